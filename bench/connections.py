@@ -14,7 +14,7 @@ from bench.lines import Line
 from bench.targets.model import Settings
 from keyplan.check.checking import check
 from keyplan.design import Change, Design, Entity, Key, Table, key, key_of, put
-from keyplan.design.requests import build
+from keyplan.design.requests.build import build
 
 SECTION = "connections and checks"
 GET_US, PUT_US, CHECK_S = 40.0, 60.0, 2.0

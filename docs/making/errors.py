@@ -11,7 +11,7 @@ from keyplan.errors import KeyplanError, ServiceError
 
 _MODULES = {
     "keyplan.errors": "The engine",
-    "keyplan.design.places": "Designs",
+    "keyplan.design.errors": "Designs",
     "keyplan.client.errors": "Connections",
     "keyplan.streams.errors": "Change consumers",
     "keyplan.cost.prices": "Prices",

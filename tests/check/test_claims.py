@@ -17,7 +17,7 @@ from keyplan.check.claims import (
     year_and_month_of,
 )
 from keyplan.design import Claim
-from keyplan.design.places import line_of
+from keyplan.design.errors import line_number
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_claim_knows_the_line_it_is_written_on() -> None:
     assert here is not None
     claim, line = Claim("0.5 RCU"), here.f_lineno
     assert claim.place.file == __file__
-    assert line_of(claim.place) == line
+    assert line_number(claim.place) == line
 
 
 def test_claims_are_equal_by_their_words_wherever_they_are_written() -> None:

@@ -15,8 +15,8 @@ from keyplan.check import report
 from keyplan.check.checking import check
 from keyplan.cost.estimate import estimate
 from keyplan.cost.prices import book
-from keyplan.design.design import Design
-from keyplan.design.places import DesignError
+from keyplan.design.declaring.design import Design
+from keyplan.design.errors import DesignError
 from keyplan.export.explain import explain
 from keyplan.export.markdown import document
 

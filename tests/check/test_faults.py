@@ -10,7 +10,7 @@ import keyplan
 from keyplan.check.checking import check
 from keyplan.cost.prices import book
 from keyplan.design import GSI, Change, DesignError, Entity, F, Table, WriteCall, key, key_of, set_, transaction
-from keyplan.design.design import Design
+from keyplan.design.declaring.design import Design
 from keyplan.export.explain import explain
 
 app = Table("app", pk="PK", sk="SK", indexes=[GSI("due", pk="GSI1PK", sk="GSI1SK")])

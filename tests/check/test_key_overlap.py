@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 
 from keyplan.check.key_overlap import are_disjoint, as_template, begins, constant, is_unlikely, overlap, skeleton
 from keyplan.design import Entity, Table, key
-from keyplan.design.algebra import keys_overlap
+from keyplan.design.annotations import DeclaredField
 from keyplan.design.entities import spec_of
-from keyplan.design.template_field import Field
-from keyplan.design.templates import BoundTemplate, parse
+from keyplan.design.keys.overlaps import keys_overlap
+from keyplan.design.keys.templates import BoundTemplate, parse
 
 FIELDS = {
-    "name": Field.of("name", str),
-    "user_id": Field.of("user_id", str),
-    "number": Field.of("number", int),
-    "uuid": Field.of("uuid", UUID),
+    "name": DeclaredField.of("name", str),
+    "user_id": DeclaredField.of("user_id", str),
+    "number": DeclaredField.of("number", int),
+    "uuid": DeclaredField.of("uuid", UUID),
 }
 PARTS = ("{name}", "{number:03d}", "{uuid}", "A#", "AB#", "USER#", "META", "1", "#")
 

@@ -17,11 +17,11 @@ from keyplan.check.rules.patterns.conditions import impossible_condition
 from keyplan.check.rules.patterns.results import range_end_excluded
 from keyplan.check.subject import Subject
 from keyplan.design import Cond, Entity, Table, key, pk, sk
-from keyplan.design.design import Design
+from keyplan.design.declaring.design import Design
 from keyplan.design.entities import EntitySpec, spec_of
-from keyplan.design.plan import Plan
-from keyplan.design.requests_keys import key_value
-from keyplan.design.template_errors import KeyValueError
+from keyplan.design.keys.encodings import KeyPartError
+from keyplan.design.planning.plan import Plan
+from keyplan.design.requests.items import key_value_maker
 
 
 class Fields(Entity):
@@ -62,7 +62,7 @@ def rendered(spec: EntitySpec, with_values: Mapping[str, Any]) -> list[str] | No
     """The primary key of these values, None where they cannot be in a key."""
     try:
         return [part.template.render(with_values) for part in spec.key.attributes if part.template is not None]
-    except KeyValueError:
+    except KeyPartError:
         return None
 
 
@@ -119,12 +119,12 @@ def asked(table: Table, entity: type[Fields], asks: Asks) -> Plan:
 def takes_in(plan: Plan, arguments: Mapping[str, Any], item: list[str]) -> bool:
     """Whether a query with these arguments reads an item with this key."""
     assert plan.key is not None
-    partition = key_value(plan.key.partition[0])(arguments)["S"]
+    partition = key_value_maker(plan.key.partition[0])(arguments)["S"]
     if partition != item[0]:
         return False
     for one in plan.key.sort:
-        low = key_value(one.low)(arguments)["S"]
-        high = key_value(one.high)(arguments)["S"] if one.high is not None else ""
+        low = key_value_maker(one.low)(arguments)["S"]
+        high = key_value_maker(one.high)(arguments)["S"] if one.high is not None else ""
         text, low_bytes, high_bytes = item[1].encode(), low.encode(), high.encode()
         inside = {
             "=": text == low_bytes,
@@ -218,6 +218,6 @@ def test_a_range_that_is_found_to_lose_its_end_ends_at_no_key(
     assert plan.key is not None
     if item is not None and list(range_end_excluded.check(subject)):
         try:
-            assert key_value(plan.key.sort[0].low)(arguments)["S"] != item[1]
+            assert key_value_maker(plan.key.sort[0].low)(arguments)["S"] != item[1]
         except ValueError:
             assume(False)  # the arguments make no request at all

@@ -12,7 +12,7 @@ import pytest
 from pydantic import Field, create_model
 
 from keyplan.check.rules.patterns.parameters import mismatch, optional_param
-from keyplan.design.fields import StoredField, stored_field
+from keyplan.design.fields.stored import StoredField, stored_field
 
 UserId = NewType("UserId", str)
 TaskId = NewType("TaskId", str)

@@ -16,8 +16,8 @@ from keyplan.check.checking import CHANGE_RULES, PAGES, RULES, check, check_chan
 from keyplan.check.finding import Finding
 from keyplan.cost.prices import book
 from keyplan.design import Bytes, Cond, Entity, Items, Table, pk, sk
-from keyplan.design.design import Design
-from keyplan.design.places import line_of
+from keyplan.design.declaring.design import Design
+from keyplan.design.errors import line_number
 from keyplan.diff.comparison import Comparison
 
 FOLDER = Path(__file__).parent / "rules"
@@ -81,8 +81,10 @@ def loaded(path: Path, source: str) -> Design:
 def judge(findings: tuple[Finding, ...], path: Path, code: str, title: str) -> None:
     lines = enumerate(path.read_text().splitlines(), 1)
     wanted = [(number, words.strip()) for number, line in lines for words in line.split("# expect")[1:]]
-    assert sorted(line_of(finding.place) for finding in findings) == [number for number, _ in wanted]
-    told = [(line_of(finding.place), f"{finding.severity}: {finding.problem}; {finding.fix}") for finding in findings]
+    assert sorted(line_number(finding.place) for finding in findings) == [number for number, _ in wanted]
+    told = [
+        (line_number(finding.place), f"{finding.severity}: {finding.problem}; {finding.fix}") for finding in findings
+    ]
     for number, words in wanted:
         assert any(number == line and words in text for line, text in told), told
     assert all(finding.code == code for finding in findings)

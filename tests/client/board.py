@@ -45,7 +45,7 @@ from keyplan.design import (
     when,
     where,
 )
-from keyplan.design.patterns import WriteCall
+from keyplan.design.declaring.patterns import WriteCall
 
 UserId = NewType("UserId", str)
 TaskId = NewType("TaskId", str)

@@ -38,7 +38,7 @@ from keyplan.design import (
     unique,
 )
 from keyplan.design.entities import spec_of
-from keyplan.design.requests_items import maker_of
+from keyplan.design.requests.items import item_builder
 from keyplan.engine.engine import Engine
 
 store = Table("store", pk="id", ttl="until", indexes=[GSI("by_rank", pk="kind", sk="rank_copy")])
@@ -239,7 +239,7 @@ def test_a_models_own_validators_are_asked_when_items_are_read() -> None:
 def test_of_several_entities_that_a_key_fits_the_most_literal_is_meant() -> None:
     specs = [spec_of(board.Task), spec_of(board.Comment), spec_of(board.Profile)]
     sorter = Sorter(specs[:1], specs)
-    maker = maker_of(specs[1])
+    maker = item_builder(specs[1])
     comment = maker.item(board.Comment(user_id=board.UserId("u"), task_id=board.TaskId("t"), number=1, text=""))
     assert sorter.reader(comment) is None
     assert Sorter(specs, specs).reader(comment) is reader_of(specs[1])

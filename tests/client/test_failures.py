@@ -31,7 +31,7 @@ from keyplan.client.transports import AioTransport, BotoTransport
 from keyplan.client.writes import write
 from keyplan.clock import ManualClock
 from keyplan.design import Entity, Table, key
-from keyplan.design.requests_guards import NOW as MOMENT
+from keyplan.design.requests.writes import NOW as MOMENT
 from keyplan.engine.engine import Engine
 from keyplan.engine.faults.injector import Faults
 from keyplan.errors import (

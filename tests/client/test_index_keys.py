@@ -18,7 +18,7 @@ from keyplan.client.errors import ConditionFailedError
 from keyplan.clock import ManualClock
 from keyplan.design import GSI, Change, Cond, Entity, F, Table, key, key_of, pk, put, set_
 from keyplan.design.entities import spec_of
-from keyplan.design.requests_items import maker_of
+from keyplan.design.requests.items import item_builder
 from keyplan.engine.engine import Engine
 
 UID, TID = UserId("u"), TaskId("t")
@@ -69,7 +69,7 @@ def test_after_any_updates_every_stored_key_is_that_of_the_whole_entity(
                 db.run(CALLS[name](UID, TID, *arguments))
             entity = db.run(board.task(UID, TID))
             assert entity is not None
-            assert stored(db) == maker_of(spec_of(Task)).item(entity)
+            assert stored(db) == item_builder(spec_of(Task)).item(entity)
             due = entity.status == "open" and entity.due_at is not None
             assert len(db.run(board.tasks_due(UID, datetime.max.replace(tzinfo=UTC)))) == due
 

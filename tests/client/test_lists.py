@@ -31,7 +31,7 @@ from keyplan.design import (
     when,
     where,
 )
-from keyplan.design.requests import build
+from keyplan.design.requests.build import build
 from keyplan.engine.engine import Engine
 
 

@@ -17,7 +17,7 @@ from tests.client.conftest import NOW
 import keyplan
 from keyplan.client.errors import CursorError, UnreadableItemError
 from keyplan.clock import ManualClock
-from keyplan.design.patterns import Call, Page
+from keyplan.design.declaring.patterns import Call, Page
 from keyplan.engine.engine import Engine
 
 UID, TID = UserId("u"), TaskId("t")

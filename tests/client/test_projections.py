@@ -34,8 +34,8 @@ from keyplan.design import (
     sk,
     where,
 )
-from keyplan.design.design import Design
-from keyplan.design.requests import build
+from keyplan.design.declaring.design import Design
+from keyplan.design.requests.build import build
 from keyplan.engine.engine import Engine
 from keyplan.export.explain import explain
 from keyplan.verify.run import verify

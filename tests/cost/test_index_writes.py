@@ -30,9 +30,9 @@ from keyplan.design import (
     when,
 )
 from keyplan.design.entities import EntitySpec
-from keyplan.design.plan import Plan
-from keyplan.design.requests import write_request
-from keyplan.design.requests_items import maker_of
+from keyplan.design.planning.plan import Plan
+from keyplan.design.requests.build import write_request
+from keyplan.design.requests.items import item_builder
 from keyplan.dynamodb.values.attribute import normalise_item
 from keyplan.dynamodb.values.sizes import item_bytes
 from keyplan.dynamodb.values.units import write_units
@@ -93,14 +93,14 @@ def change_of(changes: dict[str, Any]) -> Change:
 
 def size_of(spec: EntitySpec, task: Entity) -> int:
     """Bytes of an item as it is stored."""
-    return item_bytes(normalise_item(maker_of(spec).item(task), wire=False)[0])
+    return item_bytes(normalise_item(item_builder(spec).item(task), wire=False)[0])
 
 
 def measured(table: Table, task: Entity, plan: Plan) -> Units:
     """What the engine says that a call costs."""
     with Engine.memory() as engine:
         engine.call("CreateTable", create_request(OfPlan(table.schema, table.entities), table.name))
-        engine.call("PutItem", {"TableName": table.name, "Item": maker_of(plan.entity).item(task)})
+        engine.call("PutItem", {"TableName": table.name, "Item": item_builder(plan.entity).item(task)})
         request = write_request(plan).request({}, table.name)
         capacity = engine.call("UpdateItem", {**request, "ReturnConsumedCapacity": "INDEXES"})["ConsumedCapacity"]
     indexes = {**capacity.get("GlobalSecondaryIndexes", {}), **capacity.get("LocalSecondaryIndexes", {})}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from keyplan.cost.selectivity import kept_share, share_in_index, shares_of
 from keyplan.design import GSI, Condition, Distinct, Entity, F, Items, Table, each, key
 from keyplan.design.entities import spec_of
-from keyplan.design.symbols import Param
+from keyplan.design.parameters import Param
 
 table = Table("app", pk="id")
 

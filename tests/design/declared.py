@@ -17,7 +17,7 @@ import pydantic
 
 import keyplan.design as language
 from keyplan.design import DesignError, Table
-from keyplan.design.faults import table_faults
+from keyplan.design.declaring.table_faults import table_faults
 
 _CASE = re.compile(
     r"^## (?P<name>.+?)\n+```python\n(?P<code>.*?)```\n(?:\n```text\n(?P<told>.*?)```\n)?", re.MULTILINE | re.DOTALL

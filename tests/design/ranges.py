@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from keyplan.design.conditions import Between, Compare
-from keyplan.design.conditions_evaluation import holds, with_values
-from keyplan.design.plan import KeyCondition, Plan, SortCondition
-from keyplan.design.requests_keys import key_value
-from keyplan.design.symbols import value_of
+from keyplan.design.conditions.conditions import BetweenCondition, Comparison
+from keyplan.design.conditions.evaluation import holds, with_values
+from keyplan.design.parameters import value_of
+from keyplan.design.planning.plan import KeyRange, Plan, SortCondition
+from keyplan.design.requests.items import key_value_maker
 
 Rendered = tuple[str, ...]
 
@@ -18,7 +18,7 @@ Rendered = tuple[str, ...]
 def rendered(condition: SortCondition, arguments: Mapping[str, Any]) -> Rendered:
     """The operator of a condition, and its texts or numbers."""
     values = [condition.low] if condition.high is None else [condition.low, condition.high]
-    made = [key_value(value)(arguments) for value in values]
+    made = [key_value_maker(value)(arguments) for value in values]
     return (condition.op, *(next(iter(one.values())) for one in made))
 
 
@@ -31,7 +31,7 @@ def sort_of(plan: Plan, **arguments: Any) -> list[Rendered]:
 def partition_of(plan: Plan, **arguments: Any) -> list[str]:
     """The partition key's texts or numbers."""
     assert plan.key is not None
-    return [next(iter(key_value(value)(arguments).values())) for value in plan.key.partition]
+    return [next(iter(key_value_maker(value)(arguments).values())) for value in plan.key.partition]
 
 
 def residue_of(plan: Plan) -> tuple[str, ...] | None:
@@ -39,9 +39,9 @@ def residue_of(plan: Plan) -> tuple[str, ...] | None:
     residue = plan.residue
     if residue is None:
         return None
-    if isinstance(residue, Between):
+    if isinstance(residue, BetweenCondition):
         return ("between", repr(residue.operand))
-    assert isinstance(residue, Compare)
+    assert isinstance(residue, Comparison)
     return (residue.op, repr(residue.left))
 
 
@@ -52,9 +52,9 @@ def _ordered(value: Mapping[str, Any]) -> Any:
 
 def _in_range(condition: SortCondition, item: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
     found = _ordered(item[condition.low.attribute])
-    low = _ordered(key_value(condition.low)(arguments))
+    low = _ordered(key_value_maker(condition.low)(arguments))
     if condition.high is not None:
-        return bool(low <= found <= _ordered(key_value(condition.high)(arguments)))
+        return bool(low <= found <= _ordered(key_value_maker(condition.high)(arguments)))
     compared = {
         "=": lambda: found == low,
         "<": lambda: found < low,
@@ -69,8 +69,8 @@ def _in_range(condition: SortCondition, item: Mapping[str, Any], arguments: Mapp
 def selects(plan: Plan, item: Mapping[str, Any], values: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
     """Whether a query gives an item with these field values: its key condition, and what is left over."""
     key = plan.key
-    assert isinstance(key, KeyCondition)
-    if any(item.get(part.attribute) != key_value(part)(arguments) for part in key.partition):
+    assert isinstance(key, KeyRange)
+    if any(item.get(part.attribute) != key_value_maker(part)(arguments) for part in key.partition):
         return False
     if not all(_in_range(one, item, arguments) for one in key.sort):
         return False

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
-from keyplan.design.field_marks import Attribute
+from keyplan.design.fields.attributes import Attribute
 
 UserId = NewType("UserId", str)
 

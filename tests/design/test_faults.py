@@ -8,7 +8,7 @@ import pytest
 from tests.design.declared import Case, cases, declare, faults_of
 
 from keyplan.design import DesignError
-from keyplan.design.algebra import keys_overlap
+from keyplan.design.keys.overlaps import keys_overlap
 
 HERE = Path(__file__).parent / "faults"
 CASES = [(page.stem, case) for page in sorted(HERE.glob("*.md")) for case in cases(page)]

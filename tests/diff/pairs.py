@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keyplan.cost.prices import book
-from keyplan.design.design import Design
+from keyplan.design.declaring.design import Design
 from keyplan.diff.comparison import Comparison
 
 BASE = '''from __future__ import annotations

@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from keyplan.client.codec import Reader
 from keyplan.client.errors import UnreadableItemError
-from keyplan.design.design import Design
+from keyplan.design.declaring.design import Design
 from keyplan.design.entities import EntitySpec
-from keyplan.design.requests_items import ItemMaker
+from keyplan.design.requests.items import ItemBuilder
 from keyplan.diff.comparison import Comparison
 from keyplan.diff.entities import match_entities
 from keyplan.diff.tables import match_tables
@@ -32,7 +32,7 @@ SAMPLES["Line"] = SAMPLES["Log"]
 def stored(design: Design, name: str) -> list[dict[str, Any]]:
     """Items as the old design writes them."""
     spec = next(one for one in design.entities if one.name == name)
-    return [ItemMaker(spec).item(spec.model.model_validate(values)) for values in SAMPLES[name]]
+    return [ItemBuilder(spec).item(spec.model.model_validate(values)) for values in SAMPLES[name]]
 
 
 def written(spec: EntitySpec, **values: Any) -> list[dict[str, Any]]:
@@ -40,7 +40,7 @@ def written(spec: EntitySpec, **values: Any) -> list[dict[str, Any]]:
     found = []
     for sample in SAMPLES[spec.name]:
         with suppress(ValidationError):
-            found.append(ItemMaker(spec).item(spec.model.model_validate({**sample, **values})))
+            found.append(ItemBuilder(spec).item(spec.model.model_validate({**sample, **values})))
     return found
 
 

@@ -12,7 +12,7 @@ from tests.check.test_damaged import DESIGNS, loaded
 from keyplan.check import report
 from keyplan.check.checking import check_change
 from keyplan.cost.prices import book
-from keyplan.design.design import Design
+from keyplan.design.declaring.design import Design
 from keyplan.diff.comparison import Comparison
 from keyplan.diff.report import document, text
 

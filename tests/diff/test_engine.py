@@ -11,7 +11,7 @@ from tests.diff.pairs import BASE, PAIRS, Pair, compared, pair, setting
 
 import keyplan
 from keyplan.client.tables import create_request
-from keyplan.design.tables import Table
+from keyplan.design.declaring.tables import Table
 from keyplan.diff.comparison import Comparison, rollout
 from keyplan.engine.engine import Engine
 from keyplan.errors import ServiceError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from keyplan.design.places import DesignError
+from keyplan.design.errors import DesignError
 from keyplan.diff.programs import load_apart
 
 ENTITIES = """from __future__ import annotations

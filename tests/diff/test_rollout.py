@@ -11,7 +11,7 @@ from tests.diff.samples import is_read, pairs_of, written
 
 from keyplan.client.codec import Reader
 from keyplan.design.entities import EntitySpec
-from keyplan.design.requests_items import ItemMaker
+from keyplan.design.requests.items import ItemBuilder
 from keyplan.diff.changes import DesignChange
 from keyplan.diff.comparison import rollout
 
@@ -147,7 +147,7 @@ def test_what_the_old_version_does_not_read_is_written_once_nothing_of_it_runs(
 
 def is_found(spec: EntitySpec, item: dict[str, Any]) -> bool:
     """Whether an item lies where an entity looks for it, in the table and in each index."""
-    again = ItemMaker(spec).item(Reader(spec).entity(item))
+    again = ItemBuilder(spec).item(Reader(spec).entity(item))
     names = [part.attribute for bound in (spec.key, *spec.indexes) for part in bound.attributes]
     return all(again.get(name) == item.get(name) for name in names)
 

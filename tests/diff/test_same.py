@@ -10,7 +10,7 @@ from tests.check.test_rules import cases
 
 import keyplan_systems
 from keyplan.cost.prices import book
-from keyplan.design.design import Design
+from keyplan.design.declaring.design import Design
 from keyplan.diff.comparison import Comparison
 from keyplan.diff.programs import load_apart
 

@@ -11,7 +11,7 @@ from tests.diff.samples import is_read, pairs_of, stored
 
 from keyplan.client.codec import Reader
 from keyplan.design.entities import EntitySpec
-from keyplan.design.requests_items import ItemMaker
+from keyplan.design.requests.items import ItemBuilder
 from keyplan.diff.comparison import Comparison
 
 LOSING = {"type changed", "field lacking", "values narrowed"}
@@ -33,7 +33,7 @@ def test_stored_items_have_the_keys_of_the_new_design_unless_it_says_they_have_n
     for old, new in pairs_of(comparison):
         items = stored(comparison.old, old.name)
         if old.schema.key == new.schema.key and is_read(new, items):
-            again = [ItemMaker(new).item(Reader(new).entity(item)) for item in items]
+            again = [ItemBuilder(new).item(Reader(new).entity(item)) for item in items]
             assert keys(comparison, new, again) == keys(comparison, new, items) or new.name in told, new.name
 
 

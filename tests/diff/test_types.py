@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BaseModel, Field
 from keyplan.client.codec import Reader
 from keyplan.design import Attribute, Entity, Table
 from keyplan.design.entities import spec_of
-from keyplan.design.fields import StoredField
+from keyplan.design.fields.stored import StoredField
 from keyplan.diff.types import losses
 
 

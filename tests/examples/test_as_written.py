@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from keyplan.check.checking import Report, check
-from keyplan.design.design import Design
-from keyplan.design.places import line_of
+from keyplan.design.declaring.design import Design
+from keyplan.design.errors import line_number
 
 DESIGNS = Path(__file__).parents[2] / "examples" / "as_written"
 TABLES = Path(__file__).parent / "as_written"
@@ -63,7 +63,7 @@ def test_every_finding_points_into_the_design(name: str) -> None:
     lines = len(path.read_text().splitlines())
     for finding in report(name).findings:
         assert Path(finding.place.file) == path
-        assert 1 <= line_of(finding.place) <= lines
+        assert 1 <= line_number(finding.place) <= lines
         assert finding.fix
 
 

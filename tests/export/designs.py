@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
-from keyplan.design.design import Design
-from keyplan.design.tables import Table
+from keyplan.design.declaring.design import Design
+from keyplan.design.declaring.tables import Table
 
 ROOT = Path(__file__).parents[2]
 SYSTEMS = ("ask_a_human", "forum", "thinking_trainer", "todo", "venue_booking")

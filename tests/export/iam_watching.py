@@ -12,8 +12,8 @@ import pytest
 
 from keyplan.client.connection import Connection
 from keyplan.client.requests import Context
-from keyplan.design.design import Design
-from keyplan.design.patterns import Call
+from keyplan.design.declaring.design import Design
+from keyplan.design.declaring.patterns import Call
 from keyplan.design.schema import Schema
 from keyplan.verify import run as verifying
 

@@ -9,8 +9,8 @@ from typing import Any, get_args
 
 from hypothesis import strategies as st
 
+from keyplan.design.declaring.tables import Table
 from keyplan.design.schema import GSI, LSI, Index, StreamView, TableClass
-from keyplan.design.tables import Table
 from keyplan.design.workload import OnDemand, Provisioned
 
 

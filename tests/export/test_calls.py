@@ -12,8 +12,8 @@ from tests.export.designs import MADE, loaded
 
 from keyplan import Engine, connect
 from keyplan.design import Change, Cond, Entity, Key, Table, key, key_of, pk, put, set_, sk, transaction, when
-from keyplan.design.conditions import F
-from keyplan.design.patterns import Pattern, WriteCall
+from keyplan.design.conditions.conditions import F
+from keyplan.design.declaring.patterns import Pattern, WriteCall
 from keyplan.errors import ConditionalCheckFailedError, TransactionCanceledError
 from keyplan.export.examples import Sent, example_item, sent
 

@@ -17,7 +17,7 @@ from tests.export.test_aws_commands import read_back
 
 from keyplan import Engine
 from keyplan.design import Entity, Table, key
-from keyplan.design.design import Design
+from keyplan.design.declaring.design import Design
 from keyplan.export.cdk_json import collisions, model, unread
 from keyplan.export.resources import resources
 from keyplan.streams import checkpoint_table

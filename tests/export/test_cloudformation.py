@@ -16,7 +16,7 @@ from tests.export.reading import TABLES, Settings, of_cloudformation
 
 from keyplan.client.tables import create_request
 from keyplan.design import GSI, LSI, Table
-from keyplan.design.design import Design
+from keyplan.design.declaring.design import Design
 from keyplan.export.cloudformation import logical_id, properties, template
 from keyplan.export.resources import TableResource, resources
 from keyplan.streams import checkpoint_table

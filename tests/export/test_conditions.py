@@ -29,9 +29,9 @@ from keyplan.design import (
     when,
     where,
 )
-from keyplan.design.conditions import Condition
-from keyplan.design.patterns import Pattern
-from keyplan.design.symbols import Param
+from keyplan.design.conditions.conditions import Condition
+from keyplan.design.declaring.patterns import Pattern
+from keyplan.design.parameters import Param
 from keyplan.export.conditions import condition, key_condition, written_only_if
 
 

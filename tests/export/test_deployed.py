@@ -13,7 +13,7 @@ from tests.export.designs import MADE, loaded
 from tests.sdk import alone
 
 from keyplan import Engine, connect
-from keyplan.design.design import Design
+from keyplan.design.declaring.design import Design
 from keyplan.export.cloudformation import logical_id, properties, template
 from keyplan.export.resources import resources
 

@@ -9,7 +9,7 @@ from tests.export import diary
 
 from keyplan.check.finding import Finding
 from keyplan.cost.prices import PriceBook
-from keyplan.design.design import Design
+from keyplan.design.declaring.design import Design
 from keyplan.export.explain import explain
 
 EXPECTED = Path(__file__).parent / "explained"

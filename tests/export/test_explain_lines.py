@@ -29,7 +29,7 @@ from keyplan.design import (
     transaction,
     where,
 )
-from keyplan.design.patterns import Pattern
+from keyplan.design.declaring.patterns import Pattern
 from keyplan.export.explain import explain
 
 club = Table(

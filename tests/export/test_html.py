@@ -15,7 +15,7 @@ from keyplan.check.checking import check
 from keyplan.check.finding import Finding
 from keyplan.cost.estimate import estimate
 from keyplan.design import GSI, Claim, Entity, F, Inserted, Key, Table, key, key_of
-from keyplan.design.design import Design
+from keyplan.design.declaring.design import Design
 from keyplan.export.html import page
 
 DESIGNS = (*SYSTEMS, *map(str, AS_WRITTEN), "diary", "hostile")

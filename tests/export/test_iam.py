@@ -18,9 +18,9 @@ from keyplan.client.connect import connect
 from keyplan.client.connection import Connection
 from keyplan.client.requests import Context
 from keyplan.design import Change, Entity, Inserted, Table, put
-from keyplan.design.design import Design
-from keyplan.design.patterns import Pattern
-from keyplan.design.projections import all_faults
+from keyplan.design.declaring.design import Design
+from keyplan.design.declaring.patterns import Pattern
+from keyplan.design.planning.indexes import all_faults
 from keyplan.engine.engine import Engine
 from keyplan.export.iam import (
     Account,

@@ -31,7 +31,7 @@ from keyplan.design import (
     when,
     where,
 )
-from keyplan.design.patterns import Pattern
+from keyplan.design.declaring.patterns import Pattern
 from keyplan.export.iam import keeps_failures, of_checks, of_consumers, of_failures, of_pattern
 from keyplan.export.iam_keys import Bindings
 from keyplan.streams import checkpoint_table, failure_table

@@ -10,7 +10,7 @@ from keyplan.check.finding import Finding
 from keyplan.cost.estimate import estimate
 from keyplan.cost.prices import PriceBook
 from keyplan.design import GSI, Cond, Entity, Key, Table, everything, key_of, pk
-from keyplan.design.design import Design
+from keyplan.design.declaring.design import Design
 from keyplan.export.markdown import document, of_patterns, of_table, rows
 
 EXPECTED = Path(__file__).with_name("diary.md")

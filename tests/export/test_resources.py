@@ -13,8 +13,8 @@ from tests.export.reading import NAMES
 
 from keyplan.client.tables import create_request
 from keyplan.design import Entity, Inserted, Table
-from keyplan.design.design import Design
-from keyplan.design.places import DesignError
+from keyplan.design.declaring.design import Design
+from keyplan.design.errors import DesignError
 from keyplan.export.cloudformation import logical_id
 from keyplan.export.resources import is_prefix, left_out, obstacles, resources
 from keyplan.export.terraform import identifier

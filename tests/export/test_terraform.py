@@ -15,7 +15,7 @@ from tests.export.reading import TABLES, Settings, of_terraform
 
 from keyplan.client.tables import create_request
 from keyplan.design import GSI, OnDemand, Provisioned, Table
-from keyplan.design.design import Design
+from keyplan.design.declaring.design import Design
 from keyplan.export.resources import TableResource, resources
 from keyplan.export.terraform import configuration, literal
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from keyplan.check.checking import check
 from keyplan.cost.estimate import estimate
 from keyplan.cost.prices import book
-from keyplan.design.design import Design
+from keyplan.design.declaring.design import Design
 from keyplan.export.markdown import document
 
 SYSTEMS = ("ask_a_human", "forum", "thinking_trainer", "todo", "venue_booking")

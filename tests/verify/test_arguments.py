@@ -34,7 +34,7 @@ from keyplan.design import (
     when,
     where,
 )
-from keyplan.design.design import Design
+from keyplan.design.declaring.design import Design
 from keyplan.verify import Report, verify
 from keyplan.verify.generate import generators
 from keyplan.verify.report import PatternResult

@@ -9,7 +9,7 @@ from tests.verify import shop
 
 from keyplan.cost.estimate import estimate
 from keyplan.cost.prices import book
-from keyplan.design.design import Design
+from keyplan.design.declaring.design import Design
 from keyplan.design.workload import Claim
 from keyplan.verify.claims import MeasuredPattern, judge, judge_of_design
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 from tests.verify import shop
 
 from keyplan.design import GSI, Bytes, Distinct, Entity, Items, Table, key, unique
-from keyplan.design.design import Design
+from keyplan.design.declaring.design import Design
 from keyplan.verify.generate import EntityGenerator, generators
 from keyplan.verify.population import amounts
 from keyplan.verify.sizes import length_limits, stored_bytes, stretch, target_sizes

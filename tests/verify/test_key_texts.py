@@ -8,8 +8,8 @@ from typing import Literal
 import pytest
 
 from keyplan.design import Cond, Entity, Items, Table, key, pk, sk
-from keyplan.design.design import Design
-from keyplan.design.symbols import Param
+from keyplan.design.declaring.design import Design
+from keyplan.design.parameters import Param
 from keyplan.verify import verify
 from keyplan.verify.answers import ReadMeaning, meaning_of
 

@@ -6,7 +6,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 
 from keyplan.design import Entity, Items, Table
-from keyplan.design.design import Design
+from keyplan.design.declaring.design import Design
 from keyplan.engine.engine import Engine
 from keyplan.verify.generate import generators
 from keyplan.verify.model import Recorder, StoredEntities

@@ -6,7 +6,7 @@ from tests.verify import oddments
 
 from keyplan.check.checking import check
 from keyplan.cost.prices import book
-from keyplan.design.design import Design
+from keyplan.design.declaring.design import Design
 from keyplan.export.explain import explain
 from keyplan.verify import verify
 

@@ -10,7 +10,7 @@ import pytest
 from pydantic import Field
 
 from keyplan.design import Bytes, Cond, Distinct, Entity, Items, Table, key, pk, unique
-from keyplan.design.design import Design
+from keyplan.design.declaring.design import Design
 from keyplan.verify import verify
 from keyplan.verify.generate import EntityGenerator, generators
 from keyplan.verify.values import ValueGenerator

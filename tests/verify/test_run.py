@@ -10,7 +10,7 @@ import pytest
 from tests.verify import bank, shop
 
 from keyplan.cost import units as cost_units
-from keyplan.design.design import Design
+from keyplan.design.declaring.design import Design
 from keyplan.verify import Report, predict, verify
 from keyplan.verify.generate import generators
 from keyplan.verify.report import PatternResult, as_json

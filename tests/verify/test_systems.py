@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from keyplan.design.design import Design
+from keyplan.design.declaring.design import Design
 from keyplan.verify import verify
 
 ITEMS = {"todo": 1_000, "ask_a_human": 250, "venue_booking": 250, "forum": 250, "thinking_trainer": 250}

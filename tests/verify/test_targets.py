@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from keyplan.design import Entity, F, Table, key
-from keyplan.design.conditions import Condition
-from keyplan.design.conditions_evaluation import holds
+from keyplan.design.conditions.conditions import Condition
+from keyplan.design.conditions.evaluation import holds
 from keyplan.design.entities import spec_of
-from keyplan.design.requests_items import stored_as
+from keyplan.design.requests.items import absent_as_none
 from keyplan.verify.targets import ways
 
 rooms = Table("rooms", pk="PK")
@@ -41,7 +41,7 @@ CHOSEN: dict[str, Any] = {
 def suited(condition: Condition) -> dict[str, Any]:
     """The first way that makes the condition true."""
     for changes in ways(condition, spec_of(Room), VALUES, CHOSEN.__getitem__):
-        if holds(condition, {name: stored_as(value) for name, value in {**VALUES, **changes}.items()}) is True:
+        if holds(condition, {name: absent_as_none(value) for name, value in {**VALUES, **changes}.items()}) is True:
             return changes
     raise AssertionError("no way leads there")
 

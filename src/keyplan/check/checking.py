@@ -12,7 +12,7 @@ from keyplan.check import rules as families
 from keyplan.check.finding import Finding
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
-from keyplan.design.design import Design, Suppression
+from keyplan.design.declaring.design import Design, Suppression
 from keyplan.diff.comparison import Comparison
 
 UNUSED_ACCEPTANCE, UNEXPLAINED_ACCEPTANCE = "KP001", "KP002"

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from keyplan.check.subject import Subject
-from keyplan.design.patterns import Pattern
-from keyplan.design.places import Place
+from keyplan.design.declaring.patterns import Pattern
+from keyplan.design.errors import Place
 from keyplan.design.workload import Claim
 
 What = Literal["read", "write"]

@@ -15,13 +15,12 @@ from keyplan.check.finding import Finding
 from keyplan.check.key_overlap import as_template
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
-from keyplan.design.conditions import Path
+from keyplan.design.annotations import DeclaredField, without_none
+from keyplan.design.conditions.conditions import FieldPath
 from keyplan.design.entities import EntitySpec
-from keyplan.design.field_types import without_none
-from keyplan.design.fields import StoredField
-from keyplan.design.keys import BoundKey, KeyAttribute
-from keyplan.design.template_field import Field
-from keyplan.design.templates import BoundTemplate
+from keyplan.design.fields.stored import StoredField
+from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute
+from keyplan.design.keys.templates import BoundTemplate
 
 _BYTES_OF_A_CHARACTER = 4
 _BYTES_OF_A_NUMBER = 21
@@ -42,7 +41,7 @@ def most_item_bytes(entity: EntitySpec) -> tuple[int, str]:
 
 def most_bytes(annotation: Any, info: FieldInfo | None = None) -> int | None:
     """Return the largest size of an attribute value of a type in bytes, or None if nothing bounds it."""
-    field = Field.of("value", annotation, info)
+    field = DeclaredField.of("value", annotation, info)
     bare, _ = without_none(annotation)
     origin = get_origin(bare) or bare
     if field.choices is not None:
@@ -117,7 +116,7 @@ def _one_level_more(inner: list[int | None]) -> int | None:
     return None if None in inner else 1 + max((one for one in inner if one is not None), default=0)
 
 
-def grows_without_end(stored: StoredField, path: Path) -> bool:
+def grows_without_end(stored: StoredField, path: FieldPath) -> bool:
     """Return True if neither a length nor a set of choices bounds the members of a field."""
     if len(path.parts) > 1:
         return False
@@ -131,7 +130,7 @@ def grows_without_end(stored: StoredField, path: Path) -> bool:
 
 
 def too_long(
-    rule: Rule[Subject], entity: EntitySpec, bound: BoundKey, part: KeyAttribute, limit: int
+    rule: Rule[Subject], entity: EntitySpec, bound: BoundKey, part: BoundKeyAttribute, limit: int
 ) -> Iterator[Finding]:
     """Yield a finding if the declared lengths of a key attribute allow more bytes than the limit."""
     most = _most_bytes(part)
@@ -149,7 +148,7 @@ def too_long(
 
 
 def unbounded(
-    rule: Rule[Subject], entity: EntitySpec, bound: BoundKey, part: KeyAttribute, limit: int
+    rule: Rule[Subject], entity: EntitySpec, bound: BoundKey, part: BoundKeyAttribute, limit: int
 ) -> Iterator[Finding]:
     """Yield findings for free text without a bound in a key attribute."""
     template = as_template(part)
@@ -168,7 +167,7 @@ def unbounded(
         )
 
 
-def _is_free_text(field: Field) -> bool:
+def _is_free_text(field: DeclaredField) -> bool:
     return field.type is str and not is_identifier_name(field.name) and not is_time_name(field.name)
 
 
@@ -178,14 +177,14 @@ def _fitting_length(template: BoundTemplate, limit: int) -> int:
     return max(1, (limit - template.min_bytes) // (4 * max(1, open_ends)) // 10 * 10)
 
 
-def _most_bytes(part: KeyAttribute) -> int | None:
+def _most_bytes(part: BoundKeyAttribute) -> int | None:
     template = as_template(part)
     if template is not None:
         return template.max_bytes
     return None if part.field is None or part.type_code != "B" else part.field.declared.max_length
 
 
-def _longest_field(part: KeyAttribute, entity: EntitySpec) -> str:
+def _longest_field(part: BoundKeyAttribute, entity: EntitySpec) -> str:
     template = as_template(part)
     if template is None:
         return f"{entity.name}.{part.fields[0]}"

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from datetime import date
 
 from keyplan.design.entities import EntitySpec
-from keyplan.design.fields import StoredField
-from keyplan.design.keys import KeyAttribute
+from keyplan.design.fields.stored import StoredField
+from keyplan.design.keys.entity_keys import BoundKeyAttribute
 
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _IDENTIFIER = re.compile(r"(^|_)(ids?|uuid|guid|ulid|hash|token|key|sha\d*|digest|fingerprint)$")
@@ -60,7 +60,7 @@ def increases_with_time(field: StoredField) -> bool:
     return is_time_name(field.name) and _FUTURE.search(words_of(field.name)) is None
 
 
-def monotonic_start(parts: Sequence[KeyAttribute], entity: EntitySpec) -> str | None:
+def monotonic_start(parts: Sequence[BoundKeyAttribute], entity: EntitySpec) -> str | None:
     """Return the field that a sort key starts with if new items have greater values: a time, a sequence, a ULID."""
     name = next(iter(parts[0].fields), None) if parts else None
     if name is None:

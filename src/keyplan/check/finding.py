@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from keyplan.design.places import Fault, Place
+from keyplan.design.errors import Fault, Place
 
 Severity = Literal["error", "warning", "advice"]
 

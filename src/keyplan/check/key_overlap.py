@@ -12,20 +12,20 @@ from datetime import datetime
 from functools import lru_cache
 
 from keyplan.check.field_names import is_identifier_name
-from keyplan.design.algebra import Overlap, captured, keys_overlap, range_captures
-from keyplan.design.encodings_chars import CharSet
-from keyplan.design.fields import StoredField
-from keyplan.design.keys import KeyAttribute
-from keyplan.design.plan import KeyValue, SortCondition
-from keyplan.design.symbols import CALLED
-from keyplan.design.template_errors import KeyValueError, MissingField, TemplateError
-from keyplan.design.template_parse import Text
-from keyplan.design.templates import BoundTemplate, parse
+from keyplan.design.fields.stored import StoredField
+from keyplan.design.keys.encodings import KeyPartError, MissingField, TemplateError
+from keyplan.design.keys.entity_keys import BoundKeyAttribute
+from keyplan.design.keys.holes import Text
+from keyplan.design.keys.languages import CharSet
+from keyplan.design.keys.overlaps import Overlap, captured, keys_overlap, range_captures
+from keyplan.design.keys.templates import BoundTemplate, parse
+from keyplan.design.parameters import CALL_SOURCES
+from keyplan.design.planning.plan import KeyValue, SortCondition
 
 _CACHED = 4096
 
 
-def as_template(part: KeyAttribute) -> BoundTemplate | None:
+def as_template(part: BoundKeyAttribute) -> BoundTemplate | None:
     """Return the texts of a key attribute as a template, or None if it is not a String."""
     if part.template is not None:
         return part.template
@@ -43,7 +43,7 @@ def of_field(field: StoredField) -> BoundTemplate | None:
         return None
 
 
-def shared(left: Iterable[KeyAttribute], right: Iterable[KeyAttribute]) -> Overlap | None:
+def shared(left: Iterable[BoundKeyAttribute], right: Iterable[BoundKeyAttribute]) -> Overlap | None:
     """Return a key that both sides can make, or None if the keys are provably disjoint.
 
     Attributes that are Numbers or Binary on both sides can be equal and decide nothing.
@@ -138,19 +138,19 @@ def template_of(value: KeyValue) -> BoundTemplate | None:
 
     None if it is not a String.
     """
-    template = as_template(KeyAttribute(value.attribute, value.template, value.field))
+    template = as_template(BoundKeyAttribute(value.attribute, value.template, value.field))
     if template is None or not template.fields:
         return template
-    fixed = all(name in value.sources and not isinstance(value.sources[name], CALLED) for name in template.fields)
+    fixed = all(name in value.sources and not isinstance(value.sources[name], CALL_SOURCES) for name in template.fields)
     if not fixed:
         return template
     try:
         return constant(template.render(value.sources))
-    except (KeyValueError, MissingField):
+    except (KeyPartError, MissingField):
         return template
 
 
-def partition_shared(values: Sequence[KeyValue], parts: Sequence[KeyAttribute]) -> bool:
+def partition_shared(values: Sequence[KeyValue], parts: Sequence[BoundKeyAttribute]) -> bool:
     """Return True if a queried partition can hold items whose partition key consists of these parts."""
     for value, part in zip(values, parts, strict=False):
         if value.type_code != part.type_code:
@@ -164,7 +164,7 @@ def partition_shared(values: Sequence[KeyValue], parts: Sequence[KeyAttribute]) 
     return True
 
 
-def captured_by(conditions: Sequence[SortCondition], parts: Sequence[KeyAttribute]) -> Capture | None:
+def captured_by(conditions: Sequence[SortCondition], parts: Sequence[BoundKeyAttribute]) -> Capture | None:
     """Return a key of these parts that satisfies all conditions, or None if a condition excludes all."""
     found = Capture("any", exact=False)
     for condition, part in zip(conditions, parts, strict=False):
@@ -175,7 +175,7 @@ def captured_by(conditions: Sequence[SortCondition], parts: Sequence[KeyAttribut
     return found
 
 
-def _captured(condition: SortCondition, part: KeyAttribute) -> Capture | None:
+def _captured(condition: SortCondition, part: BoundKeyAttribute) -> Capture | None:
     if condition.low.type_code != part.type_code:
         return None
     asked, theirs = template_of(condition.low), as_template(part)

@@ -13,13 +13,13 @@ from typing import Any
 from keyplan.cost.expected import expected, steps_of
 from keyplan.cost.prices import HOURS_A_MONTH, book
 from keyplan.cost.units import Units
-from keyplan.design.design import Design
+from keyplan.design.declaring.design import Design
+from keyplan.design.declaring.patterns import Pattern
+from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import EntitySpec
-from keyplan.design.patterns import Pattern
-from keyplan.design.places import Place
-from keyplan.design.plan import Plan
+from keyplan.design.errors import Place
+from keyplan.design.planning.plan import Plan
 from keyplan.design.schema import Index, Schema
-from keyplan.design.tables import Table
 from keyplan.design.workload import Provisioned, Rate
 
 NOTABLE_UNITS = 25.0

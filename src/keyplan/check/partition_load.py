@@ -16,22 +16,22 @@ from keyplan.check.field_names import increases_with_time
 from keyplan.check.load import Work, is_declared
 from keyplan.cost.selectivity import choices_of, same_field
 from keyplan.cost.sizes import item_size
-from keyplan.design.encodings_time import PERIODS_S
+from keyplan.design.declaring.patterns import Pattern
+from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import EntitySpec
-from keyplan.design.keys import BoundKey, KeyAttribute, text_of
-from keyplan.design.patterns import Pattern
-from keyplan.design.places import Place
-from keyplan.design.plan import Plan
+from keyplan.design.errors import Place
+from keyplan.design.keys.encodings import PERIODS_S
+from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute, key_text
+from keyplan.design.keys.holes import BoundHole
+from keyplan.design.parameters import CALL_SOURCES, Source
+from keyplan.design.planning.plan import Plan
 from keyplan.design.schema import Index
-from keyplan.design.symbols import CALLED, Source
-from keyplan.design.tables import Table
-from keyplan.design.template_holes import BoundHole
 from keyplan.dynamodb.values.units import write_units
 
 
 def is_constant(source: Source) -> bool:
     """Return True if a key value is the same in every call."""
-    return source is not None and not isinstance(source, CALLED)
+    return source is not None and not isinstance(source, CALL_SOURCES)
 
 
 def field_share(entity: EntitySpec, name: str) -> float | None:
@@ -55,7 +55,7 @@ def _hole_share(hole: BoundHole, entity: EntitySpec) -> float | None:
 
 
 def key_share(
-    parts: Sequence[KeyAttribute],
+    parts: Sequence[BoundKeyAttribute],
     entity: EntitySpec,
     sources: Mapping[str, Source],
     others: Sequence[EntitySpec] = (),
@@ -185,7 +185,7 @@ def _sources(plan: Plan) -> dict[str, Source]:
     return found
 
 
-def _current_periods(plan: Plan, parts: Iterable[KeyAttribute]) -> dict[str, Source]:
+def _current_periods(plan: Plan, parts: Iterable[BoundKeyAttribute]) -> dict[str, Source]:
     """Return the fields of a new item whose part of a key is the period of writing, equal in all current items."""
     if plan.item is None:
         return {}
@@ -223,7 +223,7 @@ def _table_loads(table: Table, works: Iterable[Work], *, items: bool) -> Iterato
 def _index_loads(index: Index, works: Iterable[Work]) -> Iterator[tuple[EntitySpec, BoundKey, Load]]:
     for work in works:
         found = [(entity, entity.key_in(index)) for entity in work.plan.entities]
-        keys = [(entity, bound, text_of(bound.partition)) for entity, bound in found if bound is not None]
+        keys = [(entity, bound, key_text(bound.partition)) for entity, bound in found if bound is not None]
         shapes = Counter(shape for _, _, shape in keys)  # a read is of one key, however its entities name the fields
         for entity, bound, shape in keys:
             write = work.units.indexes.get(index.name, 0.0)
@@ -240,7 +240,7 @@ def _grouped(
 ) -> Iterator[HotKey]:
     groups: dict[str, list[tuple[EntitySpec, BoundKey, Load]]] = {}
     for entity, bound, load in found:
-        shape = text_of(bound.attributes if items else bound.partition)
+        shape = key_text(bound.attributes if items else bound.partition)
         groups.setdefault(shape, []).append((entity, bound, load))
     for shape, members in groups.items():
         entity, bound, _ = members[0]

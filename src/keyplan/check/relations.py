@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 from keyplan.check.field_names import words_of
 from keyplan.check.subject import Subject
+from keyplan.design.declaring.transactions import Transaction
 from keyplan.design.entities import EntitySpec
-from keyplan.design.keys import text_of
-from keyplan.design.transactions import Transaction
+from keyplan.design.keys.entity_keys import key_text
 
 
 def belongs(child: EntitySpec, owner: EntitySpec) -> bool:
@@ -20,7 +20,7 @@ def belongs(child: EntitySpec, owner: EntitySpec) -> bool:
 
 
 def _share_partition(child: EntitySpec, owner: EntitySpec) -> bool:
-    return child.schema is owner.schema and text_of(child.key.partition) == text_of(owner.key.partition)
+    return child.schema is owner.schema and key_text(child.key.partition) == key_text(owner.key.partition)
 
 
 def _is_named_after(owner: EntitySpec, fields: set[str]) -> bool:

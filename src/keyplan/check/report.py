@@ -12,7 +12,7 @@ import orjson
 
 from keyplan.check.checking import PAGES, Report
 from keyplan.check.finding import Finding
-from keyplan.design.places import Place, line_of, show
+from keyplan.design.errors import Place, line_number, show_place
 
 _LEVELS = {"error": "error", "warning": "warning", "advice": "note"}
 
@@ -35,14 +35,14 @@ def _grouped(findings: Sequence[Finding]) -> Iterable[list[Finding]]:
 
 def _finding_text(finding: Finding, *alike: Finding) -> str:
     """A finding as a compiler shows it; of others that are alike where they are, and what else is to be done."""
-    lines = [f"{finding.severity}[{finding.code}]: {finding.problem}", show(finding.place)]
+    lines = [f"{finding.severity}[{finding.code}]: {finding.problem}", show_place(finding.place)]
     if finding.other is not None:
-        lines += ["conflicts with", show(finding.other)]
+        lines += ["conflicts with", show_place(finding.other)]
     lines.append(f"fix: {finding.fix}")
     if alike:
         lines.append("likewise")
     for one in alike:
-        lines.append(f"  --> {one.place.file}:{line_of(one.place)}: {_differing(one, finding)}")
+        lines.append(f"  --> {one.place.file}:{line_number(one.place)}: {_differing(one, finding)}")
         if one.fix != finding.fix:
             lines.append(f"      fix: {one.fix}")
     lines.append(f"more: keyplan rule {finding.code}")
@@ -91,7 +91,7 @@ def _finding_json(finding: Finding) -> dict[str, Any]:
 
 
 def _place_json(place: Place) -> dict[str, Any]:
-    return {"file": place.file, "line": line_of(place)}
+    return {"file": place.file, "line": line_number(place)}
 
 
 def sarif(reports: Sequence[Report]) -> bytes:
@@ -139,6 +139,6 @@ def _location(place: Place) -> dict[str, Any]:
     return {
         "physicalLocation": {
             "artifactLocation": {"uri": uri},
-            "region": {"startLine": max(1, line_of(place))},
+            "region": {"startLine": max(1, line_number(place))},
         }
     }

@@ -31,7 +31,7 @@ from typing import Generic, TypeVar
 
 from keyplan.check.finding import Finding, Severity
 from keyplan.check.subject import Subject
-from keyplan.design.places import Place
+from keyplan.design.errors import Place
 from keyplan.diff.comparison import Comparison
 
 S = TypeVar("S")

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from keyplan.design.entities import EntitySpec
-from keyplan.design.plan import Plan
-from keyplan.design.template_holes import BoundHole
-from keyplan.design.template_parse import Text
+from keyplan.design.keys.holes import BoundHole, Text
+from keyplan.design.planning.plan import Plan
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,15 @@ from keyplan.check.load import CapacityUse, Work, capacity_uses, works_of
 from keyplan.check.partition_load import HotKey, hot_items_of, hot_keys_of
 from keyplan.cost.estimate import Estimate, estimate
 from keyplan.cost.prices import PriceBook, book
-from keyplan.design.design import Design
+from keyplan.design.declaring.design import Design
+from keyplan.design.declaring.patterns import Pattern
+from keyplan.design.declaring.table_faults import table_faults
+from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import EntitySpec
-from keyplan.design.faults import table_faults
-from keyplan.design.patterns import Pattern
-from keyplan.design.places import Fault
-from keyplan.design.plan import Plan
-from keyplan.design.projections import all_faults
+from keyplan.design.errors import Fault
+from keyplan.design.planning.indexes import all_faults
+from keyplan.design.planning.plan import Plan
 from keyplan.design.schema import Index
-from keyplan.design.tables import Table
 
 
 @dataclass(frozen=True)

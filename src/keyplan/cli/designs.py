@@ -11,9 +11,9 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 
 import typer
 
-from keyplan.design.design import Design, names_a_file
-from keyplan.design.patterns import Pattern
-from keyplan.design.places import DesignError, Place, show
+from keyplan.design.declaring.design import Design, is_file_path
+from keyplan.design.declaring.patterns import Pattern
+from keyplan.design.errors import DesignError, Place, show_place
 
 DesignName: TypeAlias = Annotated[str, typer.Argument(help="A design module (a.b.design) or Python file.")]
 Output: TypeAlias = Annotated[
@@ -62,11 +62,11 @@ def load_by(target: str, loader: Callable[[str], D]) -> D:
     """
     if "" not in sys.path:
         sys.path.insert(0, "")  # modules of the folder the command runs in, as `python -m` finds them
-    if names_a_file(target) and not Path(target).is_file():
+    if is_file_path(target) and not Path(target).is_file():
         raise refusal(f"keyplan: {target}: there is no such file")
-    if not names_a_file(target) and (not target or target.startswith(".")):
+    if not is_file_path(target) and (not target or target.startswith(".")):
         raise refusal(f"keyplan: {target!r} is no name of a module or file")
-    if not names_a_file(target) and ":" in target:
+    if not is_file_path(target) and ":" in target:
         raise refusal(f"keyplan: {target} names something in a module: give the module, {target.partition(':')[0]}")
     try:
         with redirect_stdout(sys.stderr):
@@ -77,7 +77,7 @@ def load_by(target: str, loader: Callable[[str], D]) -> D:
         raise refusal(f"keyplan: {target} cannot be imported: {error}") from None
     except SyntaxError as error:
         place = Place(error.filename or target, error.lineno or 0)
-        raise refusal(f"keyplan: {target} is no Python: {error.msg}\n{show(place)}") from None
+        raise refusal(f"keyplan: {target} is no Python: {error.msg}\n{show_place(place)}") from None
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - whatever the design's own code raises is shown there
@@ -96,9 +96,9 @@ def pattern_of(command: str, design: Design, name: str) -> Pattern[..., Any]:
 def _where(error: BaseException, target: str) -> str:
     """The last line of the design's own that was running."""
     frames = traceback.extract_tb(error.__traceback__)
-    if names_a_file(target):
+    if is_file_path(target):
         own = [frame for frame in frames if Path(frame.filename).resolve() == Path(target).resolve()]
     else:
         own = [frame for frame in frames if "importlib" not in frame.filename]
     last = (own or list(frames))[-1]
-    return show(Place(last.filename, last.lineno or 0))
+    return show_place(Place(last.filename, last.lineno or 0))

@@ -11,9 +11,9 @@ from keyplan.cli import export_iam
 from keyplan.cli.designs import DesignName, Output, Prefix, refusal, write
 
 if TYPE_CHECKING:
-    from keyplan.design.design import Design
-    from keyplan.design.places import Fault
-    from keyplan.design.tables import Table
+    from keyplan.design.declaring.design import Design
+    from keyplan.design.declaring.tables import Table
+    from keyplan.design.errors import Fault
     from keyplan.export.resources import TableResource
 
 app = typer.Typer(help="Write a design's tables as infrastructure.", no_args_is_help=True)

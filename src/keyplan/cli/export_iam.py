@@ -12,9 +12,9 @@ import typer
 from keyplan.cli.designs import DesignName, Output, Prefix, refusal, write
 
 if TYPE_CHECKING:
-    from keyplan.design.design import Design
-    from keyplan.design.patterns import Pattern
-    from keyplan.design.tables import Table
+    from keyplan.design.declaring.design import Design
+    from keyplan.design.declaring.patterns import Pattern
+    from keyplan.design.declaring.tables import Table
     from keyplan.export.iam import Account, Grant
     from keyplan.export.iam_keys import Bindings
 
@@ -121,7 +121,7 @@ def _account(design: Design, prefix: str, **told: str) -> Account:
 def _wanted(design: Design, names: Sequence[str]) -> list[Pattern[..., Any]]:
     """The patterns of these names, or all; without those that cannot work, which is told."""
     from keyplan.cli.designs import pattern_of  # noqa: PLC0415 - as above
-    from keyplan.design.projections import all_faults  # noqa: PLC0415
+    from keyplan.design.planning.indexes import all_faults  # noqa: PLC0415
 
     for name in names:
         pattern_of("export iam", design, name)

@@ -14,7 +14,7 @@ from keyplan.client.pages import PageRequest, Unreadable, report_once
 from keyplan.client.requests import AsyncTransport, Context, Program, drive_async
 from keyplan.client.tables import Declared
 from keyplan.clock import SystemClock
-from keyplan.design.patterns import Call, Page, TransactionCall, WriteCall
+from keyplan.design.declaring.patterns import Call, Page, TransactionCall, WriteCall
 
 T = TypeVar("T")
 R = TypeVar("R")

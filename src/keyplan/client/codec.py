@@ -10,10 +10,10 @@ from pydantic import ValidationError
 
 from keyplan.client.errors import UnreadableItemError
 from keyplan.design.entities import Entity, EntitySpec
-from keyplan.design.field_decoding import decode_value
-from keyplan.design.fields import plain_decoder
-from keyplan.design.keys import KeyAttribute
-from keyplan.design.requests_guards import expiry_of
+from keyplan.design.fields.stored import plain_decoder
+from keyplan.design.fields.values import decode_value
+from keyplan.design.keys.entity_keys import BoundKeyAttribute
+from keyplan.design.requests.writes import expiry_attribute
 
 OWNER = "keyplan:owner"
 """The attribute of a sentinel that holds the key of the item whose unique values it keeps."""
@@ -51,7 +51,7 @@ class Reader:
             name for _, template in self._texts if template.reversible for name in template.fields if name in fields
         }
         self._recoverable = frozenset(recovered)
-        self._expiry = expiry_of(spec)
+        self._expiry = expiry_attribute(spec)
 
     def entity(self, item: Mapping[str, Any]) -> Entity:
         """The entity that an item is. Raises UnreadableItemError."""
@@ -173,11 +173,11 @@ def _is_alone(spec: EntitySpec, candidates: Sequence[EntitySpec]) -> bool:
     return True
 
 
-def _beginning(part: KeyAttribute) -> str:
+def _beginning(part: BoundKeyAttribute) -> str:
     return "" if part.template is None else part.template.literal_prefix
 
 
-def _fits(part: KeyAttribute, alone: bool) -> Callable[[Mapping[str, Any]], bool]:
+def _fits(part: BoundKeyAttribute, alone: bool) -> Callable[[Mapping[str, Any]], bool]:
     """Whether an item's key attribute may be this one; looking at its beginning is enough where that tells."""
     attribute, template = part.attribute, part.template
     if template is None:

@@ -12,7 +12,7 @@ from keyplan.client.errors import TooManyResultsError
 from keyplan.client.pages import PageRequest, Unreadable, report_once
 from keyplan.client.requests import Context, Program, Transport, drive
 from keyplan.client.tables import Declared
-from keyplan.design.patterns import Call, Page, TransactionCall, WriteCall
+from keyplan.design.declaring.patterns import Call, Page, TransactionCall, WriteCall
 
 T = TypeVar("T")
 R = TypeVar("R")

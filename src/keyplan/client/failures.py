@@ -18,12 +18,22 @@ from keyplan.client.errors import (
     VersionConflictError,
 )
 from keyplan.client.requests import CONFLICTS, THROTTLED, given_up
-from keyplan.design.conditions import All, Any_, Between, Compare, Condition, Function, In, Not, Size
-from keyplan.design.conditions_evaluation import filled
-from keyplan.design.plan import Plan
-from keyplan.design.requests_guards import NOW
-from keyplan.design.requests_items import Item
-from keyplan.design.requests_sources import Arguments, reader
+from keyplan.design.conditions.conditions import (
+    AndCondition,
+    BetweenCondition,
+    Comparison,
+    Condition,
+    FieldSize,
+    FunctionCondition,
+    InCondition,
+    NotCondition,
+    OrCondition,
+)
+from keyplan.design.conditions.evaluation import fill
+from keyplan.design.planning.plan import Plan
+from keyplan.design.requests.items import Item
+from keyplan.design.requests.writer import Arguments, reader
+from keyplan.design.requests.writes import NOW
 from keyplan.errors import ServiceError
 
 
@@ -33,49 +43,49 @@ def condition_text(condition: Condition) -> str:
 
 
 def _operand(operand: object) -> str:
-    return f"{operand.path!r}.size()" if isinstance(operand, Size) else repr(operand)
+    return f"{operand.path!r}.size()" if isinstance(operand, FieldSize) else repr(operand)
 
 
-def _compare(condition: Compare) -> str:
+def _compare(condition: Comparison) -> str:
     op = {"=": "==", "<>": "!="}.get(condition.op, condition.op)
     return f"{_operand(condition.left)} {op} {_operand(condition.right)}"
 
 
-def _between(condition: Between) -> str:
+def _between(condition: BetweenCondition) -> str:
     low, high = _operand(condition.low), _operand(condition.high)
     return f"{_operand(condition.operand)}.between({low}, {high})"
 
 
-def _in(condition: In) -> str:
+def _in(condition: InCondition) -> str:
     return f"{_operand(condition.operand)}.is_in({', '.join(map(_operand, condition.choices))})"
 
 
-def _function(condition: Function) -> str:
+def _function(condition: FunctionCondition) -> str:
     name = {"attribute_exists": "exists", "attribute_not_exists": "missing"}.get(condition.name, condition.name)
     given = ", ".join(_operand(operand) for operand in condition.operands()[1:])
     return f"{_operand(condition.path)}.{name}({given})"
 
 
-def _all(condition: All) -> str:
+def _all(condition: AndCondition) -> str:
     return " & ".join(f"({condition_text(part)})" for part in condition.parts)
 
 
-def _any(condition: Any_) -> str:
+def _any(condition: OrCondition) -> str:
     return " | ".join(f"({condition_text(part)})" for part in condition.parts)
 
 
-def _not(condition: Not) -> str:
+def _not(condition: NotCondition) -> str:
     return f"~({condition_text(condition.part)})"
 
 
 _TEXTS: dict[type, Callable[[Any], str]] = {
-    Compare: _compare,
-    Between: _between,
-    In: _in,
-    Function: _function,
-    All: _all,
-    Any_: _any,
-    Not: _not,
+    Comparison: _compare,
+    BetweenCondition: _between,
+    InCondition: _in,
+    FunctionCondition: _function,
+    AndCondition: _all,
+    OrCondition: _any,
+    NotCondition: _not,
 }
 
 
@@ -127,7 +137,7 @@ def _version_conflict(plan: Plan, arguments: Arguments, found: Item | None) -> t
 
 
 def _conditions(plan: Plan, arguments: Arguments) -> str:
-    texts = [] if plan.condition is None else [condition_text(filled(plan.condition, arguments))]
+    texts = [] if plan.condition is None else [condition_text(fill(plan.condition, arguments))]
     texts += [f"F.{name} == {reader(source)(arguments)!r}" for name, source in plan.known.items()]
     return " & ".join(texts) or "the condition"
 

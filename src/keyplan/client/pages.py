@@ -21,18 +21,18 @@ from keyplan import limits
 from keyplan.client.codec import Sorter
 from keyplan.client.errors import CursorError, UnreadableItemError
 from keyplan.client.requests import Context, Program, Request, send
-from keyplan.design.conditions import Condition
-from keyplan.design.conditions_evaluation import holds, with_values
+from keyplan.design.annotations import AttributeValue
+from keyplan.design.conditions.conditions import Condition
+from keyplan.design.conditions.evaluation import holds, with_values
+from keyplan.design.declaring.patterns import Page
 from keyplan.design.entities import Entity, EntitySpec
-from keyplan.design.field_types import AttributeValue
-from keyplan.design.patterns import Page
-from keyplan.design.plan import Plan
-from keyplan.design.projections import neighbours
-from keyplan.design.requests import range_request
-from keyplan.design.requests_guards import NOW
-from keyplan.design.requests_items import Item
-from keyplan.design.requests_reads import RangeRequest, sort_order
-from keyplan.design.requests_sources import Arguments, reader
+from keyplan.design.planning.indexes import entities_in_range
+from keyplan.design.planning.plan import Plan
+from keyplan.design.requests.build import range_request
+from keyplan.design.requests.items import Item
+from keyplan.design.requests.reads import RangeRequest, sort_value
+from keyplan.design.requests.writer import Arguments, reader
+from keyplan.design.requests.writes import NOW
 from keyplan.errors import ServiceError
 
 ItemKey = Mapping[str, AttributeValue]
@@ -153,7 +153,7 @@ class RangeReader:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.request: RangeRequest = range_request(plan)
-        self.sorter = Sorter(plan.entities, neighbours(plan), plan.view)
+        self.sorter = Sorter(plan.entities, entities_in_range(plan), plan.view)
         index = plan.index
         self.position_of = tuple(dict.fromkeys((*plan.schema.key, *(index.attributes if index is not None else ()))))
         """The attributes that say where in the range an item is."""
@@ -305,7 +305,7 @@ class _Partition:
     def order(self) -> Any:
         """What the next entity is sorted by."""
         item = self.waiting[0][0]
-        return tuple(sort_order(item[name]) for name in self._shared.sorted_by)
+        return tuple(sort_value(item[name]) for name in self._shared.sorted_by)
 
     @property
     def is_left(self) -> bool:

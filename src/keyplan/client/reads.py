@@ -10,13 +10,12 @@ from keyplan import limits
 from keyplan.client.codec import OWNER, reader_of
 from keyplan.client.errors import ThrottledError
 from keyplan.client.requests import Context, Program, Request, Wait, send
-from keyplan.design.plan import Plan
-from keyplan.design.requests import get_request
-from keyplan.design.requests_guards import NOW
-from keyplan.design.requests_items import Item
-from keyplan.design.requests_keys import identity
-from keyplan.design.requests_reads import keys_wanted
-from keyplan.design.requests_sources import Arguments
+from keyplan.design.planning.plan import Plan
+from keyplan.design.requests.build import get_request
+from keyplan.design.requests.items import Item, key_identity
+from keyplan.design.requests.reads import table_keys
+from keyplan.design.requests.writer import Arguments
+from keyplan.design.requests.writes import NOW
 
 
 def get(context: Context, plan: Plan, arguments: Arguments) -> Program[Any]:
@@ -41,7 +40,7 @@ def batch_get(context: Context, plan: Plan, arguments: Arguments) -> Program[lis
     table = context.table(plan.schema)
     keys = get_request(plan).keys(arguments)
     found = yield from _found(context, [(table, key) for key in keys], {table} if plan.consistent else set())
-    return [read_item(plan, found.get((table, identity(key))), arguments[NOW]) for key in keys]
+    return [read_item(plan, found.get((table, key_identity(key))), arguments[NOW]) for key in keys]
 
 
 def get_several(context: Context, gets: Sequence[tuple[Plan, Arguments]]) -> Program[tuple[Any, ...]]:
@@ -51,7 +50,8 @@ def get_several(context: Context, gets: Sequence[tuple[Plan, Arguments]]) -> Pro
     found = yield from _found(context, places, consistent)
     pairs = zip(gets, places, strict=True)
     return tuple(
-        read_item(plan, found.get((table, identity(key))), arguments[NOW]) for (plan, arguments), (table, key) in pairs
+        read_item(plan, found.get((table, key_identity(key))), arguments[NOW])
+        for (plan, arguments), (table, key) in pairs
     )
 
 
@@ -60,16 +60,16 @@ _Place = tuple[str, tuple[Any, ...]]
 
 def _found(context: Context, places: Sequence[tuple[str, Item]], consistent: set[str]) -> Program[dict[_Place, Item]]:
     """By table and key, the items that are there; `consistent` are the tables of which they are read so."""
-    wanted = {(table, identity(key)): key for table, key in places}
+    wanted = {(table, key_identity(key)): key for table, key in places}
     names = {table: tuple(key) for table, key in places}
     found: dict[_Place, Item] = {}
     for start in range(0, len(wanted), limits.BATCH_GET_KEYS):
         keys: dict[str, list[Item]] = {}
         for (table, _), key in islice(wanted.items(), start, start + limits.BATCH_GET_KEYS):
             keys.setdefault(table, []).append(key)
-        request = {table: keys_wanted(some, consistent=table in consistent) for table, some in keys.items()}
+        request = {table: table_keys(some, consistent=table in consistent) for table, some in keys.items()}
         for table, item in (yield from _batch(context, request)):
-            found[table, identity({part: item[part] for part in names[table]})] = item
+            found[table, key_identity({part: item[part] for part in names[table]})] = item
     return found
 
 

@@ -26,7 +26,7 @@ from keyplan.client.errors import (
 )
 from keyplan.clock import Clock, check_seconds
 from keyplan.cost.units import READS, Spent, of_receipts
-from keyplan.design.plan import Plan
+from keyplan.design.planning.plan import Plan
 from keyplan.design.schema import Schema
 from keyplan.errors import ServiceError
 

@@ -12,15 +12,15 @@ from keyplan.client.failures import refused
 from keyplan.client.pages import PageRequest, RangeReader
 from keyplan.client.requests import Context, Program
 from keyplan.client.tables import OfPlan
-from keyplan.design.faults import table_faults
-from keyplan.design.field_types import UnstorableTypeError
-from keyplan.design.patterns import Call, WriteCall
-from keyplan.design.plan import Plan
-from keyplan.design.projections import all_faults
-from keyplan.design.requests_guards import NOW
-from keyplan.design.requests_sources import Arguments
-from keyplan.design.template_errors import MissingField
-from keyplan.design.transactions import Transaction
+from keyplan.design.annotations import UnstorableTypeError
+from keyplan.design.declaring.patterns import Call, WriteCall
+from keyplan.design.declaring.table_faults import table_faults
+from keyplan.design.declaring.transactions import Transaction
+from keyplan.design.keys.encodings import MissingField
+from keyplan.design.planning.indexes import all_faults
+from keyplan.design.planning.plan import Plan
+from keyplan.design.requests.writer import Arguments
+from keyplan.design.requests.writes import NOW
 from keyplan.errors import KeyplanError, ServiceError
 
 EVERYTHING = PageRequest()

@@ -8,10 +8,9 @@ from typing import Any, Protocol
 
 from keyplan.client.errors import TableDiffersError, TableMissingError, UnavailableError
 from keyplan.client.requests import Context, Program, Request, Wait, send
+from keyplan.design.declaring.table_faults import table_faults
 from keyplan.design.entities import EntitySpec
-from keyplan.design.faults import table_faults
-from keyplan.design.requests_tables import capacity_units, index_request, key_schema, warm_throughput
-from keyplan.design.schema import Schema
+from keyplan.design.schema import Schema, capacity_units, index_request, key_schema, warm_throughput
 from keyplan.errors import ServiceError
 
 _FIRST_POLL_S, _MOST_POLL_S = 0.05, 1.0

@@ -17,15 +17,14 @@ from keyplan.client.codec import OWNER, item_named, key_of, reader_of
 from keyplan.client.errors import RunError, TransactionFailedError, UniqueTakenError, WriteConflictError
 from keyplan.client.failures import CONDITION, step_failed
 from keyplan.client.requests import CANCELLED, CONFLICTS, Context, Program, Request, Wait, reasons_of, send
+from keyplan.design.declaring.patterns import WriteCall
 from keyplan.design.entities import BoundUnique, EntitySpec
-from keyplan.design.field_decoding import decode_value
-from keyplan.design.field_encoding import is_nothing
-from keyplan.design.patterns import WriteCall
-from keyplan.design.plan import Plan
-from keyplan.design.requests import ACTIONS, write_request
-from keyplan.design.requests_guards import NOW, expiry_of
-from keyplan.design.requests_items import Item, key_attribute
-from keyplan.design.requests_sources import Arguments, reader
+from keyplan.design.fields.values import decode_value, is_stored_as_absent
+from keyplan.design.planning.plan import Plan
+from keyplan.design.requests.build import ACTIONS, write_request
+from keyplan.design.requests.items import Item, key_attribute_maker
+from keyplan.design.requests.writer import Arguments, reader
+from keyplan.design.requests.writes import NOW, expiry_attribute
 from keyplan.errors import ServiceError
 
 Role = Literal["item", "take", "release"]
@@ -95,7 +94,7 @@ def read_stored(context: Context, key: Item, table: str) -> Program[Item | None]
 def _pinned_attributes(spec: EntitySpec) -> tuple[str, ...]:
     """What must not change between reading an item and writing it, for its sentinels to be right."""
     names = dict.fromkeys(spec.fields[name].attribute for rule in spec.sentinels for name in rule.fields)
-    ttl = expiry_of(spec)
+    ttl = expiry_attribute(spec)
     return (*names, ttl) if ttl is not None and ttl not in names else tuple(names)
 
 
@@ -144,7 +143,7 @@ def _after(plan: Plan, arguments: Arguments, before: Mapping[str, Any] | None) -
     for action in plan.actions:
         name, value = action.path.field, reader(action.source)(arguments)
         if len(action.path.parts) == 1 and action.name in {"set", "remove"}:
-            after[name] = None if action.name == "remove" or is_nothing(value) else value
+            after[name] = None if action.name == "remove" or is_stored_as_absent(value) else value
         elif action.name == "set_if_missing" and after.get(name) is None:
             after[name] = value
         elif action.name == "add" and len(action.path.parts) == 1:
@@ -154,7 +153,7 @@ def _after(plan: Plan, arguments: Arguments, before: Mapping[str, Any] | None) -
 
 def _expiry(plan: Plan, members: Request, arguments: Arguments, old: Item | None) -> Any:
     """The expiry that the item has once the write is done."""
-    ttl = expiry_of(plan.entity)
+    ttl = expiry_attribute(plan.entity)
     if ttl is None or plan.operation == "DeleteItem":
         return None
     if plan.operation == "PutItem":
@@ -196,7 +195,7 @@ def _values(rule: BoundUnique, values: Mapping[str, Any] | None) -> dict[str, An
 
 
 def _key(rule: BoundUnique, values: Mapping[str, Any]) -> Item:
-    return {part.attribute: key_attribute(part)(values) or {} for part in rule.key.attributes}
+    return {part.attribute: key_attribute_maker(part)(values) or {} for part in rule.key.attributes}
 
 
 def _owner(own: Action) -> Item:
@@ -208,7 +207,7 @@ def _take(own: Action, rule: BoundUnique, values: Mapping[str, Any], expiry: Any
     key = _key(rule, values)
     item: Item = {**key, OWNER: _owner(own)}
     members = {"TableName": own.members["TableName"], "Item": item, **_if_own(own)}
-    ttl = expiry_of(own.plan.entity)
+    ttl = expiry_attribute(own.plan.entity)
     if ttl is not None:
         members["ConditionExpression"] += " OR #expiry <= :now"
         members["ExpressionAttributeNames"]["#expiry"] = ttl
@@ -287,7 +286,7 @@ def remove_expired(context: Context, plan: Plan, arguments: Arguments, request: 
         "TableName": request["TableName"],
         "Key": request["Key"],
         "ConditionExpression": "#ttl <= :now",
-        "ExpressionAttributeNames": {"#ttl": expiry_of(plan.entity)},
+        "ExpressionAttributeNames": {"#ttl": expiry_attribute(plan.entity)},
         "ExpressionAttributeValues": {":now": {"N": str(arguments[NOW])}},
     }
     try:

@@ -12,13 +12,13 @@ from keyplan.client.failures import CONDITION, condition_failed
 from keyplan.client.reads import read_item
 from keyplan.client.requests import Context, Outcome, Program, Request, Wait, send
 from keyplan.client.transactions import blocks_update, read_stored, remove_expired, transact
-from keyplan.design.field_decoding import decode_value
-from keyplan.design.patterns import WriteCall
-from keyplan.design.plan import Plan
-from keyplan.design.requests import batch_request, write_request
-from keyplan.design.requests_guards import NOW
-from keyplan.design.requests_items import Item, maker_of
-from keyplan.design.requests_sources import Arguments
+from keyplan.design.declaring.patterns import WriteCall
+from keyplan.design.fields.values import decode_value
+from keyplan.design.planning.plan import Plan
+from keyplan.design.requests.build import batch_request, write_request
+from keyplan.design.requests.items import Item, item_builder
+from keyplan.design.requests.writer import Arguments
+from keyplan.design.requests.writes import NOW
 from keyplan.errors import ServiceError
 
 _NOT_REPEATABLE = frozenset({"add", "append"})
@@ -73,7 +73,7 @@ def _is_own(plan: Plan, arguments: Arguments, found: Item | None) -> bool:
         return False
     compiled = write_request(plan)
     entity = compiled.entity(arguments)
-    return _plain(maker_of(plan.entity).item(entity, compiled.version(entity))) == _plain(found)
+    return _plain(item_builder(plan.entity).item(entity, compiled.version(entity))) == _plain(found)
 
 
 def _plain(item: Item) -> dict[str, Any]:

@@ -12,10 +12,10 @@ from keyplan.cost.prices import GB, HOURS_A_MONTH, PriceBook
 from keyplan.cost.selectivity import share_in_index
 from keyplan.cost.sizes import entry_size
 from keyplan.cost.units import Units, sum_of
-from keyplan.design.design import Design
-from keyplan.design.patterns import Pattern
+from keyplan.design.declaring.design import Design
+from keyplan.design.declaring.patterns import Pattern
+from keyplan.design.declaring.tables import Table
 from keyplan.design.schema import Index, TableClass
-from keyplan.design.tables import Table
 from keyplan.design.workload import Provisioned
 
 SECONDS_A_MONTH = HOURS_A_MONTH * 3600

@@ -13,17 +13,17 @@ from keyplan import limits
 from keyplan.cost.selectivity import kept_share, matching, share_in_index
 from keyplan.cost.sizes import entry_size, item_size, read_size
 from keyplan.cost.units import Units, sum_of
-from keyplan.design.conditions import UNKNOWN, paths_of
-from keyplan.design.conditions_evaluation import holds, stated
+from keyplan.design.annotations import DeclaredField
+from keyplan.design.conditions.conditions import UNKNOWN, paths_of
+from keyplan.design.conditions.evaluation import holds, stated_values
+from keyplan.design.declaring.patterns import Facts, Pattern
 from keyplan.design.entities import EntitySpec
-from keyplan.design.keys import BoundIndexKey, BoundKey
-from keyplan.design.patterns import Facts, Pattern
-from keyplan.design.plan import Plan
-from keyplan.design.projections import fetched
-from keyplan.design.symbols import Each, EveryShard, Param, annotation_of, is_never_none
-from keyplan.design.template_field import Field
-from keyplan.design.template_holes import BoundHole
-from keyplan.design.templates import BoundTemplate
+from keyplan.design.keys.entity_keys import BoundIndexKey, BoundKey
+from keyplan.design.keys.holes import BoundHole
+from keyplan.design.keys.templates import BoundTemplate
+from keyplan.design.parameters import Each, EveryShard, Param, annotation_of, is_never_none
+from keyplan.design.planning.indexes import fetched_attributes
+from keyplan.design.planning.plan import Plan
 from keyplan.dynamodb.values.units import TRANSACTIONAL, read_units, write_units
 
 
@@ -145,7 +145,7 @@ def _filters_everything(plan: Plan) -> bool:
 
 def fetches(plan: Plan, evaluated: float) -> float:
     """Read units of the whole items that a local index fetches from the table, because it lacks what is wanted."""
-    if not fetched(plan):
+    if not fetched_attributes(plan):
         return 0.0
     sizes = [item_size(entity).average for entity in plan.entities]
     return evaluated * read_units(int(sum(sizes) / len(sizes)), consistent=plan.consistent)
@@ -207,7 +207,7 @@ def _requests(plan: Plan, evaluated: float, found: float) -> float:
         return float(len(source.values))
     if evaluated == found:
         return 1.0
-    most = Field.of(name, annotation_of(source.values)).max_length
+    most = DeclaredField.of(name, annotation_of(source.values)).max_length
     return max(1.0, float(most) if most is not None else evaluated / found if found else 1.0)
 
 
@@ -266,7 +266,7 @@ def sentinel_writes(plan: Plan) -> int:
     if not plan.keeps_unique:
         return 0
     changed = {action.path.field for action in plan.actions if action.name not in {"set_if_missing", "remove"}}
-    before = {**stated(plan.condition, plan.entity.fields), **plan.known}
+    before = {**stated_values(plan.condition, plan.entity.fields), **plan.known}
     writes = 0
     for rule in plan.entity.sentinels:
         had_none = any(before.get(name, UNKNOWN) is None for name in rule.fields)
@@ -339,7 +339,7 @@ def entries_written(plan: Plan) -> Iterator[tuple[BoundIndexKey, float]]:
     """For each index of the entity: the entries that a call writes."""
     entity = plan.entity
     changed = {action.path.field for action in plan.actions} | ({entity.version} if entity.version else set())
-    before = {**stated(plan.condition, entity.fields), **plan.known}
+    before = {**stated_values(plan.condition, entity.fields), **plan.known}
     after = {name: value for name, value in before.items() if name not in changed}
     for action in plan.actions:
         if len(action.path.parts) == 1 and action.name in {"set", "remove"}:

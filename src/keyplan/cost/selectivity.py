@@ -8,14 +8,24 @@ from math import prod
 from typing import Any
 from uuid import UUID
 
-from keyplan.design.conditions import All, Any_, Compare, Condition, Function, In, Not, Path, paths_of
-from keyplan.design.conditions_evaluation import MISSING, holds
+from keyplan.design.annotations import plain_value
+from keyplan.design.conditions.conditions import (
+    AndCondition,
+    Comparison,
+    Condition,
+    FieldPath,
+    FunctionCondition,
+    InCondition,
+    NotCondition,
+    OrCondition,
+    paths_of,
+)
+from keyplan.design.conditions.evaluation import MISSING, holds
 from keyplan.design.entities import EntitySpec
-from keyplan.design.field_types import plain
-from keyplan.design.fields import StoredField
-from keyplan.design.keys import BoundKey, KeyAttribute
-from keyplan.design.plan import KeyValue, Plan, SortCondition
-from keyplan.design.symbols import Each, EveryShard, Param, Source
+from keyplan.design.fields.stored import StoredField
+from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute
+from keyplan.design.parameters import Each, EveryShard, Param, Source
+from keyplan.design.planning.plan import KeyValue, Plan, SortCondition
 
 
 def share_in_index(entity: EntitySpec, bound: BoundKey) -> float:
@@ -47,7 +57,7 @@ def shares_of(entity: EntitySpec, name: str, when: Condition | None) -> Mapping[
     told = None if entity.items is None else entity.items.distinct.get(name)
     if not isinstance(told, Mapping):
         return None
-    inside = {plain(value): share for value, share in told.items() if holds(when, {name: value}) is not False}
+    inside = {plain_value(value): share for value, share in told.items() if holds(when, {name: value}) is not False}
     whole = sum(inside.values())
     return {value: share / whole for value, share in inside.items()} if whole else inside
 
@@ -82,14 +92,14 @@ def _by_values(condition: Condition, entity: EntitySpec) -> float | None:
     return present * sum(share for value, share in shares.items() if told[value]) + (1 - present) * without
 
 
-def _compare(condition: Compare, entity: EntitySpec) -> float | None:
-    if not isinstance(condition.left, Path) or condition.op not in {"=", "<>"}:
+def _compare(condition: Comparison, entity: EntitySpec) -> float | None:
+    if not isinstance(condition.left, FieldPath) or condition.op not in {"=", "<>"}:
         return None
     share = _value_share(condition.left, condition.right, entity)
     return share if share is None or condition.op == "=" else 1 - share
 
 
-def _value_share(path: Path, value: object, entity: EntitySpec) -> float | None:
+def _value_share(path: FieldPath, value: object, entity: EntitySpec) -> float | None:
     items = entity.items
     if items is None or len(path.parts) > 1 or isinstance(value, Each):
         return None
@@ -101,14 +111,14 @@ def _value_share(path: Path, value: object, entity: EntitySpec) -> float | None:
     return None if share is None else present * share
 
 
-def _in(condition: In, entity: EntitySpec) -> float | None:
-    if not isinstance(condition.operand, Path):
+def _in(condition: InCondition, entity: EntitySpec) -> float | None:
+    if not isinstance(condition.operand, FieldPath):
         return None
     told = [_value_share(condition.operand, choice, entity) for choice in condition.choices]
     return _capped(told)
 
 
-def _all(condition: All, entity: EntitySpec) -> float | None:
+def _all(condition: AndCondition, entity: EntitySpec) -> float | None:
     told = [share for part in condition.parts if (share := kept_share(part, entity)) is not None]
     share = 1.0
     for one in told:
@@ -116,7 +126,7 @@ def _all(condition: All, entity: EntitySpec) -> float | None:
     return share if told else None
 
 
-def _any(condition: Any_, entity: EntitySpec) -> float | None:
+def _any(condition: OrCondition, entity: EntitySpec) -> float | None:
     return _capped([kept_share(part, entity) for part in condition.parts])
 
 
@@ -125,12 +135,12 @@ def _capped(told: list[float | None]) -> float | None:
     return min(1.0, sum(known)) if len(known) == len(told) else None
 
 
-def _not(condition: Not, entity: EntitySpec) -> float | None:
-    share = None if isinstance(condition.part, All) else kept_share(condition.part, entity)
+def _not(condition: NotCondition, entity: EntitySpec) -> float | None:
+    share = None if isinstance(condition.part, AndCondition) else kept_share(condition.part, entity)
     return None if share is None else 1 - share
 
 
-def _function(condition: Function, entity: EntitySpec) -> float | None:
+def _function(condition: FunctionCondition, entity: EntitySpec) -> float | None:
     items = entity.items
     if items is None or len(condition.path.parts) > 1 or condition.path.field not in items.present:
         return None
@@ -139,12 +149,12 @@ def _function(condition: Function, entity: EntitySpec) -> float | None:
 
 
 _BY_KIND: dict[type, Callable[[Any, EntitySpec], float | None]] = {
-    Compare: _compare,
-    In: _in,
-    All: _all,
-    Any_: _any,
-    Not: _not,
-    Function: _function,
+    Comparison: _compare,
+    InCondition: _in,
+    AndCondition: _all,
+    OrCondition: _any,
+    NotCondition: _not,
+    FunctionCondition: _function,
 }
 
 
@@ -211,7 +221,7 @@ def stated_values(plan: Plan, entity: EntitySpec) -> dict[str, Source]:
     return {**_values_written(plan.key.partition, bound.partition), **_values_written(sort, bound.sort), **named}
 
 
-def _values_written(values: Sequence[KeyValue], parts: Sequence[KeyAttribute]) -> dict[str, Source]:
+def _values_written(values: Sequence[KeyValue], parts: Sequence[BoundKeyAttribute]) -> dict[str, Source]:
     """Return the fields' values in the key texts that a pattern writes out in full, such as STATE#open."""
     found: dict[str, Source] = {}
     for value, part in zip(values, parts, strict=False):
@@ -272,14 +282,14 @@ def _shards(value: KeyValue, name: str) -> int:
     return min((hole.shards for hole in holes if hole.name == name), default=0)
 
 
-def _written_out(plan: Plan, bound: BoundKey) -> Iterator[tuple[str, str, KeyAttribute]]:
+def _written_out(plan: Plan, bound: BoundKey) -> Iterator[tuple[str, str, BoundKeyAttribute]]:
     """The one field of a partition key that is written out whole, such as STATUS#OPEN, the text, and what makes it."""
     for value, part in zip(() if plan.key is None else plan.key.partition, bound.partition, strict=False):
         if value.template is not None and not value.template.fields and len(part.fields) == 1:
             yield part.fields[0], value.template.render({}), part
 
 
-def _key_text(part: KeyAttribute, name: str, value: object) -> object:
+def _key_text(part: BoundKeyAttribute, name: str, value: object) -> object:
     return value if part.template is None else part.template.render({name: value})
 
 
@@ -298,7 +308,7 @@ def _share(entity: EntitySpec, name: str, source: Source, when: Condition | None
     values = _constants(source)
     if values is None:
         return 1 / max(1, len(shares))
-    return sum(shares.get(plain(value), 0.0) for value in values)
+    return sum(shares.get(plain_value(value), 0.0) for value in values)
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from keyplan.design.entities import EntitySpec
-from keyplan.design.fields import StoredField
-from keyplan.design.keys import BoundKey, KeyAttribute
+from keyplan.design.fields.stored import StoredField
+from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute
 from keyplan.design.schema import Index
 
 _TYPICAL_BYTES = {"S": 20, "N": 6, "B": 100, "BOOL": 1, "SS": 60, "NS": 30, "BS": 300, "L": 100, "M": 100, "ANY": 50}
@@ -63,13 +63,13 @@ def _key_bytes(bound: BoundKey) -> int:
     return sum(_part_bytes(part) for part in bound.attributes if part.template)
 
 
-def _part_bytes(part: KeyAttribute) -> int:
+def _part_bytes(part: BoundKeyAttribute) -> int:
     if part.field is not None:
         return _field_bytes(part.field)
     return len(part.attribute.encode()) + _template_bytes(part)
 
 
-def _template_bytes(part: KeyAttribute) -> int:
+def _template_bytes(part: BoundKeyAttribute) -> int:
     assert part.template is not None, "the caller looked"
     most = part.template.max_bytes
     typical = len(part.template.text.encode()) + 16 * len(part.template.fields)

@@ -1,29 +1,18 @@
 """The design language: tables, entities, keys, patterns, consumers and their load, declared once."""
 
-from keyplan.design.conditions import Condition, F
-from keyplan.design.consumers import Change as ItemChange
-from keyplan.design.consumers import Changed, Expired, Inserted, Modified, Removed, changed
-from keyplan.design.design import Design, accept
-from keyplan.design.entities import Entity, Unique, unique
-from keyplan.design.field_marks import Attribute
-from keyplan.design.keys import attr, key
-from keyplan.design.patterns import Call, Page, Pattern, Read, Write, WriteCall
-from keyplan.design.places import DesignError, Fault, Place
-from keyplan.design.plan import Plan
-from keyplan.design.schema import GSI, LSI, TTL
-from keyplan.design.symbols import each, every_shard
-from keyplan.design.tables import Table
-from keyplan.design.terms_reads import Cond, everything, pk, sk, where
-from keyplan.design.terms_writes import (
+from keyplan.design.conditions.builders import (
     Change,
+    Cond,
     Key,
     add,
     add_at,
     add_to_set,
     append,
     at_version,
+    everything,
     key_of,
     known,
+    pk,
     put,
     remove,
     remove_at,
@@ -31,11 +20,26 @@ from keyplan.design.terms_writes import (
     set_,
     set_at,
     set_if_missing,
+    sk,
     subtract,
     subtract_at,
     when,
+    where,
 )
-from keyplan.design.transactions import Transaction, transaction
+from keyplan.design.conditions.conditions import Condition, F
+from keyplan.design.declaring.consumers import Changed, Expired, Inserted, Modified, Removed, changed
+from keyplan.design.declaring.consumers import ItemChange as ItemChange
+from keyplan.design.declaring.design import Design, accept
+from keyplan.design.declaring.patterns import Call, Page, Pattern, Read, Write, WriteCall
+from keyplan.design.declaring.tables import Table
+from keyplan.design.declaring.transactions import Transaction, transaction
+from keyplan.design.entities import Entity, Unique, unique
+from keyplan.design.errors import DesignError, Fault, Place
+from keyplan.design.fields.attributes import Attribute
+from keyplan.design.keys.entity_keys import attr, key
+from keyplan.design.parameters import each, every_shard
+from keyplan.design.planning.plan import Plan
+from keyplan.design.schema import GSI, LSI, TTL
 from keyplan.design.workload import Bytes, Claim, Distinct, Items, OnDemand, Provisioned, Rate
 
 __all__ = [

@@ -1,17 +1,29 @@
-"""Entities: pydantic models whose objects are items of a table, and what the table knows of each."""
+"""Entities: pydantic models whose objects are items of a table, and how a model is bound to its table."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeVar, overload
+from typing import Any, ClassVar, Literal, TypeVar, overload
 
 from pydantic import BaseModel
 
-from keyplan.design.fields import StoredField
-from keyplan.design.given import check_text, refused, word
-from keyplan.design.keys import BoundIndexKey, BoundKey, KeyAttribute, KeySpec
-from keyplan.design.places import DesignError, Place
+from keyplan.design.annotations import UnstorableTypeError
+from keyplan.design.arguments import check_text, checked_call, invalid_option
+from keyplan.design.errors import DesignError, Place
+from keyplan.design.fields.attributes import check_alias
+from keyplan.design.fields.stored import StoredField, stored_field
+from keyplan.design.keys.entity_keys import (
+    BoundIndexKey,
+    BoundKey,
+    BoundKeyAttribute,
+    KeySpec,
+    bind_key,
+    bind_stored_key,
+    find_index,
+    unknown_field_error,
+)
+from keyplan.design.keys.holes import is_text
 from keyplan.design.schema import Index, Schema, check_choice
 from keyplan.design.workload import Items
 
@@ -43,15 +55,17 @@ class Unique:
 
     def __post_init__(self) -> None:
         if not self.fields or not isinstance(self.fields, tuple):
-            raise refused("unique", self.fields, "no field", 'name the field whose values are unique: unique("email")')
+            raise invalid_option(
+                "unique", self.fields, "no field", 'name the field whose values are unique: unique("email")'
+            )
         for name in self.fields:
             check_text("unique", name)
         if not (self.key is None or isinstance(self.key, KeySpec)):
-            raise refused("key", self.key, "no key", f"write key({self.key!r})")
+            raise invalid_option("key", self.key, "no key", f"write key({self.key!r})")
         check_choice("by", self.by, Enforcement)
 
 
-@word
+@checked_call
 def unique(*fields: str, key: KeySpec | None = None, by: Enforcement = "sentinel") -> Unique:
     """Fields whose values, taken together, no two items share."""
     return Unique(fields, key, by)
@@ -108,7 +122,7 @@ class EntitySpec:
         name = index.name if isinstance(index, Index) else index
         return next((bound for bound in self.indexes if bound.index.name == name), None)
 
-    def made_in(self, bound: BoundKey) -> list[KeyAttribute]:
+    def made_in(self, bound: BoundKey) -> list[BoundKeyAttribute]:
         """Attributes of an index's key that only the program sets and removes.
 
         Not those that are fields by themselves, which change with the field, nor the primary key's.
@@ -161,13 +175,13 @@ def declare_view(model: type[Entity], of: EntitySpec, place: Place) -> None:
     model.__keyplan_view__ = of
 
 
-def whole_of(model: type[Entity]) -> type[Entity]:
+def entity_of_view(model: type[Entity]) -> type[Entity]:
     """Return the class of the entity that a class is a view of, or the class itself if it is not a view."""
     of = vars(model).get("__keyplan_view__") if isinstance(model, type) else None
     return of.model if isinstance(of, EntitySpec) else model
 
 
-def spec_on(schema: Schema, model: type[Entity], place: Place) -> EntitySpec:
+def spec_in_schema(schema: Schema, model: type[Entity], place: Place) -> EntitySpec:
     """What a table knows of one of its entities. Raises DesignError where it is none of them."""
     spec = vars(model).get("__keyplan__") if isinstance(model, type) else None
     if not isinstance(spec, EntitySpec) or spec.schema is not schema:
@@ -178,3 +192,222 @@ def spec_on(schema: Schema, model: type[Entity], place: Place) -> EntitySpec:
             fix=f"declare it with @{schema.name}.entity(...), or use the table that it belongs to",
         )
     return spec
+
+
+def bind_entity(
+    model: type[Entity],
+    schema: Schema,
+    *,
+    key: KeySpec | None,
+    indexes: Mapping[str, KeySpec],
+    version: str | None,
+    uniques: Sequence[str | Unique],
+    found_by: Sequence[str | tuple[str, ...]],
+    items: Items | None,
+    name: str | None,
+    store_key_fields: bool,
+    place: Place,
+) -> EntitySpec:
+    """Bind an entity's declaration to its table. Raises DesignError for what has no meaning."""
+    _check_model(model, place)
+    for option, spec in (("key", key), *((f'indexes["{name}"]', one) for name, one in indexes.items())):
+        if not (spec is None or isinstance(spec, KeySpec)):
+            raise DesignError(f"{option}={spec!r} is no key", place=place, fix=f"write key({spec!r})")
+    if not (items is None or isinstance(items, Items)):
+        raise DesignError(f"items={items!r} says nothing of items", place=place, fix="write items=Items(count=...)")
+    called = name or model.__name__
+    fields = _fields(model, schema, place)
+    bound_key = _primary(model, schema, key, fields, place, store_key_fields=store_key_fields)
+    for index_name in indexes:
+        find_index(schema, index_name, place)
+    _check_version(version, fields, model, place)
+    found = tuple((one,) if isinstance(one, str) else one for one in found_by)
+    for field_name in (part for one in found for part in one):
+        _check_field(field_name, fields, model, place)
+    return EntitySpec(
+        name=called,
+        model=model,
+        schema=schema,
+        fields=fields,
+        key=bound_key,
+        indexes=tuple(_index_keys(schema, indexes, fields, model, bound_key)),
+        version=version,
+        uniques=tuple(
+            _unique(rule, entity=called, schema=schema, fields=fields, model=model, place=place) for rule in uniques
+        ),
+        found_by=found,
+        items=items,
+        store_key_fields=store_key_fields,
+        place=place,
+    )
+
+
+def _check_model(model: type[Entity], place: Place) -> None:
+    if not (isinstance(model, type) and issubclass(model, Entity)):
+        name = getattr(model, "__name__", repr(model))
+        raise DesignError(f"{name} is no Entity", place=place, fix=f"derive it from Entity: class {name}(Entity)")
+    if not model.__pydantic_complete__:
+        raise DesignError(
+            f"the annotations of {model.__name__} cannot be read: a name in them is not defined",
+            place=place.at(f"class {model.__name__}"),
+            fix="define or import the names before the class, and not under TYPE_CHECKING",
+        )
+    declared = model.__dict__.get("__keyplan__")
+    if isinstance(declared, EntitySpec):
+        raise DesignError(
+            f"{model.__name__} is an entity of table {declared.schema.name} already",
+            place=place,
+            other=declared.place,
+            fix="make a subclass for the other table",
+        )
+    if model.model_config.get("extra") == "allow":
+        raise DesignError(
+            f"{model.__name__} allows extra fields, which would not be stored",
+            place=place.at(f"class {model.__name__}"),
+            fix='declare the fields, or one dict for them, and leave extra="allow" out',
+        )
+
+
+def _check_version(name: str | None, fields: Mapping[str, StoredField], model: type[Entity], place: Place) -> None:
+    if name is None:
+        return
+    _check_field(name, fields, model, place)
+    if fields[name].annotation is not int or fields[name].optional:
+        raise DesignError(
+            f"{model.__name__}.{name} is to count changes, and is no int",
+            place=place.at(f"{name}:", width=len(name)),
+            fix=f"declare it as {name}: int = 0",
+        )
+
+
+def _fields(model: type[Entity], schema: Schema, place: Place) -> dict[str, StoredField]:
+    fields: dict[str, StoredField] = {}
+    taken: dict[str, str] = {}
+    for name, info in model.model_fields.items():
+        try:
+            check_alias(model, name)
+            field = stored_field(name, info, ttl=schema.ttl)
+        except UnstorableTypeError as error:
+            raise DesignError(
+                f"{model.__name__}.{name} cannot be stored: {error}",
+                place=place.at(f"{name}:", width=len(name)),
+                fix=error.fix,
+            ) from None
+        if field.attribute in taken:
+            raise DesignError(
+                f"{model.__name__}.{name} and {taken[field.attribute]} are both stored as {field.attribute}",
+                place=place.at(f"{name}:", width=len(name)),
+                fix="give one of them another Attribute(name)",
+            )
+        taken[field.attribute] = name
+        fields[name] = field
+    return fields
+
+
+def _primary(
+    model: type[Entity],
+    schema: Schema,
+    key: KeySpec | None,
+    fields: Mapping[str, StoredField],
+    place: Place,
+    *,
+    store_key_fields: bool,
+) -> BoundKey:
+    if key is not None:
+        if key.when is not None:
+            raise DesignError(
+                "a primary key has no condition: every item has one",
+                place=key.place.at("when="),
+                fix="move `when` to the key of an index",
+            )
+        bound = bind_key(key, None, schema, fields, model.__name__)
+        _check_own_fields(bound, fields, model, store_key_fields=store_key_fields)
+        return bound
+    plain = bind_stored_key(None, schema, fields, place)
+    if plain is None:
+        stored = {field.attribute for field in fields.values()}
+        missing = [name for name in schema.key if name not in stored]
+        raise DesignError(
+            f"{model.__name__} says nothing of the key attributes {', '.join(missing)} of table {schema.name}",
+            place=place.at(f"class {model.__name__}"),
+            other=schema.place,
+            fix=f"add key=key(...) to its declaration, or a field stored as {missing[0]}",
+        )
+    return plain
+
+
+def _check_own_fields(
+    bound: BoundKey, fields: Mapping[str, StoredField], model: type[Entity], *, store_key_fields: bool
+) -> None:
+    """Refuse a key attribute that is to hold both a made key and a field."""
+    own = {stored.attribute: stored.name for stored in fields.values()}
+    for part in bound.attributes:
+        name = own.get(part.attribute)
+        if name is None or (part.fields == (name,) and part.text == f"{{{name}}}"):
+            continue
+        if not store_key_fields and part.template is not None and part.template.reversible and name in part.fields:
+            continue  # the field is in the key's text only
+        raise DesignError(
+            f"{part.attribute} is to hold the key {part.text}, and {model.__name__}.{name} is stored there",
+            place=bound.place.at(part.text),
+            fix=f'give the field another attribute: Annotated[..., Attribute("{name}_")], or rename the key attribute',
+        )
+
+
+def _check_leaving(bound: BoundKey, index: Index, fields: Mapping[str, StoredField], model: type[Entity]) -> None:
+    """Refuse a condition that nothing can be taken away for."""
+    own = {stored.attribute for stored in fields.values()}
+    if bound.when is not None and all(part.attribute in own for part in bound.attributes):
+        raise DesignError(
+            f"{model.__name__} cannot leave index {index.name}: its key there is made of fields that every item keeps",
+            place=bound.place.at("when="),
+            fix="give the index a key attribute of its own, made by a template, or drop the condition",
+        )
+
+
+def _index_keys(
+    schema: Schema,
+    written: Mapping[str, KeySpec],
+    fields: Mapping[str, StoredField],
+    model: type[Entity],
+    primary: BoundKey,
+) -> list[BoundIndexKey]:
+    bound: list[BoundKey | None] = []
+    for index in schema.indexes:
+        spec = written.get(index.name)
+        if spec is not None:
+            made = bind_key(spec, index, schema, fields, model.__name__)
+            _check_own_fields(made, fields, model, store_key_fields=True)
+            _check_leaving(made, index, fields, model)
+            bound.append(made)
+        else:
+            bound.append(bind_stored_key(index, schema, fields, primary.place, primary))
+    return [one for one in bound if isinstance(one, BoundIndexKey)]
+
+
+def _unique(
+    rule: str | Unique,
+    *,
+    entity: str,
+    schema: Schema,
+    fields: Mapping[str, StoredField],
+    model: type[Entity],
+    place: Place,
+) -> BoundUnique:
+    rule = Unique((rule,)) if isinstance(rule, str) else rule
+    for name in rule.fields:
+        _check_field(name, fields, model, place)
+    spec = rule.key
+    if spec is None:
+        # The last hole runs to the end, so only texts before it need their separators escaped.
+        texts = {name for name in rule.fields[:-1] if is_text(fields[name].declared)}
+        holes = [f"{{{name}:quote}}" if name in texts else f"{{{name}}}" for name in rule.fields]
+        text = "#".join(["UNIQUE", entity, *rule.fields, *holes])
+        spec = KeySpec((text,), ("UNIQUE",) * (schema.sort is not None), None, place)
+    return BoundUnique(rule.fields, bind_key(spec, None, schema, fields, model.__name__), rule.by)
+
+
+def _check_field(name: str | None, fields: Mapping[str, Any], model: type[Entity], place: Place) -> None:
+    check_text("field", name, may_be_none=True)
+    if name is not None and name not in fields:
+        raise unknown_field_error(name, fields, model.__name__, place.at(f'"{name}"', 1, len(name)))

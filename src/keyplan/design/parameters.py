@@ -1,47 +1,209 @@
-"""Which of its parameters the body of a pattern makes use of."""
+"""Stand-ins for the parameters of a pattern while its body runs, once, when the pattern is declared.
+
+A body states which items it reads or writes; it cannot depend on argument values. A stand-in refuses every
+operation that would look at a value (comparison, branch, formatting, arithmetic), with the place and a fix.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
-from typing import Any
+import types
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from typing import Any, Literal, NoReturn, TypeVar, Union, cast, get_args, get_origin
+from uuid import UUID
 
-from keyplan.design.conditions import Path
-from keyplan.design.patterns import Call, Pattern
-from keyplan.design.symbols import Each, Param
-from keyplan.design.terms_reads import Cond
+from pydantic import BaseModel
 
+from keyplan.design.annotations import annotation_with_limits, without_none
+from keyplan.design.errors import DesignError, calling_place
 
-def unused_parameters(pattern: Pattern[..., Any]) -> list[str]:
-    """The parameters that nothing of what the body returns is made of, in their order."""
-    terms = pattern._terms
-    used = set(_names(terms))
-    return [name for name in pattern.parameters if name not in used and not _is_written(name, terms)]
+T = TypeVar("T")
 
-
-def _names(term: object) -> Iterator[str]:
-    if isinstance(term, Param):
-        yield term._name
-    elif isinstance(term, Each):
-        yield from _names(term.values)
-    elif isinstance(term, Path):
-        yield from _names(term.parts)
-    elif isinstance(term, Call):
-        yield from _names(term.arguments)
-    elif isinstance(term, Mapping):
-        yield from _names(tuple(term.values()))
-    elif isinstance(term, (tuple, list)):
-        for part in term:
-            yield from _names(part)
-    elif is_dataclass(term):
-        yield from _names([getattr(term, one.name) for one in fields(term)])
+_FIX_BRANCH = "declare one pattern for each case, or decide before the pattern is called"
+_FIX_TEXT = "key text is made by the entity's templates: pass the parameter as it is"
+_FIX_COMPUTE = "compute the value before the call and pass it as a parameter"
 
 
-def _is_written(name: str, terms: object) -> bool:
-    """Whether a key text that is written out has a hole of this name."""
-    if not isinstance(terms, Cond):
+class Param:
+    """An argument of a pattern, or with a path what lies in it."""
+
+    # Names begin with an underscore, so that every field of an entity can be asked for by its own name.
+    __slots__ = ("_annotation", "_name", "_path")
+
+    def __init__(self, name: str, annotation: Any, path: tuple[str, ...] = ()) -> None:
+        self._name, self._annotation, self._path = name, annotation, path
+
+    def __getattr__(self, name: str) -> Param:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return Param(self._name, self._annotation, (*self._path, name))
+
+    def _refuse(self, does: str, fix: str) -> NoReturn:
+        raise DesignError(f"the pattern {does} its parameter {self!r}", place=calling_place(), fix=fix)
+
+    def __repr__(self) -> str:
+        return ".".join((self._name, *self._path))
+
+    def __bool__(self) -> bool:  # noqa: PLE0304 - it never returns
+        self._refuse("branches on", _FIX_BRANCH)
+
+    def __eq__(self, other: object) -> bool:
+        self._refuse("compares", _FIX_BRANCH)
+
+    def __ne__(self, other: object) -> bool:
+        self._refuse("compares", _FIX_BRANCH)
+
+    def __lt__(self, other: object) -> bool:
+        self._refuse("compares", _FIX_BRANCH)
+
+    __le__ = __gt__ = __ge__ = __lt__
+
+    def __hash__(self) -> int:  # noqa: PLE0309 - it never returns
+        self._refuse("looks up", _FIX_COMPUTE)
+
+    def __contains__(self, other: object) -> bool:
+        self._refuse("looks into", _FIX_BRANCH)
+
+    def __len__(self) -> int:  # noqa: PLE0303 - it never returns
+        self._refuse("counts", _FIX_BRANCH)
+
+    def __iter__(self) -> Iterator[Any]:
+        self._refuse("loops over", "use each(...) where one request for each of its values is meant")
+
+    def __getitem__(self, part: object) -> Any:
+        self._refuse("looks into", _FIX_COMPUTE)
+
+    def __call__(self, *_args: object, **_kwargs: object) -> Any:
+        self._refuse("calls a method of", _FIX_COMPUTE)
+
+    def __str__(self) -> str:  # noqa: PLE0307 - it never returns
+        self._refuse("makes text of", _FIX_TEXT)
+
+    def __format__(self, spec: str) -> str:
+        self._refuse("formats", _FIX_TEXT)
+
+    def _compute(self, *_others: object) -> Any:
+        self._refuse("computes with", _FIX_COMPUTE)
+
+    __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __divmod__ = __pow__ = __matmul__ = _compute
+    __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rdivmod__ = __rpow__ = _compute
+    __and__ = __or__ = __xor__ = __lshift__ = __rshift__ = _compute
+    __rand__ = __ror__ = __rxor__ = __rlshift__ = __rrshift__ = __rmatmul__ = _compute
+    __pos__ = __abs__ = __invert__ = __round__ = _compute
+
+    def __neg__(self) -> Any:
+        self._refuse("computes with", f"take it away with subtract(...), or {_FIX_COMPUTE}")
+
+    def __index__(self) -> int:  # noqa: PLE0305 - it never returns
+        self._refuse("computes with", _FIX_COMPUTE)
+
+    def __int__(self) -> int:
+        self._refuse("computes with", _FIX_COMPUTE)
+
+    def __float__(self) -> float:
+        self._refuse("computes with", _FIX_COMPUTE)
+
+
+class Each:
+    """One request, or one key, for each of several values; in `is_in` all of them together."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, values: Param | tuple[Any, ...]) -> None:
+        self.values = values
+
+    def __repr__(self) -> str:
+        return f"each({self.values!r})"
+
+
+class EveryShard:
+    """All the shards of a `{field:shard(n)}` hole."""
+
+    def __repr__(self) -> str:
+        return "every_shard()"
+
+
+def each(values: Iterable[T]) -> T:
+    """In a key: ask once for each of these values, and merge what comes back in order.
+
+    In `F.field.is_in(...)`: any of them, from 1 to 100.
+    """
+    values = values if isinstance(values, (Param, str, bytes)) or not isinstance(values, Iterable) else tuple(values)
+    if not isinstance(values, (Param, tuple)) or (isinstance(values, tuple) and not values):
+        raise DesignError(
+            f"each({values!r}) names no values", place=calling_place(), fix="hand it a list parameter: each(user_ids)"
+        )
+    return cast("T", Each(values))
+
+
+def every_shard() -> Any:
+    """In a key whose template has `{field:shard(n)}`: ask every shard, and merge what comes back in order."""
+    return EveryShard()
+
+
+Source = Any
+"""Where a value comes from at a call: a Param, an Each, an EveryShard, or a constant."""
+CALL_SOURCES = (Param, Each, EveryShard)
+"""Sources that a call fills in; others are constants."""
+
+
+def annotation_of(source: Source) -> Any:
+    """What the function's signature says of the parameter, or a model of what lies in it; None where nothing does."""
+    if not isinstance(source, Param):
+        return None
+    annotation = source._annotation
+    for part in source._path:
+        model, _ = without_none(annotation)
+        info = model.model_fields.get(part) if isinstance(model, type) and issubclass(model, BaseModel) else None
+        if info is None:
+            return None
+        annotation = annotation_with_limits(info)
+    return annotation
+
+
+def is_never_none(source: Source) -> bool:
+    """Whether a parameter surely stands for something that is stored: its annotation leaves out None and empty sets."""
+    return _is_always_stored(annotation_of(source))
+
+
+def _is_always_stored(annotation: Any) -> bool:
+    bare, optional = without_none(annotation)
+    if optional or bare is None:
         return False
-    texts = [terms.partition_text]
-    if terms.sort_text is not None:
-        texts += [terms.sort_text.low, terms.sort_text.high]
-    return any(f"{{{name}{end}" in text for text in texts if text is not None for end in "}:")
+    origin = get_origin(bare) or bare
+    if origin in {Union, types.UnionType}:
+        return all(map(_is_always_stored, get_args(bare)))
+    return origin is Literal or (isinstance(origin, type) and issubclass(origin, _ALWAYS_STORED))
+
+
+_ALWAYS_STORED = (str, bytes, int, float, Decimal, date, time, timedelta, UUID, Enum, list, tuple, dict)
+"""Types of which every value is stored: another one may have None, or an empty set, among its values."""
+
+
+def value_of(source: Source, arguments: Mapping[str, Any]) -> Any:
+    """What a source stands for in a call; of an Each the tuple of its values."""
+    if isinstance(source, Each):
+        if isinstance(source.values, tuple):
+            return tuple(value_of(value, arguments) for value in source.values)
+        return tuple(value_of(source.values, arguments))
+    if not isinstance(source, Param):
+        return source
+    value = arguments[source._name]
+    for part in source._path:
+        value = getattr(value, part)
+    return value
+
+
+def substitute(source: Source, given: Mapping[str, Source]) -> Source:
+    """A step's own source in a transaction that gives it these: a parameter, what lies in one, a constant."""
+    if isinstance(source, Each):
+        return Each(substitute(source.values, given)) if isinstance(source.values, Param) else source
+    if not isinstance(source, Param) or source._name not in given:
+        return source
+    outer = given[source._name]
+    inner = outer.values if isinstance(outer, Each) else outer
+    for part in source._path:
+        inner = getattr(inner, part)
+    return Each(inner) if isinstance(outer, Each) else inner

@@ -1,4 +1,7 @@
-"""Tables and indexes as they are created: names, keys, projections, expiry, stream, capacity."""
+"""Tables and indexes as they are created: names, keys, projections, expiry, stream, capacity.
+
+Source of the request members: API reference, CreateTable, CreateGlobalSecondaryIndexAction.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from keyplan.design.given import all_of, check_flags, check_text, refused, word
-from keyplan.design.places import UNKNOWN, DesignError, Place, caller
-from keyplan.design.workload import Billing, Provisioned
+from keyplan.design.arguments import as_tuple, check_flags, check_text, checked_call, invalid_option
+from keyplan.design.errors import UNKNOWN_PLACE, DesignError, Place, calling_place
+from keyplan.design.workload import Billing, OnDemand, Provisioned
 
 StreamView = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "UNSTATED"]
 """UNSTATED: a design that speaks of a stream and does not say what its records hold."""
@@ -29,7 +32,9 @@ def check_choice(option: str, value: object, choices: Any) -> None:
     words = get_args(choices)
     if value is not None and value not in words:
         raise DesignError(
-            f"{option}={value!r} means nothing", place=caller(), fix=f"write one of {', '.join(map(repr, words))}"
+            f"{option}={value!r} means nothing",
+            place=calling_place(),
+            fix=f"write one of {', '.join(map(repr, words))}",
         )
 
 
@@ -46,7 +51,7 @@ class Index:
     project: Projection | tuple[str, ...] | None
     """What it holds beside keys: all, nothing, these attributes; None where the design does not say."""
     billing: Provisioned | None = None
-    place: Place = UNKNOWN
+    place: Place = UNKNOWN_PLACE
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.name}>"
@@ -63,7 +68,7 @@ class Index:
         return isinstance(self.project, tuple) and attribute in self.project
 
 
-@word
+@checked_call
 def GSI(  # noqa: N802 - the field's own name for it
     name: str,
     *,
@@ -79,23 +84,27 @@ def GSI(  # noqa: N802 - the field's own name for it
     """
     check_text("name", name)
     if not (billing is None or isinstance(billing, Provisioned)):
-        raise refused("billing", billing, "no capacity of an index", "write billing=Provisioned(read=..., write=...)")
-    return Index(name, "GSI", _key("pk", pk), _key("sk", sk), _projection(project), billing, caller())
+        raise invalid_option(
+            "billing", billing, "no capacity of an index", "write billing=Provisioned(read=..., write=...)"
+        )
+    return Index(name, "GSI", _key("pk", pk), _key("sk", sk), _projection(project), billing, calling_place())
 
 
-@word
+@checked_call
 def LSI(name: str, *, sk: str, project: Projection | Sequence[str] | None = "all") -> Index:  # noqa: N802
     """A local secondary index: the table's partition key with another sort key; only at a table's creation."""
     check_text("name", name)
     check_text("sk", sk)
-    return Index(name, "LSI", (), (sk,), _projection(project), None, caller())
+    return Index(name, "LSI", (), (sk,), _projection(project), None, calling_place())
 
 
 def _key(option: str, names: KeyNames | None) -> tuple[str, ...]:
     """The attributes of an index's key: at least one of a partition key."""
-    told = () if names is None else all_of(option, names, str, f'write {option}="owner", or several: ["owner", "day"]')
+    told = (
+        () if names is None else as_tuple(option, names, str, f'write {option}="owner", or several: ["owner", "day"]')
+    )
     if option == "pk" and not told:
-        raise refused(option, names, "no attribute", 'name the attribute of its partition key: pk="owner"')
+        raise invalid_option(option, names, "no attribute", 'name the attribute of its partition key: pk="owner"')
     for name in told:
         check_text(option, name)
     return told
@@ -108,17 +117,17 @@ def _projection(project: Projection | Sequence[str] | None) -> Projection | tupl
         if project not in {"all", "keys"}:
             raise DesignError(
                 f"project={project!r} says nothing of what an index holds",
-                place=caller(),
+                place=calling_place(),
                 fix=f'write project="all", project="keys", or a list: project=["{project}"]',
             )
         return "keys" if project == "keys" else "all"
-    listed: tuple[str, ...] = all_of("project", project, str, 'write project=["title", "points"]')
+    listed: tuple[str, ...] = as_tuple("project", project, str, 'write project=["title", "points"]')
     if not listed:
-        raise refused("project", project, "no list of attributes", 'write project="keys" for none beside keys')
+        raise invalid_option("project", project, "no list of attributes", 'write project="keys" for none beside keys')
     return listed
 
 
-@word
+@checked_call
 @dataclass(frozen=True)
 class TTL:
     """Expiry by an attribute that holds epoch seconds."""
@@ -133,7 +142,7 @@ class TTL:
         check_text("ttl", self.attribute)
         check_text("means", self.means)
         if not isinstance(self.sets, Mapping):
-            raise refused("sets", self.sets, "no mapping", 'write sets={"status": "expired"}')
+            raise invalid_option("sets", self.sets, "no mapping", 'write sets={"status": "expired"}')
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +175,7 @@ class Schema:
         if not isinstance(self.billing, Billing):
             raise DesignError(
                 f"billing={self.billing!r} says nothing of how capacity is bought",
-                place=caller(),
+                place=calling_place(),
                 fix="write billing=OnDemand() or billing=Provisioned(read=..., write=...)",
             )
 
@@ -206,3 +215,47 @@ class Schema:
     def provisioned(self) -> Provisioned | None:
         """The capacity that is bought by the hour, if it is."""
         return self.billing if isinstance(self.billing, Provisioned) else None
+
+
+Request = dict[str, Any]
+
+
+def index_request(index: Index, schema: Schema) -> Request:
+    """An index, as it is created with its table or, if it is global, in one that is there."""
+    made: Request = {
+        "IndexName": index.name,
+        "KeySchema": key_schema(index.partition, index.sort),
+        "Projection": _projection_request(index),
+    }
+    if index.kind == "GSI" and schema.provisioned is not None:
+        made["ProvisionedThroughput"] = capacity_units(index.billing or schema.provisioned)
+    warm = warm_throughput(schema)
+    if index.kind == "GSI" and warm is not None:
+        made["WarmThroughput"] = warm
+    return made
+
+
+def key_schema(partition: Sequence[str], sort: Sequence[str]) -> list[Request]:
+    """The attributes of a key, partition first."""
+    return [{"AttributeName": name, "KeyType": "HASH"} for name in partition] + [
+        {"AttributeName": name, "KeyType": "RANGE"} for name in sort
+    ]
+
+
+def capacity_units(bought: Provisioned) -> Request:
+    """What is bought by the hour."""
+    return {"ReadCapacityUnits": bought.read, "WriteCapacityUnits": bought.write}
+
+
+def warm_throughput(schema: Schema) -> Request | None:
+    """What is to be served at once, where that is more than any new table serves."""
+    if not isinstance(schema.billing, OnDemand) or schema.billing.served == OnDemand().served:
+        return None
+    read, write = schema.billing.served
+    return {"ReadUnitsPerSecond": read, "WriteUnitsPerSecond": write}
+
+
+def _projection_request(index: Index) -> Request:
+    if isinstance(index.project, tuple):
+        return {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(index.project)}
+    return {"ProjectionType": "KEYS_ONLY" if index.project == "keys" else "ALL"}

@@ -6,20 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from keyplan.design.given import check_figures, check_text, is_figure, refused, word
-from keyplan.design.places import UNKNOWN, DesignError, Place, caller
+from keyplan.design.arguments import check_numbers, check_text, checked_call, invalid_option, is_number
+from keyplan.design.errors import UNKNOWN_PLACE, DesignError, Place, calling_place
 
 
 def _refuse(problem: str, fix: str) -> NoReturn:
-    raise DesignError(problem, place=caller(), fix=fix)
+    raise DesignError(problem, place=calling_place(), fix=fix)
 
 
 def _is_whole(value: object, least: float = 0.0) -> bool:
     """Whether a value counts something: 1e6 does, as 1_000_000 does."""
-    return is_figure(value, least) and value == int(value)  # type: ignore[call-overload]
+    return is_number(value, least) and value == int(value)  # type: ignore[call-overload]
 
 
-@word
+@checked_call
 @dataclass(frozen=True)
 class Rate:
     """Calls per second."""
@@ -29,7 +29,7 @@ class Rate:
     """The highest sustained rate; the average when not said."""
 
     def __post_init__(self) -> None:
-        if not is_figure(self.average) or (self.peak is not None and not is_figure(self.peak, self.average)):
+        if not is_number(self.average) or (self.peak is not None and not is_number(self.peak, self.average)):
             _refuse(f"{self} is no rate", "give calls a second: an average of at least 0, and a peak not below it")
 
     @property
@@ -38,15 +38,15 @@ class Rate:
         return self.average if self.peak is None else self.peak
 
     @classmethod
-    @word
+    @checked_call
     def monthly(cls, calls: float, *, peak: float | None = None) -> Rate:
         """So many calls in a month of 730 hours."""
-        check_figures(calls=calls, peak=peak)
+        check_numbers(calls=calls, peak=peak)
         average = calls / (730 * 3600)
         return cls(average, None if peak is None else max(peak, average))
 
 
-@word
+@checked_call
 @dataclass(frozen=True)
 class Bytes:
     """Sizes of items as the service counts them, in bytes of names and values."""
@@ -61,12 +61,12 @@ class Bytes:
         if self.average is None:
             _refuse(f"{self} are no sizes", "give the average: Bytes(400)")
         for size in (self.average, self.p99, self.most):
-            if size is not None and not is_figure(size, least):
+            if size is not None and not is_number(size, least):
                 _refuse(f"{self} are no sizes", "give bytes: average, then p99 and most, none below the one before")
             least = least if size is None else size
 
 
-@word
+@checked_call
 @dataclass(frozen=True)
 class Distinct:
     """How many different values a field has, and how unevenly they are used."""
@@ -76,7 +76,7 @@ class Distinct:
     """The share of the load that goes to the most used value, 0 to 1; even use when not said."""
 
     def __post_init__(self) -> None:
-        if not _is_whole(self.count) or not (self.hottest is None or is_figure(self.hottest, 0, 1)):
+        if not _is_whole(self.count) or not (self.hottest is None or is_number(self.hottest, 0, 1)):
             _refuse(f"{self} does not say how a field varies", "give a number of values, and a share from 0 to 1")
         object.__setattr__(self, "count", int(self.count))
 
@@ -90,7 +90,7 @@ Shares = Mapping[object, float]
 """The share of each value of a field with few values: {"open": 0.1, "done": 0.9}."""
 
 
-@word
+@checked_call
 @dataclass(frozen=True)
 class Items:
     """How many items of an entity there are, how large they are, how their fields vary."""
@@ -104,11 +104,13 @@ class Items:
 
     def __post_init__(self) -> None:
         if not _is_whole(self.count):
-            raise refused("count", self.count, "no number of items", "give how many there are: Items(count=1_000_000)")
+            raise invalid_option(
+                "count", self.count, "no number of items", "give how many there are: Items(count=1_000_000)"
+            )
         object.__setattr__(self, "count", int(self.count))
         for option in ("distinct", "present"):
             if not isinstance(getattr(self, option), Mapping):
-                raise refused(option, getattr(self, option), "no mapping", f'write {option}={{"field": ...}}')
+                raise invalid_option(option, getattr(self, option), "no mapping", f'write {option}={{"field": ...}}')
         if not (self.bytes is None or isinstance(self.bytes, Bytes)):
             _refuse(f"bytes={self.bytes!r} says nothing of sizes", f"write bytes=Bytes({self.bytes!r})")
         for name, told in self.distinct.items():
@@ -118,7 +120,7 @@ class Items:
                     'give a number of values, Distinct(...), or the share of each value: {"open": 0.1, "done": 0.9}',
                 )
         for name, share in self.present.items():
-            if not is_figure(share, 0, 1):
+            if not is_number(share, 0, 1):
                 _refuse(f"present[{name!r}]={share!r} is no share of items", "give a number from 0 to 1")
 
     def values_of(self, name: str) -> Distinct | None:
@@ -140,10 +142,10 @@ class Items:
 
 
 def _are_shares(told: object) -> bool:
-    return isinstance(told, Mapping) and all(is_figure(share) for share in told.values()) and sum(told.values()) > 0
+    return isinstance(told, Mapping) and all(is_number(share) for share in told.values()) and sum(told.values()) > 0
 
 
-@word
+@checked_call
 @dataclass(frozen=True)
 class Claim:
     """What a document says of a pattern: "0.5 RCU", "1-5 RCU", "single-digit ms", "$0.25 per million reads"."""
@@ -151,16 +153,16 @@ class Claim:
     text: str
     source: str = ""
     """Where it says so."""
-    place: Place = field(default=UNKNOWN, compare=False, repr=False)
+    place: Place = field(default=UNKNOWN_PLACE, compare=False, repr=False)
     """Where it is declared."""
 
     def __post_init__(self) -> None:
         check_text("text", self.text)
         check_text("source", self.source)
-        object.__setattr__(self, "place", caller() if self.place is UNKNOWN else self.place)
+        object.__setattr__(self, "place", calling_place() if self.place is UNKNOWN_PLACE else self.place)
 
 
-@word
+@checked_call
 @dataclass(frozen=True)
 class OnDemand:
     """Capacity paid by the request."""
@@ -179,7 +181,7 @@ class OnDemand:
         return max(self.warm_read, OnDemand.warm_read), max(self.warm_write, OnDemand.warm_write)
 
 
-@word
+@checked_call
 @dataclass(frozen=True)
 class Provisioned:
     """Capacity bought by the hour."""
@@ -196,7 +198,7 @@ class Provisioned:
 def _check_units(**units: object) -> None:
     for option, value in units.items():
         if not (_is_whole(value, 1) and isinstance(value, int)):
-            raise refused(
+            raise invalid_option(
                 option, value, "no number of capacity units", "give a whole number of units a second, 1 or more"
             )
 

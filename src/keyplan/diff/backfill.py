@@ -9,10 +9,10 @@ from keyplan.cost.estimate import Estimate
 from keyplan.cost.prices import PriceBook
 from keyplan.cost.selectivity import share_in_index
 from keyplan.cost.sizes import entry_size, item_size
+from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import EntitySpec
-from keyplan.design.keys import BoundIndexKey
+from keyplan.design.keys.entity_keys import BoundIndexKey
 from keyplan.design.schema import Schema
-from keyplan.design.tables import Table
 from keyplan.design.workload import Provisioned
 from keyplan.diff.changes import Build, DesignChange, Move, Rewrite
 from keyplan.diff.entities import already_stored

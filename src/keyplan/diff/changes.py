@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import EntitySpec
-from keyplan.design.places import Place
-from keyplan.design.requests_tables import Request, capacity_units, index_request
-from keyplan.design.schema import Index, Schema, StreamView
-from keyplan.design.tables import Table
+from keyplan.design.errors import Place
+from keyplan.design.schema import Index, Request, Schema, StreamView, capacity_units, index_request
 from keyplan.design.workload import OnDemand, Provisioned
 
 Verdict = Literal["new table", "backfill", "online", "code"]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from keyplan.cost.estimate import Estimate, estimate
 from keyplan.cost.prices import PriceBook
-from keyplan.design.design import Design
-from keyplan.design.tables import Table
+from keyplan.design.declaring.design import Design
+from keyplan.design.declaring.tables import Table
 from keyplan.diff.backfill import Backfill, estimate_backfill, passes
 from keyplan.diff.changes import VERDICTS, DesignChange, Kind, Move, Phase, RolloutStep
 from keyplan.diff.matching import matched

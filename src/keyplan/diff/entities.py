@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import BoundUnique, EntitySpec
-from keyplan.design.fields import StoredField
-from keyplan.design.keys import BoundIndexKey, BoundKey, KeyAttribute, text_of
-from keyplan.design.tables import Table
+from keyplan.design.fields.stored import StoredField
+from keyplan.design.keys.entity_keys import BoundIndexKey, BoundKey, BoundKeyAttribute, key_text
 from keyplan.diff.changes import DesignChange, Rewrite, RolloutStep, staged
 from keyplan.diff.fields import Entities, field_changes, field_names, key_names, rewritten_attributes
 from keyplan.diff.matching import KeyForm, Matched, agree, attribute_form, condition_form, key_form, lookalikes, matched
@@ -276,7 +276,7 @@ def already_stored(pair: Entities, bound: BoundKey) -> bool:
     return all(_is_stored(pair, bound, part) for part in bound.attributes)
 
 
-def _is_stored(pair: Entities, bound: BoundKey, part: KeyAttribute) -> bool:
+def _is_stored(pair: Entities, bound: BoundKey, part: BoundKeyAttribute) -> bool:
     if part.attribute in pair.old.schema.key and part.attribute in pair.new.schema.key:
         return True  # every item has it; that it is another is told of as the primary key's change
     made, names = [one for one in _kept_attributes(pair.old, bound) if one.attribute == part.attribute], key_names(pair)
@@ -303,11 +303,11 @@ def _attributes(spec: EntitySpec) -> Iterator[StoredField]:
     return (stored for name, stored in spec.fields.items() if name not in hidden)
 
 
-def _kept_attributes(spec: EntitySpec, bound: BoundKey) -> Iterator[KeyAttribute]:
+def _kept_attributes(spec: EntitySpec, bound: BoundKey) -> Iterator[BoundKeyAttribute]:
     """Fields and parts of keys as stored items have them; of keys of indexes those under the same condition."""
     condition = condition_form(bound.when)
     if condition is None:
-        yield from (KeyAttribute(stored.attribute, field=stored) for stored in _attributes(spec))
+        yield from (BoundKeyAttribute(stored.attribute, field=stored) for stored in _attributes(spec))
         yield from spec.key.attributes
     for one in spec.indexes:
         if condition_form(one.when) == condition:
@@ -356,7 +356,7 @@ def _leaves(pair: Entities, was: BoundIndexKey) -> DesignChange:
 def _index_key(pair: Entities, was: BoundIndexKey, now: BoundIndexKey) -> DesignChange:
     name, index = pair.new.name, now.index.name
     made = _made_otherwise(pair, was, now)
-    before, after = (text_of(part for part in one.attributes if part.attribute in made) for one in (was, now))
+    before, after = (key_text(part for part in one.attributes if part.attribute in made) for one in (was, now))
     if before != after:
         what = f"the key of {name} in index {index} is {after}, and was {before}"
     elif made:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from keyplan.cost.selectivity import shares_of
+from keyplan.design.annotations import plain_value
 from keyplan.design.entities import EntitySpec
-from keyplan.design.field_types import plain
-from keyplan.design.fields import StoredField
-from keyplan.design.places import Place
+from keyplan.design.errors import Place
+from keyplan.design.fields.stored import StoredField
 from keyplan.diff.changes import DesignChange, Kind, Rewrite, RolloutStep, Verdict, staged
 from keyplan.diff.matching import agree, attribute_form, lookalikes
 from keyplan.diff.types import Loss, added_validators, is_absent, losses, name_of, parts_of
@@ -38,7 +38,7 @@ def gone_share(spec: EntitySpec, field: str, lost: Sequence[Loss]) -> float | No
     shares = shares_of(spec, field, None)
     if shares is None or not all(loss.values for loss in lost):
         return None
-    gone = {plain(value) for loss in lost for value in loss.values}
+    gone = {plain_value(value) for loss in lost for value in loss.values}
     return present_share(spec, field) * sum(shares.get(value, 0.0) for value in gone)
 
 

@@ -9,15 +9,15 @@ from datetime import datetime, time, timedelta
 from enum import Enum
 from typing import Any, Generic, Protocol, TypeVar
 
-from keyplan.design.conditions import Condition, Path, Size
+from keyplan.design.annotations import without_none
+from keyplan.design.conditions.builders import UpdateAction
+from keyplan.design.conditions.conditions import Condition, FieldPath, FieldSize
 from keyplan.design.entities import EntitySpec
-from keyplan.design.field_types import without_none
-from keyplan.design.fields import StoredField
-from keyplan.design.keys import BoundKey, KeyAttribute
-from keyplan.design.plan import KeyCondition, KeyValue, Plan
-from keyplan.design.symbols import CALLED
-from keyplan.design.template_holes import BoundHole
-from keyplan.design.terms_writes import Action
+from keyplan.design.fields.stored import StoredField
+from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute
+from keyplan.design.keys.holes import BoundHole
+from keyplan.design.parameters import CALL_SOURCES
+from keyplan.design.planning.plan import KeyRange, KeyValue, Plan
 
 
 class Named(Protocol):
@@ -102,16 +102,16 @@ def condition_form(told: Condition | None) -> Form:
 def _operand(one: object) -> Form:
     if isinstance(one, Condition):
         return condition_form(one)
-    if isinstance(one, Path):
+    if isinstance(one, FieldPath):
         return ("path", *(value_form(part) for part in one.parts))
-    if isinstance(one, Size):
+    if isinstance(one, FieldSize):
         return ("size", _operand(one.path))
     return value_form(one)
 
 
 def value_form(value: object) -> Form:
     """A constant by its value, a parameter by its name."""
-    if isinstance(value, CALLED):
+    if isinstance(value, CALL_SOURCES):
         return ("given", repr(value))
     if isinstance(value, Enum):
         return value_form(value.value)
@@ -152,7 +152,7 @@ def partition_form(plan: Plan) -> Form:
     return (plan.index.name if plan.index is not None else None, plan.descending, partition)
 
 
-def _key(told: KeyCondition | None) -> Form:
+def _key(told: KeyRange | None) -> Form:
     if told is None:
         return None
     sort = tuple((one.op, _value(one.low), None if one.high is None else _value(one.high)) for one in told.sort)
@@ -168,7 +168,7 @@ def _sources(told: Mapping[str, Any]) -> Form:
     return tuple(sorted((name, value_form(one)) for name, one in told.items()))
 
 
-def _action(told: Action) -> Form:
+def _action(told: UpdateAction) -> Form:
     return (told.word, _operand(told.path), value_form(told.source))
 
 
@@ -200,7 +200,7 @@ def key_form(spec: EntitySpec, bound: BoundKey, names: Mapping[str, str] | None 
     return (parts, len(bound.partition))
 
 
-def attribute_form(spec: EntitySpec, part: KeyAttribute, names: Mapping[str, str]) -> KeyForm:
+def attribute_form(spec: EntitySpec, part: BoundKeyAttribute, names: Mapping[str, str]) -> KeyForm:
     """What one key attribute is made of."""
     if part.template is None:
         assert part.field is not None, "a key attribute is made by a template or a field"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from keyplan.design.consumers import Changed, Consumer
-from keyplan.design.design import Design
-from keyplan.design.patterns import Pattern
-from keyplan.design.symbols import annotation_of
-from keyplan.design.tables import Table
+from keyplan.design.declaring.consumers import Changed, Consumer
+from keyplan.design.declaring.design import Design
+from keyplan.design.declaring.patterns import Pattern
+from keyplan.design.declaring.tables import Table
+from keyplan.design.parameters import annotation_of
 from keyplan.diff.changes import DesignChange, Kind, RolloutStep
 from keyplan.diff.matching import Form, condition_form, lookalikes, matched, partition_form, plan_form
 from keyplan.diff.types import name_of

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from keyplan.design.design import Design, names_a_file
-from keyplan.design.places import Place
+from keyplan.design.declaring.design import Design, is_file_path
+from keyplan.design.errors import Place
 from keyplan.errors import KeyplanError
 
 _OURS = ("keyplan", "__main__", "__mp_main__")
@@ -61,7 +61,7 @@ def load_apart(target: str) -> LoadedDesign:
     """The design of a module or file, imported anew. Raises what `Design.load` raises."""
     with _apart(target) as name:
         design = Design.load(name)
-        file = Path(target).resolve() if name != target or names_a_file(target) else _own_file(name, sys.modules[name])
+        file = Path(target).resolve() if name != target or is_file_path(target) else _own_file(name, sys.modules[name])
         files = frozenset(
             path for key, module in list(sys.modules.items()) if (path := _own_file(key, module)) is not None
         )
@@ -90,7 +90,7 @@ def _apart(target: str) -> Iterator[str]:
 
 def _in_package(target: str) -> tuple[str, Path | None]:
     """A file in a package as its module's name, with the folder that the package is in; others as they are."""
-    if not names_a_file(target):
+    if not is_file_path(target):
         return target, None
     path = Path(target).resolve()
     folder, names = path.parent, [path.stem]

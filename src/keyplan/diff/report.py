@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from textwrap import fill
 from typing import Any
 
-from keyplan.design.places import Place, line_of
+from keyplan.design.errors import Place, line_number
 from keyplan.diff.backfill import Backfill
 from keyplan.diff.changes import VERDICTS, DesignChange, RolloutStep, Verdict
 from keyplan.diff.comparison import Comparison, Stage, rollout
@@ -208,4 +208,4 @@ def _backfill_document(backfill: Backfill) -> dict[str, Any]:
 
 
 def _place(place: Place) -> dict[str, Any]:
-    return {"file": place.file, "line": line_of(place)}
+    return {"file": place.file, "line": line_number(place)}

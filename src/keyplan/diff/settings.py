@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from keyplan.design.declaring.tables import Table
 from keyplan.design.schema import Schema
-from keyplan.design.tables import Table
 from keyplan.design.workload import OnDemand, Provisioned
 from keyplan.diff import changes
 from keyplan.diff.changes import DesignChange, Kind, Phase, RolloutStep

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import EntitySpec
 from keyplan.design.schema import Index
-from keyplan.design.tables import Table
 from keyplan.diff import changes as requests
 from keyplan.diff.changes import Build, DesignChange, Move, Rewrite, RolloutStep, Verdict, copying, staged
 from keyplan.diff.entities import (

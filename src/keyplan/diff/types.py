@@ -13,10 +13,9 @@ from uuid import UUID
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from keyplan.design.field_marks import mark_of
-from keyplan.design.field_types import StoredAs, UnstorableTypeError, type_code, without_none
-from keyplan.design.fields import StoredField
-from keyplan.design.template_field import Field
+from keyplan.design.annotations import DeclaredField, StoredAs, UnstorableTypeError, type_code, without_none
+from keyplan.design.fields.attributes import attribute_of
+from keyplan.design.fields.stored import StoredField
 
 _SHOWN = 6
 """How many values of a type are listed."""
@@ -140,7 +139,7 @@ def _single(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
 
 def _values(annotation: Any) -> tuple[Any, ...] | None:
     """The values of an Enum or a Literal, as they are stored."""
-    declared = Field.of("", annotation)
+    declared = DeclaredField.of("", annotation)
     return None if declared.choices is None else declared.stored_choices
 
 
@@ -225,7 +224,7 @@ def parts_of(annotation: Any, within: str = "", seen: frozenset[type] = frozense
 
 def _fields_of(model: type[BaseModel]) -> Mapping[str, tuple[str, FieldInfo]]:
     """By the name in the map: the field's own name, and what is declared of it."""
-    return {mark_of(info).name or name: (name, info) for name, info in model.model_fields.items()}
+    return {attribute_of(info).name or name: (name, info) for name, info in model.model_fields.items()}
 
 
 def added_validators(old: type[BaseModel], new: type[BaseModel]) -> Iterator[Loss]:
@@ -273,7 +272,7 @@ def _code(kind: Any) -> str:
 
 
 def _limits(pair: _Pair) -> Iterator[Loss]:
-    was, now = Field.of("", pair.old, pair.old_info), Field.of("", pair.new, pair.new_info)
+    was, now = DeclaredField.of("", pair.old, pair.old_info), DeclaredField.of("", pair.new, pair.new_info)
     if now.choices is not None:
         return
     for name, word, sign in _BOUNDS:

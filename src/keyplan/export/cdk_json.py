@@ -14,10 +14,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from keyplan.design.design import Design
-from keyplan.design.patterns import Pattern
-from keyplan.design.places import Fault
-from keyplan.design.tables import Table
+from keyplan.design.declaring.design import Design
+from keyplan.design.declaring.patterns import Pattern
+from keyplan.design.declaring.tables import Table
+from keyplan.design.errors import Fault
 from keyplan.export.examples import command, example_item, plain, sent
 from keyplan.export.resources import TableResource, in_json
 

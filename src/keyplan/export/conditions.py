@@ -5,17 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from keyplan.design.conditions import All, Any_, Between, Compare, Condition, Function, In, Not, Path, Size
-from keyplan.design.field_encoding import is_nothing
-from keyplan.design.field_types import plain
-from keyplan.design.plan import KeyValue, Plan, SortCondition
-from keyplan.design.symbols import CALLED, Param
-from keyplan.design.template_errors import KeyValueError, MissingField
-from keyplan.design.template_holes import BoundHole
-from keyplan.design.template_parse import Text
-from keyplan.design.templates import BoundTemplate
+from keyplan.design.annotations import plain_value
+from keyplan.design.conditions.conditions import (
+    AndCondition,
+    BetweenCondition,
+    Comparison,
+    Condition,
+    FieldPath,
+    FieldSize,
+    FunctionCondition,
+    InCondition,
+    NotCondition,
+    OrCondition,
+)
+from keyplan.design.fields.values import is_stored_as_absent
+from keyplan.design.keys.encodings import KeyPartError, MissingField
+from keyplan.design.keys.holes import BoundHole, Text
+from keyplan.design.keys.templates import BoundTemplate
+from keyplan.design.parameters import CALL_SOURCES, Param
+from keyplan.design.planning.plan import KeyValue, Plan, SortCondition
 
-_UNFIT = (KeyValueError, MissingField, ArithmeticError, AttributeError, TypeError, ValueError)
+_UNFIT = (KeyPartError, MissingField, ArithmeticError, AttributeError, TypeError, ValueError)
 """What is raised for a constant that cannot be stored: the pattern cannot work, which findings say."""
 
 
@@ -43,7 +53,7 @@ def _text(value: KeyValue) -> str:
     if value.template is not None:
         return _ENDS.get(value.part, "") + "".join(_pieces(value, value.template))
     source = next(iter(value.sources.values()), None)
-    if isinstance(source, CALLED):
+    if isinstance(source, CALL_SOURCES):
         return _source(source)
     assert value.field is not None, "a key attribute is made by a template or a field"
     try:
@@ -74,7 +84,7 @@ def _within_text(value: KeyValue, template: BoundTemplate) -> Sequence[BoundHole
 
 def _hole(hole: BoundHole, source: Any) -> str:
     """A parameter in braces, a constant as it stands in the key."""
-    if isinstance(source, CALLED):
+    if isinstance(source, CALL_SOURCES):
         return "{" + repr(source) + "}"
     try:
         return hole.encode(source)
@@ -83,20 +93,20 @@ def _hole(hole: BoundHole, source: Any) -> str:
 
 
 def _source(source: Any) -> str:
-    if isinstance(source, CALLED):
+    if isinstance(source, CALL_SOURCES):
         return "{" + repr(source) + "}"
-    return repr(plain(source))
+    return repr(plain_value(source))
 
 
 def condition(told: Condition | None) -> str:
     """A condition as it reads in words; empty for none."""
     if told is None:
         return ""
-    if isinstance(told, All):
+    if isinstance(told, AndCondition):
         return " and ".join(_within(part) for part in told.parts)
-    if isinstance(told, Any_):
+    if isinstance(told, OrCondition):
         return " or ".join(_within(part) for part in told.parts)
-    if isinstance(told, Not):
+    if isinstance(told, NotCondition):
         return f"not {_within(told.part)}"
     return _simple(told)
 
@@ -123,24 +133,27 @@ def _asked_of_item(plan: Plan) -> Condition | None:
     if plan.version is not None and plan.entity.version is not None:
         equal[plan.entity.version] = plan.version
     parts = [] if plan.condition is None else [plan.condition]
-    parts += [Path(name).missing() if is_nothing(value) else Path(name) == value for name, value in equal.items()]
-    return parts[0] if len(parts) == 1 else All(tuple(parts)) if parts else None
+    parts += [
+        FieldPath(name).missing() if is_stored_as_absent(value) else FieldPath(name) == value
+        for name, value in equal.items()
+    ]
+    return parts[0] if len(parts) == 1 else AndCondition(tuple(parts)) if parts else None
 
 
 def _within(part: Condition) -> str:
     text = condition(part)
-    return f"({text})" if isinstance(part, (All, Any_)) else text
+    return f"({text})" if isinstance(part, (AndCondition, OrCondition)) else text
 
 
 def _simple(told: Condition) -> str:
     operands = [_operand(one) for one in told.operands()]
-    if isinstance(told, Compare):
+    if isinstance(told, Comparison):
         return f"{operands[0]} {told.op} {operands[1]}"
-    if isinstance(told, Between):
+    if isinstance(told, BetweenCondition):
         return f"{operands[0]} between {operands[1]} and {operands[2]}"
-    if isinstance(told, In):
+    if isinstance(told, InCondition):
         return f"{operands[0]} in ({', '.join(operands[1:])})"
-    assert isinstance(told, Function), "every kind of condition is named here"
+    assert isinstance(told, FunctionCondition), "every kind of condition is named here"
     verbs = {"attribute_exists": "is there", "attribute_not_exists": "is missing"}
     if told.name in verbs:
         return f"{operands[0]} {verbs[told.name]}"
@@ -152,8 +165,8 @@ def _part(part: Any) -> str:
 
 
 def _operand(operand: Any) -> str:
-    if isinstance(operand, Path):
+    if isinstance(operand, FieldPath):
         return operand.field + "".join(f"[{_part(part)}]" for part in operand.parts[1:])
-    if isinstance(operand, Size):
+    if isinstance(operand, FieldSize):
         return f"size of {_operand(operand.path)}"
     return _source(operand)

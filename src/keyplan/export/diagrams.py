@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from keyplan.design.consumers import Changed, Consumer
+from keyplan.design.annotations import plain_value
+from keyplan.design.declaring.consumers import Changed, Consumer
+from keyplan.design.declaring.patterns import Pattern
+from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import EntitySpec
-from keyplan.design.field_types import plain
-from keyplan.design.keys import BoundKey
-from keyplan.design.patterns import Pattern
+from keyplan.design.keys.entity_keys import BoundKey
 from keyplan.design.schema import Index, Schema
-from keyplan.design.tables import Table
 from keyplan.export.conditions import condition
 from keyplan.export.svg import LINE, PAD, Drawing, Line, Rect, height_of, listed, width_of, wrapped
 
@@ -270,7 +270,7 @@ def _names(one: Consumer) -> str:
 def _when(one: Consumer) -> str:
     if not isinstance(one.when, Changed):
         return f"while {condition(one.when)}"
-    becomes = "" if one.when.becomes is None else f" to {plain(one.when.becomes)!r}"
+    becomes = "" if one.when.becomes is None else f" to {plain_value(one.when.becomes)!r}"
     return f"when {one.when.field} changes{becomes}"
 
 

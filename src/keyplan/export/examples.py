@@ -23,24 +23,21 @@ from pydantic.fields import FieldInfo
 from keyplan.client.requests import Context
 from keyplan.client.transactions import actions_of
 from keyplan.clock import SystemClock
-from keyplan.design.algebra_automaton import Builder, shared_words
-from keyplan.design.encodings_chars import ANY
-from keyplan.design.encodings_language import Run
-from keyplan.design.encodings_pattern import pattern_language
+from keyplan.design.annotations import DeclaredField, unwrap, without_none
+from keyplan.design.declaring.patterns import Pattern, WriteCall
+from keyplan.design.declaring.transactions import Transaction
 from keyplan.design.entities import EntitySpec
-from keyplan.design.field_types import stripped, without_none
-from keyplan.design.field_uses import field_uses
-from keyplan.design.fields import StoredField
-from keyplan.design.patterns import Pattern, WriteCall
-from keyplan.design.places import DesignError
-from keyplan.design.projections import all_faults
-from keyplan.design.requests import build
-from keyplan.design.requests_guards import NOW
-from keyplan.design.requests_items import Item, maker_of
-from keyplan.design.symbols import Each, Param, annotation_of
-from keyplan.design.template_errors import KeyValueError, MissingField
-from keyplan.design.template_field import Field
-from keyplan.design.transactions import Transaction
+from keyplan.design.errors import DesignError
+from keyplan.design.fields.stored import StoredField
+from keyplan.design.keys.automata import AutomatonBuilder, shared_words
+from keyplan.design.keys.encodings import KeyPartError, MissingField
+from keyplan.design.keys.languages import ANY, Run, pattern_language
+from keyplan.design.parameters import Each, Param, annotation_of
+from keyplan.design.planning.indexes import all_faults
+from keyplan.design.planning.plan import field_uses
+from keyplan.design.requests.build import build
+from keyplan.design.requests.items import Item, item_builder
+from keyplan.design.requests.writes import NOW
 from keyplan.dynamodb.values.keybytes import scalar_key
 from keyplan.dynamodb.values.types import AttributeValue
 
@@ -50,7 +47,7 @@ _BOUNDS = ("ge", "gt", "le", "lt", "multiple_of")
 
 def bounds_of(annotation: Any, info: FieldInfo | None = None) -> dict[str, Decimal]:
     """The bounds of a number, and what it is a multiple of, by their names in pydantic."""
-    return dict(_bounds([*stripped(annotation)[2], *([info] if info is not None else [])]))
+    return dict(_bounds([*unwrap(annotation)[2], *([info] if info is not None else [])]))
 
 
 def _bounds(metadata: Iterable[Any]) -> Iterator[tuple[str, Decimal]]:
@@ -242,7 +239,7 @@ def example(annotation: Any, name: str, scope: Scope = _FIRST) -> Any:
 
 def _fitting(value: Any, annotation: Any, name: str, scope: Scope, info: FieldInfo | None = None) -> Any:
     """Return the value, or one like it that is within the declared limits."""
-    declared = Field.of(name, annotation, info)
+    declared = DeclaredField.of(name, annotation, info)
     if type(value) is str and declared.choices is None:
         return _matching(declared, scope.turn) if declared.pattern is not None else _of_length(value, declared)
     if type(value) in {int, float, Decimal} and declared.choices is None:
@@ -251,11 +248,11 @@ def _fitting(value: Any, annotation: Any, name: str, scope: Scope, info: FieldIn
     return of_least_length(value, declared.min_length or 0) if is_sized else value
 
 
-def _of_length(text: str, declared: Field) -> str:
+def _of_length(text: str, declared: DeclaredField) -> str:
     return text.ljust(declared.min_length or 0, ">")[: declared.max_length]
 
 
-def _matching(declared: Field, turn: int) -> str:
+def _matching(declared: DeclaredField, turn: int) -> str:
     """Return a text that the field's pattern accepts, a short one, another for each turn while more are known.
 
     It is the field's name in angle brackets if no text is known.
@@ -263,7 +260,7 @@ def _matching(declared: Field, turn: int) -> str:
     language = pattern_language(declared.pattern or "")
     if language is None:
         return f"<{declared.name}>"
-    pattern, length = Builder(), Builder()
+    pattern, length = AutomatonBuilder(), AutomatonBuilder()
     pattern.add(language)
     length.add(Run(ANY, declared.min_length or 0, None))
     words = shared_words(pattern.machine(), length.machine(), visits=turn + 1, variety=turn + 1)
@@ -330,7 +327,7 @@ def example_model(model: type[BaseModel], scope: Scope = _FIRST) -> BaseModel:
 
 _NOW_S = int(EXAMPLE_MOMENT.timestamp())
 _BETWEEN = re.compile(r"BETWEEN (\S+) AND (\S+)")
-_NO_EXAMPLE = (DesignError, KeyValueError, MissingField, ArithmeticError, AttributeError, TypeError, ValueError)
+_NO_EXAMPLE = (DesignError, KeyPartError, MissingField, ArithmeticError, AttributeError, TypeError, ValueError)
 """What is raised where no example that could be made up fits."""
 
 
@@ -377,7 +374,7 @@ def example_item(entity: EntitySpec) -> Item | str:
     """An entity's item, made of examples of its fields; or why there is none."""
     try:
         example: Any = example_model(entity.model)
-        return maker_of(entity).item(example, 1)
+        return item_builder(entity).item(example, 1)
     except _NO_EXAMPLE as error:
         return f"no example of {entity.name} fits: {error}"
 

@@ -11,10 +11,10 @@ from keyplan.check.finding import Finding
 from keyplan.cost.estimate import price_of_call
 from keyplan.cost.expected import Expected, expected
 from keyplan.cost.prices import PriceBook
-from keyplan.design.patterns import Pattern
-from keyplan.design.plan import Plan
-from keyplan.design.projections import all_faults, fetched
-from keyplan.design.symbols import EveryShard
+from keyplan.design.declaring.patterns import Pattern
+from keyplan.design.parameters import EveryShard
+from keyplan.design.planning.indexes import all_faults, fetched_attributes
+from keyplan.design.planning.plan import Plan
 from keyplan.export.examples import sent
 
 
@@ -83,7 +83,7 @@ def _access_lines(plan: Plan) -> Iterator[str]:
         field, source = plan.walk
         walked = f"shard of {field}" if isinstance(source, EveryShard) else field
         yield _WALKS[plan.operation].format(walked)
-    absent = fetched(plan)
+    absent = fetched_attributes(plan)
     if absent and plan.index is not None:
         yield f"fetches each item whole from the table, as {plan.index.name} lacks {', '.join(absent)}: a read apiece"
     if plan.filter is not None:

@@ -17,9 +17,9 @@ from markdown_it.token import Token
 
 from keyplan.check.finding import Finding
 from keyplan.cost.estimate import Estimate
-from keyplan.design.design import Design
-from keyplan.design.plan import Plan
-from keyplan.design.tables import Table
+from keyplan.design.declaring.design import Design
+from keyplan.design.declaring.tables import Table
+from keyplan.design.planning.plan import Plan
 from keyplan.export import diagrams, markdown
 from keyplan.export.svg import printable
 

@@ -18,10 +18,10 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
-from keyplan.design.patterns import Pattern
-from keyplan.design.plan import Plan
-from keyplan.design.requests_guards import expiry_of
-from keyplan.design.tables import Table
+from keyplan.design.declaring.patterns import Pattern
+from keyplan.design.declaring.tables import Table
+from keyplan.design.planning.plan import Plan
+from keyplan.design.requests.writes import expiry_attribute
 from keyplan.export.examples import sent
 from keyplan.export.iam_keys import ANY, NOWHERE, Bindings, Leading, literal
 
@@ -284,7 +284,7 @@ def _write(plan: Plan, bindings: Bindings, limits: Limits) -> Iterator[Grant]:
         return
     if plan.entity.version is None and all(one.name in _MAY_CHANGE_NOTHING for one in plan.actions):
         yield Grant("ConditionCheckItem", table, leading=leading)  # what an update without changes is in a transaction
-    if plan.exists == "may" and expiry_of(plan.entity) is not None:
+    if plan.exists == "may" and expiry_attribute(plan.entity) is not None:
         yield Grant("DeleteItem", table, leading=leading)  # an expired item is cleared away first
 
 

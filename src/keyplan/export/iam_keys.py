@@ -14,12 +14,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from keyplan.design.keys import KeyAttribute
-from keyplan.design.plan import KeyValue
-from keyplan.design.symbols import Each, EveryShard, Param, Source
-from keyplan.design.template_errors import KeyValueError
-from keyplan.design.template_holes import BoundHole
-from keyplan.design.templates import BoundTemplate
+from keyplan.design.keys.encodings import KeyPartError
+from keyplan.design.keys.entity_keys import BoundKeyAttribute
+from keyplan.design.keys.holes import BoundHole
+from keyplan.design.keys.templates import BoundTemplate
+from keyplan.design.parameters import Each, EveryShard, Param, Source
+from keyplan.design.planning.plan import KeyValue
 
 ANY = "*"
 _SIGNS = {"*": "${*}", "?": "${?}", "$": "${$}"}
@@ -76,7 +76,7 @@ class Bindings:
         """The partitions that a pattern names with its parameters."""
         return _joined([_Text(self, _sources(part)).of(part) for part in partition])
 
-    def of_item(self, partition: Sequence[KeyAttribute], item: Source) -> Leading:
+    def of_item(self, partition: Sequence[BoundKeyAttribute], item: Source) -> Leading:
         """The partitions of whole items; a field is bound by its name, or by the item's parameter and its name."""
         given = item.values if isinstance(item, Each) else item
         owner = f"{given!r}." if isinstance(given, Param) else ""
@@ -115,7 +115,7 @@ class _Text:
     origin: Callable[[str], Origin]
     """By field: where its value comes from."""
 
-    def of(self, part: KeyValue | KeyAttribute) -> Leading:
+    def of(self, part: KeyValue | BoundKeyAttribute) -> Leading:
         """What the attribute may be."""
         if part.template is not None:
             return self._of_template(part.template)
@@ -156,7 +156,7 @@ class _Text:
         if isinstance(origin, _Constant):
             try:
                 return literal(hole.encode(origin.value)), None
-            except KeyValueError:
+            except KeyPartError:
                 return ANY, None
         name = None if hole.shards else self._binding(origin)
         if name is not None:

@@ -9,13 +9,13 @@ from keyplan.check.finding import Finding
 from keyplan.cost.estimate import Estimate
 from keyplan.cost.expected import expected
 from keyplan.cost.sizes import item_size
-from keyplan.design.design import Design
+from keyplan.design.declaring.design import Design
+from keyplan.design.declaring.patterns import Pattern
+from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import EntitySpec
-from keyplan.design.fields import StoredField
-from keyplan.design.keys import BoundIndexKey
-from keyplan.design.patterns import Pattern
-from keyplan.design.plan import Plan
-from keyplan.design.tables import Table
+from keyplan.design.fields.stored import StoredField
+from keyplan.design.keys.entity_keys import BoundIndexKey
+from keyplan.design.planning.plan import Plan
 from keyplan.design.workload import Provisioned
 from keyplan.export.conditions import condition, key_condition, written_only_if
 

@@ -16,9 +16,9 @@ from typing import Any
 
 from keyplan import limits
 from keyplan.client.tables import create_request
-from keyplan.design.faults import table_faults
-from keyplan.design.places import Fault
-from keyplan.design.tables import Table
+from keyplan.design.declaring.table_faults import table_faults
+from keyplan.design.declaring.tables import Table
+from keyplan.design.errors import Fault
 
 _TAG_DIGITS = 8
 _TAG = re.compile(rf"[0-9a-f]{{{_TAG_DIGITS}}}\Z")

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from keyplan.design.design import Design
+from keyplan.design.declaring.design import Design
 from keyplan.export.resources import TableResource, in_json, named
 
 TYPE = "aws_dynamodb_table"

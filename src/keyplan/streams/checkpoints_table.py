@@ -10,8 +10,8 @@ from keyplan.client.errors import TableMissingError
 from keyplan.client.failures import CONDITION
 from keyplan.client.requests import Transport
 from keyplan.clock import Clock
+from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import Entity
-from keyplan.design.tables import Table
 from keyplan.errors import ServiceError
 from keyplan.streams.checkpoints import Board, Lane
 from keyplan.streams.errors import LeaseLostError

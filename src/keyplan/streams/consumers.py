@@ -13,22 +13,32 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from keyplan.client.codec import OWNER, Reader, Sorter
-from keyplan.design.conditions import sources_of
-from keyplan.design.conditions_evaluation import holds
-from keyplan.design.consumers import Change, Changed, Consumer, EventName, Expired, Inserted, Modified, Removed, When
+from keyplan.design.conditions.conditions import sources_of
+from keyplan.design.conditions.evaluation import holds
+from keyplan.design.declaring.consumers import (
+    Changed,
+    ChangeFilter,
+    Consumer,
+    EventName,
+    Expired,
+    Inserted,
+    ItemChange,
+    Modified,
+    Removed,
+)
+from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import EntitySpec
-from keyplan.design.requests_items import stored_as
+from keyplan.design.parameters import Param
+from keyplan.design.requests.items import absent_as_none
 from keyplan.design.schema import IMAGES
-from keyplan.design.symbols import Param
-from keyplan.design.tables import Table
 from keyplan.streams.errors import ConsumerSetupError
 from keyplan.streams.records import Item, StreamRecord
 from keyplan.streams.streams import Shard, TableStream
 
-Filter = Callable[[Change[Any]], bool]
+Filter = Callable[[ItemChange[Any]], bool]
 
 
-def filter_of(when: When | None) -> Filter | None:
+def filter_of(when: ChangeFilter | None) -> Filter | None:
     """The function that decides whether a change is delivered; None where all are. Raises ConsumerSetupError."""
     if when is None:
         return None
@@ -38,23 +48,23 @@ def filter_of(when: When | None) -> Filter | None:
         if isinstance(source, Param):
             raise ConsumerSetupError(f"a consumer's condition compares with {source!r}, which has no value")
 
-    def matches(change: Change[Any]) -> bool:
+    def matches(change: ItemChange[Any]) -> bool:
         entity = getattr(change, "new", None) or getattr(change, "old", None)
         return holds(when, entity.__dict__) is True
 
     return matches
 
 
-def has_changed(wanted: Changed, change: Change[Any]) -> bool:
+def has_changed(wanted: Changed, change: ItemChange[Any]) -> bool:
     """Whether a field has another value than before, and the wanted one where one is wanted."""
     old, new = (
-        None if entity is None else stored_as(getattr(entity, wanted.field))
+        None if entity is None else absent_as_none(getattr(entity, wanted.field))
         for entity in (getattr(change, "old", None), getattr(change, "new", None))
     )
     return old != new and (wanted.becomes is None or new == wanted.becomes)
 
 
-Changes = tuple[Change[Any], ...]
+Changes = tuple[ItemChange[Any], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +131,7 @@ class BoundConsumer:
         """Whether a stream with this view lacks an image that the consumer needs."""
         return not self.declared.needs <= IMAGES.get(view, frozenset())
 
-    def hand_over(self, changes: list[Change[Any]]) -> None:
+    def hand_over(self, changes: list[ItemChange[Any]]) -> None:
         """Call the consumer's function: once with all changes where it takes lists, else with each."""
         function: Callable[[Any], Any] = self.declared.function
         if self.declared.takes_list:
@@ -139,29 +149,29 @@ class BoundConsumer:
         return (change,) if self.passes is None or self.passes(change) else ()
 
 
-def _inserted(record: StreamRecord, _old: Reader | None, new: Reader | None, event_id: str) -> Change[Any]:
+def _inserted(record: StreamRecord, _old: Reader | None, new: Reader | None, event_id: str) -> ItemChange[Any]:
     assert new is not None, "an insert has an entity"
     return Inserted(record.sequence_number, event_id, record.at_s, new.entity(record.new or {}))
 
 
-def _modified(record: StreamRecord, old: Reader | None, new: Reader | None, event_id: str) -> Change[Any]:
+def _modified(record: StreamRecord, old: Reader | None, new: Reader | None, event_id: str) -> ItemChange[Any]:
     assert new is not None, "a modification has an entity"
     assert old is not None, "and had one"
     before, after = old.entity(record.old or {}), new.entity(record.new or {})
     return Modified(record.sequence_number, event_id, record.at_s, before, after)
 
 
-def _removed(record: StreamRecord, old: Reader | None, _new: Reader | None, event_id: str) -> Change[Any]:
+def _removed(record: StreamRecord, old: Reader | None, _new: Reader | None, event_id: str) -> ItemChange[Any]:
     assert old is not None, "what was removed had an entity"
     return Removed(record.sequence_number, event_id, record.at_s, old.entity(record.old or {}))
 
 
-def _expired(record: StreamRecord, old: Reader | None, _new: Reader | None, event_id: str) -> Change[Any]:
+def _expired(record: StreamRecord, old: Reader | None, _new: Reader | None, event_id: str) -> ItemChange[Any]:
     assert old is not None, "what expired had an entity"
     return Expired(record.sequence_number, event_id, record.at_s, old.entity(record.old or {}))
 
 
-_MAKE: dict[EventName, Callable[[StreamRecord, Reader | None, Reader | None, str], Change[Any]]] = {
+_MAKE: dict[EventName, Callable[[StreamRecord, Reader | None, Reader | None, str], ItemChange[Any]]] = {
     "inserted": _inserted,
     "modified": _modified,
     "removed": _removed,

@@ -17,8 +17,8 @@ from typing import Any, Protocol
 from keyplan.client.connection import Connection
 from keyplan.client.requests import Transport
 from keyplan.clock import Clock
+from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import Entity
-from keyplan.design.tables import Table
 from keyplan.streams.checkpoints_table import OwnTable
 from keyplan.streams.records import Failure
 

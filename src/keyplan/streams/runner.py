@@ -19,7 +19,7 @@ from keyplan.client.connection import Connection
 from keyplan.client.errors import ThrottledError, UnavailableError, WriteConflictError
 from keyplan.client.requests import Transport
 from keyplan.clock import Clock
-from keyplan.design.tables import Table
+from keyplan.design.declaring.tables import Table
 from keyplan.errors import DatabaseLockedError
 from keyplan.streams.checkpoints import Board, Checkpoints
 from keyplan.streams.checkpoints_table import TableCheckpoints

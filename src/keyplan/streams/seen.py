@@ -13,13 +13,13 @@ from pydantic import create_model
 
 from keyplan.client.errors import AlreadyExistsError, TransactionFailedError
 from keyplan.design import ItemChange
+from keyplan.design.conditions.builders import Change, put
+from keyplan.design.declaring.patterns import TransactionCall, WriteCall
+from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import Entity
-from keyplan.design.field_marks import Attribute
-from keyplan.design.keys import key
-from keyplan.design.patterns import TransactionCall, WriteCall
-from keyplan.design.places import DesignError, caller
-from keyplan.design.tables import Table
-from keyplan.design.terms_writes import Change, put
+from keyplan.design.errors import DesignError, calling_place
+from keyplan.design.fields.attributes import Attribute
+from keyplan.design.keys.entity_keys import key
 
 DEFAULT_NAME = "keyplan-seen"
 _KEPT = timedelta(days=7)
@@ -46,7 +46,7 @@ class Seen:
         if self.table.schema.ttl is None:
             raise DesignError(
                 f"table {self.table.name} has no expiry, and marks would stay for ever",
-                place=caller(),
+                place=calling_place(),
                 other=self.table.schema.place,
                 fix='declare it with ttl="expires_at", or leave out the table',
             )

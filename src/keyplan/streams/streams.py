@@ -13,7 +13,7 @@ from keyplan.client.requests import Answer, Context, Request, Transport, drive, 
 from keyplan.client.tables import Declared, create_tables
 from keyplan.client.transports import BotoTransport
 from keyplan.clock import Clock, SystemClock
-from keyplan.design.tables import Table
+from keyplan.design.declaring.tables import Table
 from keyplan.errors import ServiceError
 from keyplan.streams.errors import ConsumerSetupError
 from keyplan.streams.records import StreamRecord, record_of

@@ -8,18 +8,18 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Literal, get_args
 
-from keyplan.design.conditions import Condition
-from keyplan.design.conditions_evaluation import filled, holds
+from keyplan.design.annotations import plain_value
+from keyplan.design.conditions.builders import Cond
+from keyplan.design.conditions.conditions import Condition
+from keyplan.design.conditions.evaluation import fill, holds
+from keyplan.design.declaring.patterns import Page, Pattern
 from keyplan.design.entities import Entity, EntitySpec
-from keyplan.design.field_types import plain
-from keyplan.design.patterns import Page, Pattern
-from keyplan.design.plan import KeyValue, Plan
-from keyplan.design.requests_guards import expiry_of
-from keyplan.design.requests_items import maker_of, stored_as
-from keyplan.design.requests_sources import Arguments
-from keyplan.design.symbols import CALLED, Each, EveryShard, Param, Source, value_of
-from keyplan.design.template_holes import BoundHole
-from keyplan.design.terms_reads import Cond
+from keyplan.design.keys.holes import BoundHole
+from keyplan.design.parameters import CALL_SOURCES, Each, EveryShard, Param, Source, value_of
+from keyplan.design.planning.plan import KeyValue, Plan
+from keyplan.design.requests.items import absent_as_none, item_builder
+from keyplan.design.requests.writer import Arguments
+from keyplan.design.requests.writes import expiry_attribute
 from keyplan.verify.generate import has_choices
 from keyplan.verify.model import StoredEntities, as_read, index_key, place_of
 from keyplan.verify.population import AlignedPart, align, same_texts
@@ -84,14 +84,14 @@ class ReadMeaning:
         if not self.may_hold(spec, entity, now_s):
             return False
         if self.plan.filter is not None:
-            stored = {name: stored_as(value) for name, value in values.items()}
+            stored = {name: absent_as_none(value) for name, value in values.items()}
             stored |= {name: stored.get(own) for name, own in _of_others(self.plan, spec).items()}
-            told.append(decided(filled(self.plan.filter, arguments), stored))
+            told.append(decided(fill(self.plan.filter, arguments), stored))
         return False if False in told else None if None in told else True
 
     def constants(self, spec: EntitySpec, entities: Sequence[Entity]) -> Sequence[Entity]:
         """Return the entities of a kind that have the values which the pattern itself states."""
-        fixed = [wish for wish in self.wishes_of(spec) if not isinstance(wish.low, CALLED) and wish.high is None]
+        fixed = [wish for wish in self.wishes_of(spec) if not isinstance(wish.low, CALL_SOURCES) and wish.high is None]
         if not fixed:
             return entities
         return [one for one in entities if all(_is_as(wish, getattr(one, wish.field), {}) for wish in fixed)]
@@ -169,10 +169,10 @@ def _of_others(plan: Plan, spec: EntitySpec) -> dict[str, str]:
 
 def has_expired(spec: EntitySpec, entity: Entity, now_s: int) -> bool:
     """Whether an entity's expiry has passed."""
-    ttl = expiry_of(spec)
+    ttl = expiry_attribute(spec)
     if ttl is None:
         return False
-    value = maker_of(spec).item(entity).get(ttl)
+    value = item_builder(spec).item(entity).get(ttl)
     return value is not None and "N" in value and float(value["N"]) <= now_s
 
 
@@ -279,9 +279,9 @@ def _is_as(wish: KeyTest, value: Any, arguments: Arguments) -> bool | None:
     if wish.encoded is not None:
         return _makes(wish, wish.encoded.encode, value, low, arguments)
     if isinstance(wish.low, Each):
-        return plain(value) in [plain(one) for one in low]
+        return plain_value(value) in [plain_value(one) for one in low]
     try:
-        return _OPS[wish.op](plain(value), plain(low), plain(_value(wish.high, arguments)))
+        return _OPS[wish.op](plain_value(value), plain_value(low), plain_value(_value(wish.high, arguments)))
     except TypeError:
         return None  # of other types than the field: what is meant is not known
 
@@ -420,7 +420,9 @@ def _out_of_order(pattern: Pattern[..., Any], meant: Meant, got: Sequence[Entity
         return _spelled(values, name) if choices else f"does not come in the order of {name}"
     first = [] if None in there else sorted(there, key=rank, reverse=falls)
     late = next((pair for pair in zip(first, values, strict=False) if pair[0] != pair[1]), None)
-    return None if late is None else f"returns {plain(late[1])!r} where {name} {plain(late[0])!r} comes first"
+    return (
+        None if late is None else f"returns {plain_value(late[1])!r} where {name} {plain_value(late[0])!r} comes first"
+    )
 
 
 def _itself(value: Any) -> Any:
@@ -441,7 +443,7 @@ def _ranked(spec: EntitySpec, plan: Plan, name: str) -> bool:
 
 
 def _spelled(values: Sequence[Any], name: str) -> str:
-    shown = ", ".join(str(plain(one)) for one in dict.fromkeys(values))
+    shown = ", ".join(str(plain_value(one)) for one in dict.fromkeys(values))
     return f"comes in the order {shown}: the alphabet's, not that of {name}"
 
 

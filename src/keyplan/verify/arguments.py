@@ -10,12 +10,12 @@ from typing import Any
 from pydantic import BaseModel
 
 from keyplan.client.failures import condition_text
-from keyplan.design.conditions_evaluation import filled
+from keyplan.design.annotations import without_none
+from keyplan.design.conditions.evaluation import fill
+from keyplan.design.declaring.patterns import Pattern, WriteCall
+from keyplan.design.declaring.transactions import Transaction, TransactionStep
 from keyplan.design.entities import Entity, EntitySpec
-from keyplan.design.field_types import without_none
-from keyplan.design.patterns import Pattern, WriteCall
-from keyplan.design.symbols import Each, Param, Source, annotation_of, through
-from keyplan.design.transactions import Step, Transaction
+from keyplan.design.parameters import Each, Param, Source, annotation_of, substitute
 from keyplan.verify.answers import ReadMeaning, meaning_of
 from keyplan.verify.generate import EntityGenerator
 from keyplan.verify.model import StoredEntities
@@ -90,7 +90,7 @@ class ArgumentGenerator:
         arguments = self._arguments(pattern, binding)
         if found is None or pattern.plan.filter is None or meaning_of(pattern).all(self._stock, arguments, now_s):
             return arguments
-        self._anchors.suit(*found, filled(pattern.plan.filter, arguments))
+        self._anchors.suit(*found, fill(pattern.plan.filter, arguments))
         return arguments
 
     def _pick(self, meaning: ReadMeaning) -> tuple[EntitySpec, Entity] | None:
@@ -139,7 +139,7 @@ class ArgumentGenerator:
         spec = plan.entity
         if plan.item is not None:
             return self._put(pattern, given, binding)
-        uses = [replace(use, source=through(use.source, given)) for use in uses_of(pattern)]
+        uses = [replace(use, source=substitute(use.source, given)) for use in uses_of(pattern)]
         known = [
             (use.field, binding.find(use.source)[1])
             for use in uses
@@ -158,7 +158,7 @@ class ArgumentGenerator:
     def _put(self, pattern: Pattern[..., Any], given: Mapping[str, Source], binding: Binding) -> bool:
         """A whole item, or a list of them."""
         plan = pattern.plan
-        source = through(plan.item, given)
+        source = substitute(plan.item, given)
         if binding.find(source)[0]:
             return True
         if plan.operation == "BatchWriteItem":
@@ -183,7 +183,7 @@ class ArgumentGenerator:
     def _known(self, pattern: Pattern[..., Any], given: Mapping[str, Source], binding: Binding) -> dict[str, Any]:
         """The arguments that a pattern would now be called with, without deciding what is not decided."""
         trial = binding.copy()
-        return {name: self._source(through(param, given), trial) for name, param in pattern.parameters.items()}
+        return {name: self._source(substitute(param, given), trial) for name, param in pattern.parameters.items()}
 
     def _source(self, source: Source, binding: Binding) -> Any:
         if not isinstance(source, Param):
@@ -217,7 +217,7 @@ class ArgumentGenerator:
         return made
 
 
-def _in_turn(steps: Sequence[Step]) -> list[Step]:
+def _in_turn(steps: Sequence[TransactionStep]) -> list[TransactionStep]:
     """Steps for what lies in a parameter first: whatever else is made up of it, these say which items it names."""
     return sorted(steps, key=lambda step: not (step.repeated is not None and _lies_within(step.repeated.values)))
 

@@ -10,13 +10,12 @@ from typing import Any, Literal, get_origin
 from pydantic import BaseModel
 
 from keyplan.cost.selectivity import is_own_id
-from keyplan.design.conditions import paths_of
-from keyplan.design.design import Design
-from keyplan.design.encodings_time import PERIODS_S
+from keyplan.design.conditions.conditions import paths_of
+from keyplan.design.declaring.design import Design
 from keyplan.design.entities import Entity, EntitySpec
-from keyplan.design.fields import StoredField
-from keyplan.design.requests_items import maker_of
-from keyplan.design.template_errors import MissingField
+from keyplan.design.fields.stored import StoredField
+from keyplan.design.keys.encodings import PERIODS_S, MissingField
+from keyplan.design.requests.items import item_builder
 from keyplan.design.workload import Distinct
 from keyplan.verify.population import Amount, Keys, Owners, References, amounts, named_by, owners_of, same_type
 from keyplan.verify.sizes import SizeAdjuster
@@ -67,7 +66,7 @@ class EntityGenerator:
         for attempt in range(_TRIES):
             try:
                 entity = self._sizer.sized(self._build(number, attempt), number)
-                key = repr(maker_of(self.spec).key(entity.__dict__))
+                key = repr(item_builder(self.spec).key(entity.__dict__))
             except (ValueError, TypeError, MissingField) as error:
                 reason = error
                 continue

@@ -15,12 +15,12 @@ from typing import Any
 from keyplan.client.codec import OWNER, Sorter, reader_of
 from keyplan.client.requests import WRITES
 from keyplan.cost.units import READS, Spent, entry_of, of_receipts
+from keyplan.design.annotations import plain_value
 from keyplan.design.entities import Entity, EntitySpec
-from keyplan.design.field_types import plain
-from keyplan.design.keys import BoundKey
-from keyplan.design.requests_guards import expiry_of
-from keyplan.design.requests_items import IndexKey, key_attribute, maker_of
-from keyplan.design.requests_items import Item as EntityItem
+from keyplan.design.keys.entity_keys import BoundKey
+from keyplan.design.requests.items import EntityIndexKey, item_builder, key_attribute_maker
+from keyplan.design.requests.items import Item as EntityItem
+from keyplan.design.requests.writes import expiry_attribute
 from keyplan.design.schema import Index, Schema
 from keyplan.dynamodb.values.attribute import normalise_item
 from keyplan.dynamodb.values.keybytes import escaped, joined, partition_prefix, scalar_key, tie_hash
@@ -199,19 +199,19 @@ def _keys(operation: str, request: Request) -> Iterator[tuple[str, Request, bool
 
 
 @lru_cache(maxsize=4096)
-def index_key(bound: BoundKey, spec: EntitySpec) -> IndexKey:
+def index_key(bound: BoundKey, spec: EntitySpec) -> EntityIndexKey:
     """Who is in an index."""
-    return IndexKey(bound, spec)
+    return EntityIndexKey(bound, spec)
 
 
 def place_of(spec: EntitySpec, entity: Entity) -> bytes:
     """Where an entity's item lies in its table."""
-    return table_place(spec.schema, canonical(maker_of(spec).key(entity.__dict__)))
+    return table_place(spec.schema, canonical(item_builder(spec).key(entity.__dict__)))
 
 
 def as_read(spec: EntitySpec, entity: Entity) -> Entity:
     """An entity as it is read back after it was stored. Raises UnreadableItemError."""
-    return reader_of(spec).entity(maker_of(spec).item(entity))
+    return reader_of(spec).entity(item_builder(spec).item(entity))
 
 
 def sentinels_of(spec: EntitySpec, entity: Entity) -> list[EntityItem]:
@@ -221,11 +221,11 @@ def sentinels_of(spec: EntitySpec, entity: Entity) -> list[EntityItem]:
     for rule in spec.sentinels:
         if any(values.get(name) is None for name in rule.fields):
             continue
-        item: EntityItem = {part.attribute: key_attribute(part)(values) or {} for part in rule.key.attributes}
-        item[OWNER] = {"M": maker_of(spec).key(values)}
-        expiry = maker_of(spec).item(entity).get(expiry_of(spec) or "")
+        item: EntityItem = {part.attribute: key_attribute_maker(part)(values) or {} for part in rule.key.attributes}
+        item[OWNER] = {"M": item_builder(spec).key(values)}
+        expiry = item_builder(spec).item(entity).get(expiry_attribute(spec) or "")
         if expiry is not None:
-            item[str(expiry_of(spec))] = expiry
+            item[str(expiry_attribute(spec))] = expiry
         found.append(item)
     return found
 
@@ -311,4 +311,4 @@ class StoredEntities:
 
 def _hashable(values: Sequence[Any]) -> tuple[Any, ...]:
     """Values that are equal in Python are alike; what has no hash is told apart by how it reads."""
-    return tuple(one if one.__hash__ is not None else repr(one) for one in map(plain, values))
+    return tuple(one if one.__hash__ is not None else repr(one) for one in map(plain_value, values))

@@ -9,13 +9,23 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from keyplan.design.conditions import All, Any_, Between, Compare, Condition, Function, In, Not, Path
+from keyplan.design.annotations import annotation_with_limits, without_none
+from keyplan.design.conditions.builders import Change
+from keyplan.design.conditions.conditions import (
+    AndCondition,
+    BetweenCondition,
+    Comparison,
+    Condition,
+    FieldPath,
+    FunctionCondition,
+    InCondition,
+    NotCondition,
+    OrCondition,
+)
+from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.entities import Entity, EntitySpec
-from keyplan.design.field_types import annotated, without_none
-from keyplan.design.patterns import Pattern
-from keyplan.design.symbols import Each, EveryShard, Param, Source, annotation_of
-from keyplan.design.template_holes import BoundHole
-from keyplan.design.terms_writes import Change
+from keyplan.design.keys.holes import BoundHole
+from keyplan.design.parameters import Each, EveryShard, Param, Source, annotation_of
 from keyplan.verify.answers import meaning_of
 from keyplan.verify.generate import EntityGenerator
 from keyplan.verify.model import StoredEntities
@@ -157,10 +167,10 @@ def _of_change(pattern: Pattern[..., Any], change: Change) -> Iterator[Parameter
 def _of_condition(condition: Condition | None, *, certain: bool = True) -> Iterator[ParameterUse]:
     if condition is None:
         return
-    if isinstance(condition, (All, Any_)):
+    if isinstance(condition, (AndCondition, OrCondition)):
         for part in condition.parts:
-            yield from _of_condition(part, certain=certain and isinstance(condition, All))
-    elif isinstance(condition, Not):
+            yield from _of_condition(part, certain=certain and isinstance(condition, AndCondition))
+    elif isinstance(condition, NotCondition):
         yield from _of_condition(condition.part, certain=False)
     else:
         yield from _of_comparison(condition, certain=certain)
@@ -171,25 +181,25 @@ _COMPARED: dict[str, Role] = {"=": "equal", "<": "above", "<=": "high", ">": "be
 
 def _of_comparison(condition: Condition, *, certain: bool) -> Iterator[ParameterUse]:
     first, *others = condition.operands()
-    if not isinstance(first, Path):
+    if not isinstance(first, FieldPath):
         return  # sizes: any number will do
     within = first.parts[1:]
     nested = bool(within)
     for part in within:
         yield ParameterUse(part, "part", first.field)
-    if isinstance(condition, Compare):
+    if isinstance(condition, Comparison):
         yield ParameterUse(
             others[0], _COMPARED[condition.op], first.field, nested, within, certain and condition.op == "="
         )
-    elif isinstance(condition, Between):
+    elif isinstance(condition, BetweenCondition):
         yield ParameterUse(others[0], "low", first.field, nested, within)
         yield ParameterUse(others[1], "high", first.field, nested, within)
-    elif isinstance(condition, In):
+    elif isinstance(condition, InCondition):
         yield from (
             ParameterUse(one, "listed" if isinstance(one, Each) else "equal", first.field, nested, within)
             for one in others
         )
-    elif isinstance(condition, Function) and others:
+    elif isinstance(condition, FunctionCondition) and others:
         role: Role = "prefix" if condition.name == "begins_with" else "part"
         yield ParameterUse(others[0], role, first.field, nested, within)
 
@@ -284,7 +294,7 @@ class ParameterValues:
 
     def _is_taken(self, spec: EntitySpec, use: ParameterUse, value: Any) -> bool:
         """Whether the parameter, and the field that it may also be written to, take a value by their own rules."""
-        declared = (annotation_of(use.source), annotated(spec.fields[use.field].info))
+        declared = (annotation_of(use.source), annotation_with_limits(spec.fields[use.field].info))
         return all(_takes(one, value) for one in declared if one is not None)
 
     def prefix(self, _spec: EntitySpec, anchor: Entity, use: ParameterUse, *_rest: Any) -> Any:

@@ -15,15 +15,14 @@ from functools import cache
 from random import Random
 from typing import Any
 
-from keyplan.design.design import Design
+from keyplan.design.declaring.design import Design
 from keyplan.design.entities import EntitySpec
-from keyplan.design.fields import StoredField
-from keyplan.design.keys import BoundKey
-from keyplan.design.plan import KeyValue
-from keyplan.design.symbols import Source
-from keyplan.design.template_holes import BoundHole, BoundPart
-from keyplan.design.template_parse import Text
-from keyplan.design.templates import BoundTemplate
+from keyplan.design.fields.stored import StoredField
+from keyplan.design.keys.entity_keys import BoundKey
+from keyplan.design.keys.holes import BoundHole, BoundPart, Text
+from keyplan.design.keys.templates import BoundTemplate
+from keyplan.design.parameters import Source
+from keyplan.design.planning.plan import KeyValue
 from keyplan.design.workload import Distinct, Items
 from keyplan.verify.values import SampleError
 

@@ -10,11 +10,11 @@ from typing import Any
 
 from keyplan import limits
 from keyplan.cost.units import Spent, Units, item_write, page_read, point_read, total
-from keyplan.design.plan import Plan, SortCondition
-from keyplan.design.projections import fetched
-from keyplan.design.requests import range_request
-from keyplan.design.requests_keys import key_value
-from keyplan.design.requests_sources import Arguments
+from keyplan.design.planning.indexes import fetched_attributes
+from keyplan.design.planning.plan import Plan, SortCondition
+from keyplan.design.requests.build import range_request
+from keyplan.design.requests.items import key_value_maker
+from keyplan.design.requests.writer import Arguments
 from keyplan.dynamodb.values.sizes import item_bytes
 from keyplan.dynamodb.values.types import Item
 from keyplan.verify.model import Entry, Exchange, ModelTable, canonical, place_in
@@ -97,7 +97,7 @@ def matching(plan: Plan, arguments: Arguments, shelf: ModelTable) -> Sequence[En
     """The entries of a plan's key range, in the order that they are read."""
     found = shelf.entries(plan.index)
     if plan.key is not None:
-        tests = [_equal(value.attribute, key_value(value)(arguments)) for value in plan.key.partition]
+        tests = [_equal(value.attribute, key_value_maker(value)(arguments)) for value in plan.key.partition]
         tests += [_sorts(condition, arguments) for condition in plan.key.sort]
         found = [entry for entry in found if all(test(entry.item) for test in tests)]
     return list(reversed(found)) if plan.descending else found
@@ -113,8 +113,12 @@ def _equal(attribute: str, value: Mapping[str, Any]) -> Test:
 
 def _sorts(condition: SortCondition, arguments: Arguments) -> Test:
     name = condition.attribute
-    low = _ordered(canonical({name: key_value(condition.low)(arguments)})[name])
-    high = None if condition.high is None else _ordered(canonical({name: key_value(condition.high)(arguments)})[name])
+    low = _ordered(canonical({name: key_value_maker(condition.low)(arguments)})[name])
+    high = (
+        None
+        if condition.high is None
+        else _ordered(canonical({name: key_value_maker(condition.high)(arguments)})[name])
+    )
     compare = _COMPARE[condition.op]
     return lambda item: compare(_ordered(item[name]), low, high)
 
@@ -153,6 +157,6 @@ def _more(page: Sequence[Entry], rest: Sequence[Entry], limit: int | None) -> bo
 
 def _fetched(plan: Plan, page: Sequence[Entry]) -> float:
     """Read units of whole items that a local index has to fetch, because what is wanted is not all in it."""
-    if not fetched(plan):
+    if not fetched_attributes(plan):
         return 0.0
     return sum(point_read(item_bytes(entry.whole), consistent=plan.consistent).read for entry in page)

@@ -17,18 +17,18 @@ from keyplan.cost.expected import expected, pages
 from keyplan.cost.prices import PriceBook
 from keyplan.cost.prices import book as shipped_book
 from keyplan.cost.units import Spent, average, total
-from keyplan.design.design import Design
+from keyplan.design.declaring.design import Design
+from keyplan.design.declaring.patterns import Pattern
+from keyplan.design.declaring.table_faults import table_faults
+from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import Entity, EntitySpec
-from keyplan.design.faults import table_faults
-from keyplan.design.patterns import Pattern
-from keyplan.design.places import Fault
-from keyplan.design.projections import all_faults
-from keyplan.design.requests_guards import NOW
-from keyplan.design.requests_items import Item, maker_of
+from keyplan.design.errors import Fault
+from keyplan.design.keys.encodings import MissingField, TemplateError
+from keyplan.design.parameters import Each, Param
+from keyplan.design.planning.indexes import all_faults
+from keyplan.design.requests.items import Item, item_builder
+from keyplan.design.requests.writes import NOW
 from keyplan.design.schema import Schema
-from keyplan.design.symbols import Each, Param
-from keyplan.design.tables import Table
-from keyplan.design.template_errors import MissingField, TemplateError
 from keyplan.engine.engine import Engine
 from keyplan.errors import KeyplanError, ServiceError
 from keyplan.verify.answers import difference, entities_in, meaning_of
@@ -111,7 +111,7 @@ def _fill(spec: EntitySpec, maker: EntityGenerator, recorder: Recorder, stock: S
             if stock.is_there(spec, entity):
                 continue  # another entity has the same key: one of both can be stored
             stock.add(spec, entity)
-            waiting += [maker_of(spec).item(entity), *sentinels_of(spec, entity)]
+            waiting += [item_builder(spec).item(entity), *sentinels_of(spec, entity)]
             if len(waiting) >= limits.BATCH_WRITE_ITEMS:
                 _write(spec.schema.name, waiting, recorder)
                 waiting = []
@@ -126,7 +126,7 @@ def store(spec: EntitySpec, entity: Entity, recorder: Recorder, stock: StoredEnt
     stock.add(spec, entity)
     if there is not None:
         _delete(spec.schema.name, sentinels_of(spec, there), recorder)
-    _write(spec.schema.name, [maker_of(spec).item(entity), *sentinels_of(spec, entity)], recorder)
+    _write(spec.schema.name, [item_builder(spec).item(entity), *sentinels_of(spec, entity)], recorder)
 
 
 def _delete(table: str, items: list[Item], recorder: Recorder) -> None:
@@ -323,7 +323,7 @@ class _Run:
     def _written(self, exchanges: Sequence[Exchange]) -> str | None:
         """Whether every item that was written has the keys that its entity makes, of indexes too."""
         for spec, item, entity in self.stock.follow(exchanges, self.loaded.schemas):
-            made, found = canonical(maker_of(spec).item(entity)), canonical(item)
+            made, found = canonical(item_builder(spec).item(entity)), canonical(item)
             names = [name for name in spec.schema.key_attributes() if made.get(name) != found.get(name)]
             if names:
                 return f"left {', '.join(names)} of {spec.name} other than its fields make them"

@@ -10,13 +10,13 @@ from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from keyplan.design.conditions import Path, paths_of
-from keyplan.design.design import Design
+from keyplan.design.annotations import without_none
+from keyplan.design.conditions.conditions import FieldPath, paths_of
+from keyplan.design.declaring.design import Design
 from keyplan.design.entities import Entity, EntitySpec
-from keyplan.design.field_types import without_none
-from keyplan.design.fields import StoredField
-from keyplan.design.plan import Plan
-from keyplan.design.requests_items import maker_of
+from keyplan.design.fields.stored import StoredField
+from keyplan.design.planning.plan import Plan
+from keyplan.design.requests.items import item_builder
 from keyplan.design.workload import Bytes
 from keyplan.dynamodb.values.attribute import normalise_item
 from keyplan.verify.population import Amount, Owners, same_type
@@ -171,7 +171,7 @@ def fillers(spec: EntitySpec, design: Design, owners: Owners) -> list[str]:
     return [one.name for one in sorted(free, key=lambda one: (one.name in asked, one.annotation is not str))]
 
 
-def _asked(plan: Plan) -> Iterator[Path]:
+def _asked(plan: Plan) -> Iterator[FieldPath]:
     """What a pattern compares in filters and conditions: stretched only where nothing else can be."""
     for one in (plan.filter, plan.condition, plan.replace_when):
         yield from paths_of(one)
@@ -179,7 +179,7 @@ def _asked(plan: Plan) -> Iterator[Path]:
 
 def stored_bytes(spec: EntitySpec, entity: Entity) -> int:
     """The size of an entity's item as the service counts it."""
-    return normalise_item(maker_of(spec).item(entity), wire=False)[1]
+    return normalise_item(item_builder(spec).item(entity), wire=False)[1]
 
 
 def _bytes_of_each(stored: StoredField, value: Sequence[Any]) -> int:

@@ -13,11 +13,22 @@ from pydantic import ValidationError
 
 from keyplan.client.errors import UnreadableItemError
 from keyplan.cost.expected import beginning
-from keyplan.design.conditions import All, Any_, Between, Compare, Condition, Function, In, Not, Path, Size
-from keyplan.design.conditions_evaluation import filled
+from keyplan.design.conditions.conditions import (
+    AndCondition,
+    BetweenCondition,
+    Comparison,
+    Condition,
+    FieldPath,
+    FieldSize,
+    FunctionCondition,
+    InCondition,
+    NotCondition,
+    OrCondition,
+)
+from keyplan.design.conditions.evaluation import fill
 from keyplan.design.entities import Entity, EntitySpec
-from keyplan.design.plan import Plan
-from keyplan.design.requests_items import stored_as
+from keyplan.design.planning.plan import Plan
+from keyplan.design.requests.items import absent_as_none
 from keyplan.verify.answers import decided, has_expired
 from keyplan.verify.generate import EntityGenerator
 from keyplan.verify.model import StoredEntities, as_read, place_of
@@ -34,14 +45,14 @@ def ways(condition: Condition, spec: EntitySpec, values: Mapping[str, Any], choo
     """Changes of fields, each of which may make a condition true: of several branches those of the first come first."""
     if decided(condition, values) is True:
         yield {}
-    elif isinstance(condition, All):
+    elif isinstance(condition, AndCondition):
         parts = [list(islice(ways(part, spec, values, choose), _WAYS)) for part in condition.parts]
         for chosen in islice(product(*parts), _WAYS):
             yield {name: value for changes in chosen for name, value in changes.items()}
-    elif isinstance(condition, Any_):
+    elif isinstance(condition, OrCondition):
         for part in condition.parts:
             yield from ways(part, spec, values, choose)
-    elif isinstance(condition, Not):
+    elif isinstance(condition, NotCondition):
         yield from _ways_not(condition.part, spec, values, choose)
     else:
         yield from _ways_of_one(condition, spec, values, choose)
@@ -49,21 +60,21 @@ def ways(condition: Condition, spec: EntitySpec, values: Mapping[str, Any], choo
 
 def _ways_not(part: Condition, spec: EntitySpec, values: Mapping[str, Any], choose: Choose) -> Iterator[dict[str, Any]]:
     """Ways to make a condition false."""
-    if isinstance(part, Not):
+    if isinstance(part, NotCondition):
         yield from ways(part.part, spec, values, choose)
-    elif isinstance(part, All):
-        yield from ways(Any_(tuple(Not(one) for one in part.parts)), spec, values, choose)
-    elif isinstance(part, Any_):
-        yield from ways(All(tuple(Not(one) for one in part.parts)), spec, values, choose)
-    elif isinstance(part, Compare):
-        yield from ways(Compare(_OPPOSITE[part.op], part.left, part.right), spec, values, choose)
-    elif isinstance(part, Function) and part.name == "attribute_exists":
+    elif isinstance(part, AndCondition):
+        yield from ways(OrCondition(tuple(NotCondition(one) for one in part.parts)), spec, values, choose)
+    elif isinstance(part, OrCondition):
+        yield from ways(AndCondition(tuple(NotCondition(one) for one in part.parts)), spec, values, choose)
+    elif isinstance(part, Comparison):
+        yield from ways(Comparison(_OPPOSITE[part.op], part.left, part.right), spec, values, choose)
+    elif isinstance(part, FunctionCondition) and part.name == "attribute_exists":
         yield from ways(part.path.missing(), spec, values, choose)
-    elif isinstance(part, Function) and part.name == "attribute_not_exists":
+    elif isinstance(part, FunctionCondition) and part.name == "attribute_not_exists":
         yield from ways(part.path.exists(), spec, values, choose)
     else:
         operand = part.operands()[0]
-        if isinstance(operand, Path) and len(operand.parts) == 1:
+        if isinstance(operand, FieldPath) and len(operand.parts) == 1:
             yield {operand.field: choose(operand.field)}
 
 
@@ -72,11 +83,11 @@ def _ways_of_one(
 ) -> Iterator[dict[str, Any]]:
     """Ways to make a comparison or a function true, of a field that is not within another."""
     first, *others = condition.operands()
-    path = first.path if isinstance(first, Size) else first
-    if not isinstance(path, Path) or len(path.parts) > 1 or path.field not in spec.fields:
+    path = first.path if isinstance(first, FieldSize) else first
+    if not isinstance(path, FieldPath) or len(path.parts) > 1 or path.field not in spec.fields:
         return
-    told = [values.get(one.field) if isinstance(one, Path) else one for one in others]
-    if isinstance(first, Size):
+    told = [values.get(one.field) if isinstance(one, FieldPath) else one for one in others]
+    if isinstance(first, FieldSize):
         if not isinstance(told[0], (int, float, Decimal)):
             return
         changed = _resized(values.get(path.field), _size(condition, told[0]), lambda: choose(path.field))
@@ -88,11 +99,11 @@ def _ways_of_one(
 
 def _value(condition: Condition, spec: EntitySpec, field: str, told: list[Any], choose: Choose) -> Any:
     stored = spec.fields[field]
-    if isinstance(condition, Compare):
+    if isinstance(condition, Comparison):
         return choose(field) if condition.op == "<>" else beyond(told[0], _STEP.get(condition.op, 0))
-    if isinstance(condition, (Between, In)):
+    if isinstance(condition, (BetweenCondition, InCondition)):
         return told[0]
-    assert isinstance(condition, Function), "every kind of condition is named here"
+    assert isinstance(condition, FunctionCondition), "every kind of condition is named here"
     if condition.name == "attribute_not_exists":
         return frozenset() if stored.is_set and not stored.optional else None
     if condition.name == "attribute_exists":
@@ -101,7 +112,7 @@ def _value(condition: Condition, spec: EntitySpec, field: str, told: list[Any], 
 
 
 def _size(condition: Condition, told: Any) -> int:
-    return int(told) + (_STEP.get(condition.op, 0) if isinstance(condition, Compare) else 0)
+    return int(told) + (_STEP.get(condition.op, 0) if isinstance(condition, Comparison) else 0)
 
 
 def _resized(value: Any, size: int, more: Callable[[], Any]) -> Any:
@@ -221,7 +232,7 @@ class WriteTargets:
         """Whether the pattern's own condition is true of the item, or of the item as it is changed to suit."""
         if plan.condition is None:
             return True
-        condition = filled(plan.condition, arguments)
+        condition = fill(plan.condition, arguments)
         if decided(condition, _stored(anchor)) is not False:
             return True
         return plan.exists != "must_not" and self.suit(plan.entity, anchor, condition)
@@ -247,7 +258,7 @@ def _as_new(plan: Plan, entity: Entity) -> Entity:
 
 
 def _stored(entity: Entity) -> dict[str, Any]:
-    return {name: stored_as(value) for name, value in entity.__dict__.items()}
+    return {name: absent_as_none(value) for name, value in entity.__dict__.items()}
 
 
 def _with(spec: EntitySpec, entity: Entity, fields: Mapping[str, Any]) -> Entity | None:

@@ -18,7 +18,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic.fields import FieldInfo
 
-from keyplan.design.field_types import without_none
+from keyplan.design.annotations import without_none
 from keyplan.errors import KeyplanError
 
 

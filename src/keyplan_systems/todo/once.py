@@ -14,7 +14,7 @@ from keyplan.client.errors import (
     VersionConflictError,
     WriteConflictError,
 )
-from keyplan.design.patterns import Call, WriteCall
+from keyplan.design.declaring.patterns import Call, WriteCall
 from keyplan_systems.todo import design
 from keyplan_systems.todo.entities import Idempotency
 from keyplan_systems.todo.refusals import AddressTakenError, ConflictError, KeyReusedError, RefusalError

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 
 from keyplan.cost.expected import expected
-from keyplan.design.patterns import Pattern
+from keyplan.design.declaring.patterns import Pattern
 from keyplan.export.conditions import key_condition
 from keyplan_systems.up.workers import State
 

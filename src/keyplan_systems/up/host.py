@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from keyplan.check.checking import Report
 from keyplan.cost.estimate import Estimate
-from keyplan.design.design import Design
+from keyplan.design.declaring.design import Design
 from keyplan_systems.up import home
 from keyplan_systems.up.health import SystemHealth, health_of_all, overall
 from keyplan_systems.up.workers import Workers

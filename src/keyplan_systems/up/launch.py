@@ -22,7 +22,7 @@ from keyplan.client.errors import UnreadableItemError
 from keyplan.clock import Clock, SystemClock
 from keyplan.cost.estimate import estimate
 from keyplan.cost.prices import book
-from keyplan.design.design import Design
+from keyplan.design.declaring.design import Design
 from keyplan.errors import KeyplanError
 from keyplan.server.asgi import DynamoDBApplication
 from keyplan.server.hosts import is_loopback

@@ -12,7 +12,7 @@ from keyplan.client.connection import Connection
 from keyplan.client.errors import CursorError
 from keyplan.clock import Clock
 from keyplan.design import Page
-from keyplan.design.patterns import Call
+from keyplan.design.declaring.patterns import Call
 from keyplan_systems.venue_booking.domain.refusals import InvalidRequestError
 from keyplan_systems.venue_booking.domain.venue import Venue, moment
 from keyplan_systems.web.notes import leave_out

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
-from keyplan.design.patterns import TransactionCall
+from keyplan.design.declaring.patterns import TransactionCall
 from keyplan_systems.venue_booking import design, reads
 from keyplan_systems.venue_booking.asking import Asking, Listed, is_id
 from keyplan_systems.venue_booking.domain.bookings import (

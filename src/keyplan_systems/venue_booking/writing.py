@@ -27,7 +27,7 @@ from keyplan.client.errors import (
     WriteConflictError,
 )
 from keyplan.design import Transaction
-from keyplan.design.patterns import Call, TransactionCall, WriteCall
+from keyplan.design.declaring.patterns import Call, TransactionCall, WriteCall
 from keyplan_systems.venue_booking import reads, writes
 from keyplan_systems.venue_booking.asking import Asking
 from keyplan_systems.venue_booking.domain.outcomes import (

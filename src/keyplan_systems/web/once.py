@@ -24,7 +24,7 @@ import orjson
 from keyplan.client.connection import Connection
 from keyplan.client.errors import AlreadyExistsError, TransactionFailedError
 from keyplan.clock import Clock
-from keyplan.design.patterns import Call, TransactionCall, WriteCall
+from keyplan.design.declaring.patterns import Call, TransactionCall, WriteCall
 
 UNDER_WAY: Final = 102
 """The status of a record whose work of many steps goes on, or was interrupted."""

@@ -15,7 +15,7 @@ from keyplan.clock import ManualClock
 from keyplan.cost.estimate import estimate
 from keyplan.cost.prices import book
 from keyplan.design import OnDemand, Table
-from keyplan.design.design import Design
+from keyplan.design.declaring.design import Design
 from keyplan.engine.engine import Engine
 from keyplan.engine.faults.injector import Faults
 from keyplan.errors import ValidationError

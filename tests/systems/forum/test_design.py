@@ -15,7 +15,7 @@ from keyplan.client.connection import Connection
 from keyplan.client.errors import KeyValueError
 from keyplan.client.requests import Transport
 from keyplan.clock import ManualClock
-from keyplan.design.design import Design
+from keyplan.design.declaring.design import Design
 from keyplan.engine.engine import Engine
 from keyplan_systems.forum import design as patterns
 from keyplan_systems.forum.entities import Event, EventType, Follow, Place, forum

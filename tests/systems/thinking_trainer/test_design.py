@@ -15,7 +15,7 @@ from tests.systems.thinking_trainer.stage import with_tables
 from keyplan.check.checking import check
 from keyplan.client.connection import Connection
 from keyplan.clock import ManualClock
-from keyplan.design.design import Design
+from keyplan.design.declaring.design import Design
 from keyplan.dynamodb.expressions.reserved import RESERVED_WORDS
 from keyplan.engine.engine import Engine
 from keyplan.errors import ValidationError

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from keyplan.cost.estimate import Estimate, TableCost, estimate
 from keyplan.cost.prices import book
-from keyplan.design.design import Design
+from keyplan.design.declaring.design import Design
 from keyplan.export.markdown import rows
 
 AS_WRITTEN = Path(__file__).parents[3] / "examples" / "as_written" / "thinking_trainer.py"

@@ -23,7 +23,7 @@ from keyplan.client.errors import (
     UniqueTakenError,
     VersionConflictError,
 )
-from keyplan.design.design import Design
+from keyplan.design.declaring.design import Design
 from keyplan.engine.engine import Engine
 from keyplan.errors import ValidationError
 from keyplan_systems.todo import design

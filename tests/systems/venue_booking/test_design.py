@@ -10,7 +10,7 @@ import keyplan_systems.venue_booking
 from keyplan.check.checking import check
 from keyplan.cost.estimate import estimate
 from keyplan.cost.prices import book
-from keyplan.design.design import Design
+from keyplan.design.declaring.design import Design
 from keyplan.verify.run import verify
 from keyplan_systems.venue_booking.entities import venue
 

@@ -11,12 +11,20 @@ from keyplan.check.partition_load import is_constant
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.selectivity import choices_of
-from keyplan.design.conditions import All, Any_, Compare, Condition, Function, Path, paths_of
+from keyplan.design.annotations import plain_value
+from keyplan.design.conditions.conditions import (
+    AndCondition,
+    Comparison,
+    Condition,
+    FieldPath,
+    FunctionCondition,
+    OrCondition,
+    paths_of,
+)
+from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.entities import EntitySpec
-from keyplan.design.field_types import plain
-from keyplan.design.patterns import Pattern
-from keyplan.design.plan import Plan
-from keyplan.design.symbols import Param
+from keyplan.design.parameters import Param
+from keyplan.design.planning.plan import Plan
 
 
 @design_rule("KP606", "warning")
@@ -153,8 +161,8 @@ def _assignee(plan: Plan, looked_at: Set[str]) -> str | None:
 def _lost_claim(pattern: Pattern[..., Any], plan: Plan, name: str, state: object, taker: str) -> Finding:
     return lost_update.finding(
         pattern.name,
-        f"{pattern.name} sets {plan.entity.name}.{name} to {plain(state)!r} and {taker} to who calls, whatever they"
-        " were before: of two callers both succeed, and each believes that it is its own",
+        f"{pattern.name} sets {plan.entity.name}.{name} to {plain_value(state)!r} and {taker} to who calls, whatever"
+        " they were before: of two callers both succeed, and each believes that it is its own",
         f"add when(F.{name} == ...) with the state before, when(F.{taker}.missing()), or at_version(...)",
         pattern.place,
         plan.entity.place,
@@ -163,19 +171,19 @@ def _lost_claim(pattern: Pattern[..., Any], plan: Plan, name: str, state: object
 
 def _is_ordered(plan: Plan) -> bool:
     """Whether a write that is not the latest is refused: a field is below, or above, what it then becomes."""
-    parts = plan.condition.parts if isinstance(plan.condition, All) else (plan.condition,)
+    parts = plan.condition.parts if isinstance(plan.condition, AndCondition) else (plan.condition,)
     given = {action.path.field: action.source for action in plan.actions if action.name == "set"}
     return any(all(_is_compared_with_new(one, given) for one in _disjuncts(part)) for part in parts)
 
 
 def _disjuncts(part: Condition | None) -> tuple[Condition | None, ...]:
-    return part.parts if isinstance(part, Any_) else (part,)
+    return part.parts if isinstance(part, OrCondition) else (part,)
 
 
 def _is_compared_with_new(part: Condition | None, given: Mapping[str, Any]) -> bool:
-    if isinstance(part, Function):
+    if isinstance(part, FunctionCondition):
         return part.name == "attribute_not_exists" and part.path.field in given
-    if not isinstance(part, Compare) or part.op not in {"<", ">"} or not isinstance(part.left, Path):
+    if not isinstance(part, Comparison) or part.op not in {"<", ">"} or not isinstance(part.left, FieldPath):
         return False
     return repr(part.right) == repr(given.get(part.left.field))
 

@@ -10,9 +10,9 @@ from keyplan.check.relations import always_expires, belongs, entities_with_consu
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.selectivity import choices_of
+from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.entities import EntitySpec
-from keyplan.design.patterns import Pattern
-from keyplan.design.plan import Plan
+from keyplan.design.planning.plan import Plan
 
 
 @design_rule("KP616", "warning")

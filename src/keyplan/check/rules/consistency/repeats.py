@@ -7,9 +7,16 @@ from collections.abc import Iterator
 from keyplan.check.finding import Finding
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
-from keyplan.design.conditions import All, Any_, Between, Compare, Condition, paths_of
-from keyplan.design.plan import Plan
-from keyplan.design.transactions import Step
+from keyplan.design.conditions.conditions import (
+    AndCondition,
+    BetweenCondition,
+    Comparison,
+    Condition,
+    OrCondition,
+    paths_of,
+)
+from keyplan.design.declaring.transactions import TransactionStep
+from keyplan.design.planning.plan import Plan
 
 
 @design_rule("KP610", "warning")
@@ -83,7 +90,7 @@ def count_without_change(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def _is_unconditional(step: Step) -> bool:
+def _is_unconditional(step: TransactionStep) -> bool:
     plan = step.call.pattern.plan
     return plan.operation in {"DeleteItem", "PutItem"} and plan.exists == "may" and not happens_once(plan)
 
@@ -109,13 +116,15 @@ def _counted(plan: Plan) -> list[str]:
 
 def _met_once(condition: Condition | None, changed: set[str], counted: set[str]) -> bool:
     """Whether a write that changes these fields can no longer meet its own condition."""
-    if isinstance(condition, All):
+    if isinstance(condition, AndCondition):
         return any(_met_once(part, changed, counted) for part in condition.parts)
-    if isinstance(condition, Any_):
+    if isinstance(condition, OrCondition):
         return all(_met_once(part, changed, counted) for part in condition.parts)
     looked_at = {path.field for path in paths_of(condition)} & changed
     return bool(looked_at - counted if _is_bound(condition) else looked_at)
 
 
 def _is_bound(condition: Condition | None) -> bool:
-    return isinstance(condition, Between) or (isinstance(condition, Compare) and condition.op not in {"=", "<>"})
+    return isinstance(condition, BetweenCondition) or (
+        isinstance(condition, Comparison) and condition.op not in {"=", "<>"}
+    )

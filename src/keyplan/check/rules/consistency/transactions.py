@@ -13,12 +13,12 @@ from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.expected import expected, of_plan, sentinel_writes
 from keyplan.cost.sizes import item_size
+from keyplan.design.declaring.transactions import Transaction, TransactionStep
 from keyplan.design.entities import EntitySpec
-from keyplan.design.keys import BoundKey, KeyAttribute
-from keyplan.design.plan import Plan
-from keyplan.design.symbols import Each, Param, Source, annotation_of, through
-from keyplan.design.template_parse import Text
-from keyplan.design.transactions import Step, Transaction
+from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute
+from keyplan.design.keys.holes import Text
+from keyplan.design.parameters import Each, Param, Source, annotation_of, substitute
+from keyplan.design.planning.plan import Plan
 
 
 @design_rule("KP601", "error", "warning")
@@ -53,11 +53,13 @@ def transaction_too_large(subject: Subject) -> Iterator[Finding]:
             yield from _too_many_bytes(transaction, _steps_with_counts(transaction, counts))
 
 
-def _steps_with_counts(transaction: Transaction[Any], counts: list[float | None]) -> list[tuple[Step, float | None]]:
+def _steps_with_counts(
+    transaction: Transaction[Any], counts: list[float | None]
+) -> list[tuple[TransactionStep, float | None]]:
     return list(zip(transaction.steps, counts, strict=True))
 
 
-def _largest_count(step: Step, transaction: Transaction[Any]) -> float | None:
+def _largest_count(step: TransactionStep, transaction: Transaction[Any]) -> float | None:
     """How often a step happens at most; None where nothing bounds it."""
     if step.repeated is None:
         return 1
@@ -89,7 +91,7 @@ def _too_many(transaction: Transaction[Any], actions: int) -> Finding:
     )
 
 
-def _unbounded(transaction: Transaction[Any], step: Step) -> Finding:
+def _unbounded(transaction: Transaction[Any], step: TransactionStep) -> Finding:
     return transaction_too_large.finding(
         transaction.name,
         f"{transaction.name} repeats {step.call.pattern.name} for each of {_repeated_values(step)}, whose length"
@@ -101,11 +103,13 @@ def _unbounded(transaction: Transaction[Any], step: Step) -> Finding:
     )
 
 
-def _repeated_values(step: Step) -> str:
+def _repeated_values(step: TransactionStep) -> str:
     return repr(step.repeated.values) if step.repeated is not None else ""
 
 
-def _too_many_bytes(transaction: Transaction[Any], steps: list[tuple[Step, float | None]]) -> Iterator[Finding]:
+def _too_many_bytes(
+    transaction: Transaction[Any], steps: list[tuple[TransactionStep, float | None]]
+) -> Iterator[Finding]:
     total = 0.0
     for step, count in steps:
         plan = step.call.pattern.plan
@@ -253,7 +257,7 @@ class Written:
 
     number: int
     """Its place in the transaction, from 1."""
-    step: Step
+    step: TransactionStep
     plan: Plan
     sources: Mapping[str, Source]
     """By key field, in the transaction's own parameters."""
@@ -289,7 +293,7 @@ def written_by(transaction: Transaction[Any]) -> list[Written]:
         if plan.operation == "PutItem":
             fields.update(dict.fromkeys(name for rule in plan.entity.sentinels for name in rule.fields))
         own = key_sources(plan)
-        sources = {name: through(own[name], step.call.arguments) for name in fields if name in own}
+        sources = {name: substitute(own[name], step.call.arguments) for name in fields if name in own}
         found.append(Written(position, step, plan, sources))
     return found
 
@@ -315,7 +319,7 @@ def origin_of(source: Source) -> Origin:
     return ("constant", repr(source))
 
 
-def _made(part: KeyAttribute, sources: Mapping[str, Source]) -> Origin:
+def _made(part: BoundKeyAttribute, sources: Mapping[str, Source]) -> Origin:
     if part.template is None:
         return tuple(_of_field(name, sources) for name in part.fields)
     return tuple(

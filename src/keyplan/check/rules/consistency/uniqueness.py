@@ -10,9 +10,9 @@ from keyplan.check.load import Work
 from keyplan.check.relations import Guard, guards_of
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
+from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.entities import EntitySpec
-from keyplan.design.patterns import Pattern
-from keyplan.design.places import Place
+from keyplan.design.errors import Place
 
 
 @design_rule("KP605", "error")

@@ -9,14 +9,14 @@ from typing import get_args
 from keyplan.check.finding import Finding
 from keyplan.check.rule import design_rule, fault_rule
 from keyplan.check.subject import Subject
-from keyplan.design.conditions import paths_of
+from keyplan.design.annotations import type_code
+from keyplan.design.conditions.builders import UpdateAction
+from keyplan.design.conditions.conditions import paths_of
+from keyplan.design.declaring.patterns import Pattern
+from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import EntitySpec
-from keyplan.design.field_types import type_code
-from keyplan.design.fields import StoredField
-from keyplan.design.patterns import Pattern
-from keyplan.design.plan import Plan
-from keyplan.design.tables import Table
-from keyplan.design.terms_writes import Action
+from keyplan.design.fields.stored import StoredField
+from keyplan.design.planning.plan import Plan
 
 incomplete_item = fault_rule(
     "KP607",
@@ -145,7 +145,7 @@ def add_out_of_bounds(subject: Subject) -> Iterator[Finding]:
                 yield from _unchecked_bound(pattern, plan, action)
 
 
-def _unchecked_bound(pattern: Pattern[..., object], plan: Plan, action: Action) -> Iterator[Finding]:
+def _unchecked_bound(pattern: Pattern[..., object], plan: Plan, action: UpdateAction) -> Iterator[Finding]:
     name = action.path.field
     declared = plan.entity.fields[name].declared
     falls = _decreases(action)
@@ -164,7 +164,7 @@ def _unchecked_bound(pattern: Pattern[..., object], plan: Plan, action: Action) 
     )
 
 
-def _decreases(action: Action) -> bool:
+def _decreases(action: UpdateAction) -> bool:
     """Whether the number gets smaller; what a call gives is taken to be positive."""
     given = action.source
     return (isinstance(given, (int, float, Decimal)) and given < 0) != action.negative

@@ -24,8 +24,8 @@ from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.expected import Expected, expected, pages
 from keyplan.cost.prices import GB
-from keyplan.design.patterns import Pattern
-from keyplan.design.places import Place
+from keyplan.design.declaring.patterns import Pattern
+from keyplan.design.errors import Place
 from keyplan.design.workload import Claim
 
 _FREE_TIER = re.compile(r"\bfree[- ]tier\b", re.IGNORECASE)

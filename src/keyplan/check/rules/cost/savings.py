@@ -11,8 +11,8 @@ from keyplan.check.subject import Subject
 from keyplan.cost.estimate import SECONDS_A_MONTH, TableCost
 from keyplan.cost.prices import GB, PriceBook
 from keyplan.cost.sizes import item_size
+from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import EntitySpec
-from keyplan.design.tables import Table
 
 _MODE_SHARE, _MODE_DOLLARS = 2 / 3, 20.0
 

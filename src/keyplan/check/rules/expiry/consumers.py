@@ -9,10 +9,10 @@ from keyplan.check.load import Work
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.selectivity import choices_of
-from keyplan.design.consumers import Changed, Consumer
+from keyplan.design.declaring.consumers import Changed, Consumer
+from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import EntitySpec
 from keyplan.design.schema import IMAGES
-from keyplan.design.tables import Table
 
 _MOST_READERS = 2
 

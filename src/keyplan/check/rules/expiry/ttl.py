@@ -12,11 +12,11 @@ from keyplan.check.finding import Finding
 from keyplan.check.relations import always_expires, belongs, entities_with_consumer, guards_of, may_expire
 from keyplan.check.rule import design_rule, fault_rule
 from keyplan.check.subject import Subject
-from keyplan.design.fields import StoredField
-from keyplan.design.places import Place
-from keyplan.design.requests_guards import expiry_of
+from keyplan.design.declaring.tables import Table
+from keyplan.design.errors import Place
+from keyplan.design.fields.stored import StoredField
+from keyplan.design.requests.writes import expiry_attribute
 from keyplan.design.schema import TTL
-from keyplan.design.tables import Table
 
 ttl_not_a_number = fault_rule(
     "KP701",
@@ -245,7 +245,7 @@ def guard_without_ttl(subject: Subject) -> Iterator[Finding]:
     unique constraints using transactions".
     """
     for pair in guards_of(subject):
-        guarded, guard = (expiry_of(one) is not None for one in (pair.guarded, pair.guard))
+        guarded, guard = (expiry_attribute(one) is not None for one in (pair.guarded, pair.guard))
         if guarded == guard:
             continue
         stays, goes = (pair.guard, pair.guarded) if guarded else (pair.guarded, pair.guard)

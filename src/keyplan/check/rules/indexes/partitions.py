@@ -13,10 +13,10 @@ from keyplan.check.subject import Subject
 from keyplan.cost.expected import expected
 from keyplan.cost.selectivity import share_in_index
 from keyplan.cost.sizes import entry_size, item_size
+from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import EntitySpec
-from keyplan.design.keys import BoundIndexKey, BoundKey, KeyAttribute
+from keyplan.design.keys.entity_keys import BoundIndexKey, BoundKey, BoundKeyAttribute
 from keyplan.design.schema import Index
-from keyplan.design.tables import Table
 from keyplan.design.workload import Distinct
 
 
@@ -161,7 +161,7 @@ def _distinct_keys(entity: EntitySpec, bound: BoundKey) -> Distinct | None:
     return Distinct(count, hottest)
 
 
-def _fields_and_shards(part: KeyAttribute) -> Iterator[tuple[str, int]]:
+def _fields_and_shards(part: BoundKeyAttribute) -> Iterator[tuple[str, int]]:
     """Fields of a key attribute, with the number of shards that their hole spreads them over."""
     if part.template is None:
         yield from ((name, 0) for name in part.fields)
@@ -169,7 +169,7 @@ def _fields_and_shards(part: KeyAttribute) -> Iterator[tuple[str, int]]:
     yield from ((hole.name, hole.shards) for hole in part.template.holes)
 
 
-def _declared_values(entity: EntitySpec, part: KeyAttribute, name: str) -> Distinct | None:
+def _declared_values(entity: EntitySpec, part: BoundKeyAttribute, name: str) -> Distinct | None:
     if part.template is not None:
         hole = next(hole for hole in part.template.holes if hole.name == name)
         return None if hole.encoding.choices is None else Distinct(len(hole.encoding.choices))

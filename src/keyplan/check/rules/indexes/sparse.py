@@ -10,14 +10,14 @@ from keyplan.check.load import Work
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.selectivity import choices_of
-from keyplan.design.conditions import All, Compare, Condition, In, Path, paths_of
+from keyplan.design.annotations import plain_value
+from keyplan.design.conditions.conditions import AndCondition, Comparison, Condition, FieldPath, InCondition, paths_of
+from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.entities import EntitySpec
-from keyplan.design.field_types import plain
-from keyplan.design.keys import BoundKey
-from keyplan.design.patterns import Pattern
-from keyplan.design.plan import Plan
-from keyplan.design.requests_guards import expiry_of
-from keyplan.design.symbols import CALLED, Param
+from keyplan.design.keys.entity_keys import BoundKey
+from keyplan.design.parameters import CALL_SOURCES, Param
+from keyplan.design.planning.plan import Plan
+from keyplan.design.requests.writes import expiry_attribute
 
 
 @design_rule("KP408", "warning")
@@ -93,7 +93,7 @@ def sparse_index_never_shrinks(subject: Subject) -> Iterator[Finding]:
     """
     for _, entity in subject.entities:
         writes = subject.writes_of(entity)
-        expires = expiry_of(entity) is not None
+        expires = expiry_attribute(entity) is not None
         for bound in entity.indexes:
             if bound.when is None or not writes or expires:
                 continue
@@ -188,24 +188,24 @@ def _requested_values(plan: Plan, name: str) -> list[object] | None:
     for value in plan.key.values if plan.key is not None else ():
         source = value.sources.get(name)
         if source is not None:
-            return None if isinstance(source, CALLED) else [plain(source)]
+            return None if isinstance(source, CALL_SOURCES) else [plain_value(source)]
     return _filtered_values(plan.filter, name)
 
 
 def _filtered_values(condition: Condition | None, name: str) -> list[object] | None:
-    for part in condition.parts if isinstance(condition, All) else (condition,):
+    for part in condition.parts if isinstance(condition, AndCondition) else (condition,):
         values: tuple[object, ...] = ()
-        if isinstance(part, Compare) and part.op == "=" and _is_field(part.left, name):
+        if isinstance(part, Comparison) and part.op == "=" and _is_field(part.left, name):
             values = (part.right,)
-        elif isinstance(part, In) and _is_field(part.operand, name):
+        elif isinstance(part, InCondition) and _is_field(part.operand, name):
             values = part.choices
         if values and not any(isinstance(value, Param) for value in values):
-            return [plain(value) for value in values]
+            return [plain_value(value) for value in values]
     return None
 
 
 def _is_field(operand: object, name: str) -> bool:
-    return isinstance(operand, Path) and operand.parts == (name,)
+    return isinstance(operand, FieldPath) and operand.parts == (name,)
 
 
 def _share_of_items(entity: EntitySpec, name: str, wanted: list[object]) -> float | None:

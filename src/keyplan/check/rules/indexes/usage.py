@@ -11,12 +11,12 @@ from keyplan.check.load import monthly_price, units_a_second
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.sizes import item_size
-from keyplan.design.algebra import begins_like
+from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import EntitySpec
-from keyplan.design.keys import BoundKey, KeyAttribute
+from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute
+from keyplan.design.keys.overlaps import extends_template
+from keyplan.design.keys.templates import BoundTemplate
 from keyplan.design.schema import Index
-from keyplan.design.tables import Table
-from keyplan.design.templates import BoundTemplate
 
 
 @design_rule("KP402", "advice")
@@ -95,11 +95,13 @@ def _is_prefix(entity: EntitySpec, bound: BoundKey, other: Index | None) -> bool
     if not bound.sort:
         return not any(entity.fields[name].optional for part in theirs.sort for name in part.fields)
     pairs = list(zip(bound.sort, theirs.sort, strict=False))
-    return all(_is_same_attribute(*pair, eq) for pair in pairs[:-1]) and _is_same_attribute(*pairs[-1], begins_like)
+    return all(_is_same_attribute(*pair, eq) for pair in pairs[:-1]) and _is_same_attribute(
+        *pairs[-1], extends_template
+    )
 
 
 def _is_same_attribute(
-    one: KeyAttribute, other: KeyAttribute, templates: Callable[[BoundTemplate, BoundTemplate], bool]
+    one: BoundKeyAttribute, other: BoundKeyAttribute, templates: Callable[[BoundTemplate, BoundTemplate], bool]
 ) -> bool:
     """Whether two attributes are one field, or texts whose templates are alike."""
     ours, theirs = as_template(one), as_template(other)

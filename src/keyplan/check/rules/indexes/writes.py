@@ -9,9 +9,9 @@ from keyplan.check.load import NOTABLE_UNITS, Work, monthly_price, units_a_secon
 from keyplan.check.rule import design_rule, fault_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.expected import entries_written
-from keyplan.design.keys import BoundIndexKey
+from keyplan.design.declaring.tables import Table
+from keyplan.design.keys.entity_keys import BoundIndexKey
 from keyplan.design.schema import Index
-from keyplan.design.tables import Table
 from keyplan.design.workload import Provisioned
 
 stale_index_key = fault_rule(

@@ -13,15 +13,14 @@ from keyplan.check.key_overlap import as_template
 from keyplan.check.rule import design_rule
 from keyplan.check.sort_order import order_of
 from keyplan.check.subject import Subject
-from keyplan.design.encodings_time import PERIODS_S
+from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import EntitySpec
-from keyplan.design.keys import BoundKey, KeyAttribute
-from keyplan.design.plan import Plan
+from keyplan.design.keys.encodings import PERIODS_S
+from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute
+from keyplan.design.keys.holes import BoundHole, Text
+from keyplan.design.keys.templates import BoundTemplate
+from keyplan.design.planning.plan import Plan
 from keyplan.design.schema import Index
-from keyplan.design.tables import Table
-from keyplan.design.template_holes import BoundHole
-from keyplan.design.template_parse import Text
-from keyplan.design.templates import BoundTemplate
 
 
 @design_rule("KP205", "error", "warning", "advice")
@@ -257,7 +256,7 @@ def irreversible_key(subject: Subject) -> Iterator[Finding]:
                 yield from _irreversible(entity, part, part.template)
 
 
-def _irreversible(entity: EntitySpec, part: KeyAttribute, template: BoundTemplate) -> Iterator[Finding]:
+def _irreversible(entity: EntitySpec, part: BoundKeyAttribute, template: BoundTemplate) -> Iterator[Finding]:
     if not template.reversible:
         yield irreversible_key.finding(
             entity.name,
@@ -333,7 +332,7 @@ def _only_joins_fields(entity: EntitySpec, bound: BoundKey) -> bool:
 _KEY_ATTRIBUTES = 4
 
 
-def _has_plain_holes(part: KeyAttribute) -> bool:
+def _has_plain_holes(part: BoundKeyAttribute) -> bool:
     assert part.template is not None, "the caller looked"
     return all(hole.spec in _PLAIN_SPECS for hole in part.template.holes)
 

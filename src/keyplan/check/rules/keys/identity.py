@@ -13,19 +13,18 @@ from keyplan.check.finding import Finding
 from keyplan.check.key_overlap import are_disjoint, as_template, is_unlikely, overlap, shared, skeleton
 from keyplan.check.rule import design_rule, fault_rule
 from keyplan.check.subject import Subject
-from keyplan.design.algebra import Overlap
-from keyplan.design.conditions import paths_of
-from keyplan.design.encodings_time import PERIODS_S
+from keyplan.design.annotations import DeclaredField
+from keyplan.design.conditions.conditions import paths_of
+from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import EntitySpec
-from keyplan.design.keys import BoundKey, KeyAttribute
-from keyplan.design.places import Place
-from keyplan.design.plan import KeyCondition, KeyValue
-from keyplan.design.symbols import EveryShard
-from keyplan.design.tables import Table
-from keyplan.design.template_field import Field
-from keyplan.design.template_holes import BoundHole
-from keyplan.design.template_parse import Text
-from keyplan.design.templates import BoundTemplate
+from keyplan.design.errors import Place
+from keyplan.design.keys.encodings import PERIODS_S
+from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute
+from keyplan.design.keys.holes import BoundHole, Text
+from keyplan.design.keys.overlaps import Overlap
+from keyplan.design.keys.templates import BoundTemplate
+from keyplan.design.parameters import EveryShard
+from keyplan.design.planning.plan import KeyRange, KeyValue
 
 optional_primary_key = fault_rule(
     "KP202",
@@ -224,7 +223,7 @@ def case_folded_primary_key(subject: Subject) -> Iterator[Finding]:
                     )
 
 
-def _allows_one_case(field: Field, case: str) -> bool:
+def _allows_one_case(field: DeclaredField, case: str) -> bool:
     """Whether the declaration allows one case only."""
     if field.choices is not None:
         texts = [str(choice) for choice in field.stored_choices]
@@ -265,7 +264,7 @@ def timestamp_only_identity(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-def _is_timestamp(entity: EntitySpec, part: KeyAttribute, name: str) -> bool:
+def _is_timestamp(entity: EntitySpec, part: BoundKeyAttribute, name: str) -> bool:
     """Whether a field of the key is a point in time, not a day or an hour that is meant as a group."""
     holes = [hole for hole in part.template.holes if hole.name == name] if part.template is not None else []
     if any(hole.spec in PERIODS_S for hole in holes):
@@ -316,19 +315,19 @@ def shard_only_identity(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def _shard_only_fields(parts: Iterable[KeyAttribute | KeyValue]) -> list[str]:
+def _shard_only_fields(parts: Iterable[BoundKeyAttribute | KeyValue]) -> list[str]:
     """Fields of which these parts of a key hold shards and nothing else."""
     shards: dict[str, bool] = {}
     for part in parts:
         holes = part.template.holes if part.template is not None else ()
-        names = part.fields if isinstance(part, KeyAttribute) else part.sources
+        names = part.fields if isinstance(part, BoundKeyAttribute) else part.sources
         for name in names:
             only = [bool(hole.shards) for hole in holes if hole.name == name]
             shards[name] = shards.get(name, True) and bool(only) and all(only)
     return [name for name, only in shards.items() if only]
 
 
-def _queried_by_shard(condition: KeyCondition) -> list[str]:
+def _queried_by_shard(condition: KeyRange) -> list[str]:
     """Fields that a query gives a value of, and whose shard alone it compares."""
     return [
         name

@@ -10,13 +10,13 @@ from keyplan.check.finding import Finding
 from keyplan.check.key_overlap import captured_by, partition_shared, shared
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
+from keyplan.design.declaring.patterns import Facts
+from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import EntitySpec
-from keyplan.design.keys import BoundKey, text_of
-from keyplan.design.patterns import Facts
-from keyplan.design.places import Place
-from keyplan.design.plan import Plan, SortCondition
-from keyplan.design.projections import holds_discriminator
-from keyplan.design.tables import Table
+from keyplan.design.errors import Place
+from keyplan.design.keys.entity_keys import BoundKey, key_text
+from keyplan.design.planning.indexes import index_holds_discriminator
+from keyplan.design.planning.plan import Plan, SortCondition
 
 
 @design_rule("KP201", "error")
@@ -143,10 +143,10 @@ def _mixes_intentionally(plan: Plan, other: EntitySpec, bound: BoundKey) -> bool
     assert plan.key is not None, "the caller looked"
     if any(_is_written_out(condition, plan) for condition in plan.key.sort):
         return False
-    if holds_discriminator(plan):
+    if index_holds_discriminator(plan):
         return True
     own = plan.entity.key_in(plan.index)
-    alike = own is not None and text_of(own.sort) == text_of(bound.sort)
+    alike = own is not None and key_text(own.sort) == key_text(bound.sort)
     return alike and shared(plan.entity.key.attributes, other.key.attributes) is None
 
 

@@ -12,11 +12,11 @@ from keyplan.check.rule import design_rule, fault_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.selectivity import partition_fields, share_in_index
 from keyplan.cost.sizes import entry_size
-from keyplan.design.conditions import equal_fields
+from keyplan.design.conditions.conditions import equal_fields
+from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import EntitySpec
-from keyplan.design.keys import BoundIndexKey, BoundKey, KeyAttribute
-from keyplan.design.plan import KeyValue, Plan
-from keyplan.design.tables import Table
+from keyplan.design.keys.entity_keys import BoundIndexKey, BoundKey, BoundKeyAttribute
+from keyplan.design.planning.plan import KeyValue, Plan
 
 
 @design_rule("KP301", "error")
@@ -55,7 +55,7 @@ def _can_find(bound: BoundKey, names: set[str]) -> bool:
     return needed <= names and names - in_partition <= leading
 
 
-def _required_fields(part: KeyAttribute) -> Iterator[str]:
+def _required_fields(part: BoundKeyAttribute) -> Iterator[str]:
     """Fields that must be known; what has few values, such as a shard, can be asked for one by one."""
     if part.template is None:
         yield from part.fields
@@ -291,6 +291,6 @@ def _pinned_fields(plan: Plan) -> set[str]:
     return {name for part in named for name in part.fields} - lossy
 
 
-def _is_made_alike(value: KeyValue, part: KeyAttribute) -> bool:
+def _is_made_alike(value: KeyValue, part: BoundKeyAttribute) -> bool:
     """Whether a value is made as the entity makes it, and not by a text that is written out otherwise."""
     return part.template is None or (value.template is not None and value.template.text == part.template.text)

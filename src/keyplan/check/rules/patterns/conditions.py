@@ -10,15 +10,23 @@ from keyplan.check.finding import Finding
 from keyplan.check.key_overlap import as_template, begins, overlap, template_of
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
-from keyplan.design.conditions import All, Between, Compare, Condition, Function, In, Path
+from keyplan.design.annotations import UnstorableTypeError, plain_value, type_code
+from keyplan.design.conditions.conditions import (
+    AndCondition,
+    BetweenCondition,
+    Comparison,
+    Condition,
+    FieldPath,
+    FunctionCondition,
+    InCondition,
+)
+from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.entities import EntitySpec
-from keyplan.design.field_encoding import encode_value
-from keyplan.design.field_types import UnstorableTypeError, plain, type_code
-from keyplan.design.fields import StoredField
-from keyplan.design.keys import KeyAttribute
-from keyplan.design.patterns import Pattern
-from keyplan.design.plan import KeyCondition, KeyValue, Plan, SortOp
-from keyplan.design.symbols import CALLED
+from keyplan.design.fields.stored import StoredField
+from keyplan.design.fields.values import encode_value
+from keyplan.design.keys.entity_keys import BoundKeyAttribute
+from keyplan.design.parameters import CALL_SOURCES
+from keyplan.design.planning.plan import KeyRange, KeyValue, Plan, SortOp
 
 
 @design_rule("KP319", "error")
@@ -88,7 +96,7 @@ def _key_condition(pattern: Pattern[..., Any], plan: Plan) -> Iterator[Finding]:
             )
 
 
-def _item_key(pattern: Pattern[..., Any], key: KeyCondition) -> Iterator[Finding]:
+def _item_key(pattern: Pattern[..., Any], key: KeyRange) -> Iterator[Finding]:
     """Constants in the key of an item that no item has there."""
     for value in key.values:
         lacking = [name for name, source in value.sources.items() if source is None]
@@ -126,12 +134,12 @@ def _empty_reason(op: SortOp, value: KeyValue, plan: Plan) -> str | None:
     return told[0] if told and len(told) == len(reasons) else None
 
 
-def _key_parts(entity: EntitySpec, plan: Plan, value: KeyValue) -> list[KeyAttribute]:
+def _key_parts(entity: EntitySpec, plan: Plan, value: KeyValue) -> list[BoundKeyAttribute]:
     bound = entity.key_in(plan.index)
     return [part for part in bound.attributes if part.attribute == value.attribute] if bound is not None else []
 
 
-def _mismatch_reason(op: SortOp, value: KeyValue, part: KeyAttribute) -> str | None:
+def _mismatch_reason(op: SortOp, value: KeyValue, part: BoundKeyAttribute) -> str | None:
     wrong = _invalid_constant(value)
     if wrong is not None:
         return wrong
@@ -157,7 +165,7 @@ def _invalid_constant(value: KeyValue) -> str | None:
         return None
     for hole in value.template.holes if value.template is not None else ():
         constant = value.sources.get(hole.name)
-        if constant is None or isinstance(constant, CALLED):
+        if constant is None or isinstance(constant, CALL_SOURCES):
             continue
         try:
             hole.encode(constant)
@@ -187,25 +195,25 @@ def _impossible_comparisons(
 def _contradictions(condition: Condition | None) -> Iterator[tuple[str, object, object]]:
     """Fields that a condition wants to equal two constants that differ, and these."""
     wanted: dict[str, object] = {}
-    for part in condition.parts if isinstance(condition, All) else ():
-        if not (isinstance(part, Compare) and part.op == "=" and isinstance(part.left, Path)):
+    for part in condition.parts if isinstance(condition, AndCondition) else ():
+        if not (isinstance(part, Comparison) and part.op == "=" and isinstance(part.left, FieldPath)):
             continue
         name, value = part.left.field, part.right
-        if len(part.left.parts) > 1 or isinstance(value, (Condition, Path, *CALLED)):
+        if len(part.left.parts) > 1 or isinstance(value, (Condition, FieldPath, *CALL_SOURCES)):
             continue
         if wanted.setdefault(name, value) != value:
             yield name, wanted[name], value
 
 
-def _comparisons(condition: Condition | None) -> Iterator[tuple[Path, object, bool]]:
+def _comparisons(condition: Condition | None) -> Iterator[tuple[FieldPath, object, bool]]:
     """Every path with a value that it is compared with, and whether that is for equality."""
-    if isinstance(condition, Compare) and isinstance(condition.left, Path):
+    if isinstance(condition, Comparison) and isinstance(condition.left, FieldPath):
         yield condition.left, condition.right, condition.op in {"=", "<>"}
-    elif isinstance(condition, In) and isinstance(condition.operand, Path):
+    elif isinstance(condition, InCondition) and isinstance(condition.operand, FieldPath):
         yield from ((condition.operand, choice, True) for choice in condition.choices)
-    elif isinstance(condition, Between) and isinstance(condition.operand, Path):
+    elif isinstance(condition, BetweenCondition) and isinstance(condition.operand, FieldPath):
         yield from ((condition.operand, end, False) for end in (condition.low, condition.high))
-    elif isinstance(condition, Function) and condition.name == "begins_with":
+    elif isinstance(condition, FunctionCondition) and condition.name == "begins_with":
         yield condition.path, condition.argument, False
 
 
@@ -213,21 +221,21 @@ def _cannot_equal(stored: StoredField, value: object) -> bool:
     if _has_other_type(stored, value):
         return True
     choices = stored.declared.choices
-    if choices is None or value is None or isinstance(value, (Path, *CALLED)):
+    if choices is None or value is None or isinstance(value, (FieldPath, *CALL_SOURCES)):
         return False
     return value not in [*choices, *stored.declared.stored_choices]
 
 
 def _has_other_type(stored: StoredField, value: object) -> bool:
     """Whether a constant is stored as another type than the field: then they are neither equal nor in any order."""
-    if value is None or isinstance(value, (Path, *CALLED)):
+    if value is None or isinstance(value, (FieldPath, *CALL_SOURCES)):
         return False
     if _is_unstorable(value):
         return True
     if stored.stored is not None:
         return False
     try:
-        code = type_code(type(plain(value)))
+        code = type_code(type(plain_value(value)))
     except UnstorableTypeError:
         return False
     return {code, stored.type_code} <= _SCALARS and code != stored.type_code

@@ -11,13 +11,13 @@ from keyplan.check.rule import design_rule, fault_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.expected import expected, read_for
 from keyplan.cost.selectivity import kept_share, partition_fields, stated_values
-from keyplan.design.conditions import All, Compare, Condition, Path, equal_fields, paths_of
-from keyplan.design.conditions_evaluation import holds
+from keyplan.design.conditions.conditions import AndCondition, Comparison, Condition, FieldPath, equal_fields, paths_of
+from keyplan.design.conditions.evaluation import holds
+from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.entities import EntitySpec
-from keyplan.design.keys import BoundKey
-from keyplan.design.patterns import Pattern
-from keyplan.design.plan import Plan
-from keyplan.design.symbols import CALLED, Source
+from keyplan.design.keys.entity_keys import BoundKey
+from keyplan.design.parameters import CALL_SOURCES, Source
+from keyplan.design.planning.plan import Plan
 
 _HALF, _MOST = 0.5, 0.9
 _SHOWN_AS_ALL = 0.99
@@ -69,17 +69,17 @@ def _effective_filter(plan: Plan) -> Condition | None:
     if plan.filter is None or len(plan.entities) > 1:
         return plan.filter
     known = stated_values(plan, plan.entity)
-    values = {name: value for name, value in known.items() if not isinstance(value, CALLED)}
-    parts = plan.filter.parts if isinstance(plan.filter, All) else (plan.filter,)
+    values = {name: value for name, value in known.items() if not isinstance(value, CALL_SOURCES)}
+    parts = plan.filter.parts if isinstance(plan.filter, AndCondition) else (plan.filter,)
     left = tuple(part for part in parts if not (_repeats_key(part, known) or holds(part, values) is True))
     if len(left) == len(parts):
         return plan.filter
-    return All(left) if len(left) > 1 else next(iter(left), None)
+    return AndCondition(left) if len(left) > 1 else next(iter(left), None)
 
 
 def _repeats_key(part: Condition, known: Mapping[str, Source]) -> bool:
     """Return True if a condition compares a field for equality with the very value that the key has."""
-    if not (isinstance(part, Compare) and part.op == "=" and isinstance(part.left, Path)):
+    if not (isinstance(part, Comparison) and part.op == "=" and isinstance(part.left, FieldPath)):
         return False
     return len(part.left.parts) == 1 and part.left.field in known and known[part.left.field] is part.right
 

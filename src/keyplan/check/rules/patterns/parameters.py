@@ -12,14 +12,12 @@ from typing import Annotated, Any, Literal, NewType, TypeVar, Union, get_args, g
 from keyplan.check.finding import Finding
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
+from keyplan.design.annotations import without_none
+from keyplan.design.declaring.patterns import Pattern, unused_parameters
 from keyplan.design.entities import EntitySpec
-from keyplan.design.field_types import without_none
-from keyplan.design.field_uses import FieldUse, field_uses
-from keyplan.design.fields import StoredField
-from keyplan.design.parameters import unused_parameters
-from keyplan.design.patterns import Pattern
-from keyplan.design.plan import Plan
-from keyplan.design.symbols import Each, Param, Source, annotation_of
+from keyplan.design.fields.stored import StoredField
+from keyplan.design.parameters import Each, Param, Source, annotation_of
+from keyplan.design.planning.plan import FieldUse, Plan, field_uses
 
 
 @design_rule("KP315", "warning")

@@ -9,12 +9,12 @@ from keyplan.check.finding import Finding, number
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.expected import expected, fetches
-from keyplan.design.conditions import paths_of
-from keyplan.design.conditions_evaluation import stated
+from keyplan.design.conditions.conditions import paths_of
+from keyplan.design.conditions.evaluation import stated_values
+from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.entities import EntitySpec
-from keyplan.design.patterns import Pattern
-from keyplan.design.plan import Plan
-from keyplan.design.projections import absent, fetched, to_hold
+from keyplan.design.planning.indexes import fetched_attributes, missing_in_plan, projection_fix
+from keyplan.design.planning.plan import Plan
 from keyplan.design.schema import Index
 
 
@@ -68,13 +68,13 @@ def _missing_attributes(pattern: Pattern[..., Any], plan: Plan, index: Index) ->
         needed = {path.field for path in paths_of(plan.filter)}
         needed |= {name for name, stored in entity.fields.items() if stored.info.is_required()}
         no_loss = needed | _read_as_default(entity, index)
-        empty = [name for name in absent(plan, entity) if name not in no_loss]
+        empty = [name for name in missing_in_plan(plan, entity) if name not in no_loss]
         if empty:
             yield attribute_not_projected.finding(
                 pattern.name,
                 f"{pattern.name} reads {entity.name} from index {index.name}, which lacks {', '.join(empty)}: they come"
                 " back as if the item had none",
-                to_hold(index, [entity.fields[name].attribute for name in empty]),
+                projection_fix(index, [entity.fields[name].attribute for name in empty]),
                 pattern.place,
                 index.place,
                 severity="warning",
@@ -83,7 +83,7 @@ def _missing_attributes(pattern: Pattern[..., Any], plan: Plan, index: Index) ->
 
 def _read_as_default(entity: EntitySpec, index: Index) -> set[str]:
     """Fields that every item in an index lacks, or has at their default: what is not there is read as that."""
-    told = [stated(bound.when, entity.fields) for bound in entity.indexes if bound.index is index]
+    told = [stated_values(bound.when, entity.fields) for bound in entity.indexes if bound.index is index]
     return {
         name
         for fields in told
@@ -105,7 +105,7 @@ def local_index_fetch(subject: Subject) -> Iterator[Finding]:
     Source: developer guide, "Local Secondary Indexes", fetches from the table.
     """
     for _, pattern, plan in subject.patterns:
-        lacking = fetched(plan)
+        lacking = fetched_attributes(plan)
         if plan.index is not None and lacking:
             told = expected(pattern)
             more = fetches(plan, told.evaluated)

@@ -10,12 +10,12 @@ from keyplan.check.rule import design_rule, fault_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.expected import expected
 from keyplan.cost.selectivity import same_field
-from keyplan.design.conditions import Compare, Condition, Function, Path, Size
+from keyplan.design.conditions.conditions import Comparison, Condition, FieldPath, FieldSize, FunctionCondition
+from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.entities import EntitySpec
-from keyplan.design.patterns import Pattern
-from keyplan.design.places import Place
-from keyplan.design.plan import KeyValue, Plan
-from keyplan.design.symbols import Each, Param
+from keyplan.design.errors import Place
+from keyplan.design.parameters import Each, Param
+from keyplan.design.planning.plan import KeyValue, Plan
 
 consistent_read_of_global_index = fault_rule(
     "KP304",
@@ -225,12 +225,18 @@ def _operand_shape(operand: object) -> Hashable:
         return "parameter"
     if isinstance(operand, Each):
         return "each", _operand_shape(operand.values)
-    if isinstance(operand, Path):
+    if isinstance(operand, FieldPath):
         return tuple(_operand_shape(part) for part in operand.parts)
-    if isinstance(operand, Size):
+    if isinstance(operand, FieldSize):
         return "size", _operand_shape(operand.path)
     if isinstance(operand, Condition):
-        op = operand.op if isinstance(operand, Compare) else operand.name if isinstance(operand, Function) else ""
+        op = (
+            operand.op
+            if isinstance(operand, Comparison)
+            else operand.name
+            if isinstance(operand, FunctionCondition)
+            else ""
+        )
         return type(operand).__name__, op, tuple(_operand_shape(one) for one in operand.operands())
     return repr(operand)
 

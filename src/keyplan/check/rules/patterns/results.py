@@ -15,15 +15,15 @@ from keyplan.check.sort_order import order_of
 from keyplan.check.subject import Subject
 from keyplan.cost.expected import expected
 from keyplan.cost.sizes import read_size
-from keyplan.design.algebra import Overlap
+from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.entities import EntitySpec
-from keyplan.design.keys import BoundKey, KeyAttribute
-from keyplan.design.patterns import Pattern
-from keyplan.design.places import Place
-from keyplan.design.plan import KeyCondition, KeyValue, Plan, SortCondition
-from keyplan.design.symbols import CALLED, Param, Source
-from keyplan.design.template_holes import BoundHole
-from keyplan.design.templates import BoundTemplate
+from keyplan.design.errors import Place
+from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute
+from keyplan.design.keys.holes import BoundHole
+from keyplan.design.keys.overlaps import Overlap
+from keyplan.design.keys.templates import BoundTemplate
+from keyplan.design.parameters import CALL_SOURCES, Param, Source
+from keyplan.design.planning.plan import KeyRange, KeyValue, Plan, SortCondition
 
 
 @design_rule("KP309", "warning")
@@ -82,7 +82,7 @@ def _is_constant_partition(plan: Plan) -> bool:
     if plan.key is None:
         return False
     sources = [source for value in plan.key.partition for source in value.sources.values()]
-    fixed = not any(isinstance(source, CALLED) for source in sources)
+    fixed = not any(isinstance(source, CALL_SOURCES) for source in sources)
     return fixed and not any(one.low.sources or one.high is not None for one in plan.key.sort)
 
 
@@ -272,7 +272,7 @@ def _excluded_end(pattern: Pattern[..., Any], plan: Plan, condition: SortConditi
         )
 
 
-def _key_with_prefix(end: KeyValue, part: KeyAttribute) -> Overlap | None:
+def _key_with_prefix(end: KeyValue, part: BoundKeyAttribute) -> Overlap | None:
     """A key that begins with the bound and goes on, where the bound itself is no key."""
     asked, made = template_of(end), as_template(part)
     if asked is None or made is None or end.template is part.template:
@@ -365,7 +365,7 @@ def range_crosses_period(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def _partition_periods(key: KeyCondition) -> Iterator[tuple[KeyValue, BoundTemplate, BoundHole]]:
+def _partition_periods(key: KeyRange) -> Iterator[tuple[KeyValue, BoundTemplate, BoundHole]]:
     """Holes of the partition key that cut a moment or day, given by a parameter, to the period it lies in."""
     for value in key.partition:
         template = value.template
@@ -375,7 +375,7 @@ def _partition_periods(key: KeyCondition) -> Iterator[tuple[KeyValue, BoundTempl
                 yield value, template, hole
 
 
-def _is_range_end(source: Source, key: KeyCondition, field: str) -> bool:
+def _is_range_end(source: Source, key: KeyRange, field: str) -> bool:
     """Whether a parameter is one end of a range of the field, and not both."""
     ranges = (one for one in key.sort if one.op not in {"=", "begins_with"})
     ends = [repr(end.sources[field]) for one in ranges for end in (one.low, one.high) if end and field in end.sources]

@@ -10,12 +10,11 @@ from keyplan.check.field_names import is_identifier_name, is_time_name
 from keyplan.check.finding import Finding
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
+from keyplan.design.annotations import DeclaredField, TypeCode
+from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import EntitySpec
-from keyplan.design.field_types import TypeCode
-from keyplan.design.fields import StoredField
-from keyplan.design.keys import BoundKey, KeyAttribute
-from keyplan.design.tables import Table
-from keyplan.design.template_field import Field
+from keyplan.design.fields.stored import StoredField
+from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute
 from keyplan.dynamodb.expressions.reserved import is_reserved
 
 
@@ -107,7 +106,7 @@ def empty_key_attribute(subject: Subject) -> Iterator[Finding]:
                         yield found
 
 
-def _empty_value(entity: EntitySpec, bound: BoundKey, part: KeyAttribute, stored: StoredField) -> Finding | None:
+def _empty_value(entity: EntitySpec, bound: BoundKey, part: BoundKeyAttribute, stored: StoredField) -> Finding | None:
     if stored.type_code not in {"S", "B"}:
         return None
     field = stored.declared
@@ -137,7 +136,7 @@ def _empty_value(entity: EntitySpec, bound: BoundKey, part: KeyAttribute, stored
     return None
 
 
-def _declared_empty(stored: StoredField, field: Field, *, whole: bool) -> str:
+def _declared_empty(stored: StoredField, field: DeclaredField, *, whole: bool) -> str:
     """How the declaration itself makes an empty value; the empty text where it does not."""
     if field.choices is not None:
         empty = "" in field.stored_choices

@@ -8,8 +8,8 @@ from keyplan import limits
 from keyplan.check.finding import Finding
 from keyplan.check.rule import design_rule, fault_rule
 from keyplan.check.subject import Subject
-from keyplan.design.places import Place
-from keyplan.design.tables import Table
+from keyplan.design.declaring.tables import Table
+from keyplan.design.errors import Place
 
 key_attribute_type = fault_rule(
     "KP101",

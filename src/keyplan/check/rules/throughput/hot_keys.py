@@ -13,7 +13,7 @@ from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.selectivity import share_in_index
 from keyplan.design.entities import EntitySpec
-from keyplan.design.keys import BoundKey, text_of
+from keyplan.design.keys.entity_keys import BoundKey, key_text
 
 
 @design_rule("KP501", "error", "warning")
@@ -53,7 +53,7 @@ def _keys_with_hot_item(subject: Subject) -> Iterator[tuple[str, str]]:
     """Table and shape of the keys one item of which takes more writes than a partition: KP502 tells of that."""
     for item in subject.hot_items:
         if item.bound is not None and item.write(peak=True) > limits.PARTITION_WRITE_UNITS:
-            yield item.table.name, text_of(item.bound.partition)
+            yield item.table.name, key_text(item.bound.partition)
 
 
 def _overload(hot: HotKey, what: str, average: float, peak: float, limit: int) -> Iterator[Finding]:

@@ -14,9 +14,9 @@ from keyplan.check.subject import Subject
 from keyplan.cost.expected import expected
 from keyplan.cost.selectivity import share_in_index
 from keyplan.cost.sizes import entry_size
+from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import EntitySpec
-from keyplan.design.keys import BoundKey
-from keyplan.design.tables import Table
+from keyplan.design.keys.entity_keys import BoundKey
 
 _FAR_TOO_MANY = 16
 

@@ -1,0 +1,245 @@
+"""Read the type annotations of fields: attribute types, choices and limits.
+
+Attribute values have the form of the Python SDK's client: {"S": ...}, {"N": "..."}, {"B": bytes}.
+"""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from typing import Annotated, Any, ForwardRef, Literal, Union, get_args, get_origin
+from uuid import UUID
+
+from pydantic import BaseModel, RootModel
+from pydantic.fields import FieldInfo
+
+AttributeValue = dict[str, Any]
+TypeCode = Literal["S", "N", "B", "BOOL", "SS", "NS", "BS", "L", "M", "ANY"]
+StoredAs = Literal["epoch_s", "epoch_ms", "iso_s", "iso_ms"]
+"""A moment as a Number of seconds or milliseconds since 1970, or as ISO 8601 text of seconds or milliseconds."""
+KEY_TYPES = ("S", "N", "B")
+
+
+class UnstorableTypeError(TypeError):
+    """A type that no attribute value can hold, or not so that what was written is read again."""
+
+    def __init__(self, problem: str, fix: str = "") -> None:
+        super().__init__(problem)
+        self.fix = fix or (
+            "use str, int, Decimal, float, bool, bytes, datetime, date, UUID, an Enum or Literal of these, list, set,"
+            " dict or a pydantic model"
+        )
+
+
+def without_none(annotation: Any) -> tuple[Any, bool]:
+    """The type without Annotated, NewType and None, and whether None was in it."""
+    bare, optional, _ = unwrap(annotation)
+    return bare, optional
+
+
+def unwrap(annotation: Any) -> tuple[Any, bool, list[Any]]:
+    """The same, with the metadata of what was Annotated."""
+    optional, metadata = False, []
+    while True:
+        origin = get_origin(annotation)
+        if origin is Annotated:
+            metadata += annotation.__metadata__
+            annotation = annotation.__origin__
+        elif isinstance(annotation, typing.NewType):
+            annotation = annotation.__supertype__
+        elif origin is Literal and None in get_args(annotation):
+            annotation, optional = Literal[tuple(one for one in get_args(annotation) if one is not None)], True
+        elif origin in {Union, types.UnionType} and type(None) in get_args(annotation):
+            rest = tuple(part for part in get_args(annotation) if part is not type(None))
+            annotation, optional = (rest[0] if len(rest) == 1 else Union[rest]), True  # noqa: UP007 - made at run time
+        elif (named := without_alias(annotation)) is not annotation:
+            annotation = named
+        else:
+            return annotation, optional, metadata
+
+
+def without_alias(annotation: Any) -> Any:
+    """The type that `type Name = ...` gave a name to; one that is a part of itself stays, and counts as any type."""
+    return annotation.__value__ if _is_alias(annotation) and not _is_recursive(annotation, frozenset()) else annotation
+
+
+def _is_alias(annotation: Any) -> bool:
+    return type(annotation).__name__ == "TypeAliasType"  # typing has the class from Python 3.12 on
+
+
+def _is_recursive(annotation: Any, within: frozenset[Any]) -> bool:
+    """Whether a type is named in what it stands for, so that there is no end of looking into it."""
+    if _is_alias(annotation):
+        return annotation in within or _is_recursive(annotation.__value__, within | {annotation})
+    if isinstance(annotation, (str, ForwardRef)):
+        return True
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin in {Literal, Annotated}:
+        parts = parts[:1] if origin is Annotated else ()
+    return any(_is_recursive(part, within) for part in parts)
+
+
+def annotation_with_limits(info: FieldInfo) -> Any:
+    """What a model declares of a field, its limits included."""
+    return Annotated[(info.annotation, *info.metadata)] if info.metadata else info.annotation
+
+
+def plain_value(value: Any) -> Any:
+    """A value as it is stored: of a member of an Enum its value."""
+    return value.value if isinstance(value, Enum) else value
+
+
+def type_code(annotation: Any, stored: StoredAs | None = None) -> TypeCode:
+    """The attribute type that values of a Python type are stored as."""
+    if stored is not None:
+        return "N" if stored in {"epoch_s", "epoch_ms"} else "S"
+    annotation, _ = without_none(annotation)
+    origin = get_origin(annotation) or annotation
+    if origin is Literal:
+        return _common_code([type(value) for value in get_args(annotation)])
+    if origin in {Union, types.UnionType}:
+        codes = {type_code(part) for part in get_args(annotation)}
+        return codes.pop() if len(codes) == 1 else "ANY"
+    if origin in {set, frozenset}:
+        return _set_code(annotation)
+    if not isinstance(origin, type) or origin is Any:
+        return "ANY"
+    if issubclass(origin, BaseModel):
+        _check_model(origin)
+    return _scalar_code(origin)
+
+
+def is_set_type(annotation: Any) -> bool:
+    """Whether values of a type are sets, which are stored as nothing while they are empty."""
+    annotation, optional = without_none(annotation)
+    return not optional and (get_origin(annotation) or annotation) in {set, frozenset}
+
+
+def _check_model(model: type[BaseModel]) -> None:
+    """Refuse models that are more than their fields."""
+    if issubclass(model, RootModel):
+        raise UnstorableTypeError(f"{model.__name__} is a RootModel", "use the type that it wraps")
+    if model.model_config.get("extra") == "allow":
+        raise UnstorableTypeError(
+            f"{model.__name__} allows extra fields, which would not be stored",
+            'declare the fields, or one dict for them, and leave extra="allow" out',
+        )
+
+
+def _scalar_code(kind: type) -> TypeCode:
+    if issubclass(kind, Enum):
+        if not len(kind):
+            raise UnstorableTypeError(
+                f"{kind.__name__} has no members", "give it some: nothing could have such a value"
+            )
+        return _common_code([type(member.value) for member in kind])
+    for types_, code in _CODES:
+        if issubclass(kind, types_):
+            return code
+    if kind is object:
+        return "ANY"
+    raise UnstorableTypeError(f"{kind.__name__} has no attribute type")
+
+
+def _common_code(kinds: list[type]) -> TypeCode:
+    codes = {_scalar_code(kind) for kind in kinds}
+    return codes.pop() if len(codes) == 1 else "ANY"
+
+
+def _set_code(annotation: Any) -> TypeCode:
+    parts = get_args(annotation)
+    code = type_code(parts[0]) if parts else "S"
+    if code not in KEY_TYPES:
+        kind = getattr(parts[0], "__name__", parts[0])
+        raise UnstorableTypeError(f"a set holds strings, numbers or binary, not {kind}")
+    sets: dict[str, TypeCode] = {"S": "SS", "N": "NS", "B": "BS"}
+    return sets[code]
+
+
+# bool before int: a bool is an int to Python. A list of pairs, because subclasses count too.
+_CODES: tuple[tuple[tuple[type, ...], TypeCode], ...] = (
+    ((bool,), "BOOL"),
+    ((int, float, Decimal, timedelta), "N"),
+    ((str, UUID, datetime, date, time), "S"),
+    ((bytes, bytearray, memoryview), "B"),
+    ((list, tuple), "L"),
+    ((dict, Mapping, BaseModel), "M"),
+)
+
+
+@dataclass(frozen=True)
+class DeclaredField:
+    """A field: its type without Annotated, Optional and NewType, and the limits that are declared for it.
+
+    `choices` are the members of an Enum or the values of a Literal, in declared order. Lengths are
+    characters; `pattern` is a regular expression; `minimum` and `maximum` bound a number, both included.
+    """
+
+    name: str
+    type: Any
+    optional: bool = False
+    choices: tuple[Any, ...] | None = None
+    max_length: int | None = None
+    min_length: int | None = None
+    pattern: str | None = None
+    minimum: int | None = None
+    maximum: int | None = None
+
+    @classmethod
+    def of(cls, name: str, annotation: Any, info: FieldInfo | None = None) -> DeclaredField:
+        """The field that an annotation declares, with the constraints of its pydantic FieldInfo."""
+        bare, optional, metadata = unwrap(annotation)
+        limits = dict(_limits([*metadata, *([info] if info is not None else [])]))
+        choices = _choices(bare)
+        if get_origin(bare) is Literal:
+            kinds = {type(choice) for choice in choices or ()}
+            bare = kinds.pop() if len(kinds) == 1 else object
+        return cls(name, bare, optional, choices, **limits)
+
+    @property
+    def stored_choices(self) -> tuple[Any, ...]:
+        """The choices as they are stored, members of an Enum by their values; none where there are no choices."""
+        return tuple(map(plain_value, self.choices or ()))
+
+    @property
+    def type_name(self) -> str:
+        """The type as a reader would write it."""
+        if isinstance(self.type, type) and not get_args(self.type):
+            return self.type.__name__
+        return str(self.type).replace("typing.", "")
+
+
+_NUMBER_LIMITS = (("ge", "minimum", 0), ("gt", "minimum", 1), ("le", "maximum", 0), ("lt", "maximum", -1))
+
+
+def _choices(bare: Any) -> tuple[Any, ...] | None:
+    if get_origin(bare) is Literal:
+        return get_args(bare)
+    if isinstance(bare, type) and issubclass(bare, Enum):
+        return tuple(bare)
+    return None
+
+
+def _limits(metadata: list[Any]) -> Iterator[tuple[str, Any]]:
+    """Constraints by name. Metadata comes from pydantic and annotated_types, which share attribute names."""
+    for entry in metadata:
+        if isinstance(entry, FieldInfo):
+            yield from _limits(entry.metadata)
+            continue
+        for name in ("min_length", "max_length", "pattern"):
+            value = getattr(entry, name, None)
+            if value is not None:
+                yield name, getattr(value, "pattern", value)  # a compiled expression holds its text
+        yield from _number_limits(entry)
+
+
+def _number_limits(entry: Any) -> Iterator[tuple[str, int]]:
+    for attribute, name, step in _NUMBER_LIMITS:
+        value = getattr(entry, attribute, None)
+        if isinstance(value, int):
+            yield name, value + step

@@ -1,0 +1,187 @@
+"""Checks of the arguments of declarations, raised as DesignError at the line of the declaration.
+
+A type checker finds these mistakes too, but not everyone runs one. Without the checks they would surface as errors
+from inside this package that do not name the option.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import date
+from enum import Enum
+from typing import Any, TypeVar, get_origin
+from uuid import UUID
+
+from keyplan.design.annotations import without_none
+from keyplan.design.errors import DesignError, calling_place
+from keyplan.design.parameters import Param, annotation_of
+
+MAX_NUMBER = 10**18
+"""No figure of a load is above this; with greater ones arithmetic would end in infinities."""
+
+
+def invalid_option(option: str, value: object, what: str, fix: str) -> DesignError:
+    """What says that an option's value is not what the option takes."""
+    return DesignError(f"{option}={shorten(value)} is {what}", place=calling_place(), fix=fix)
+
+
+def shorten(value: object) -> str:
+    """A value as it is written, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS]}..."
+
+
+_MAX_CHARACTERS = 60
+
+
+Word = TypeVar("Word", bound=Callable[..., Any])
+
+
+def checked_call(made: Word) -> Word:
+    """A function or class of the language: calls that it cannot take are refused at their own line."""
+    if not isinstance(made, type):
+        return _checking(made, made.__qualname__.removesuffix(".__init__"))  # type: ignore[no-any-return]
+    made.__init__ = _checking(made.__init__, made.__name__)  # type: ignore[misc]
+    return made
+
+
+def _checking(function: Any, name: str) -> Any:
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def call(*given: Any, **options: Any) -> Any:
+        if not _binds(signature, given, options):
+            raise _call_error(name, signature, given, options)
+        return function(*given, **options)
+
+    return call
+
+
+def _binds(signature: inspect.Signature, given: tuple[Any, ...], options: Mapping[str, Any]) -> bool:
+    try:
+        signature.bind(*given, **options)
+    except TypeError:
+        return False
+    return not _misnamed(signature, options)
+
+
+def _misnamed(signature: inspect.Signature, options: Mapping[str, Any]) -> bool:
+    """Whether an option has the name of what is given without one: from Python 3.12 on `bind` takes it for another."""
+    return any(one.kind is one.POSITIONAL_ONLY and one.name in options for one in signature.parameters.values())
+
+
+def _call_error(
+    name: str, signature: inspect.Signature, given: tuple[Any, ...], options: Mapping[str, Any]
+) -> DesignError:
+    """What says that a call names an option that there is not, lacks one, or does not name one."""
+    takes = [one for one in signature.parameters.values() if one.name not in {"self", "cls"}]
+    if not any(one.kind is one.VAR_KEYWORD for one in takes):
+        known = [one.name for one in takes if one.kind is not one.VAR_POSITIONAL]
+        for option in options:
+            if option not in known:
+                return unknown_option(option, known)
+    fix = f"write {name}({', '.join(map(_argument_form, takes))})"
+    try:
+        bound = None if _misnamed(signature, options) else signature.bind_partial(*given, **options).arguments
+    except TypeError:
+        bound = None
+    if bound is None:
+        return DesignError(f"{name} is not called like that", place=calling_place(), fix=fix)
+    needed = [one.name for one in takes if one.default is one.empty and _argument_form(one) != "..."]
+    lacking = [name for name in needed if name not in bound]
+    return DesignError(f"{name} is given no {' and no '.join(lacking)}", place=calling_place(), fix=fix)
+
+
+def _argument_form(one: inspect.Parameter) -> str:
+    """A parameter as it is given."""
+    if one.kind in {one.VAR_POSITIONAL, one.VAR_KEYWORD}:
+        return "..."
+    return one.name if one.default is one.empty and one.kind is not one.KEYWORD_ONLY else f"{one.name}=..."
+
+
+def unknown_option(option: str, options: Iterable[str]) -> DesignError:
+    """What says that there is no such option, and which there are."""
+    known = ", ".join(sorted(options))
+    return DesignError(f"there is no option {option} here", place=calling_place(), fix=f"use one of {known}")
+
+
+def check_text(option: str, value: object, *, may_be_none: bool = False) -> None:
+    """Refuse what is no text, and text that cannot be sent."""
+    if value is None and may_be_none:
+        return
+    if not isinstance(value, str):
+        raise invalid_option(option, value, "no text", f'write {option}="...", in quotes')
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise invalid_option(
+            option, value, "no text: it holds a lone surrogate", "leave it out: UTF-8 has no bytes for it"
+        )
+
+
+def check_flags(**flags: object) -> None:
+    """Refuse what is neither True nor False."""
+    for option, value in flags.items():
+        if not isinstance(value, bool):
+            raise invalid_option(option, value, "neither True nor False", f"write {option}=True, or leave it out")
+
+
+def check_numbers(**figures: object) -> None:
+    """Refuse what is no number, or less than 0; None is what is not said."""
+    for option, value in figures.items():
+        if value is not None and not is_number(value):
+            raise invalid_option(option, value, "no number that can be meant", "give a number of at least 0")
+
+
+def is_number(value: object, least: float = 0, most: float = MAX_NUMBER) -> bool:
+    """Whether a value is a number within bounds; neither True nor nan is one."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return number and least <= value <= most and math.isfinite(value)  # type: ignore[operator,arg-type]
+
+
+def check_count(word: str, values: int, most: int) -> None:
+    """Refuse no value at all, and more than the service takes."""
+    if not 1 <= values <= most:
+        raise DesignError(
+            f"{word} is given {values} values", place=calling_place(), fix=f"give from 1 to {most} of them"
+        )
+
+
+def check_not_list(word: str, values: tuple[object, ...]) -> None:
+    """Refuse a list where its members are meant: no field of another type is equal to it."""
+    if len(values) != 1:
+        return
+    (value,) = values
+    kind, _ = without_none(annotation_of(value)) if isinstance(value, Param) else (type(value), False)
+    if (get_origin(kind) or kind) in _LISTS:
+        problem = f"{word} is given {shorten(value)}, several values as one: no field is equal to all of them"
+        fix = f"write {word}(each(values)) for a parameter that is a list, or give each value by itself"
+        raise DesignError(problem, place=calling_place(), fix=fix)
+
+
+_LISTS = (list, tuple, set, frozenset, Sequence, Collection, Iterable)
+
+
+def check_path_part(path: object, part: object) -> None:
+    """Refuse what leads to nothing in a map or list."""
+    if isinstance(part, (str, Param, Enum, UUID, date)) or (type(part) is int and part >= 0):
+        return
+    raise DesignError(
+        f"{path!r}[{part!r}] leads to nothing",
+        place=calling_place(),
+        fix='name a key of the map, F.scores["technical"], or a place of the list from 0, F.scores[0]',
+    )
+
+
+def as_tuple(option: str, given: object, kinds: type | tuple[type, ...], fix: str) -> tuple[Any, ...]:
+    """One value of some kind, or several, as a tuple. Raises DesignError where one is of another kind."""
+    if isinstance(given, kinds):
+        return (given,)
+    if not isinstance(given, Iterable) or isinstance(given, (str, bytes, Mapping)):
+        raise invalid_option(option, given, "not what it takes", fix)
+    several = tuple(given)
+    for one in several:
+        if not isinstance(one, kinds):
+            raise invalid_option(option, one, "not what it takes", fix)
+    return several

@@ -1,0 +1,1 @@
+"""Conditions on fields, their evaluation, and the builders that pattern bodies return."""

@@ -1,0 +1,492 @@
+"""What the bodies of patterns return: key conditions and filters of reads, keys and changes of writes, joined by &."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Never, NoReturn, get_args
+
+from keyplan.design.conditions.conditions import Condition, FieldPath, paths_of, sources_of
+from keyplan.design.errors import DesignError, Place, calling_place
+from keyplan.design.parameters import Each, EveryShard, Source
+
+PatternSide = Literal["reads", "writes"]
+
+
+def arguments_text(fields: Mapping[str, Source]) -> str:
+    """Fields and what they are, as they were written."""
+    return ", ".join(f"{name}={source!r}" for name, source in fields.items())
+
+
+def refuse_truth() -> NoReturn:
+    """Refuse `and`, `or` and `not`."""
+    raise DesignError(
+        "a pattern's terms have no truth value",
+        place=calling_place(),
+        fix="join them with & instead of and; for what or and not are to say, declare a pattern for each case",
+    )
+
+
+def refuse_join(kind: PatternSide, other: object) -> NoReturn:
+    """Refuse what is neither of the same kind nor a term at all."""
+    if isinstance(other, Condition):
+        word = "where" if kind == "reads" else "when"
+        raise DesignError(
+            "a condition on fields is joined to terms as it is",
+            place=calling_place(),
+            fix=f"wrap it: {word}(F.field == ...)",
+        )
+    if isinstance(other, (Each, EveryShard)):
+        raise DesignError(
+            f"{other!r} is joined to terms by itself, and not given to a field",
+            place=calling_place(),
+            fix=f"say whose values they are: {'pk' if kind == 'reads' else 'key_of'}(field={other!r})",
+        )
+    raise DesignError(
+        f"{other!r} is joined to the terms of a pattern that {kind}",
+        place=calling_place(),
+        fix="join pk(...), sk(...) and where(...) in reads, key_of(...), set_(...), when(...) and the like in writes",
+    )
+
+
+def refuse_positional(word: str, unnamed: Sequence[object]) -> None:
+    """Refuse values without the field that they are of."""
+    if unnamed:
+        raise DesignError(
+            f"{word}(...) is given {unnamed[0]!r}, and not which field that is",
+            place=calling_place(),
+            fix=f"write {word}(field={unnamed[0]!r})",
+        )
+
+
+def refuse_twice(twice: object, what: str) -> None:
+    """Refuse what both sides say."""
+    if twice:
+        raise DesignError(
+            f"the pattern says its {what} twice", place=calling_place(), fix="keep one: a key condition has one"
+        )
+
+
+def refuse_both_forms(fields: object, words: object, what: str) -> None:
+    """Refuse a key that is said by its fields and written out too: one of them would go unheard."""
+    if fields and words is not None:
+        raise DesignError(
+            f"the pattern says its {what} by fields, and as a text too",
+            place=calling_place(),
+            fix="keep one: name the fields, or write the whole text out",
+        )
+
+
+_KEY_TEXT_EXAMPLES = {"pk": 'pk.text("USER#{user_id}")', "sk": 'sk.text("=", "TASK#{task_id}")'}
+
+
+def check_key_text(word: str, words: object) -> None:
+    """Refuse what is no text where a key is written out."""
+    if not isinstance(words, str):
+        raise DesignError(
+            f"{word}.text is given {words!r}, which is no text",
+            place=calling_place(),
+            fix=f"write the text out, with parameters as holes: {_KEY_TEXT_EXAMPLES[word]}",
+        )
+
+
+def merge_fields(one: dict[str, Source], other: dict[str, Source]) -> dict[str, Source]:
+    """The fields of both sides, none of them twice."""
+    for name in other:
+        if name in one:
+            raise DesignError(f"the pattern says {name} twice", place=calling_place(), fix="say it once")
+    return {**one, **other}
+
+
+def join_conditions(one: Condition | None, other: Condition | None) -> Condition | None:
+    """The conditions of both sides."""
+    return other if one is None else one if other is None else one & other
+
+
+def calling_places(names: Mapping[str, object]) -> dict[str, Place]:
+    """Where each field is named: all of them where the code stands that calls."""
+    return dict.fromkeys(names, calling_place()) if names else {}
+
+
+def check_condition(condition: Condition, word: str) -> Condition:
+    """Refuse what is no condition on fields."""
+    if not isinstance(condition, Condition):
+        raise DesignError(
+            f"{word}({condition!r}) is no condition on fields",
+            place=calling_place(),
+            fix=f"write {word}(F.field == value), or another comparison of F.field",
+        )
+    return condition
+
+
+RangeOp = Literal["<", "<=", ">", ">=", "between", "begins_with"]
+TextOp = Literal["=", "<", "<=", ">", ">=", "between", "begins_with"]
+
+
+@dataclass(frozen=True, eq=False)
+class Range:
+    """A range over one field of a sort key."""
+
+    op: RangeOp
+    field: str
+    low: Source
+    high: Source = None
+
+
+@dataclass(frozen=True, eq=False)
+class KeyText:
+    """A key condition as it is written out, its holes the pattern's parameters."""
+
+    op: TextOp
+    low: str
+    high: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Cond:
+    """What a read asks for: fields of the key, a range, a filter."""
+
+    partition: dict[str, Source] = field(default_factory=dict)
+    sort: dict[str, Source] = field(default_factory=dict)
+    range: Range | None = None
+    partition_text: str | None = None
+    sort_text: KeyText | None = None
+    filter: Condition | None = None
+    places: Mapping[str, Place] = field(default_factory=dict)
+    """Where each field is named."""
+
+    def __and__(self, other: Cond) -> Cond:
+        if not isinstance(other, Cond):
+            refuse_join("reads", other)
+        refuse_twice(self.range and other.range, "range over the sort key")
+        refuse_twice(self.sort_text and other.sort_text, "text of the sort key")
+        refuse_twice(self.partition_text and other.partition_text, "text of the partition key")
+        joined = Cond(
+            merge_fields(self.partition, other.partition),
+            merge_fields(self.sort, other.sort),
+            self.range or other.range,
+            self.partition_text or other.partition_text,
+            self.sort_text or other.sort_text,
+            join_conditions(self.filter, other.filter),
+            {**other.places, **self.places},
+        )
+        refuse_both_forms(joined.partition, joined.partition_text, "partition key")
+        refuse_both_forms(joined.sort or joined.range, joined.sort_text, "sort key")
+        return joined
+
+    def __bool__(self) -> bool:  # noqa: PLE0304 - it never returns
+        refuse_truth()
+
+    def __repr__(self) -> str:
+        told = []
+        if self.partition or self.partition_text:
+            told.append(
+                f"pk({arguments_text(self.partition)})" if self.partition else f"pk.text({self.partition_text!r})"
+            )
+        if self.sort:
+            told.append(f"sk({arguments_text(self.sort)})")
+        if self.range is not None or self.sort_text is not None:
+            told.append(f"sk.{_RANGE_METHODS[self.range.op]}({self.range.field}=...)" if self.range else "sk.text(...)")
+        if self.filter is not None:
+            told.append("where(...)")
+        return " & ".join(told) or "everything()"
+
+
+_RANGE_METHODS = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte", "between": "between", "begins_with": "begins_with"}
+
+
+class _Partition:
+    """`pk(user_id=user_id)`: the fields of the partition key."""
+
+    def __call__(self, *unnamed: Never, **fields: object) -> Cond:
+        refuse_positional("pk", unnamed)
+        return Cond(partition=dict(fields), places=calling_places(fields))
+
+    def text(self, words: str) -> Cond:
+        """The partition key as it is written out: pk.text("USER#{user_id}"), holes being parameters."""
+        check_key_text("pk", words)
+        return Cond(partition_text=words)
+
+
+class _Sort:
+    """`sk(status="open")`: leading fields of the sort key that are equal; `sk.lt(due_at=before)`: a range."""
+
+    def __call__(self, *unnamed: Never, **fields: object) -> Cond:
+        refuse_positional("sk", unnamed)
+        return Cond(sort=dict(fields), places=calling_places(fields))
+
+    def lt(self, **bound: object) -> Cond:
+        """A field of the sort key is below a value."""
+        return _ranged("<", bound)
+
+    def lte(self, **bound: object) -> Cond:
+        """A field of the sort key is at most a value."""
+        return _ranged("<=", bound)
+
+    def gt(self, **bound: object) -> Cond:
+        """A field of the sort key is above a value."""
+        return _ranged(">", bound)
+
+    def gte(self, **bound: object) -> Cond:
+        """A field of the sort key is at least a value."""
+        return _ranged(">=", bound)
+
+    def begins_with(self, **prefix: object) -> Cond:
+        """A field of the sort key begins with a text."""
+        return _ranged("begins_with", prefix)
+
+    def between(self, **bounds: tuple[object, object]) -> Cond:
+        """A field of the sort key is from a value to another, both included: sk.between(due=(start, end))."""
+        ((name, pair),) = _single(bounds).items()
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise DesignError(
+                f"between takes both ends of {name}", place=calling_place(), fix=f"write sk.between({name}=(low, high))"
+            )
+        return Cond(range=Range("between", name, *pair), places=calling_places(bounds))
+
+    def text(self, op: TextOp, low: str, high: str | None = None) -> Cond:
+        """The sort key's condition as it is written out, holes being parameters.
+
+        `sk.text("begins_with", "TASK#")`, or with both ends `sk.text("between", "TASK#", "USER#{user_id}")`.
+        """
+        for words in (low,) if high is None else (low, high):
+            check_key_text("sk", words)
+        if op not in get_args(TextOp):
+            raise DesignError(
+                f"{op!r} compares no key texts",
+                place=calling_place(),
+                fix=f"write one of {', '.join(get_args(TextOp))}",
+            )
+        if (op == "between") is (high is None):
+            given = "one text" if high is None else "two texts"
+            raise DesignError(
+                f"sk.text is given {given} for {op}",
+                place=calling_place(),
+                fix='write sk.text("between", low, high), and one text for everything else',
+            )
+        return Cond(sort_text=KeyText(op, low, high))
+
+
+def _single(bounds: dict[str, Any]) -> dict[str, Any]:
+    if len(bounds) != 1:
+        raise DesignError(
+            f"a range is over one field, not over {', '.join(bounds) or 'none'}",
+            place=calling_place(),
+            fix="name the leading fields that are equal with sk(...), and the one that varies in the range",
+        )
+    return bounds
+
+
+def _ranged(op: RangeOp, bound: dict[str, object]) -> Cond:
+    ((name, value),) = _single(bound).items()
+    return Cond(range=Range(op, name, value), places=calling_places(bound))
+
+
+pk = _Partition()
+sk = _Sort()
+
+
+def where(condition: Condition) -> Cond:
+    """Of what the key finds, only items of which this is true. They are read, and paid for, all the same."""
+    return Cond(filter=check_condition(condition, "where"))
+
+
+def everything() -> Cond:
+    """In a scan: every item."""
+    return Cond()
+
+
+ActionName = Literal["set", "set_if_missing", "remove", "add", "append", "add_to_set", "remove_from_set"]
+
+
+@dataclass(frozen=True, eq=False)
+class UpdateAction:
+    """One change of a field, or of what lies in it."""
+
+    name: ActionName
+    path: FieldPath
+    source: Source = None
+    negative: bool = False
+    """Of an addition: whether the value is taken away."""
+
+    @property
+    def word(self) -> str:
+        """What the pattern calls it."""
+        return "subtract" if self.negative else self.name
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """What a write does: to which key, which changes, under which condition."""
+
+    key: dict[str, Source] = field(default_factory=dict)
+    actions: tuple[UpdateAction, ...] = ()
+    condition: Condition | None = None
+    version: Source = None
+    known: dict[str, Source] = field(default_factory=dict)
+    item: Source = None
+    replace_when: Condition | None = None
+    places: Mapping[str, Place] = field(default_factory=dict)
+    """Where each field is named."""
+
+    def __and__(self, other: Change) -> Change:
+        if not isinstance(other, Change):
+            refuse_join("writes", other)
+        refuse_twice(self.item is not None and other.item is not None, "item")
+        refuse_twice(self.version is not None and other.version is not None, "version")
+        return Change(
+            merge_fields(self.key, other.key),
+            (*self.actions, *other.actions),
+            join_conditions(self.condition, other.condition),
+            self.version if other.version is None else other.version,
+            merge_fields(self.known, other.known),
+            self.item if other.item is None else other.item,
+            join_conditions(self.replace_when, other.replace_when),
+            {**other.places, **self.places},
+        )
+
+    def __bool__(self) -> bool:  # noqa: PLE0304 - it never returns
+        refuse_truth()
+
+    def __repr__(self) -> str:
+        told = [f"key_of({arguments_text(self.key)})"] if self.key else []
+        if self.item is not None:
+            told.append(f"put({self.item!r})")
+        told += [f"{action.word} {action.path!r}" for action in self.actions]
+        if self.known:
+            told.append(f"known({arguments_text(self.known)})")
+        if self.version is not None:
+            told.append(f"at_version({self.version!r})")
+        if self.condition is not None:
+            told.append("when(...)")
+        return " & ".join(told) or "no change"
+
+
+class Key(Change):
+    """Which item: every field of its primary key."""
+
+
+def key_of(*unnamed: Never, **fields: object) -> Key:
+    """The item with these fields in its primary key; in batches one of them may be each(...)."""
+    refuse_positional("key_of", unnamed)
+    return Key(key=dict(fields), places=calling_places(fields))
+
+
+def put(item: object, *, replace_when: Condition | None = None) -> Change:
+    """The whole item. In a create: an item that is there is replaced if this is true of it."""
+    return Change(item=item, replace_when=replace_when)
+
+
+def _actions(name: ActionName, fields: dict[str, object], *, negative: bool = False) -> Change:
+    here = calling_place()
+    return Change(
+        actions=tuple(UpdateAction(name, FieldPath(one, place=here), value, negative) for one, value in fields.items())
+    )
+
+
+def set_(**fields: object) -> Change:
+    """Set fields; None removes one."""
+    return _actions("set", fields)
+
+
+def set_if_missing(**fields: object) -> Change:
+    """Set fields that the item does not have yet."""
+    return _actions("set_if_missing", fields)
+
+
+def remove(*fields: str) -> Change:
+    """Remove fields."""
+    here = calling_place()
+    for name in fields:
+        if not isinstance(name, str):
+            raise DesignError(f"remove is given {name!r}", place=here, fix='name the field: remove("due_at")')
+    return Change(actions=tuple(UpdateAction("remove", FieldPath(name, place=here)) for name in fields))
+
+
+def add(**fields: object) -> Change:
+    """Add to numbers, atomically; one that is not there counts as 0."""
+    return _actions("add", fields)
+
+
+def subtract(**fields: object) -> Change:
+    """Take away from numbers, atomically; one that is not there counts as 0."""
+    return _actions("add", fields, negative=True)
+
+
+def append(**fields: object) -> Change:
+    """Append to lists; one that is not there counts as empty."""
+    return _actions("append", fields)
+
+
+def add_to_set(**fields: object) -> Change:
+    """Add members to sets."""
+    return _actions("add_to_set", fields)
+
+
+def remove_from_set(**fields: object) -> Change:
+    """Take members out of sets."""
+    return _actions("remove_from_set", fields)
+
+
+def set_at(path: FieldPath, value: object) -> Change:
+    """Set what lies in a field: set_at(F.answers["technical"], 3). The map or list must be there."""
+    return Change(actions=(UpdateAction("set", _path("set_at", path), value),))
+
+
+def add_at(path: FieldPath, value: object) -> Change:
+    """Add to a number that lies in a map: add_at(F.answers[category], 1). The map must be there."""
+    return Change(actions=(UpdateAction("add", _path("add_at", path), value),))
+
+
+def subtract_at(path: FieldPath, value: object) -> Change:
+    """Take away from a number that lies in a map: subtract_at(F.votes[choice], 1). The map must be there."""
+    return Change(actions=(UpdateAction("add", _path("subtract_at", path), value, negative=True),))
+
+
+def remove_at(path: FieldPath) -> Change:
+    """Remove what lies in a field."""
+    return Change(actions=(UpdateAction("remove", _path("remove_at", path)),))
+
+
+def _path(word: str, path: object) -> FieldPath:
+    """Refuse what leads to nothing."""
+    if not isinstance(path, FieldPath):
+        raise DesignError(
+            f"{word} is given {path!r}, which leads to nothing",
+            place=calling_place(),
+            fix=f"write {word}(F.field[...])",
+        )
+    return path
+
+
+def when(condition: Condition) -> Change:
+    """Only if this is true of the item as it is."""
+    return Change(condition=check_condition(condition, "when"))
+
+
+def at_version(version: object) -> Change:
+    """Only if the item's version is this one: optimistic locking."""
+    return Change(version=version)
+
+
+def known(**fields: object) -> Change:
+    """Fields whose stored values the caller knows, for index keys made of them.
+
+    The write fails if the item holds other values, so an index key made of them cannot be wrong.
+    """
+    return Change(known=dict(fields), places=calling_places(fields))
+
+
+def single_sources(terms: Cond | Change) -> Iterator[Source]:
+    """Every source of which a call takes one value: of ranges, conditions, changes, whole items, versions."""
+    if isinstance(terms, Cond):
+        if terms.range is not None:
+            yield from (terms.range.low, terms.range.high)
+        conditions = [terms.filter]
+    else:
+        conditions = [terms.condition, terms.replace_when]
+        yield from (action.source for action in terms.actions)
+        yield from (terms.item, terms.version, *terms.known.values())
+    paths: list[FieldPath] = [path for condition in conditions for path in paths_of(condition)]
+    yield from (source for condition in conditions for source in sources_of(condition))
+    yield from (part for path in paths for part in path.parts)

@@ -1,0 +1,324 @@
+"""Conditions on the fields of an entity: `F.status == "open"`, `F.tags.contains(tag)`, joined by &, | and ~.
+
+One tree has three uses: it is rendered as a condition expression (`requests.writer`), evaluated on Python values
+(`conditions.evaluation`), and inspected by checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Literal, NoReturn
+
+from keyplan import limits
+from keyplan.design.arguments import check_count, check_not_list, check_path_part
+from keyplan.design.errors import UNKNOWN_PLACE as NOWHERE
+from keyplan.design.errors import DesignError, Place, calling_place
+from keyplan.design.parameters import Each, Source
+
+
+class UnknownValue:
+    """A field of which nothing is known."""
+
+    def __repr__(self) -> str:
+        return "UNKNOWN"
+
+
+UNKNOWN = UnknownValue()
+
+
+class Condition:
+    """Something that is true or false of an item."""
+
+    def __and__(self, other: Condition) -> Condition:
+        return AndCondition((*_parts(AndCondition, self), *_parts(AndCondition, _condition(other))))
+
+    def __or__(self, other: Condition) -> Condition:
+        return OrCondition((*_parts(OrCondition, self), *_parts(OrCondition, _condition(other))))
+
+    def __invert__(self) -> Condition:
+        return NotCondition(self)
+
+    def __bool__(self) -> bool:
+        raise DesignError(
+            "a condition has no truth value of its own: it is decided by the service, item by item",
+            place=calling_place(),
+            fix="join conditions with &, | and ~ instead of and, or and not; write F.x.between(a, b) for a <= x <= b",
+        )
+
+    def operands(self) -> tuple[Any, ...]:
+        """The parts of it: fields, sizes, values, conditions."""
+        raise NotImplementedError
+
+
+def _condition(other: object) -> Condition:
+    """Refuse what is no condition: a term of a pattern, or True where parentheses are missing."""
+    if not isinstance(other, Condition):
+        raise DesignError(
+            f"a condition on fields is joined with {other!r}",
+            place=calling_place(),
+            fix="put each comparison in parentheses, and wrap conditions in where(...) or when(...) before joining"
+            " them with other terms",
+        )
+    return other
+
+
+def _parts(kind: type[AndCondition] | type[OrCondition], condition: Condition) -> tuple[Condition, ...]:
+    return condition.parts if isinstance(condition, kind) else (condition,)
+
+
+class Operand:
+    """What can be compared."""
+
+    # Comparing makes a condition; the type of object.__eq__ is bool.
+    def __eq__(self, other: object) -> Condition:  # type: ignore[override]
+        return Comparison("=", self, _not_none(other, "missing"))
+
+    def __ne__(self, other: object) -> Condition:  # type: ignore[override]
+        return Comparison("<>", self, _not_none(other, "exists"))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __lt__(self, other: object) -> Condition:
+        return Comparison("<", self, other)
+
+    def __le__(self, other: object) -> Condition:
+        return Comparison("<=", self, other)
+
+    def __gt__(self, other: object) -> Condition:
+        return Comparison(">", self, other)
+
+    def __ge__(self, other: object) -> Condition:
+        return Comparison(">=", self, other)
+
+    def __and__(self, other: object) -> NoReturn:
+        raise DesignError(
+            "& and | bind more tightly than a comparison: this joins a value with a field",
+            place=calling_place(),
+            fix='put each comparison in parentheses: (F.status == "open") & (F.points > 3)',
+        )
+
+    __rand__ = __or__ = __ror__ = __and__
+
+    def between(self, low: object, high: object) -> Condition:
+        """From low to high, both included."""
+        return BetweenCondition(self, low, high)
+
+    def is_in(self, *choices: object) -> Condition:
+        """One of up to 100 values: each given by itself, or all of a parameter that is a list, `each(values)`."""
+        check_not_list("is_in", choices)
+        told = tuple(chain.from_iterable(map(_choices_in, choices)))
+        if sum(isinstance(choice, Each) for choice in told) > 1:
+            fix = "join two conditions: F.x.is_in(each(some)) | F.x.is_in(each(others))"
+            raise DesignError("is_in is given two lists of values", place=calling_place(), fix=fix)
+        check_count("is_in", len(told), limits.EXPRESSION_IN_OPERANDS)
+        return InCondition(self, told)
+
+
+def _choices_in(choice: object) -> tuple[object, ...]:
+    """A choice, or those of an each(...) that names them."""
+    return choice.values if isinstance(choice, Each) and isinstance(choice.values, tuple) else (choice,)
+
+
+def _not_none(value: object, instead: str) -> object:
+    if value is None:
+        raise DesignError(
+            "a condition compares a field with None, which is stored as nothing and equals nothing",
+            place=calling_place(),
+            fix=f"write F.field.{instead}()",
+        )
+    return value
+
+
+class FieldPath(Operand):
+    """A field, or what lies in it: F.address, F.address["city"], F.scores[0]."""
+
+    def __init__(self, *parts: object, place: Place = NOWHERE) -> None:
+        self.parts, self.place = parts, place
+
+    @property
+    def field(self) -> str:
+        """The field it begins with."""
+        return str(self.parts[0])
+
+    def __getitem__(self, part: object) -> FieldPath:
+        check_path_part(self, part)
+        return FieldPath(*self.parts, part, place=self.place)
+
+    def __iter__(self) -> NoReturn:
+        problem = f"{self!r} is looked into, and only the service knows what an item holds there"
+        fix = "write F.tags.contains(part), or F.scores[0] for a place of a list"
+        raise DesignError(problem, place=calling_place(), fix=fix)
+
+    def __repr__(self) -> str:
+        return f"F.{self.field}" + "".join(f"[{part!r}]" for part in self.parts[1:])
+
+    def exists(self) -> Condition:
+        """Whether the item has it."""
+        return FunctionCondition("attribute_exists", self)
+
+    def missing(self) -> Condition:
+        """Whether the item lacks it."""
+        return FunctionCondition("attribute_not_exists", self)
+
+    def begins_with(self, prefix: object) -> Condition:
+        """Whether a string or binary begins so."""
+        return FunctionCondition("begins_with", self, prefix)
+
+    def contains(self, part: object) -> Condition:
+        """Whether a string holds a part, or a set or list a member."""
+        return FunctionCondition("contains", self, part)
+
+    def size(self) -> Operand:
+        """Its size as the service's size function tells it."""
+        return FieldSize(self)
+
+
+@dataclass(frozen=True, eq=False)
+class FieldSize(Operand):
+    """The size of a field: characters of a string, bytes of binary, members of a set, list or map."""
+
+    path: FieldPath
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison(Condition):
+    """left op right."""
+
+    op: Literal["=", "<>", "<", "<=", ">", ">="]
+    left: Operand
+    right: object
+
+    def operands(self) -> tuple[Any, ...]:
+        """Both sides."""
+        return (self.left, self.right)
+
+
+@dataclass(frozen=True, eq=False)
+class BetweenCondition(Condition):
+    """low <= operand <= high."""
+
+    operand: Operand
+    low: object
+    high: object
+
+    def operands(self) -> tuple[Any, ...]:
+        """The operand and its bounds."""
+        return (self.operand, self.low, self.high)
+
+
+@dataclass(frozen=True, eq=False)
+class InCondition(Condition):
+    """operand is one of the choices; an Each among them stands for as many as a call gives."""
+
+    operand: Operand
+    choices: tuple[object, ...]
+
+    def operands(self) -> tuple[Any, ...]:
+        """The operand and the choices."""
+        return (self.operand, *self.choices)
+
+
+FunctionName = Literal["attribute_exists", "attribute_not_exists", "begins_with", "contains"]
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionCondition(Condition):
+    """One of the service's functions of a path."""
+
+    name: FunctionName
+    path: FieldPath
+    argument: object = UNKNOWN
+
+    def operands(self) -> tuple[Any, ...]:
+        """The path, and the argument where the function has one."""
+        return (self.path,) if self.argument is UNKNOWN else (self.path, self.argument)
+
+
+@dataclass(frozen=True, eq=False)
+class AndCondition(Condition):
+    """Every part is true."""
+
+    parts: tuple[Condition, ...]
+
+    def operands(self) -> tuple[Any, ...]:
+        """The parts."""
+        return self.parts
+
+
+@dataclass(frozen=True, eq=False)
+class OrCondition(Condition):
+    """Some part is true."""
+
+    parts: tuple[Condition, ...]
+
+    def operands(self) -> tuple[Any, ...]:
+        """The parts."""
+        return self.parts
+
+
+@dataclass(frozen=True, eq=False)
+class NotCondition(Condition):
+    """The part is not true."""
+
+    part: Condition
+
+    def __invert__(self) -> Condition:
+        return self.part
+
+    def operands(self) -> tuple[Any, ...]:
+        """The part."""
+        return (self.part,)
+
+
+class _Fields:
+    """`F.name` is the field called name; `F["name"]` too."""
+
+    def __getattr__(self, name: str) -> FieldPath:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return FieldPath(name, place=calling_place())
+
+    def __getitem__(self, name: str) -> FieldPath:
+        return FieldPath(name, place=calling_place())
+
+
+F = _Fields()
+
+
+def paths_of(condition: Condition | None) -> Iterator[FieldPath]:
+    """Every path that a condition reads."""
+    for operand in _leaves(condition):
+        if isinstance(operand, FieldPath):
+            yield operand
+
+
+def equal_fields(condition: Condition | None) -> set[str]:
+    """Fields that a condition wants to equal one value, whatever else it asks."""
+    parts = condition.parts if isinstance(condition, AndCondition) else (condition,)
+    return {
+        part.left.field
+        for part in parts
+        if isinstance(part, Comparison)
+        and part.op == "="
+        and isinstance(part.left, FieldPath)
+        and len(part.left.parts) == 1
+    }
+
+
+def sources_of(condition: Condition | None) -> Iterator[Source]:
+    """Every value that a condition compares with."""
+    for operand in _leaves(condition):
+        if not isinstance(operand, FieldPath):
+            yield operand
+
+
+def _leaves(condition: Condition | None) -> Iterator[Any]:
+    for operand in condition.operands() if condition is not None else ():
+        if isinstance(operand, Condition):
+            yield from _leaves(operand)
+        elif isinstance(operand, FieldSize):
+            yield operand.path
+        else:
+            yield operand.values if isinstance(operand, Each) and isinstance(condition, InCondition) else operand

@@ -1,0 +1,295 @@
+"""Evaluate conditions on Python values: True, False, or None if the result is unknown.
+
+Values compare as attribute values do in the service: values of two types are neither equal nor ordered, True is
+not 1, 0.1 is the number that its text says, and a timestamp without a storage unit is a String.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
+from itertools import chain
+from typing import Any
+
+from keyplan.design.annotations import KEY_TYPES, plain_value
+from keyplan.design.conditions.conditions import (
+    UNKNOWN,
+    AndCondition,
+    BetweenCondition,
+    Comparison,
+    Condition,
+    FieldPath,
+    FieldSize,
+    FunctionCondition,
+    InCondition,
+    NotCondition,
+    Operand,
+    OrCondition,
+    UnknownValue,
+)
+from keyplan.design.fields.stored import StoredField
+from keyplan.design.fields.values import decode_value, encode_value, is_stored_as_absent
+from keyplan.design.parameters import CALL_SOURCES, Each, Param, Source, is_never_none, value_of
+
+
+class MissingValue:
+    """A field that an item does not have."""
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING = MissingValue()
+
+_NO_CONSTANT = (*CALL_SOURCES, Operand)
+
+
+def with_values(condition: Condition, value: Callable[[Source], Any]) -> Condition:
+    """The same condition with a call's values in place of its sources, those that paths lead over among them.
+
+    `value` gives of an Each all of its values.
+    """
+    if isinstance(condition, (AndCondition, OrCondition)):
+        return type(condition)(tuple(with_values(part, value) for part in condition.parts))
+    if isinstance(condition, NotCondition):
+        return NotCondition(with_values(condition.part, value))
+    if isinstance(condition, InCondition):
+        given = [value(one) if isinstance(one, Each) else (_with_values(one, value),) for one in condition.choices]
+        return InCondition(_with_values(condition.operand, value), tuple(chain.from_iterable(given)))
+    first, *others = (_with_values(operand, value) for operand in condition.operands())
+    if isinstance(condition, Comparison):
+        return Comparison(condition.op, first, *others)
+    if isinstance(condition, BetweenCondition):
+        return BetweenCondition(first, *others)
+    assert isinstance(condition, FunctionCondition), "these are all kinds of conditions"
+    return FunctionCondition(condition.name, first, *others)
+
+
+def fill(condition: Condition, arguments: Mapping[str, Any]) -> Condition:
+    """A condition with a call's values in place of its parameters."""
+    return with_values(condition, lambda source: value_of(source, arguments))
+
+
+def _with_values(operand: Any, value: Callable[[Source], Any]) -> Any:
+    if isinstance(operand, FieldPath):
+        return FieldPath(*(value(part) for part in operand.parts), place=operand.place)
+    return FieldSize(_with_values(operand.path, value)) if isinstance(operand, FieldSize) else value(operand)
+
+
+def holds(condition: Condition | None, values: Mapping[str, Any]) -> bool | None:
+    """Whether a condition is true of fields with these values.
+
+    A field may be MISSING, UNKNOWN, or a Param, of which no more is known than whether it may be None; a field that is
+    not among the values is UNKNOWN. None and the empty set as values mean MISSING: that is how they are stored.
+    """
+    if condition is None:
+        return True
+    return _EVALUATE[type(condition)](condition, values)
+
+
+def stated_values(condition: Condition | None, fields: Mapping[str, StoredField]) -> dict[str, Any]:
+    """What a condition says of the items it is true of: fields that equal a constant, and None for those that lack.
+
+    A field that lacks and has another default is read as that, so nothing is said of it.
+    """
+    if isinstance(condition, AndCondition):
+        return {name: value for part in condition.parts for name, value in stated_values(part, fields).items()}
+    path = condition.left if isinstance(condition, Comparison) else getattr(condition, "path", None)
+    if not (isinstance(path, FieldPath) and len(path.parts) == 1):
+        return {}
+    if isinstance(condition, Comparison):
+        is_constant = condition.op == "=" and not isinstance(condition.right, _NO_CONSTANT)
+        return {path.field: condition.right} if is_constant else {}
+    stored = fields[path.field]
+    lacks = isinstance(condition, FunctionCondition) and condition.name == "attribute_not_exists"
+    return {path.field: None} if lacks and (stored.optional or stored.is_set) else {}
+
+
+def listed_constants(condition: Condition | None) -> dict[str, tuple[Source, ...]]:
+    """Fields of which a condition wants one of some constants, and these."""
+    found: dict[str, tuple[Source, ...]] = {}
+    for part in condition.parts if isinstance(condition, AndCondition) else (condition,):
+        if not isinstance(part, InCondition) or any(isinstance(choice, _NO_CONSTANT) for choice in part.choices):
+            continue
+        if isinstance(part.operand, FieldPath) and len(part.operand.parts) == 1:
+            found[part.operand.field] = part.choices
+    return found
+
+
+def _value(operand: object, values: Mapping[str, Any]) -> Any:
+    if isinstance(operand, FieldPath):
+        found = values.get(operand.field, UNKNOWN)
+        for part in operand.parts[1:]:
+            found = _member(found, part)
+        return MISSING if is_stored_as_absent(found) else UNKNOWN if isinstance(found, Param) else plain_value(found)
+    if isinstance(operand, FieldSize):
+        found = _value(operand.path, values)
+        return found if found is MISSING or found is UNKNOWN else _size(found)
+    return UNKNOWN if isinstance(operand, (Param, Each)) else plain_value(operand)
+
+
+def _size(found: Any) -> Any:
+    """As the service counts: UTF-16 units of a string, bytes of a binary, members of the others."""
+    ((code, content),) = encode_value(found).items()
+    if code == "S":
+        return len(content.encode("utf-16-le", "surrogatepass")) // 2
+    return len(content) if code in _SIZED else UNKNOWN
+
+
+_SIZED = frozenset({"B", "L", "M", "SS", "NS", "BS"})
+
+
+def _member(found: Any, part: object) -> Any:
+    """What lies in a value: a member of a map or model, an element of a list."""
+    if found is None or found is MISSING:
+        return MISSING
+    if isinstance(found, (Param, UnknownValue)) or isinstance(part, Param):
+        return UNKNOWN
+    if isinstance(found, Mapping):
+        return found.get(part, MISSING)
+    if isinstance(found, (list, tuple)):
+        return found[part] if isinstance(part, int) and part < len(found) else MISSING
+    return getattr(found, str(part), MISSING)
+
+
+def _all(condition: AndCondition, values: Mapping[str, Any]) -> bool | None:
+    told = [holds(part, values) for part in condition.parts]
+    return False if False in told else None if None in told else True
+
+
+def _any(condition: OrCondition, values: Mapping[str, Any]) -> bool | None:
+    told = [holds(part, values) for part in condition.parts]
+    return True if True in told else None if None in told else False
+
+
+def _not(condition: NotCondition, values: Mapping[str, Any]) -> bool | None:
+    told = holds(condition.part, values)
+    return None if told is None else not told
+
+
+_SAME_ORDER = frozenset({str, int, bytes, Decimal})
+"""Values of one of these types are equal, and in an order, as their attribute values are."""
+
+
+def _comparable(value: Any) -> tuple[str, Any]:
+    """The type and the content of an attribute value, so that equal ones compare equal in Python."""
+    ((code, content),) = encode_value(value).items()
+    if code == "N":
+        return code, Decimal(content)
+    if code == "NS":
+        return code, frozenset(map(Decimal, content))
+    if code in {"SS", "BS"}:
+        return code, frozenset(content)
+    if code == "L":
+        return code, [_comparable(plain_value(one)) for one in value]
+    if code == "M":
+        return code, {name: _comparable(decode_value(one)) for name, one in content.items()}
+    return code, content
+
+
+def _timestamps(left: Any, right: Any) -> tuple[datetime, datetime] | None:
+    """Both as moments, if they are, which compare as such: their unit is the field's, and not seen here.
+
+    In UTC: a clock that is turned back shows an hour twice, which Python's comparisons take no notice of.
+    """
+    if not (isinstance(left, datetime) and isinstance(right, datetime)) or None in {left.tzinfo, right.tzinfo}:
+        return None
+    return left.astimezone(UTC), right.astimezone(UTC)
+
+
+def _equal(left: Any, right: Any) -> bool:
+    if left.__class__ is right.__class__ and left.__class__ in _SAME_ORDER:
+        return bool(left == right)
+    one, other = _timestamps(left, right) or (_comparable(left), _comparable(right))
+    return bool(one == other)
+
+
+def _ordered(left: Any, right: Any, accepts: Callable[[Any, Any], bool]) -> bool:
+    """Whether two values of one type, String, Number or Binary, are in an order."""
+    if left.__class__ is right.__class__ and left.__class__ in _SAME_ORDER:
+        return accepts(left, right)
+    moments = _timestamps(left, right)
+    if moments is not None:
+        return accepts(*moments)
+    (one, low), (other, high) = _comparable(left), _comparable(right)
+    return one == other and one in KEY_TYPES and accepts(low, high)
+
+
+_ORDERS: dict[str, Callable[[Any, Any], bool]] = {
+    "<": lambda left, right: bool(left < right),
+    "<=": lambda left, right: bool(left <= right),
+    ">": lambda left, right: bool(left > right),
+    ">=": lambda left, right: bool(left >= right),
+}
+
+
+def _compare(condition: Comparison, values: Mapping[str, Any]) -> bool | None:
+    left, right = _value(condition.left, values), _value(condition.right, values)
+    if left is UNKNOWN or right is UNKNOWN:
+        return None
+    if left is MISSING or right is MISSING:
+        return condition.op == "<>"
+    if condition.op in {"=", "<>"}:
+        return _equal(left, right) == (condition.op == "=")
+    return _ordered(left, right, _ORDERS[condition.op])
+
+
+def _between(condition: BetweenCondition, values: Mapping[str, Any]) -> bool | None:
+    told = [_value(operand, values) for operand in condition.operands()]
+    if any(one is UNKNOWN for one in told):
+        return None
+    if any(one is MISSING for one in told):
+        return False
+    at_most = _ORDERS["<="]
+    return _ordered(told[1], told[0], at_most) and _ordered(told[0], told[2], at_most)
+
+
+def _in(condition: InCondition, values: Mapping[str, Any]) -> bool | None:
+    told = [_value(operand, values) for operand in condition.operands()]
+    if told[0] is UNKNOWN:
+        return None
+    if told[0] is MISSING:
+        return False
+    known = [one for one in told[1:] if one is not UNKNOWN and one is not MISSING]
+    return True if any(_equal(told[0], one) for one in known) else None if UNKNOWN in told else False
+
+
+def _function(condition: FunctionCondition, values: Mapping[str, Any]) -> bool | None:
+    found = _value(condition.path, values)
+    if condition.name in {"attribute_exists", "attribute_not_exists"}:
+        if found is UNKNOWN and len(condition.path.parts) == 1 and is_never_none(values.get(condition.path.field)):
+            return condition.name == "attribute_exists"
+        # A field that is given by another parameter may still be None, and so absent.
+        return None if found is UNKNOWN else (found is MISSING) == (condition.name == "attribute_not_exists")
+    argument = _value(condition.argument, values)
+    if found is UNKNOWN or argument is UNKNOWN:
+        return None
+    if found is MISSING or argument is MISSING:
+        return False
+    return _begins(found, argument) if condition.name == "begins_with" else _contains(found, argument)
+
+
+def _begins(found: Any, prefix: Any) -> bool:
+    (one, text), (other, start) = _comparable(found), _comparable(prefix)
+    return one == other and one in {"S", "B"} and bool(text.startswith(start))
+
+
+def _contains(found: Any, part: Any) -> bool:
+    (one, whole), (other, content) = _comparable(found), _comparable(part)
+    if one == other and one in {"S", "B"}:
+        return bool(content in whole)
+    if one in {"SS", "NS", "BS"}:
+        return one[0] == other and content in whole
+    return one == "L" and (other, content) in whole
+
+
+_EVALUATE: dict[type, Callable[[Any, Mapping[str, Any]], bool | None]] = {
+    AndCondition: _all,
+    OrCondition: _any,
+    NotCondition: _not,
+    Comparison: _compare,
+    BetweenCondition: _between,
+    InCondition: _in,
+    FunctionCondition: _function,
+}

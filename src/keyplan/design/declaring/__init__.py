@@ -1,0 +1,1 @@
+"""Declarations: tables, patterns, transactions, consumers, and the design that holds them."""

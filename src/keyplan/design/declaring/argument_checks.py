@@ -1,0 +1,255 @@
+"""Type checks of a pattern's arguments: compiled once per pattern, run at each call.
+
+A value in a key or a comparison is never validated by a model. Without a check, a value of another type would make a
+key that no item has, or a condition that is never true. Values that a field is set to are not checked here: the
+entity's model validates them.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
+from uuid import UUID
+
+from pydantic import BaseModel
+
+from keyplan.design.annotations import plain_value, without_none
+from keyplan.design.arguments import shorten
+from keyplan.design.conditions.conditions import Condition, FieldPath, FieldSize, FunctionCondition, paths_of
+from keyplan.design.fields.stored import StoredField
+from keyplan.design.parameters import CALL_SOURCES, Each, Param, Source, annotation_of
+from keyplan.design.planning.plan import KeyValue, Plan
+
+TypeCheck = Callable[[Any], bool]
+_NUMBER = int | float | Decimal
+_PART = str | int | Enum | UUID | date
+"""What names a member of a map or list."""
+
+
+class ArgumentCheck(NamedTuple):
+    """Which values one parameter accepts."""
+
+    parameter: str
+    expected: Any
+    """The annotation that values are checked against."""
+    exact: frozenset[type]
+    """Types of which every value is accepted, looked up first."""
+    accepts: TypeCheck
+
+    def error(self, pattern: str, value: object) -> TypeError:
+        """Return the error for a value that is not accepted."""
+        given = f"{type(value).__name__}: {shorten(value)}"
+        return TypeError(f"{pattern}() expects {self.parameter} as {type_name(self.expected)}, got {given}")
+
+
+def type_name(annotation: Any) -> str:
+    """Return a type as it is written in an annotation."""
+    bare, optional = without_none(annotation)
+    if get_origin(bare) in {Union, types.UnionType}:
+        text = " | ".join(map(type_name, get_args(bare)))
+    elif isinstance(bare, type) and not get_args(bare):
+        text = bare.__name__
+    elif get_args(bare) and get_origin(bare) is not Literal:
+        inner = ", ".join("..." if part is ... else type_name(part) for part in get_args(bare))
+        text = f"{getattr(get_origin(bare), '__name__', get_origin(bare))}[{inner}]"
+    else:
+        text = str(bare).replace("typing.", "")
+    return f"{text} | None" if optional else text
+
+
+def argument_checks(plan: Plan, parameters: Mapping[str, Param]) -> tuple[ArgumentCheck, ...]:
+    """Return a check for each parameter of a pattern that goes into a key or a comparison, where its type is known.
+
+    A parameter has the type of its annotation, or without one the type of the field that it is compared with.
+    """
+    expected: dict[str, Any] = {}
+    for source, field_type in _typed_sources(plan):
+        values = source.values if isinstance(source, Each) else source
+        if not isinstance(values, Param) or values._path or values._name not in parameters:
+            continue
+        expected.setdefault(values._name, declared_type(values, field_type, each=isinstance(source, Each)))
+    return build_checks(expected)
+
+
+def build_checks(expected: Mapping[str, Any]) -> tuple[ArgumentCheck, ...]:
+    """Return the check of each parameter whose type can be checked, by parameter and type."""
+    found = []
+    for name, annotation in expected.items():
+        accepts = type_check(annotation)
+        if accepts is not None:
+            found.append(ArgumentCheck(name, annotation, _exact(annotation), accepts))
+    return tuple(found)
+
+
+def declared_type(source: Param, other: Any, *, each: bool) -> Any:
+    """Return the type that a parameter's annotation declares, or another type: of its members, if it is a list."""
+    annotation = annotation_of(source)
+    if annotation is not None and type_check(annotation) is not None:
+        return annotation
+    return Iterable[other] if each else other
+
+
+def _typed_sources(plan: Plan) -> Iterator[tuple[Source, Any]]:
+    """Yield the sources of keys and comparisons, with the type of the field of each; `object` if it is unknown."""
+    fields = {name: stored for entity in reversed(plan.entities) for name, stored in entity.fields.items()}
+    if plan.key is not None:
+        ends = [end for condition in plan.key.sort for end in (condition.low, condition.high) if end is not None]
+        for value in (*ends, *plan.key.partition):
+            yield from _of_key(value)
+    for part in (plan.filter, plan.residue, plan.condition, plan.replace_when):
+        yield from compared_types(part, fields)
+    yield from _of_changes(plan, fields)
+
+
+def _of_changes(plan: Plan, fields: Mapping[str, StoredField]) -> Iterator[tuple[Source, Any]]:
+    checked = {name for effect in plan.effects for name in effect.sources}
+    yield from ((source, fields[name].annotation) for name, source in plan.known.items() if name not in checked)
+    yield plan.version, int
+    for action in plan.actions:
+        yield from ((part, _PART) for part in action.path.parts)
+        if len(action.path.parts) > 1:
+            yield action.source, object
+
+
+def _of_key(value: KeyValue) -> Iterator[tuple[Source, Any]]:
+    if value.field is not None:
+        yield value.sources[value.field.name], value.field.annotation
+        return
+    # A template refuses other values of its own accord; of the beginning of a text it accepts any text.
+    holes = {hole.name: hole for hole in value.template.holes} if value.template is not None else {}
+    for name, source in value.sources.items():
+        hole = holes.get(name)
+        yield source, str if hole is not None and hole.field.type is str and hole.field.choices is None else object
+
+
+def compared_types(condition: Condition | None, fields: Mapping[str, StoredField]) -> Iterator[tuple[Source, Any]]:
+    """Yield what a condition compares, with the type of the field of each; `object` if it is unknown."""
+    if condition is None:
+        return
+    for path in paths_of(condition):
+        yield from ((part, _PART) for part in path.parts)
+    for operand in condition.operands():
+        if isinstance(operand, Condition):
+            yield from compared_types(operand, fields)
+    if isinstance(condition, FunctionCondition):
+        stored = fields.get(condition.path.field)
+        is_text = condition.name == "begins_with" or (stored is not None and stored.annotation is str)
+        yield condition.argument, str if is_text and len(condition.path.parts) == 1 else object
+        return
+    operands = condition.operands()
+    beside = next((one for one in operands if isinstance(one, (FieldPath, FieldSize))), None)
+    kind: Any = object
+    if isinstance(beside, FieldSize):
+        kind = _NUMBER
+    elif isinstance(beside, FieldPath) and len(beside.parts) == 1 and beside.field in fields:
+        kind = _compared(fields[beside.field])
+    yield from ((source, kind) for source in operands)
+
+
+def _compared(stored: StoredField) -> Any:
+    """The type of what is compared with a field: any number with a number."""
+    kind = stored.annotation
+    if isinstance(kind, type) and issubclass(kind, (int, float, Decimal)) and not issubclass(kind, (bool, Enum)):
+        return _NUMBER
+    return kind
+
+
+def type_check(annotation: Any) -> TypeCheck | None:
+    """Return what decides whether a value is of a type; None for a type of which any value may be."""
+    bare, _ = without_none(annotation)
+    origin = get_origin(bare) or bare
+    if origin in {Union, types.UnionType}:
+        parts = [type_check(part) for part in get_args(bare)]
+        return None if None in parts else lambda value: any(part(value) for part in parts if part is not None)
+    if origin is Literal:
+        return _or_stand_in(_choice_check(get_args(bare)))
+    accepts = _class_check(origin, get_args(bare)) if isinstance(origin, type) and origin is not object else None
+    return None if accepts is None else _or_stand_in(accepts)
+
+
+def _class_check(kind: type, parts: tuple[Any, ...]) -> TypeCheck | None:
+    if issubclass(kind, Enum):
+        values = _choice_check(tuple(member.value for member in kind))
+        return lambda value: isinstance(value, kind) or values(value)
+    if issubclass(kind, _NUMBERS):
+        return _number_check(kind)
+    taken = next((taken for base, taken in _SCALARS if issubclass(kind, base)), None)
+    if taken is not None:
+        return lambda value: isinstance(value, taken)
+    return _members_check(parts) if issubclass(kind, Iterable) else None
+
+
+def _or_stand_in(accept: TypeCheck) -> TypeCheck:
+    """The same, and what is judged elsewhere: None, and stand-ins while a transaction is declared."""
+    return lambda value: value is None or isinstance(value, CALL_SOURCES) or accept(value)
+
+
+def _choice_check(choices: tuple[Any, ...]) -> TypeCheck:
+    stored = [plain_value(choice) for choice in choices]
+
+    def accept(value: Any) -> bool:
+        given = plain_value(value)
+        # Not by equality alone: True == 1.
+        return any(
+            isinstance(given, type(one)) and isinstance(given, bool) == isinstance(one, bool) and given == one
+            for one in stored
+        )
+
+    return accept
+
+
+def _number_check(kind: type) -> TypeCheck:
+    if issubclass(kind, bool):
+        return lambda value: isinstance(value, bool)
+    is_whole = issubclass(kind, int)
+
+    def accept(value: Any) -> bool:
+        if isinstance(value, bool) or not isinstance(value, _NUMBERS):
+            return False
+        return not is_whole or isinstance(value, int) or value == value // 1
+
+    return accept
+
+
+def _members_check(parts: tuple[Any, ...]) -> TypeCheck:
+    members = [part for part in parts if part is not ...]
+    accept_one, exact = (type_check(members[0]), _exact(members[0])) if len(members) == 1 else (None, frozenset())
+
+    def accept(value: Any) -> bool:
+        if isinstance(value, (str, bytes)):
+            return True  # refused where each(...) takes it apart, or by the entity's model
+        if not isinstance(value, Iterable) or isinstance(value, Mapping):
+            return False
+        if accept_one is None or not isinstance(value, Collection):
+            return True
+        return all(type(one) in exact or accept_one(one) for one in value)
+
+    return accept
+
+
+_NUMBERS = (int, float, Decimal)
+_BYTES = (bytes, bytearray, memoryview)
+_SCALARS: tuple[tuple[type, tuple[type, ...]], ...] = (
+    (str, (str,)),
+    *((kind, _BYTES) for kind in _BYTES),
+    *((kind, (kind,)) for kind in (UUID, datetime, date, time, timedelta)),
+    *((kind, (BaseModel, Mapping)) for kind in (BaseModel, Mapping)),
+)
+"""Types with the types that are accepted for them, a subclass before its base."""
+_WHOLE = (*(kind for kind, _ in _SCALARS if kind is not Mapping), *_NUMBERS, Enum)
+
+
+def _exact(annotation: Any) -> frozenset[type]:
+    """Types of which every value is accepted, without a look at the value."""
+    bare, _ = without_none(annotation)
+    parts = get_args(bare) if get_origin(bare) in {Union, types.UnionType} else (bare,)
+    exact: set[type] = {type(None)}
+    for part in parts:
+        kind, _ = without_none(part)
+        if isinstance(kind, type) and not get_args(kind) and issubclass(kind, _WHOLE):
+            exact.add(kind)
+    return frozenset(exact)

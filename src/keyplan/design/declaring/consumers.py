@@ -1,0 +1,248 @@
+"""Consumers of change streams: functions that are called with the changes of entities."""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar, Union
+
+from keyplan.design.arguments import check_flags, check_text, checked_call, invalid_option
+from keyplan.design.conditions.conditions import Condition, Operand, paths_of
+from keyplan.design.declaring.argument_checks import compared_types, type_check, type_name
+from keyplan.design.entities import Entity, EntitySpec
+from keyplan.design.errors import DesignError, Place, calling_names, function_place
+from keyplan.design.keys.entity_keys import unknown_field_error
+
+E = TypeVar("E", bound=Entity)
+EventName = Literal["inserted", "modified", "removed", "expired"]
+
+
+@dataclass(frozen=True)
+class ItemChange(Generic[E]):
+    """A change of one item, as the stream tells it."""
+
+    sequence_number: str
+    """Rises with each change of an item; compare as numbers."""
+    event_id: str
+    """Unique to the change: deliveries may repeat, this does not change."""
+    at_s: float
+    """About when it happened, seconds since 1970."""
+
+
+@dataclass(frozen=True)
+class Inserted(ItemChange[E]):
+    """An item that was not there before."""
+
+    new: E
+
+
+@dataclass(frozen=True)
+class Modified(ItemChange[E]):
+    """An item that changed; both versions, as the stream's view tells them."""
+
+    old: E
+    new: E
+
+
+@dataclass(frozen=True)
+class Removed(ItemChange[E]):
+    """An item that a program deleted."""
+
+    old: E
+
+
+@dataclass(frozen=True)
+class Expired(ItemChange[E]):
+    """An item that the service deleted because its time to live had passed."""
+
+    old: E
+
+
+EVENTS: dict[type[ItemChange[Any]], EventName] = {
+    Inserted: "inserted",
+    Modified: "modified",
+    Removed: "removed",
+    Expired: "expired",
+}
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A modified item whose field has another value than before."""
+
+    field: str
+    becomes: object = None
+    """The value it has now, where only that one counts."""
+
+
+@checked_call
+def changed(field: str, becomes: object = None) -> Changed:
+    """Only changes of this field; with `becomes` only to this value. Inserts count if they begin with it."""
+    check_text("field", field)
+    return Changed(field, becomes)
+
+
+ChangeFilter = Condition | Changed
+
+
+@dataclass(frozen=True, eq=False)
+class Consumer:
+    """A function that is called with changes of some entities."""
+
+    name: str
+    function: Callable[[Any], Any]
+    entities: tuple[EntitySpec, ...]
+    events: frozenset[EventName]
+    takes_list: bool
+    """Whether it is called with a list of changes instead of one by one."""
+    when: ChangeFilter | None
+    batch: int
+    """How many records are read at most at a time."""
+    retries: int | None
+    """How often a failing batch is tried again; None for as long as the stream keeps it."""
+    on_failure: str | None
+    """The name of the destination of records that failed for good."""
+    bisect: bool
+    """Whether a failing batch is halved to find the record that fails."""
+    idempotent: bool
+    """Whether the design says that a change may be delivered twice without harm."""
+    place: Place
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The images it needs: "old", "new"."""
+        needed = set()
+        if self.events & {"modified", "removed", "expired"}:
+            needed.add("old")
+        if self.events & {"modified", "inserted"}:
+            needed.add("new")
+        return frozenset(needed)
+
+
+def build_consumer(
+    function: Callable[[Any], Any],
+    entities: tuple[EntitySpec, ...],
+    *,
+    when: ChangeFilter | None,
+    batch: int,
+    retries: int | None,
+    on_failure: str | None,
+    bisect: bool,
+    idempotent: bool,
+) -> Consumer:
+    """Read a consumer's declaration: which events it takes is told by its parameter's annotation."""
+    place = function_place(function)
+    for option, told in (("batch", batch), ("retries", retries)):
+        if not (isinstance(told, int) or (told is None and option == "retries")):
+            raise invalid_option(option, told, "no number of records or retries", "write a whole number")
+    check_text("on_failure", on_failure, may_be_none=True)
+    check_flags(bisect=bisect, idempotent=idempotent)
+    events, takes_list = _events(function, entities, place)
+    if not (when is None or isinstance(when, (Condition, Changed))):
+        raise DesignError(
+            f"when={when!r} is no condition on changes",
+            place=place,
+            fix='write when=changed("field") or when=F.field == value',
+        )
+    names = [when.field] if isinstance(when, Changed) else [path.field for path in paths_of(when)]
+    for entity in entities:
+        for name in names:
+            if name not in entity.fields:
+                raise unknown_field_error(name, entity.fields, entity.name, place.at(name))
+        _check_values(function, when, entity, place)
+    if batch < 1 or (retries is not None and retries < 0):
+        raise DesignError(
+            f"{function.__name__} takes batches of {batch} records and retries {retries} times",
+            place=place,
+            fix="batch is at least 1, and retries at least 0",
+        )
+    return Consumer(
+        function.__name__,
+        function,
+        entities,
+        events,
+        takes_list,
+        when,
+        batch,
+        retries,
+        on_failure,
+        bisect,
+        idempotent,
+        place,
+    )
+
+
+def _check_values(function: Callable[..., Any], when: ChangeFilter | None, entity: EntitySpec, place: Place) -> None:
+    """Refuse a value that a field never has: no change would ever be delivered."""
+    if isinstance(when, Changed):
+        compared = [(when.becomes, entity.fields[when.field].annotation)]
+    else:
+        compared = list(compared_types(when, entity.fields))
+    for value, kind in compared:
+        accepts = type_check(kind)
+        if not isinstance(value, (Operand, Condition)) and accepts is not None and not accepts(value):
+            raise DesignError(
+                f"{function.__name__} compares {value!r} with a field of {entity.name} that is {type_name(kind)}",
+                place=place.at("when="),
+                fix="compare the field with a value of its own type",
+            )
+
+
+def _events(
+    function: Callable[..., Any], entities: tuple[EntitySpec, ...], place: Place
+) -> tuple[frozenset[EventName], bool]:
+    annotation = _annotation(function, place)
+    takes_list = typing.get_origin(annotation) is list
+    if takes_list:
+        (annotation,) = typing.get_args(annotation)
+    union = typing.get_origin(annotation) in {Union, types.UnionType}
+    parts = typing.get_args(annotation) if union else (annotation,)
+    kinds = [typing.get_origin(part) or part for part in parts]
+    if any(kind not in EVENTS for kind in kinds):
+        raise _unclear_events(function, place)
+    _check_entities(function, parts, entities, place)
+    return frozenset(EVENTS[kind] for kind in kinds), takes_list
+
+
+def _annotation(function: Callable[..., Any], place: Place) -> Any:
+    try:
+        hints = typing.get_type_hints(function, localns=calling_names())
+    except (AttributeError, NameError, SyntaxError, TypeError) as error:
+        raise DesignError(
+            f"the annotations of {function.__name__} cannot be read: {error}",
+            place=place,
+            fix="define or import the name before the consumer, and not under TYPE_CHECKING",
+        ) from None
+    taken = [hint for name, hint in hints.items() if name != "return"]
+    if len(taken) != 1 or len(inspect.signature(function).parameters) != 1:
+        raise _unclear_events(function, place)
+    return taken[0]
+
+
+def _check_entities(
+    function: Callable[..., Any], parts: tuple[Any, ...], entities: tuple[EntitySpec, ...], place: Place
+) -> None:
+    """Refuse changes of an entity that the consumer is not declared for: they would never come."""
+    for part in parts:
+        for model in typing.get_args(part):
+            if not isinstance(model, type) or model is Any:
+                continue
+            if not any(issubclass(entity.model, model) for entity in entities):
+                raise DesignError(
+                    f"{function.__name__} takes changes of {model.__name__}, and is declared for"
+                    f" {', '.join(entity.name for entity in entities) or 'no entity'}",
+                    place=place,
+                    fix=f"add it to the decorator: on_change(..., {model.__name__})",
+                )
+
+
+def _unclear_events(function: Callable[..., Any], place: Place) -> DesignError:
+    return DesignError(
+        f"{function.__name__} does not say which changes it takes",
+        place=place,
+        fix="annotate its one parameter with Inserted[...], Modified[...], Removed[...], Expired[...],"
+        " a union of these, or a list of them",
+    )

@@ -1,0 +1,316 @@
+"""Kinds of patterns: for each, its operation, its options, what its body returns, and its planner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import FunctionType
+from typing import Any, Literal, TypedDict
+
+from keyplan.design.arguments import as_tuple, check_flags, check_text, unknown_option
+from keyplan.design.conditions.builders import Change, Cond, single_sources
+from keyplan.design.declaring.patterns import Batch, Facts, Kind, Pattern, Read, Write, as_claims
+from keyplan.design.entities import Entity, EntitySpec, entity_of_view, spec_in_schema
+from keyplan.design.errors import DesignError, calling_place
+from keyplan.design.parameters import Each, EveryShard
+from keyplan.design.planning.plan import Operation, PatternDeclaration, Plan
+from keyplan.design.planning.queries import plan_query, plan_scan, read_notes
+from keyplan.design.planning.writes import plan_batch, plan_check, plan_delete, plan_get, plan_put, plan_update
+from keyplan.design.requests.build import check_expression_limits
+from keyplan.design.schema import Schema, check_choice
+from keyplan.design.workload import Claim, Rate
+
+Claims = Claim | Sequence[Claim]
+
+
+class ReadOptions(TypedDict, total=False):
+    """What may be said of a read by key."""
+
+    consistent: bool
+    """Whether it must show every write acknowledged before it; twice the price."""
+    expired: bool
+    """Whether items whose expiry has passed are wanted too."""
+    rate: Rate
+    claims: Claims
+    decides: Literal["uniqueness", "quota", "state"]
+    """What the program decides by the answer."""
+    after: str | Sequence[str]
+    """Names of patterns whose writes it is expected to show at once."""
+    returns: float
+    """How many items a call is expected to find."""
+
+
+class CountOptions(ReadOptions, total=False):
+    """What may be said of a count: it reads all that there is, in any order."""
+
+    index: str
+    evaluates: float
+    """How many items a call is expected to read, where a filter makes that more than it returns."""
+
+
+class ScanOptions(CountOptions, total=False):
+    """What may be said of a read of many items."""
+
+    limit: int
+    """The most results of a call."""
+    page_size: int
+    """The most items that one request evaluates."""
+    ordered_by: str
+    """The field the results are expected to be ordered by; "-field" for the highest first."""
+
+
+class QueryOptions(ScanOptions, total=False):
+    """What may be said of a read of a range."""
+
+    descending: bool
+    """The highest sort key first."""
+
+
+class WriteOptions(TypedDict, total=False):
+    """What may be said of a write."""
+
+    rate: Rate
+    claims: Claims
+    retried: bool
+    """Whether callers repeat it when no answer came."""
+
+
+class BatchOptions(WriteOptions, total=False):
+    """What may be said of a write of many items."""
+
+    returns: float
+    """How many items a call is expected to write."""
+
+
+class UpdateOptions(WriteOptions, total=False):
+    """What may be said of an update."""
+
+    upsert: bool
+    """Whether it creates the item where none is."""
+
+
+class CheckOptions(TypedDict, total=False):
+    """What may be said of a condition."""
+
+    exists: Literal["must", "must_not", "may"]
+    """Whether the item must be there."""
+
+
+def check_options(options: Mapping[str, Any], known: frozenset[str]) -> None:
+    """Refuse options that a kind of pattern does not have, and limits that leave nothing."""
+    for name in options:
+        if name not in known:
+            raise unknown_option(name, known)
+    for name in ("limit", "page_size"):
+        value = options.get(name)
+        if value is not None and not (isinstance(value, int) and not isinstance(value, bool) and value >= 1):
+            raise DesignError(
+                f"{name}={value!r} is no number of items", place=calling_place(), fix="give an int, at least 1"
+            )
+    check_flags(
+        **{name: options[name] for name in ("consistent", "expired", "descending", "upsert") if name in options}
+    )
+    check_text("index", options.get("index"), may_be_none=True)
+    check_choice("exists", options.get("exists"), Literal["must", "must_not", "may"])
+
+
+def facts_from_options(options: Mapping[str, Any]) -> Facts:
+    """What the options say of a pattern beside its plan."""
+    after = as_tuple("after", options.get("after", ()), str, 'write after="save", the name of a pattern, or several')
+    return Facts(
+        rate=options.get("rate"),
+        claims=as_claims(options.get("claims", ())),
+        returns=options.get("returns"),
+        evaluates=options.get("evaluates"),
+        decides=options.get("decides", ""),
+        after=after,
+        ordered_by=options.get("ordered_by"),
+        retried=options.get("retried", False),
+    )
+
+
+Planner = Callable[[PatternDeclaration, Any, Plan], Plan]
+
+
+@dataclass(frozen=True)
+class KindSpec:
+    """What the patterns of one kind have in common."""
+
+    made: type[Pattern[..., Any]]
+    operation: Operation
+    terms: type[Cond | Change]
+    """What the body returns."""
+    plan: Planner
+    """Makes the plan of a draft, which has the options that need no planning."""
+    options: type
+    """What may be said of it."""
+    exists: Literal["must", "must_not", "may"] = "may"
+    returns: Literal["new", "old", "nothing"] = "nothing"
+    select: Literal["all", "count"] = "all"
+
+
+def check_facts(kind: Kind, entities: Sequence[object], options: Mapping[str, Any]) -> Facts:
+    """What the options say of a pattern. Raises DesignError where they, or the entities, have no meaning."""
+    for entity in entities:
+        if isinstance(entity, FunctionType):
+            raise DesignError(
+                f"{entity.__name__} is declared as a {kind} of no entity",
+                place=calling_place(),
+                fix=f"name the entity, in parentheses: @table.{kind}(Entity)",
+            )
+    if not entities:
+        raise DesignError(f"a {kind} names no entity", place=calling_place(), fix=f"name it: @table.{kind}(Entity)")
+    check_options(options, frozenset(_KINDS[kind].options.__annotations__))
+    return facts_from_options(options)
+
+
+def build_pattern(
+    kind: Kind,
+    function: Callable[..., Any],
+    entities: Sequence[type[Entity]],
+    options: Mapping[str, Any],
+    *,
+    facts: Facts,
+    schema: Schema,
+    siblings: Sequence[EntitySpec],
+) -> Pattern[..., Any]:
+    """The pattern that a function declares; `siblings` are all entities of the table, also of later declarations.
+
+    Raises DesignError for what has no meaning; what cannot work is a fault of its plan.
+    """
+    form = _KINDS[kind]
+    view = next((entity for entity in entities if entity_of_view(entity) is not entity), None)
+
+    def make(pattern: Pattern[Any, Any], terms: Any) -> Plan:
+        specs = tuple(spec_in_schema(schema, entity_of_view(entity), pattern.place) for entity in entities)
+        asked = PatternDeclaration(pattern.name, schema, specs, options.get("index"), pattern.parameters, pattern.place)
+        if view is not None and (kind not in {"query", "scan"} or len(entities) > 1):
+            raise DesignError(
+                f"{pattern.name} is a {kind} of view {view.__name__}: only a query or a scan reads a single view",
+                place=pattern.place,
+                fix=f"name the entity, {specs[0].name}",
+            )
+        plan = form.plan(asked, terms, replace(_draft(form, asked, siblings, options), view=view))
+        check_expression_limits(asked, plan)
+        return plan
+
+    pattern: Pattern[..., Any] = form.made(function, kind, facts, make)
+    if not isinstance(pattern._terms, form.terms):
+        raise DesignError(
+            f"{pattern.name} returns {pattern._terms!r}", place=pattern.place, fix=_RETURN_FIXES[form.terms]
+        )
+    _check_single_values(pattern)
+    pattern.plan  # noqa: B018 - what has no meaning is refused where it is declared
+    _check_returns(pattern)
+    return pattern
+
+
+def _check_returns(pattern: Pattern[..., Any]) -> None:
+    """Refuse more results than a call can give."""
+    plan, returns = pattern.plan, pattern.facts.returns
+    pages = plan.page_size if plan.limit is None and plan.walk is None else None
+    for most, bound, fix in (
+        (
+            1 if plan.operation == "GetItem" else None,
+            "the one that a read by key finds",
+            "say which share of calls find one",
+        ),
+        (plan.limit, f"limit={plan.limit}", "say how many one call gives, or raise the limit"),
+        (pages, f"page_size={pages}", "say how many one page holds: the next one is another call of the rate"),
+        (pattern.facts.evaluates, f"evaluates={pattern.facts.evaluates}", "say how many it reads to find them"),
+    ):
+        if returns is not None and most is not None and returns > most:
+            raise DesignError(
+                f"{pattern.name} returns {returns:g} items a call, more than {bound}",
+                place=pattern.place.at("returns="),
+                fix=fix,
+            )
+
+
+def _check_single_values(pattern: Pattern[..., Any]) -> None:
+    """Refuse several values where one is taken: keys are asked for once for each of them, and `is_in` takes a list."""
+    for source in single_sources(pattern._terms):
+        if isinstance(source, (Each, EveryShard)):
+            raise DesignError(
+                f"{pattern.name} gives {source!r} where one value is taken",
+                place=pattern.place.at("each(" if isinstance(source, Each) else "every_shard("),
+                fix="several values are for fields of a key, and for F.x.is_in(each(values))",
+            )
+
+
+def _draft(
+    form: KindSpec, asked: PatternDeclaration, siblings: Sequence[EntitySpec], options: Mapping[str, Any]
+) -> Plan:
+    return Plan(
+        pattern=asked.name,
+        operation=form.operation,
+        schema=asked.schema,
+        entities=asked.entities,
+        siblings=siblings,
+        exists="may" if options.get("upsert") else options.get("exists", form.exists),
+        descending=options.get("descending", False),
+        consistent=options.get("consistent", False),
+        select=form.select,
+        expired="keep" if options.get("expired") else "drop",
+        limit=options.get("limit"),
+        page_size=options.get("page_size"),
+        returns=form.returns,
+    )
+
+
+def _plan_get(asked: PatternDeclaration, change: Change, draft: Plan) -> Plan:
+    planned = plan_get(asked, change, draft)
+    return replace(planned, notes=read_notes(planned, None))
+
+
+def _plan_batch_get(asked: PatternDeclaration, change: Change, draft: Plan) -> Plan:
+    planned = _plan_get(asked, change, draft)
+    if planned.walk is None:
+        raise DesignError(
+            f"{asked.name} names one item", place=asked.place, fix="give one field of the key as each(...)"
+        )
+    return planned
+
+
+def _plan_batch_put(asked: PatternDeclaration, change: Change, draft: Plan) -> Plan:
+    planned = plan_batch(asked, change, draft)
+    if planned.item is None:
+        raise DesignError(
+            f"{asked.name} puts items, and returns a key",
+            place=asked.place,
+            fix="return put(items), or use @table.batch_delete",
+        )
+    return planned
+
+
+def _plan_batch_delete(asked: PatternDeclaration, change: Change, draft: Plan) -> Plan:
+    planned = plan_batch(asked, change, draft)
+    if planned.item is not None:
+        raise DesignError(
+            f"{asked.name} deletes items, and returns put(...)",
+            place=asked.place,
+            fix="return key_of(...) with one each(...), or use @table.batch_put",
+        )
+    return planned
+
+
+_KINDS: dict[Kind, KindSpec] = {
+    "get": KindSpec(Read, "GetItem", Change, _plan_get, ReadOptions),
+    "batch_get": KindSpec(Read, "BatchGetItem", Change, _plan_batch_get, ReadOptions),
+    "query": KindSpec(Read, "Query", Cond, plan_query, QueryOptions),
+    "count": KindSpec(Read, "Query", Cond, plan_query, CountOptions, select="count"),
+    "scan": KindSpec(Read, "Scan", Cond, plan_scan, ScanOptions),
+    "create": KindSpec(Write, "PutItem", Change, plan_put, WriteOptions, exists="must_not"),
+    "put": KindSpec(Write, "PutItem", Change, plan_put, WriteOptions),
+    "replace": KindSpec(Write, "PutItem", Change, plan_put, WriteOptions, exists="must"),
+    "update": KindSpec(Write, "UpdateItem", Change, plan_update, UpdateOptions, exists="must", returns="new"),
+    "delete": KindSpec(Write, "DeleteItem", Change, plan_delete, WriteOptions, returns="old"),
+    "check": KindSpec(Write, "ConditionCheck", Change, plan_check, CheckOptions, exists="must"),
+    "batch_put": KindSpec(Batch, "BatchWriteItem", Change, _plan_batch_put, BatchOptions),
+    "batch_delete": KindSpec(Batch, "BatchWriteItem", Change, _plan_batch_delete, BatchOptions),
+}
+
+_RETURN_FIXES: dict[type[Cond | Change], str] = {
+    Cond: "return pk(...), sk(...) or where(...), joined by &",
+    Change: "return key_of(...), put(...) or changes such as set_(...), joined by &",
+}

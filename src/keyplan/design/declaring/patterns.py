@@ -1,0 +1,396 @@
+"""Patterns: typed functions that state which items are read or written, and calls of them.
+
+A pattern's body runs once, when it is declared, with stand-ins for its parameters. Calling the pattern returns a
+`Call`, the pattern with its arguments, which a connection runs. Stand-ins refuse everything that looks at their
+value, but `is None`, isinstance and match only need the object's identity or class, so `refuse_branches` looks for
+them in the source, if it is available. It also refuses the clock and random values: each call would get the same.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+import typing
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cached_property
+from types import FunctionType
+from typing import Any, Generic, Literal, ParamSpec, TypeVar
+
+from keyplan.design.arguments import check_flags, check_numbers, check_text
+from keyplan.design.conditions.builders import Cond
+from keyplan.design.conditions.conditions import FieldPath
+from keyplan.design.declaring.argument_checks import ArgumentCheck, argument_checks
+from keyplan.design.errors import DesignError, Place, calling_names, calling_place, function_place, traceback_place
+from keyplan.design.parameters import Each, Param
+from keyplan.design.planning.plan import Plan
+from keyplan.design.workload import Claim, Rate
+
+_ATTEMPTS = 100
+"""CPython before 3.11.8 counts how deep it is in a tree for all threads together, and may fail while others parse."""
+_VARYING_NAMES = frozenset(
+    {"now", "utcnow", "today", "time_ns", "uuid1", "uuid4", "uuid7", "token_bytes", "token_hex", "token_urlsafe"}
+)
+_TYPE_TESTS = frozenset({"isinstance", "type", "callable", "hasattr", "getattr", "id"})
+
+
+def refuse_branches(function: Callable[..., Any], parameters: Collection[str]) -> None:
+    """Raise DesignError where a body branches on what a parameter is, or takes a value that only a call could have."""
+    tree = _tree(function)
+    for node, name in _branches(tree, parameters):
+        raise DesignError(
+            f"the pattern branches on what its parameter {name} is",
+            place=_place(function, node)[0],
+            fix="declare one pattern for each case, or decide before the pattern is called",
+        )
+    for call in _varying_calls(tree):
+        place, text = _place(function, call)
+        raise DesignError(
+            f"the pattern takes {text} once, when it is declared: every call would have the same",
+            place=place,
+            fix="take it as a parameter, and compute it for each call",
+        )
+
+
+def _place(function: Callable[..., Any], node: ast.expr) -> tuple[Place, str]:
+    """Where an expression stands, and the first line of it."""
+    first = function_place(function)
+    text = (ast.get_source_segment(_source(function), node) or function.__name__).splitlines()[0]
+    return Place(first.file, first.line + node.lineno - 1, text), text
+
+
+def _source(function: Callable[..., Any]) -> str:
+    try:
+        return textwrap.dedent(inspect.getsource(function))
+    except (OSError, TypeError):
+        return ""  # made by exec, or typed at a prompt: there is nothing to look at
+
+
+def _tree(function: Callable[..., Any]) -> ast.AST:
+    source = _source(function)
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            return ast.parse(source)
+        except SyntaxError:
+            break  # a text of several lines that begins further left than the function
+        except SystemError:
+            if attempt == _ATTEMPTS:
+                raise
+    return ast.Module([], [])
+
+
+def _branches(tree: ast.AST, parameters: Collection[str]) -> Iterator[tuple[ast.expr, str]]:
+    for node in ast.walk(tree):
+        looked_at: list[ast.expr] = []
+        where: ast.expr | None = None
+        if isinstance(node, ast.Compare) and any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
+            looked_at, where = [node.left, *node.comparators], node
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _TYPE_TESTS:
+            looked_at, where = node.args[:1], node
+        elif isinstance(node, ast.Match):
+            looked_at, where = [node.subject], node.subject
+        for one in looked_at:
+            name = _root(one)
+            if where is not None and name in parameters:
+                yield where, name
+
+
+def _root(node: ast.expr) -> str:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _varying_calls(tree: ast.AST) -> Iterator[ast.Call]:
+    """Calls that give another value each time, in the body and in defaults."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else _root(node.func)
+            if name in _VARYING_NAMES or ast.unparse(node.func) == "time.time":
+                yield node
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+R_co = TypeVar("R_co", covariant=True)
+
+Kind = Literal[
+    "get",
+    "query",
+    "scan",
+    "count",
+    "batch_get",
+    "create",
+    "put",
+    "replace",
+    "update",
+    "delete",
+    "check",
+    "batch_put",
+    "batch_delete",
+    "transaction",
+]
+
+
+@dataclass(frozen=True)
+class Page(Generic[T]):
+    """Some results in order, and where to go on."""
+
+    items: tuple[T, ...]
+    cursor: str | None = None
+    """Hand it to the next call of the same pattern with the same arguments; None at the end."""
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a pattern says of itself beside its plan."""
+
+    rate: Rate | None = None
+    claims: tuple[Claim, ...] = ()
+    returns: float | None = None
+    """How many items a call is expected to return, or to write."""
+    evaluates: float | None = None
+    """How many items a call is expected to read, where filters make that more."""
+    decides: str = ""
+    """What the program decides by the answer: "uniqueness", "quota", "state"."""
+    after: tuple[str, ...] = ()
+    """Names of patterns whose writes this one is expected to show at once."""
+    ordered_by: str | None = None
+    """The field that the design says the results are ordered by; "-field" for the highest first."""
+    retried: bool = False
+    """Whether callers repeat it when no answer came."""
+
+    def __post_init__(self) -> None:
+        """Refuse what says nothing of a pattern, at the line that declares it."""
+        if not (self.rate is None or isinstance(self.rate, Rate)):
+            raise _meaningless("rate", self.rate, f"write rate=Rate({self.rate!r})")
+        for claim in self.claims:
+            if not isinstance(claim, Claim):
+                raise _meaningless("claims", claim, f"write claims=Claim({claim!r})")
+        check_numbers(returns=self.returns, evaluates=self.evaluates)
+        check_text("ordered_by", self.ordered_by, may_be_none=True)
+        check_flags(retried=self.retried)
+        if self.decides not in _DECIDES:
+            raise _meaningless("decides", self.decides, f"write one of {', '.join(map(repr, _DECIDES[1:]))}")
+
+
+def as_claims(claims: Any) -> tuple[Claim, ...]:
+    """One claim or several, as they stand in an option."""
+    return tuple(claims) if isinstance(claims, (list, tuple)) else (claims,)
+
+
+_DECIDES = ("", "uniqueness", "quota", "state")
+
+
+def _meaningless(option: str, value: object, fix: str) -> DesignError:
+    return DesignError(f"{option}={value!r} says nothing of a pattern", place=calling_place(), fix=fix)
+
+
+@dataclass(frozen=True, eq=False)
+class Call(Generic[R_co]):
+    """A pattern with its arguments: run it with a connection."""
+
+    pattern: Pattern[..., Any]
+    arguments: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
+        return f"{self.pattern.name}({given})"
+
+
+class WriteCall(Call[R_co]):
+    """A call that writes one item, or checks one: it may be part of a transaction."""
+
+
+class TransactionCall(Call[R_co]):
+    """A call of a transaction; it may be joined to another."""
+
+
+class Pattern(Generic[P, R]):
+    """What a decorated function becomes: call it for a Call, read its plan."""
+
+    call_type: type[Call[Any]] = Call
+
+    def __init__(
+        self, function: Callable[P, Any], kind: Kind, facts: Facts, make_plan: Callable[[Pattern[P, R], Any], Plan]
+    ) -> None:
+        check_function(function, f"a {kind}")
+        self.function, self.kind, self.facts = function, kind, facts
+        self.name = function.__name__
+        self.module = function.__module__
+        self.doc = inspect.getdoc(function) or ""
+        self.place: Place = function_place(function)
+        self.signature = inspect.signature(function)
+        self.parameters = _parameters(function, self.signature, self.place)
+        self._names = tuple(self.parameters)
+        self._defaults = {
+            name: parameter.default
+            for name, parameter in self.signature.parameters.items()
+            if parameter.default is not inspect.Parameter.empty
+        }
+        self._terms = _run(function, self.parameters, self.place)
+        self._make_plan = make_plan
+
+    @cached_property
+    def plan(self) -> Plan:
+        """What it asks of the service."""
+        return self._make_plan(self, self._terms)
+
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
+        return self.call_type(self, self.arguments(args, kwargs))
+
+    @cached_property
+    def argument_checks(self) -> tuple[ArgumentCheck, ...]:
+        """The checks of its arguments' types, compiled once."""
+        return argument_checks(self.plan, self.parameters)
+
+    def arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments by name.
+
+        Raise TypeError as any function does, and for a value of the wrong type that a key or a condition is made of.
+        """
+        if len(args) == len(self._names) and not kwargs:
+            arguments = dict(zip(self._names, args, strict=True))
+        else:
+            arguments = self._bound(args, kwargs)
+        for check in self.argument_checks:
+            parameter, _, exact, accepts = check
+            value = arguments[parameter]
+            if type(value) not in exact and not accepts(value):
+                raise check.error(self.name, value)
+        return arguments
+
+    def _bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        if len(args) > len(self._names):
+            raise TypeError(f"{self.name}() takes {len(self._names)} arguments, {len(args)} were given")
+        found = dict(zip(self._names, args, strict=False))
+        for name, value in kwargs.items():
+            if name not in self.parameters or name in found:
+                what = "got twice" if name in found else "has no argument"
+                raise TypeError(f"{self.name}() {what} {name}")
+            found[name] = value
+        if len(found) < len(self._names):
+            found = {**self._defaults, **found}
+            missing = [name for name in self._names if name not in found]
+            if missing:
+                raise TypeError(f"{self.name}() lacks {', '.join(missing)}")
+        return found
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.name}>"
+
+
+class Read(Pattern[P, R]):
+    """A pattern that only reads."""
+
+
+class Write(Pattern[P, R]):
+    """A pattern that writes one item, or checks one."""
+
+    call_type = WriteCall
+
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> WriteCall[R]:
+        return WriteCall(self, self.arguments(args, kwargs))
+
+
+class Batch(Pattern[P, R]):
+    """A pattern that writes many items, one by one."""
+
+
+def check_function(function: object, of_what: str) -> None:
+    """Refuse what is declared as if it were a function."""
+    if not isinstance(function, FunctionType):
+        raise DesignError(
+            f"{getattr(function, '__name__', repr(function))} is declared as {of_what}, and is no function",
+            place=calling_place(),
+            fix="write a function: def name(...), with what it says in its body",
+        )
+
+
+def _parameters(function: Callable[..., Any], signature: inspect.Signature, place: Place) -> dict[str, Param]:
+    try:
+        hints = typing.get_type_hints(function, localns=calling_names(), include_extras=True)
+    except (AttributeError, NameError, SyntaxError, TypeError) as error:
+        raise DesignError(
+            f"the annotations of {function.__name__} cannot be read: {error}",
+            place=place,
+            fix="define or import the name before the pattern, and not under TYPE_CHECKING",
+        ) from None
+    parameters = {}
+    for name, parameter in signature.parameters.items():
+        if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}:
+            raise DesignError(
+                f"{function.__name__} takes any number of arguments",
+                place=place,
+                fix="name every parameter; a list parameter with each(...) takes several values",
+            )
+        parameters[name] = Param(name, hints.get(name))
+    return parameters
+
+
+def _run(function: Callable[..., Any], parameters: Mapping[str, Param], place: Place) -> Any:
+    """Run the body on stand-ins."""
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        raise DesignError(
+            f"{function.__name__} is an async function, and a pattern only says what is asked",
+            place=place,
+            fix="write def; what runs it may be async: await db.run(...)",
+        )
+    refuse_branches(function, parameters)
+    kinds = {name: parameter.kind for name, parameter in inspect.signature(function).parameters.items()}
+    named_only = [name for name, kind in kinds.items() if kind is inspect.Parameter.KEYWORD_ONLY]
+    positional = [parameters[name] for name in kinds if name not in named_only]
+    try:
+        return function(*positional, **{name: parameters[name] for name in named_only})
+    except DesignError:
+        raise
+    except Exception as error:
+        raise DesignError(
+            f"the body of {function.__name__} fails on the stand-ins for its parameters:"
+            f" {type(error).__name__}: {error}",
+            place=traceback_place(error.__traceback__, place.file) or place,
+            fix="say only what is asked: hand parameters on as they are, and compute before the call",
+        ) from error
+
+
+def unused_parameters(pattern: Pattern[..., Any]) -> list[str]:
+    """The parameters that nothing of what the body returns is made of, in their order."""
+    terms = pattern._terms
+    used = set(_names(terms))
+    return [name for name in pattern.parameters if name not in used and not _is_in_key_text(name, terms)]
+
+
+def _names(term: object) -> Iterator[str]:
+    if isinstance(term, Param):
+        yield term._name
+    elif isinstance(term, Each):
+        yield from _names(term.values)
+    elif isinstance(term, FieldPath):
+        yield from _names(term.parts)
+    elif isinstance(term, Call):
+        yield from _names(term.arguments)
+    elif isinstance(term, Mapping):
+        yield from _names(tuple(term.values()))
+    elif isinstance(term, (tuple, list)):
+        for part in term:
+            yield from _names(part)
+    elif is_dataclass(term):
+        yield from _names([getattr(term, one.name) for one in fields(term)])
+
+
+def _is_in_key_text(name: str, terms: object) -> bool:
+    """Whether a key text that is written out has a hole of this name."""
+    if not isinstance(terms, Cond):
+        return False
+    texts = [terms.partition_text]
+    if terms.sort_text is not None:
+        texts += [terms.sort_text.low, terms.sort_text.high]
+    return any(f"{{{name}{end}" in text for text in texts if text is not None for end in "}:")

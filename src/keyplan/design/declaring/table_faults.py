@@ -1,0 +1,243 @@
+"""Faults that prevent a table from being created as it is declared.
+
+Source: developer guide, "Quotas in Amazon DynamoDB", "Supported data types and naming rules" and "Time to
+Live"; API reference, CreateTable.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from keyplan import limits
+from keyplan.design.annotations import KEY_TYPES
+from keyplan.design.entities import EntitySpec
+from keyplan.design.errors import Fault
+from keyplan.design.keys.entity_keys import BoundKey
+from keyplan.design.schema import Index, Schema
+
+_NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
+_TYPES = {
+    "BOOL": "a Boolean",
+    "L": "a list",
+    "M": "a map",
+    "SS": "a set",
+    "NS": "a set",
+    "BS": "a set",
+    "ANY": "any type",
+}
+
+
+class DeclaredTable(Protocol):
+    """What is looked at: a declared table, or a schema with its entities."""
+
+    @property
+    def schema(self) -> Schema:
+        """The table as it is created."""
+
+    @property
+    def entities(self) -> Sequence[EntitySpec]:
+        """Whose items it holds."""
+
+
+def table_faults(table: DeclaredTable) -> list[Fault]:
+    """Everything that keeps a table from being created as declared."""
+    return [
+        *_names(table),
+        *_numbers_of_indexes(table),
+        *_key_shapes(table),
+        *_projections(table),
+        *_key_types(table),
+        *_optional_keys(table),
+        *_expiry(table),
+    ]
+
+
+def _names(table: DeclaredTable) -> Iterator[Fault]:
+    for name, place in [
+        (table.schema.name, table.schema.place),
+        *((index.name, index.place) for index in table.schema.indexes),
+    ]:
+        if not _NAME.fullmatch(name):
+            yield Fault(
+                "KP109",
+                f"{name!r} cannot be the name of a table or index: 3 to 255 letters, digits, _ . and - are allowed",
+                "choose another name",
+                place.at(f'"{name}"'),
+            )
+    seen: dict[str, Index] = {}
+    for index in table.schema.indexes:
+        if index.name in seen:
+            yield Fault(
+                "KP109",
+                f"table {table.schema.name} has two indexes called {index.name}",
+                "give one of them another name",
+                index.place.at(f'"{index.name}"'),
+                seen[index.name].place,
+            )
+        seen.setdefault(index.name, index)
+
+
+def _numbers_of_indexes(table: DeclaredTable) -> Iterator[Fault]:
+    kinds = [("LSI", limits.LOCAL_INDEXES, "KP106"), ("GSI", limits.GLOBAL_INDEXES, "KP107")]
+    for kind, most, code in kinds:
+        found = [index for index in table.schema.indexes if index.kind == kind]
+        if len(found) > most:
+            yield Fault(
+                code,
+                f"table {table.schema.name} has {len(found)} indexes of kind {kind}, and may have {most}",
+                "drop those that no pattern uses, or serve several patterns by one overloaded index",
+                found[most].place,
+                table.schema.place,
+            )
+
+
+def _key_shapes(table: DeclaredTable) -> Iterator[Fault]:
+    shapes = [(f"table {table.schema.name}", table.schema.key, table.schema.place)]
+    shapes += [(f"index {index.name}", index.attributes, index.place) for index in table.schema.indexes]
+    for what, names, place in shapes:
+        if len(set(names)) < len(names):
+            yield Fault(
+                "KP113",
+                f"the key of {what} names an attribute twice: {', '.join(names)}",
+                "name each attribute once, or leave the sort key out",
+                place,
+            )
+    for index in table.schema.indexes:
+        for role, names in (("partition", index.partition), ("sort", index.sort)):
+            if len(names) > limits.KEY_ATTRIBUTES_PER_ROLE:
+                yield Fault(
+                    "KP113",
+                    f"the {role} key of index {index.name} has {len(names)} attributes, and may have"
+                    f" {limits.KEY_ATTRIBUTES_PER_ROLE}",
+                    "join some of them in one attribute made by a template",
+                    index.place,
+                )
+        if index.kind == "LSI" and table.schema.sort is None:
+            yield Fault(
+                "KP113",
+                f"{index.name} is a local index of table {table.schema.name}, which has no sort key",
+                "give the table a sort key, or make the index global",
+                index.place,
+                table.schema.place,
+            )
+
+
+def _projections(table: DeclaredTable) -> Iterator[Fault]:
+    total = 0
+    for index in table.schema.indexes:
+        if not isinstance(index.project, tuple):
+            continue
+        total += len(index.project)
+        if len(index.project) > _PROJECTED_PER_INDEX:
+            yield Fault(
+                "KP108",
+                f"index {index.name} lists {len(index.project)} attributes, and may list {_PROJECTED_PER_INDEX}",
+                "project all, or fewer attributes",
+                index.place,
+            )
+        if total > limits.PROJECTED_ATTRIBUTES:
+            yield Fault(
+                "KP108",
+                f"the indexes of table {table.schema.name} list {total} attributes, and may list"
+                f" {limits.PROJECTED_ATTRIBUTES} together",
+                "project all in some of them",
+                index.place,
+                table.schema.place,
+            )
+            return
+
+
+_PROJECTED_PER_INDEX = 20
+
+
+def _bound_keys(table: DeclaredTable) -> Iterator[tuple[str, BoundKey]]:
+    for entity in table.entities:
+        for bound in (entity.key, *entity.indexes):
+            yield entity.name, bound
+
+
+def _key_types(table: DeclaredTable) -> Iterator[Fault]:
+    seen: dict[str, tuple[str, str, BoundKey]] = {}
+    for entity, bound in _bound_keys(table):
+        for part in bound.attributes:
+            code = part.type_code
+            where = table.schema.where(bound.index)
+            if code not in KEY_TYPES:
+                yield Fault(
+                    "KP101",
+                    f"{part.attribute} is a key attribute of {where}, and {entity}.{part.fields[0]} makes it"
+                    f" {_TYPES.get(code, code)}: keys are String, Number or Binary",
+                    "keep the field as plain data, and make the key from a String that is only there while the item"
+                    ' belongs in the index: key("ACTIVE", ..., when=F.active == True)',
+                    bound.place,
+                    table.schema.place_of(bound.index),
+                )
+            elif part.attribute in seen and seen[part.attribute][0] != code:
+                other_code, other_entity, other = seen[part.attribute]
+                yield Fault(
+                    "KP115",
+                    f"{part.attribute} is {code} for {entity} and {other_code} for {other_entity}: a key attribute has"
+                    " one type, and writes of the other are refused",
+                    "give both the same type, or keys of their own",
+                    bound.place,
+                    other.place,
+                )
+            seen.setdefault(part.attribute, (code, entity, bound))
+    for spec in table.entities:
+        yield from _sentinel_types(spec)
+
+
+def _sentinel_types(entity: EntitySpec) -> Iterator[Fault]:
+    """Unique values whose sentinels, which have texts for keys, the table does not take."""
+    for rule in entity.sentinels:
+        for part, own in zip(rule.key.attributes, entity.key.attributes, strict=True):
+            if part.type_code != own.type_code:
+                yield Fault(
+                    "KP115",
+                    f"{own.attribute} is {own.type_code} for {entity.name}, and {part.type_code} for the items that"
+                    f" keep its unique {', '.join(rule.fields)}: a key attribute has one type, and writes of the other"
+                    " are refused",
+                    "make the key a String by a template, such as {number:010d}, or keep such values in a table with"
+                    " Strings for keys",
+                    entity.key.place,
+                    entity.place.at("unique="),
+                )
+
+
+def _optional_keys(table: DeclaredTable) -> Iterator[Fault]:
+    for entity in table.entities:
+        for name in entity.key.fields:
+            if entity.fields[name].optional:
+                yield Fault(
+                    "KP202",
+                    f"{entity.name}.{name} may be None, and the primary key is made of it: items need whole keys",
+                    f"make {name} a required field, or leave it out of the key",
+                    entity.key.place.at(f"{{{name}"),
+                    entity.place.at(f"{name}:", width=len(name)),
+                )
+
+
+def _expiry(table: DeclaredTable) -> Iterator[Fault]:
+    if len(table.schema.ttls) > 1:
+        names = ", ".join(ttl.attribute for ttl in table.schema.ttls)
+        yield Fault(
+            "KP703",
+            f"table {table.schema.name} names {len(table.schema.ttls)} attributes for expiry ({names}): a table has"
+            " one",
+            "use one attribute for every entity that expires",
+            table.schema.place.at("ttl="),
+        )
+    for ttl in table.schema.ttls:
+        for entity in table.entities:
+            for stored in entity.fields.values():
+                if stored.attribute == ttl.attribute and stored.type_code != "N":
+                    yield Fault(
+                        "KP701",
+                        f"{entity.name}.{stored.name} is the expiry of table {table.schema.name} and is stored as"
+                        f" {stored.type_code}: only a Number of epoch seconds expires anything",
+                        "declare it as datetime, or as int seconds",
+                        entity.place.at(f"{stored.name}:", width=len(stored.name)),
+                        table.schema.place,
+                    )

@@ -1,0 +1,333 @@
+"""Tables: entities, patterns and consumers are declared on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from types import FunctionType
+from typing import Any, ParamSpec, TypeVar, Unpack, overload
+
+from keyplan.design.arguments import as_tuple, check_flags, check_text, checked_call, invalid_option
+from keyplan.design.conditions.builders import Change, Cond, Key
+from keyplan.design.declaring.consumers import ChangeFilter, Consumer, build_consumer
+from keyplan.design.declaring.kinds import (
+    BatchOptions,
+    CheckOptions,
+    CountOptions,
+    QueryOptions,
+    ReadOptions,
+    ScanOptions,
+    UpdateOptions,
+    WriteOptions,
+    build_pattern,
+    check_facts,
+)
+from keyplan.design.declaring.patterns import Batch, Kind, Page, Pattern, Read, Write, check_function
+from keyplan.design.entities import Entity, EntitySpec, Unique, bind_entity, declare_view, spec_in_schema
+from keyplan.design.errors import DesignError, calling_place, function_place
+from keyplan.design.keys.entity_keys import KeySpec
+from keyplan.design.schema import TTL, Index, Schema, StreamView, TableClass
+from keyplan.design.workload import Billing, Items, OnDemand
+
+P = ParamSpec("P")
+E = TypeVar("E", bound=Entity)
+E2 = TypeVar("E2", bound=Entity)
+E3 = TypeVar("E3", bound=Entity)
+M = TypeVar("M", bound=type[Entity])
+C = TypeVar("C")
+
+
+class Table:
+    """A table of a design: its keys, its indexes, and everything that is declared on it."""
+
+    @checked_call
+    def __init__(
+        self,
+        name: str,
+        *,
+        pk: str,
+        sk: str | None = None,
+        indexes: Index | Sequence[Index] = (),
+        ttl: str | TTL | Sequence[str | TTL] | None = None,
+        stream: StreamView | None = None,
+        billing: Billing | None = None,
+        table_class: TableClass = "STANDARD",
+        point_in_time_recovery: bool = False,
+        deletion_protection: bool = False,
+        discriminator: str | None = None,
+    ) -> None:
+        """Declare a table.
+
+        `ttl`: the attribute that holds the expiry in epoch seconds. `discriminator`: an attribute that
+        names each item's entity, where keys alone do not tell.
+        """
+        listed = as_tuple("indexes", indexes, Index, "write indexes=[GSI(...), LSI(...)]")
+        told = () if ttl is None else as_tuple("ttl", ttl, (str, TTL), 'write ttl="expires_at", the attribute\'s name')
+        self.schema = Schema(
+            name=name,
+            partition=pk,
+            sort=sk,
+            indexes=tuple(replace(index, partition=index.partition or (pk,)) for index in listed),
+            ttls=tuple(TTL(one) if isinstance(one, str) else one for one in told),
+            stream=stream,
+            billing=OnDemand() if billing is None else billing,
+            table_class=table_class,
+            point_in_time_recovery=point_in_time_recovery,
+            deletion_protection=deletion_protection,
+            discriminator=discriminator,
+            place=calling_place(),
+        )
+        self.entities: list[EntitySpec] = []
+        self.patterns: list[Pattern[..., Any]] = []
+        self.consumers: list[Consumer] = []
+
+    @property
+    def name(self) -> str:
+        """The table's name."""
+        return self.schema.name
+
+    def __repr__(self) -> str:
+        return f"<Table {self.name}>"
+
+    @checked_call
+    def entity(
+        self,
+        *,
+        key: KeySpec | None = None,
+        indexes: Mapping[str, KeySpec] | None = None,
+        version: str | None = None,
+        unique: str | Unique | Sequence[str | Unique] = (),
+        found_by: str | Sequence[str | tuple[str, ...]] = (),
+        items: Items | None = None,
+        name: str | None = None,
+        store_key_fields: bool = True,
+    ) -> Callable[[M], M]:
+        """Declare an entity: a class of items of this table.
+
+        `key`: how its primary key is made; not needed where fields are the key attributes themselves.
+        `indexes`: its key in each index; an index whose attributes are fields needs none. `version`: the int
+        field that counts changes. `unique`: fields whose values no two items share. `found_by`: fields the
+        design must be able to find it by. `items`: its numbers and sizes. `store_key_fields`: False to
+        keep fields that key templates hold out of the item's other attributes.
+        """
+        place = calling_place()
+        if not (indexes is None or isinstance(indexes, Mapping)):
+            raise invalid_option("indexes", indexes, "no mapping", 'write indexes={"by_owner": key(...)}')
+        check_text("version", version, may_be_none=True)
+        check_text("name", name, may_be_none=True)
+        check_flags(store_key_fields=store_key_fields)
+        uniques = as_tuple("unique", unique, (str, Unique), 'write unique=["field"], or unique("field", "other")')
+        several = list(found_by) if isinstance(found_by, tuple) else found_by  # a tuple within is fields taken together
+        found = as_tuple("found_by", several, (str, tuple), 'write found_by=["field", ("one", "other")]')
+
+        def declare_entity(model: M) -> M:
+            spec = bind_entity(
+                model,
+                self.schema,
+                key=key,
+                indexes=indexes or {},
+                version=version,
+                uniques=uniques,
+                found_by=found,
+                items=items,
+                name=name,
+                store_key_fields=store_key_fields,
+                place=place,
+            )
+            model.__keyplan__ = spec
+            self.entities.append(spec)
+            return model
+
+        return declare_entity
+
+    def view(self, entity: type[Entity], /) -> Callable[[M], M]:
+        """Declare a view: a class with some of an entity's fields, for queries of indexes that hold no others.
+
+        It has the entity's key fields, and each field with the entity's type. Queries and scans accept it in place
+        of the entity and return its objects.
+        """
+        place = calling_place()
+        of = spec_in_schema(self.schema, entity, place)
+
+        def declare_class(model: M) -> M:
+            declare_view(model, of, place)
+            return model
+
+        return declare_class
+
+    # Reads.
+
+    @checked_call
+    def get(
+        self, entity: type[E], /, **options: Unpack[ReadOptions]
+    ) -> Callable[[Callable[P, Key]], Read[P, E | None]]:
+        """Declare a read of one item by its primary key: the body returns key_of(...)."""
+        return self._declare("get", (entity,), options)
+
+    @overload
+    def query(
+        self, first: type[E], /, **options: Unpack[QueryOptions]
+    ) -> Callable[[Callable[P, Cond]], Read[P, Page[E]]]: ...
+    @overload
+    def query(
+        self, first: type[E], second: type[E2], /, **options: Unpack[QueryOptions]
+    ) -> Callable[[Callable[P, Cond]], Read[P, Page[E | E2]]]: ...
+    @overload
+    def query(
+        self, first: type[E], second: type[E2], third: type[E3], /, **options: Unpack[QueryOptions]
+    ) -> Callable[[Callable[P, Cond]], Read[P, Page[E | E2 | E3]]]: ...
+    @overload
+    def query(
+        self, first: type[Entity], /, *more: type[Entity], **options: Unpack[QueryOptions]
+    ) -> Callable[[Callable[P, Cond]], Read[P, Page[Any]]]: ...
+    def query(self, *entities: type[Entity], **options: Unpack[QueryOptions]) -> Any:
+        """Declare a read of a range of one partition, of one or several entities: the body returns pk(...) & sk..."""
+        return self._declare("query", entities, options)
+
+    def count(
+        self, *entities: type[Entity], **options: Unpack[CountOptions]
+    ) -> Callable[[Callable[P, Cond]], Read[P, int]]:
+        """Declare a count of a range. Everything counted is read, and paid for."""
+        return self._declare("count", entities, options)
+
+    @overload
+    def scan(
+        self, first: type[E], /, **options: Unpack[ScanOptions]
+    ) -> Callable[[Callable[P, Cond]], Read[P, Page[E]]]: ...
+    @overload
+    def scan(
+        self, first: type[E], second: type[E2], /, **options: Unpack[ScanOptions]
+    ) -> Callable[[Callable[P, Cond]], Read[P, Page[E | E2]]]: ...
+    @overload
+    def scan(
+        self, first: type[Entity], /, *more: type[Entity], **options: Unpack[ScanOptions]
+    ) -> Callable[[Callable[P, Cond]], Read[P, Page[Any]]]: ...
+    def scan(self, *entities: type[Entity], **options: Unpack[ScanOptions]) -> Any:
+        """Declare a read of the whole table, or of a whole index: the body returns everything() or where(...)."""
+        return self._declare("scan", entities, options)
+
+    @checked_call
+    def batch_get(
+        self, entity: type[E], /, **options: Unpack[ReadOptions]
+    ) -> Callable[[Callable[P, Key]], Read[P, list[E | None]]]:
+        """Declare a read of several items by key: the body returns key_of(...) with one field as each(...).
+
+        The result has one place for each value, None where no item is.
+        """
+        return self._declare("batch_get", (entity,), options)
+
+    # Writes.
+
+    @checked_call
+    def create(
+        self, entity: type[E], /, **options: Unpack[WriteOptions]
+    ) -> Callable[[Callable[P, Change]], Write[P, E]]:
+        """Declare the creation of an item, refused where one is: the body returns put(item)."""
+        return self._declare("create", (entity,), options)
+
+    @checked_call
+    def put(self, entity: type[E], /, **options: Unpack[WriteOptions]) -> Callable[[Callable[P, Change]], Write[P, E]]:
+        """Declare a write of a whole item, whether or not one is there: the body returns put(item)."""
+        return self._declare("put", (entity,), options)
+
+    @checked_call
+    def replace(
+        self, entity: type[E], /, **options: Unpack[WriteOptions]
+    ) -> Callable[[Callable[P, Change]], Write[P, E]]:
+        """Declare the replacement of an item that is there: the body returns put(item).
+
+        The item's own version must be the stored one, where the entity has a version.
+        """
+        return self._declare("replace", (entity,), options)
+
+    @checked_call
+    def update(
+        self, entity: type[E], /, **options: Unpack[UpdateOptions]
+    ) -> Callable[[Callable[P, Change]], Write[P, E]]:
+        """Declare a partial update: the body returns key_of(...) & set_(...) and other changes.
+
+        Refused where no item is, unless `upsert`; gives the item as it is afterwards.
+        """
+        return self._declare("update", (entity,), options)
+
+    @checked_call
+    def delete(
+        self, entity: type[E], /, **options: Unpack[WriteOptions]
+    ) -> Callable[[Callable[P, Change]], Write[P, E | None]]:
+        """Declare the deletion of an item: the body returns key_of(...). Gives the item that was there."""
+        return self._declare("delete", (entity,), options)
+
+    @checked_call
+    def check(
+        self, entity: type[Entity], /, **options: Unpack[CheckOptions]
+    ) -> Callable[[Callable[P, Change]], Write[P, None]]:
+        """Declare a condition on an item, as part of transactions: the body returns key_of(...) & when(...)."""
+        return self._declare("check", (entity,), options)
+
+    @checked_call
+    def batch_put(
+        self, entity: type[Entity], /, **options: Unpack[BatchOptions]
+    ) -> Callable[[Callable[P, Change]], Batch[P, None]]:
+        """Declare a write of many items, one by one, without conditions: the body returns put(items)."""
+        return self._declare("batch_put", (entity,), options)
+
+    @checked_call
+    def batch_delete(
+        self, entity: type[Entity], /, **options: Unpack[BatchOptions]
+    ) -> Callable[[Callable[P, Change]], Batch[P, None]]:
+        """Declare a deletion of many items, one by one, without conditions: key_of(...) with one each(...)."""
+        return self._declare("batch_delete", (entity,), options)
+
+    # Changes.
+
+    @checked_call
+    def on_change(
+        self,
+        *entities: type[Entity],
+        when: ChangeFilter | None = None,
+        batch: int = 100,
+        retries: int | None = None,
+        on_failure: str | None = None,
+        bisect: bool = True,
+        idempotent: bool = False,
+    ) -> Callable[[Callable[[C], None]], Callable[[C], None]]:
+        """Declare a consumer of the table's stream; its parameter's annotation says which changes it takes."""
+        if any(isinstance(entity, FunctionType) for entity in entities):
+            raise DesignError(
+                "a consumer is declared of no entity",
+                place=calling_place(),
+                fix="name the entity, in parentheses: @table.on_change(Entity)",
+            )
+
+        def declare_consumer(function: Callable[[C], None]) -> Callable[[C], None]:
+            check_function(function, "a consumer")
+            specs = tuple(spec_in_schema(self.schema, entity, function_place(function)) for entity in entities)
+            made = build_consumer(
+                function,
+                specs,
+                when=when,
+                batch=batch,
+                retries=retries,
+                on_failure=on_failure,
+                bisect=bisect,
+                idempotent=idempotent,
+            )
+            self.consumers.append(made)
+            return function
+
+        return declare_consumer
+
+    def _declare(
+        self, kind: Kind, entities: Sequence[type[Entity]], options: Mapping[str, Any]
+    ) -> Callable[[Callable[..., Any]], Any]:
+        facts = check_facts(kind, entities, options)
+
+        # What it makes is typed by the signature of the method that calls it.
+        def declare_pattern(function: Callable[..., Any]) -> Pattern[..., Any]:
+            pattern = build_pattern(
+                kind, function, entities, options, facts=facts, schema=self.schema, siblings=self.entities
+            )
+            self.patterns.append(pattern)
+            return pattern
+
+        return declare_pattern

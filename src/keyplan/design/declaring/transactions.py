@@ -1,0 +1,170 @@
+"""Transactions as patterns: several writes and checks that succeed or fail together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ParamSpec
+
+from pydantic import BaseModel
+
+from keyplan.design.annotations import without_none
+from keyplan.design.arguments import checked_call
+from keyplan.design.declaring.argument_checks import ArgumentCheck, build_checks, declared_type
+from keyplan.design.declaring.patterns import Facts, Pattern, TransactionCall, WriteCall, as_claims
+from keyplan.design.errors import DesignError
+from keyplan.design.fields.stored import validator
+from keyplan.design.parameters import Each, Param, Source, annotation_of, value_of
+from keyplan.design.planning.plan import Plan, field_uses
+from keyplan.design.workload import Claim, Rate
+
+P = ParamSpec("P")
+
+
+@dataclass(frozen=True, eq=False)
+class TransactionStep:
+    """One write of a transaction, or with `repeated` one for each of several values."""
+
+    call: WriteCall[Any]
+    repeated: Each | None
+
+    def calls(self, arguments: Mapping[str, Any]) -> list[WriteCall[Any]]:
+        """The step's writes, with a transaction's arguments."""
+        if self.repeated is None:
+            return [WriteCall(self.call.pattern, _step_arguments(self.call.arguments, arguments, None))]
+        values = value_of(self.repeated, arguments)
+        return [
+            WriteCall(self.call.pattern, _step_arguments(self.call.arguments, arguments, (value,))) for value in values
+        ]
+
+
+def _step_arguments(
+    sources: Mapping[str, Source], arguments: Mapping[str, Any], one: tuple[Any] | None
+) -> dict[str, Any]:
+    return {
+        name: one[0] if one is not None and isinstance(source, Each) else value_of(source, arguments)
+        for name, source in sources.items()
+    }
+
+
+class Transaction(Pattern[P, None]):
+    """A pattern that writes several items together or not at all, in one or more tables."""
+
+    def __init__(self, function: Callable[P, Iterable[WriteCall[Any]]], facts: Facts) -> None:
+        super().__init__(function, "transaction", facts, _plan)
+        self.steps: tuple[TransactionStep, ...] = tuple(_step(call, self) for call in _calls(self))
+        if facts.returns is not None and not any(step.repeated for step in self.steps):
+            raise DesignError(
+                f"{self.name} says how often a step is repeated, and repeats none",
+                place=self.place.at("returns="),
+                fix="leave it out: returns= is for transactions with each(...)",
+            )
+
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> TransactionCall[None]:
+        return TransactionCall(self, self.arguments(args, kwargs))
+
+    @cached_property
+    def argument_checks(self) -> tuple[ArgumentCheck, ...]:
+        """The checks of the arguments that its steps check, by its own annotations or by those of the steps."""
+        expected: dict[str, Any] = {}
+        for step in self.steps:
+            for check in step.call.pattern.argument_checks:
+                source = step.call.arguments[check.parameter]
+                values = source.values if isinstance(source, Each) else source
+                if isinstance(values, Param) and not values._path:
+                    typed = declared_type(values, check.expected, each=isinstance(source, Each))
+                    expected.setdefault(values._name, typed)
+        return build_checks(expected)
+
+    def calls(self, arguments: Mapping[str, Any]) -> list[WriteCall[Any]]:
+        """Every write of a call, in order."""
+        return [call for step in self.steps for call in step.calls(arguments)]
+
+
+def _calls(transaction: Transaction[Any]) -> list[object]:
+    terms = transaction._terms
+    calls = list(terms) if isinstance(terms, Iterable) else []
+    if not calls:
+        raise DesignError(
+            f"{transaction.name} returns {'no write' if isinstance(terms, Iterable) else repr(terms)}",
+            place=transaction.place,
+            fix="return a list of calls of create, put, replace, update, delete or check patterns",
+        )
+    return calls
+
+
+def _step(call: object, transaction: Transaction[Any]) -> TransactionStep:
+    if not isinstance(call, WriteCall):
+        raise DesignError(
+            f"{transaction.name} holds {call!r}, which is not a write of one item",
+            place=transaction.place,
+            fix="return a list of calls of create, put, replace, update, delete or check patterns",
+        )
+    for name, given in call.arguments.items():
+        model, _ = without_none(annotation_of(call.pattern.parameters[name]))
+        is_model = isinstance(model, type) and issubclass(model, BaseModel)
+        if is_model and not isinstance(given, (Param, Each, model)):
+            raise DesignError(
+                f"{transaction.name} gives {call.pattern.name} {given!r} as {name}, which is no {model.__name__}",
+                place=transaction.place,
+                fix=f"hand it a {model.__name__}, such as a parameter of the transaction",
+            )
+    _check_constants(call, transaction)
+    varying = [source for source in call.arguments.values() if isinstance(source, Each)]
+    if len(varying) > 1:
+        raise DesignError(
+            f"{transaction.name} varies two arguments of {call.pattern.name}",
+            place=transaction.place,
+            fix="give one argument as each(...); pass a list of small objects where two values belong together",
+        )
+    return TransactionStep(call, varying[0] if varying else None)
+
+
+def _check_constants(call: WriteCall[Any], transaction: Transaction[Any]) -> None:
+    """Refuse a value that a field is set to and does not take: every call would be refused for it."""
+    for name, source, use in field_uses(call.pattern.plan):
+        given = call.arguments.get(source._name) if isinstance(source, Param) and not source._path else None
+        if use != "set" or given is None or isinstance(given, (Param, Each)):
+            continue
+        try:
+            validator(call.pattern.plan.entity.fields[name])(given)
+        except ValueError as error:
+            raise DesignError(
+                f"{transaction.name} has {call.pattern.name} set {call.pattern.plan.entity.name}.{name}: {error}",
+                place=transaction.place,
+                other=call.pattern.place,
+                fix="hand it what the field may be, or take it as a parameter",
+            ) from None
+
+
+def _plan(pattern: Pattern[Any, None], _terms: object) -> Plan:
+    assert isinstance(pattern, Transaction), "made by Transaction itself"
+    plans = tuple(step.call.pattern.plan for step in pattern.steps)
+    entities = tuple(dict.fromkeys(entity for plan in plans for entity in plan.entities))
+    return Plan(
+        pattern=pattern.name,
+        operation="TransactWriteItems",
+        schema=plans[0].schema,
+        entities=entities,
+        steps=plans,
+        repeats=tuple(step.repeated for step in pattern.steps),
+        faults=tuple(dict.fromkeys(fault for plan in plans for fault in plan.faults)),
+    )
+
+
+@checked_call
+def transaction(
+    *,
+    rate: Rate | None = None,
+    claims: Claim | Sequence[Claim] = (),
+    returns: float | None = None,
+    retried: bool = False,
+) -> Callable[[Callable[P, Iterable[WriteCall[Any]]]], Transaction[P]]:
+    """Declare a transaction: a function that returns calls of writing patterns, of one or more tables."""
+    facts = Facts(rate, as_claims(claims), returns, retried=retried)
+
+    def declare(function: Callable[P, Iterable[WriteCall[Any]]]) -> Transaction[P]:
+        return Transaction(function, facts)
+
+    return declare

@@ -1,0 +1,234 @@
+"""Source locations of declarations, and the errors and faults that show them: file, line, caret, fix.
+
+Every declaration keeps its place, so that an error or a finding can point at it and at the declaration that it
+conflicts with.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from types import CodeType, FrameType, TracebackType
+from typing import Any
+
+from keyplan.errors import KeyplanError
+
+_HERE = str(Path(__file__).parent) + os.sep
+_LINES_OF_A_DECLARATION = 40
+
+
+@dataclass(frozen=True)
+class CallSite:
+    """Which instruction of which code made a declaration: that tells the very text of the call."""
+
+    code: CodeType
+    instruction: int
+    """Its offset in bytes."""
+
+    def span(self) -> tuple[int, int, int, int] | None:
+        """First line, last line, first column and the column after the last, columns in bytes; None if not kept."""
+        found = next(islice(self.code.co_positions(), self.instruction // 2, None), None)
+        if found is None:
+            return None
+        line, end_line, column, end_column = found
+        if line is None or end_line is None or column is None or end_column is None:
+            return None
+        return line, end_line, column, end_column
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of a file, and the text on it that is meant."""
+
+    file: str
+    line: int
+    """Counted from 1; 0 when it is not known."""
+    text: str = ""
+    """What the caret goes under; empty for the whole line."""
+    offset: int = 0
+    """Where in `text` the caret begins."""
+    width: int = 0
+    """How many characters it marks; 0 for all that follows in `text`."""
+    running: CallSite | None = field(default=None, compare=False, repr=False)
+    """The call that declared it; looked at only when the place is shown."""
+
+    def at(self, text: str, offset: int = 0, width: int = 0) -> Place:
+        """The same declaration, pointing at a text in it."""
+        return replace(self, text=text, offset=offset, width=width)
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+UNKNOWN_PLACE = Place("<unknown>", 0)
+
+
+def _frame() -> FrameType:
+    frame = sys._getframe(2)  # the only way to learn where a declaration was written
+    # The methods that dataclasses make stand in no file.
+    while frame.f_back is not None and frame.f_code.co_filename.startswith((_HERE, "<string>")):
+        frame = frame.f_back
+    return frame
+
+
+def calling_place() -> Place:
+    """Where the code stands that called into the design language."""
+    frame = _frame()
+    return Place(frame.f_code.co_filename, frame.f_lineno, running=CallSite(frame.f_code, frame.f_lasti))
+
+
+def traceback_place(traceback: TracebackType | None, file: str) -> Place | None:
+    """The innermost line of a file that an exception came through."""
+    found = None
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        if code.co_filename == file:
+            found = Place(file, traceback.tb_lineno, running=CallSite(code, traceback.tb_lasti))
+        traceback = traceback.tb_next
+    return found
+
+
+def calling_names() -> dict[str, Any]:
+    """The local names where the declaration stands, for annotations of what is declared inside a function."""
+    return dict(_frame().f_locals)
+
+
+def function_place(function: Callable[..., Any]) -> Place:
+    """Where a function was defined."""
+    code = function.__code__
+    return Place(code.co_filename, code.co_firstlineno, f"def {function.__name__}")
+
+
+def show_place(place: Place) -> str:
+    """The place as a compiler shows it: location, line, and a caret below."""
+    number, source, column, width = _find(place)
+    if not source:
+        return f"  --> {place}"
+    margin = " " * len(str(number))
+    lines = [f" {margin}--> {place.file}:{number}", f" {margin} |", f" {number} | {source}"]
+    before = "".join("\t" if character == "\t" else " " for character in source[:column])
+    lines.append(f" {margin} | {before}{'^' * max(1, width)}")
+    return "\n".join(lines)
+
+
+def _find(place: Place) -> tuple[int, str, int, int]:
+    """The line that holds the place's text, the line itself, and where the caret goes."""
+    if place.text:
+        looked_for = _as_a_word(place.text)
+        for number, source, start, end in _lines(place):
+            found = looked_for.search(source, start, end)
+            if found is not None:
+                return number, source, found.start() + place.offset, place.width or len(place.text) - place.offset
+    return _find_call(place)
+
+
+def _as_a_word(text: str) -> re.Pattern[str]:
+    """What finds a text, but not as a part of a longer name."""
+    before = r"(?<!\w)" if re.match(r"\w", text) else ""
+    after = r"(?!\w)" if re.search(r"\w\Z", text) else ""
+    return re.compile(before + re.escape(text) + after)
+
+
+def _find_call(place: Place) -> tuple[int, str, int, int]:
+    """The first line of the declaration, the call on it marked where that is known."""
+    span = place.running.span() if place.running is not None else None
+    number = place.line if span is None else span[0]
+    source = _line(place.file, number)
+    if span is None:
+        indent = len(source) - len(source.lstrip())
+        return number, source, indent, len(source) - indent
+    start = _characters(source, span[2])
+    end = _characters(source, span[3]) if span[0] == span[1] else len(source)
+    return number, source, start, end - start
+
+
+def _lines(place: Place) -> Iterator[tuple[int, str, int, int]]:
+    """The lines of a declaration with their numbers, and from where to where each belongs to it."""
+    span = place.running.span() if place.running is not None else None
+    if span is None:
+        for number in range(place.line, place.line + _LINES_OF_A_DECLARATION):
+            source = _line(place.file, number)
+            yield number, source, 0, len(source)
+        return
+    line, end_line, column, end_column = span
+    for number in range(line, end_line + 1):
+        source = _line(place.file, number)
+        start = _characters(source, column) if number == line else 0
+        yield number, source, start, _characters(source, end_column) if number == end_line else len(source)
+    if _line(place.file, line).lstrip().startswith("@"):
+        yield from _decorated(place.file, line, end_line)
+
+
+def _decorated(file: str, line: int, end_line: int) -> Iterator[tuple[int, str, int, int]]:
+    """The lines of what a decorator decorates: further decorators, the head, and all that is indented below."""
+    indent = _indent(_line(file, line))
+    headed = False
+    for number, text in enumerate(islice(linecache.getlines(file), end_line, None), end_line + 1):
+        source = text.rstrip("\n")
+        if source.strip() and _indent(source) <= indent and not source.lstrip().startswith((")", "]", "}", "#")):
+            if headed:
+                return
+            headed = not source.lstrip().startswith("@")
+        yield number, source, 0, len(source)
+
+
+def _line(file: str, number: int) -> str:
+    return linecache.getline(file, number).rstrip("\n")
+
+
+def _indent(source: str) -> int:
+    return len(source) - len(source.lstrip())
+
+
+def _characters(source: str, column: int) -> int:
+    """A column in bytes as a column in characters."""
+    return len(source.encode()[:column].decode(errors="ignore"))
+
+
+class DesignError(KeyplanError):
+    """A declaration that has no meaning, or a pattern or table that cannot work.
+
+    `problem` says what is wrong, `place` where, `other` is the declaration it conflicts with, `fix` what
+    to do, `code` the rule it belongs to, if any.
+    """
+
+    def __init__(
+        self, problem: str, *, place: Place, fix: str, other: Place | None = None, code: str | None = None
+    ) -> None:
+        self.problem, self.place, self.fix, self.other, self.code = problem, place, fix, other, code
+        super().__init__(problem)
+
+    def __str__(self) -> str:
+        head = f"error[{self.code}]: {self.problem}" if self.code else f"error: {self.problem}"
+        parts = [head, show_place(self.place)]
+        if self.other is not None:
+            parts += ["conflicts with", show_place(self.other)]
+        parts.append(f"fix: {self.fix}")
+        return "\n".join(parts)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something that keeps a table or a pattern from working, found without running it."""
+
+    code: str
+    """The rule's code, such as KP401."""
+    problem: str
+    fix: str
+    place: Place
+    other: Place | None = None
+
+    def error(self) -> DesignError:
+        """The same as an exception."""
+        return DesignError(self.problem, place=self.place, other=self.other, fix=self.fix, code=self.code)
+
+
+def line_number(place: Place) -> int:
+    """The line that holds what is meant."""
+    return _find(place)[0]

@@ -1,0 +1,414 @@
+"""Encodings: how a field's value becomes text in a key. Errors, numbers, UUIDs, dates and times.
+
+Dates and times have text of one width, so that they sort by time. A datetime must have a UTC offset. Values finer
+than a unit are rounded down to it. Units s, ms and us are `reversible`: a value of that precision can be decoded.
+date, month, year, hour and minute of a datetime are periods and not reversible. Years 0001 to 9999 are supported;
+seconds and milliseconds since 1970 reach the year 2286, and values outside are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from keyplan.design.annotations import DeclaredField
+from keyplan.design.keys.languages import (
+    DIGITS,
+    Chain,
+    CharSet,
+    Language,
+    OneOf,
+    Run,
+    Word,
+    bytes_of,
+    chars_of,
+    first_of,
+    lengths_of,
+)
+
+
+class TemplateError(ValueError):
+    """A template has no meaning: bad syntax, an unknown field, or a field its spec cannot take.
+
+    `position` is the offset in `text` of the first character at fault, `fix` says what to write instead.
+    """
+
+    def __init__(self, text: str, position: int, problem: str, fix: str) -> None:
+        super().__init__(f"{problem} (at {position} of {text!r}): {fix}")
+        self.text = text
+        self.position = position
+        self.problem = problem
+        self.fix = fix
+
+
+class EncodingError(ValueError):
+    """A spec cannot take a field; the template that wrote it adds the place (TemplateError)."""
+
+    def __init__(self, problem: str, fix: str) -> None:
+        super().__init__(f"{problem}: {fix}")
+        self.problem = problem
+        self.fix = fix
+
+
+class KeyPartError(ValueError):
+    """A value cannot become part of a key. `delimiter` is set when it would forge another key."""
+
+    def __init__(self, field: str, value: Any, problem: str, delimiter: str | None = None) -> None:
+        super().__init__(f"{field}={value!r} cannot be part of a key: {problem}")
+        self.field = field
+        self.value = value
+        self.problem = problem
+        self.delimiter = delimiter
+
+
+class MissingField(KeyError):  # noqa: N818  named for the state it reports, as LookupErrors of a key are read
+    """A key needs a field that has no value."""
+
+    def __init__(self, field: str, template: str = "") -> None:
+        super().__init__(field)
+        self.field = field
+        self.template = template
+
+    def __str__(self) -> str:
+        where = f" of the key {self.template!r}" if self.template else ""
+        return f"the field {self.field!r}{where} has no value"
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How the values of one field become text.
+
+    `encode` raises KeyValueError or MissingField. `decode` is its inverse and raises ValueError for a text
+    that no value makes; when the encoding is not `reversible` it gives one of the values that make the text
+    (for a time: the first moment of its unit, in UTC). `keeps_order` says that a greater value never gives a
+    lesser text: the order of an Enum or a Literal is the declared one. `rounds_to` names the unit that finer
+    values are rounded down to. `choices` are all texts there can be, where they are few. `min_bytes` and
+    `max_bytes` are UTF-8, None for no upper end. `language` holds every text of a valid value, `pattern`
+    (a regular expression) and `reachable` every text and character of any value of the type. They differ where
+    a language is `declared`: narrowed by lengths, a pattern or a range, which rendering does not check.
+    """
+
+    name: str
+    encode: Callable[[Any], str]
+    decode: Callable[[str], Any]
+    language: Language
+    pattern: str
+    reversible: bool
+    keeps_order: bool
+    min_bytes: int
+    max_bytes: int | None
+    reachable: CharSet
+    choices: tuple[str, ...] | None = None
+    rounds_to: str | None = None
+    may_be_empty: bool = False
+    declared: bool = False
+
+    @property
+    def width(self) -> int | None:
+        """Characters of the text of every value, valid or not, or None when they differ."""
+        return None if self.declared else self.valid_width
+
+    @property
+    def valid_width(self) -> int | None:
+        """Characters of the text of every valid value, or None when they differ."""
+        low, high = lengths_of(self.language)
+        return low if low == high else None
+
+    @property
+    def chars(self) -> CharSet:
+        """The characters that a valid value can put out."""
+        return chars_of(self.language)
+
+    @property
+    def first(self) -> CharSet:
+        """The characters that a text can begin with, of any value of the type."""
+        return first_of(self.language) if self.reachable == self.chars else self.reachable
+
+    def exact(self, value: Any) -> bool:
+        """Whether the text of this value stands for it alone (False for a moment finer than the unit)."""
+        if self.reversible and self.rounds_to is None:
+            return True
+        # In UTC: two clocks are never equal in the hour that one of them shows twice.
+        meant = value.astimezone(UTC) if isinstance(value, datetime) else value
+        return bool(self.decode(self.encode(value)) == meant)
+
+
+def encoding_of(
+    name: str,
+    encode: Callable[[Any], str],
+    decode: Callable[[str], Any],
+    language: Language,
+    pattern: str,
+    *,
+    reversible: bool = True,
+    keeps_order: bool = True,
+    choices: tuple[str, ...] | None = None,
+    rounds_to: str | None = None,
+) -> Encoding:
+    """An encoding whose sizes and characters are those of its language."""
+    low, high = bytes_of(language)
+    reachable = chars_of(language)
+    return Encoding(
+        name, encode, decode, language, pattern, reversible, keeps_order, low, high, reachable, choices, rounds_to,
+        may_be_empty=low == 0,
+    )  # fmt: skip
+
+
+def wrong_type(field: DeclaredField, value: Any, wanted: str) -> Exception:
+    """The error for a value of the wrong type: a MissingField when there is none."""
+    if value is None:
+        return MissingField(field.name)
+    return KeyPartError(field.name, value, f"it is {type(value).__name__}, and {wanted} is needed")
+
+
+_MAX_DIGITS = 38  # as many as a Number of DynamoDB has; more would be text that no other attribute can hold
+_NOT_ZERO = CharSet.between("1", "9")
+_HEX = DIGITS | CharSet.between("a", "f")
+_UUID_PARTS = (8, 4, 4, 4, 12)
+
+
+def int_encoding(field: DeclaredField) -> Encoding:
+    """An int as Python writes it. Its order as text is not its order as a number (10 < 9)."""
+
+    def encode(value: Any) -> str:
+        if type(value) is not int:
+            return str(_int_of(field, value))
+        return str(value)
+
+    def decode(text: str) -> int:
+        return int(text)
+
+    language = _digits_between(field.minimum, field.maximum)
+    found = encoding_of("", encode, decode, language, "-?[0-9]+", keeps_order=False)
+    return replace(found, declared=True, reachable=DIGITS | CharSet.of("-"))
+
+
+def padded_encoding(field: DeclaredField, width: int) -> Encoding:
+    """A non-negative int in `width` digits, padded with zeros; its order is the number's."""
+    if width > _MAX_DIGITS:
+        raise EncodingError(f"0{width}d is wider than a number can be", f"use at most 0{_MAX_DIGITS}d")
+    limit = 10**width
+
+    def encode(value: Any) -> str:
+        number = value if type(value) is int and field.choices is None else _int_of(field, value)
+        if not 0 <= number < limit:
+            problem = "it is negative" if number < 0 else f"it has more than {width} digits"
+            raise KeyPartError(field.name, value, problem)
+        return str(number).zfill(width)
+
+    def decode(text: str) -> Any:
+        return _choice_of_number(field, int(text))
+
+    return encoding_of(f"0{width}d", encode, decode, Run(DIGITS, width, width), f"[0-9]{{{width}}}")
+
+
+def uuid_encoding(field: DeclaredField) -> Encoding:
+    """A UUID in its 36 characters of lower-case hex; its order is that of its 128 bits."""
+
+    def encode(value: Any) -> str:
+        if not isinstance(value, UUID):
+            raise wrong_type(field, value, "a UUID")
+        return str(value)
+
+    runs: list[Language] = []
+    for part in _UUID_PARTS:
+        runs += [Word("-"), Run(_HEX, part, part)]
+    pattern = "-".join(f"[0-9a-f]{{{part}}}" for part in _UUID_PARTS)
+    return encoding_of("", encode, UUID, Chain(tuple(runs[1:])), pattern)
+
+
+def _int_of(field: DeclaredField, value: Any) -> int:
+    """The int of a value that is not plainly one: a member of an IntEnum. A bool is no number here."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise wrong_type(field, value, "an int")
+    if field.choices is not None and value not in field.choices:
+        raise KeyPartError(field.name, value, "it is none of its choices")
+    return int(value)
+
+
+def _choice_of_number(field: DeclaredField, number: int) -> Any:
+    """The number, or the member of the field's Enum that has it. Raises ValueError when there is none."""
+    if field.choices is None:
+        return number
+    for choice in field.choices:
+        if choice == number or getattr(choice, "value", None) == number:
+            return choice
+    raise ValueError(f"{number} is no choice of {field.name}")
+
+
+def _digits_between(minimum: int | None, maximum: int | None) -> Language:
+    """Every int in the range, by the number of its digits: a little wider, never narrower."""
+    options: list[Language] = []
+    if (minimum is None or minimum <= 0) and (maximum is None or maximum >= 0):
+        options.append(Word("0"))
+    if maximum is None or maximum > 0:
+        options.append(_digits_of_range(minimum if minimum is not None and minimum > 0 else 1, maximum))
+    if minimum is None or minimum < 0:
+        least = -maximum if maximum is not None and maximum < 0 else 1
+        options.append(Chain((Word("-"), _digits_of_range(least, None if minimum is None else -minimum))))
+    return OneOf(tuple(options))
+
+
+def _digits_of_range(least: int, most: int | None) -> Language:
+    longest = None if most is None else len(str(most)) - 1
+    return Chain((Run(_NOT_ZERO, 1, 1), Run(DIGITS, len(str(least)) - 1, longest)))
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class TimeUnit:
+    """A precision and its spelling. `write` takes a moment in UTC (or a date), `read` is its inverse."""
+
+    name: str
+    rounds_to: str | None
+    write: Callable[[Any], str]
+    read: Callable[[str], datetime]
+    language: Language
+    pattern: str
+    moments: bool = True  # whether a moment comes back at this precision; else it names a group of them
+
+
+def _digits(count: int) -> Language:
+    return Run(DIGITS, count, count)
+
+
+def _range(low: str, high: str) -> Language:
+    return Run(CharSet.between(low, high), 1, 1)
+
+
+def _from_to(*pairs: tuple[Language, Language]) -> Language:
+    return OneOf(tuple(Chain(pair) for pair in pairs))
+
+
+# Every real day, and a few that are none (30 February).
+_NOT_ZERO_DIGIT = _range("1", "9")
+_YEAR = OneOf(
+    (
+        Chain((_NOT_ZERO_DIGIT, _digits(3))),
+        Chain((Word("0"), _NOT_ZERO_DIGIT, _digits(2))),
+        Chain((Word("00"), _NOT_ZERO_DIGIT, _digits(1))),
+        Chain((Word("000"), _NOT_ZERO_DIGIT)),
+    )
+)
+_MONTH = _from_to((Word("0"), _NOT_ZERO_DIGIT), (Word("1"), _range("0", "2")))
+_DAY = _from_to((Word("0"), _NOT_ZERO_DIGIT), (_range("1", "2"), _digits(1)), (Word("3"), _range("0", "1")))
+_HOUR = _from_to((_range("0", "1"), _digits(1)), (Word("2"), _range("0", "3")))
+_SIXTY = Chain((_range("0", "5"), _digits(1)))
+_TO_MONTH = Chain((_YEAR, Word("-"), _MONTH))
+_TO_DAY = Chain((_TO_MONTH, Word("-"), _DAY))
+_TO_HOUR = Chain((_TO_DAY, Word("T"), _HOUR))
+_TO_MINUTE = Chain((_TO_HOUR, Word(":"), _SIXTY))
+_TO_SECOND = Chain((_TO_MINUTE, Word(":"), _SIXTY))
+_DAY_PATTERN = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_SECOND_PATTERN = _DAY_PATTERN + "T[0-9]{2}:[0-9]{2}:[0-9]{2}"
+
+
+def _iso_unit(decimals: int, name: str, rounds_to: str | None) -> TimeUnit:
+    """ISO 8601 to the second and so many decimals. Formatted by hand: isoformat asks the time zone, half as fast."""
+    shape = "%04d-%02d-%02dT%02d:%02d:%02d" + (f".%0{decimals}d" if decimals else "") + "Z"
+    one = 10 ** (6 - decimals)  # microseconds of the last decimal
+
+    def write_seconds(m: datetime) -> str:
+        return shape % (m.year, m.month, m.day, m.hour, m.minute, m.second)
+
+    def write(m: datetime) -> str:
+        return shape % (m.year, m.month, m.day, m.hour, m.minute, m.second, m.microsecond // one)
+
+    fraction: tuple[Language, ...] = (Word("."), _digits(decimals)) if decimals else ()
+    language = Chain((_TO_SECOND, *fraction, Word("Z")))
+    pattern = _SECOND_PATTERN + (rf"\.[0-9]{{{decimals}}}" if decimals else "") + "Z"
+    return TimeUnit(name, rounds_to, write if decimals else write_seconds, datetime.fromisoformat, language, pattern)
+
+
+def _epoch_unit(unit: timedelta, width: int, name: str, rounds_to: str) -> TimeUnit:
+    limit = 10**width
+
+    def write(moment: datetime) -> str:
+        count = (moment - _EPOCH) // unit
+        if not 0 <= count < limit:
+            raise ValueError(f"{name} holds the years 1970 to 2286")
+        return str(count).zfill(width)
+
+    def read(text: str) -> datetime:
+        return _EPOCH + int(text) * unit
+
+    return TimeUnit(name, rounds_to, write, read, _digits(width), f"[0-9]{{{width}}}")
+
+
+def _period_unit(name: str, length: int, rest: str, language: Language, pattern: str) -> TimeUnit:
+    """The first `length` characters of an ISO 8601 moment; `rest` completes them to the first moment of the group."""
+
+    def write(moment: date) -> str:
+        return moment.isoformat()[:length]
+
+    def read(text: str) -> datetime:
+        return datetime.fromisoformat(text + rest)
+
+    return TimeUnit(name, name, write, read, language, pattern, moments=False)
+
+
+UTC_S = _iso_unit(0, "utc_s", "second")
+UTC_MS = _iso_unit(3, "utc_ms", "millisecond")
+UTC_US = _iso_unit(6, "utc_us", None)
+EPOCH_S = _epoch_unit(timedelta(seconds=1), 10, "epoch_s", "second")
+EPOCH_MS = _epoch_unit(timedelta(milliseconds=1), 13, "epoch_ms", "millisecond")
+DATE = _period_unit("date", 10, "T00:00:00Z", _TO_DAY, _DAY_PATTERN)
+MONTH = _period_unit("month", 7, "-01T00:00:00Z", _TO_MONTH, "[0-9]{4}-[0-9]{2}")
+YEAR = _period_unit("year", 4, "-01-01T00:00:00Z", _YEAR, "[0-9]{4}")
+HOUR = _period_unit("hour", 13, ":00:00Z", _TO_HOUR, _DAY_PATTERN + "T[0-9]{2}")
+MINUTE = _period_unit("minute", 16, ":00Z", _TO_MINUTE, _DAY_PATTERN + "T[0-9]{2}:[0-9]{2}")
+PERIODS_S = {YEAR.name: 31_536_000, MONTH.name: 2_592_000, DATE.name: 86_400, HOUR.name: 3_600, MINUTE.name: 60}
+"""How long each group of moments is, in seconds: months have 30 days, years 365."""
+
+
+def time_encoding(field: DeclaredField, unit: TimeUnit) -> Encoding:
+    """The encoding of a date or datetime field at a unit."""
+    if field.type is date:
+        return _date_encoding(field, unit)
+    return _datetime_encoding(field, unit)
+
+
+def _datetime_encoding(field: DeclaredField, unit: TimeUnit) -> Encoding:
+    write, read = unit.write, unit.read
+
+    def encode(value: Any) -> str:
+        if not isinstance(value, datetime):
+            raise wrong_type(field, value, "a datetime")
+        try:
+            if value.tzinfo is not UTC:
+                value = _in_utc(field, value)
+            return write(value)
+        except (OverflowError, ValueError) as error:
+            raise error if isinstance(error, KeyPartError) else KeyPartError(field.name, value, str(error)) from error
+
+    return encoding_of(
+        unit.name, encode, read, unit.language, unit.pattern, reversible=unit.moments, rounds_to=unit.rounds_to
+    )
+
+
+def _in_utc(field: DeclaredField, value: datetime) -> datetime:
+    if value.utcoffset() is None:
+        raise KeyPartError(field.name, value, "it is a naive datetime, and its offset from UTC is needed")
+    return value.astimezone(UTC)
+
+
+def _date_encoding(field: DeclaredField, unit: TimeUnit) -> Encoding:
+    write, read = unit.write, unit.read
+
+    def encode(value: Any) -> str:
+        if not isinstance(value, date) or isinstance(value, datetime):
+            raise wrong_type(field, value, "a date")
+        return write(value)
+
+    def decode(text: str) -> date:
+        return read(text).date()
+
+    days = unit is DATE
+    name = "" if days else unit.name
+    rounds_to = None if days else unit.rounds_to
+    return encoding_of(name, encode, decode, unit.language, unit.pattern, reversible=days, rounds_to=rounds_to)

@@ -1,0 +1,266 @@
+"""Keys of entities: templates or stored fields, for the table and for each index; conditions of sparse indexes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from keyplan.design.annotations import DeclaredField, TypeCode
+from keyplan.design.arguments import check_text, checked_call
+from keyplan.design.conditions.conditions import Condition, paths_of
+from keyplan.design.errors import DesignError, Place, calling_place
+from keyplan.design.fields.stored import StoredField
+from keyplan.design.keys.encodings import TemplateError
+from keyplan.design.keys.templates import BoundTemplate, parse
+from keyplan.design.schema import Index, Schema
+
+
+@dataclass(frozen=True)
+class Attr:
+    """A key attribute that holds a field as it is stored, not text made by a template."""
+
+    field: str
+
+
+KeyPart = str | Attr
+KeyParts = KeyPart | tuple[KeyPart, ...]
+
+
+@dataclass(frozen=True)
+class KeySpec:
+    """A key as it is written in a declaration."""
+
+    partition: tuple[KeyPart, ...]
+    sort: tuple[KeyPart, ...]
+    when: Condition | None
+    place: Place
+
+
+@checked_call
+def key(pk: KeyParts, sk: KeyParts | None = None, *, when: Condition | None = None) -> KeySpec:
+    """How an entity's key is made: templates such as "TASK#{task_id}", or attr("points") for a plain field.
+
+    `when` (indexes only): the entity is in the index only while this is true of it.
+    """
+    partition = pk if isinstance(pk, tuple) else (pk,)
+    sort = () if sk is None else sk if isinstance(sk, tuple) else (sk,)
+    for part in (*partition, *sort):
+        if not isinstance(part, (str, Attr)):
+            raise DesignError(
+                f"a key is made of templates, not of {part!r}",
+                place=calling_place(),
+                fix='write text such as "TASK#{task_id}", attr("field"), or a tuple of these for several attributes',
+            )
+    if when is not None and not isinstance(when, Condition):
+        raise DesignError(
+            f"when={when!r} is no condition on fields", place=calling_place(), fix='write when=F.status == "open"'
+        )
+    return KeySpec(partition, sort, when, calling_place())
+
+
+@checked_call
+def attr(field: str) -> Attr:
+    """In a key: the field's own stored value, for example a Number to sort by."""
+    check_text("attr", field)
+    return Attr(field)
+
+
+@dataclass(frozen=True, eq=False)
+class BoundKeyAttribute:
+    """One attribute of a key, and how it is made: by a template, or by a field as it is stored."""
+
+    attribute: str
+    template: BoundTemplate | None = None
+    field: StoredField | None = None
+
+    def __repr__(self) -> str:
+        return f"<{self.attribute} = {self.text}>"
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields it is made of."""
+        if self.template is not None:
+            return tuple(dict.fromkeys(self.template.fields))
+        return (self.field.name,) if self.field is not None else ()
+
+    @property
+    def type_code(self) -> TypeCode:
+        """The type of attribute it makes."""
+        return "S" if self.field is None else self.field.type_code
+
+    @property
+    def text(self) -> str:
+        """How it reads in documentation."""
+        return self.template.text if self.template is not None else "{" + ", ".join(self.fields) + "}"
+
+
+def key_text(parts: Iterable[BoundKeyAttribute]) -> str:
+    """A key, or a part of it, as it reads in a message: PK = USER#{user_id}, SK = METADATA."""
+    return ", ".join(f"{part.attribute} = {part.text}" for part in parts)
+
+
+@dataclass(frozen=True, eq=False)
+class BoundKey:
+    """An entity's key of the table, or of an index."""
+
+    index: Index | None
+    partition: tuple[BoundKeyAttribute, ...]
+    sort: tuple[BoundKeyAttribute, ...]
+    when: Condition | None
+    place: Place
+
+    def __repr__(self) -> str:
+        where = "table" if self.index is None else self.index.name
+        return f"<Key of {where}: {self.text}>"
+
+    @property
+    def text(self) -> str:
+        """How it reads in messages."""
+        return key_text(self.attributes)
+
+    @property
+    def attributes(self) -> tuple[BoundKeyAttribute, ...]:
+        """Partition first."""
+        return (*self.partition, *self.sort)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields it is made of, in order."""
+        return tuple(dict.fromkeys(name for part in self.attributes for name in part.fields))
+
+    @property
+    def depends_on(self) -> tuple[str, ...]:
+        """The fields that decide what it is and whether it is there."""
+        return tuple(dict.fromkeys((*self.fields, *(path.field for path in paths_of(self.when)))))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BoundIndexKey(BoundKey):
+    """An entity's key of an index."""
+
+    index: Index
+
+
+def bind_key(
+    spec: KeySpec, index: Index | None, schema: Schema, fields: Mapping[str, StoredField], entity: str
+) -> BoundKey:
+    """A written key against a table's or index's key attributes and an entity's fields."""
+    partition = index.partition if index is not None else (schema.partition,)
+    sort = index.sort if index is not None else schema.key[1:]
+    what = schema.where(index)
+    _same_length(spec.partition, partition, what, "partition", spec.place)
+    _same_length(spec.sort, sort, what, "sort", spec.place)
+    for path in paths_of(spec.when):
+        if path.field not in fields:
+            place = path.place if path.place.line else spec.place
+            raise unknown_field_error(path.field, fields, entity, place.at(f"F.{path.field}", 2))
+    plain = declared_fields(fields)
+    made = [
+        _attribute(*pair, fields=fields, plain=plain, entity=entity, place=spec.place)
+        for pair in zip((*partition, *sort), (*spec.partition, *spec.sort), strict=True)
+    ]
+    return _bound(index, made, len(partition), spec.when, spec.place)
+
+
+def bind_stored_key(
+    index: Index | None,
+    schema: Schema,
+    fields: Mapping[str, StoredField],
+    place: Place,
+    primary: BoundKey | None = None,
+) -> BoundKey | None:
+    """A key whose attributes are fields as they are stored; None where the entity lacks one.
+
+    An index may also use attributes of the primary key, as every local index does.
+    """
+    made = {field.attribute: BoundKeyAttribute(field.attribute, field=field) for field in fields.values()}
+    made.update({part.attribute: part for part in (primary.attributes if primary is not None else ())})
+    partition = index.partition if index is not None else (schema.partition,)
+    sort = index.sort if index is not None else schema.key[1:]
+    if any(name not in made for name in (*partition, *sort)):
+        return None
+    return _bound(index, [made[name] for name in (*partition, *sort)], len(partition), None, place)
+
+
+def _bound(
+    index: Index | None, parts: Sequence[BoundKeyAttribute], partition: int, when: Condition | None, place: Place
+) -> BoundKey:
+    """The key of these attributes, of which so many are the partition key."""
+    made = tuple(parts[:partition]), tuple(parts[partition:]), when, place
+    return BoundKey(None, *made) if index is None else BoundIndexKey(index, *made)
+
+
+def _same_length(parts: tuple[KeyPart, ...], names: tuple[str, ...], what: str, role: str, place: Place) -> None:
+    if len(parts) != len(names):
+        raise DesignError(
+            f"the {role} key of {what} is {' and '.join(names) or 'not there'}, and {len(parts) or 'none'} of it"
+            f" {'is' if len(parts) < 2 else 'are'} written",
+            place=place,
+            fix=f"write one template for each of {', '.join(names)}" if names else f"leave the {role} key out",
+        )
+
+
+def _attribute(
+    name: str,
+    part: KeyPart,
+    *,
+    fields: Mapping[str, StoredField],
+    plain: Mapping[str, DeclaredField],
+    entity: str,
+    place: Place,
+) -> BoundKeyAttribute:
+    if isinstance(part, Attr):
+        if part.field not in fields:
+            raise unknown_field_error(part.field, fields, entity, place.at(part.field))
+        return BoundKeyAttribute(name, field=fields[part.field])
+    return BoundKeyAttribute(name, template=bind_template(part, plain, place))
+
+
+def bind_template(text: str, fields: Mapping[str, DeclaredField], place: Place) -> BoundTemplate:
+    """A template against fields; what is wrong with it is shown where it is written."""
+    try:
+        return parse(text).bind(fields)
+    except TemplateError as error:
+        raise DesignError(
+            error.problem,
+            place=place.at(text, error.position, _hole_width(text, error.position)),
+            fix=error.fix,
+            code="KP201",
+        ) from None
+
+
+def _hole_width(text: str, start: int) -> int:
+    """How much of a template is at fault: a whole hole, the name or spec in it, or one character."""
+    end = text.find("}", start)
+    if end < 0:
+        return 1
+    if text[start : start + 1] == "{":
+        return end - start + 1
+    return max(1, len(re.split(r"[:{}]", text[start:end])[0]))
+
+
+def declared_fields(fields: Mapping[str, StoredField]) -> dict[str, DeclaredField]:
+    """The fields as templates know them."""
+    return {name: field.declared for name, field in fields.items()}
+
+
+def find_index(schema: Schema, name: str, place: Place) -> Index:
+    """The index of a name, told at this place. Raises DesignError where the table has none."""
+    index = schema.index(name)
+    if index is None:
+        known = ", ".join(one.name for one in schema.indexes) or "none"
+        raise DesignError(
+            f"table {schema.name} has no index {name}",
+            place=place.at(f'"{name}"', 1, len(name)),
+            other=schema.place,
+            fix=f"declare it in the table's indexes, or use one of them: {known}",
+        )
+    return index
+
+
+def unknown_field_error(name: str, known: Iterable[str], entity: str, place: Place) -> DesignError:
+    """A field that an entity does not have."""
+    return DesignError(
+        f"{entity} has no field {name}", place=place, fix=f"use one of its fields: {', '.join(known)}", code="KP201"
+    )

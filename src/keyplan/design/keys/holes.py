@@ -1,0 +1,380 @@
+"""Placeholders of key templates, `{field}` or `{field:spec}`: their syntax, encodings and delimiters.
+
+The encoding is chosen when a template is bound (`encoding_for`), which refuses everything that cannot work: a float,
+a datetime without a precision, a spec that does not accept the field's type. Errors that depend on the value are
+raised at rendering, as KeyPartError: a naive datetime, a number with too many digits, an empty text. Every empty
+value is refused, unless its field has `min_length=0`.
+
+A value must not hold the delimiter that follows it, or one key could be read as another: with "{user}#{task}",
+"a#b" + "c" and "a" + "b#c" would be one key. The delimiter is the punctuation at the start of the next literal text
+("#" of "#TASK#"), or all of that text if it starts with a letter or a digit. No check is needed if all texts have
+one width, or if the delimiter's characters cannot occur.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from itertools import takewhile
+from typing import Any
+from uuid import UUID
+
+from keyplan.design.annotations import DeclaredField
+from keyplan.design.keys import encodings as time
+from keyplan.design.keys import text_encodings as text
+from keyplan.design.keys.encodings import (
+    Encoding,
+    EncodingError,
+    KeyPartError,
+    TemplateError,
+    int_encoding,
+    padded_encoding,
+    uuid_encoding,
+)
+from keyplan.design.keys.languages import Language, words
+from keyplan.design.keys.text_encodings import choice_encoding, rank_encoding, shard_encoding
+
+_NAME = re.compile(r"[^\W\d]\w*\Z")
+_BRACES = "write {{ and }} for braces that are meant as text"
+
+
+@dataclass(frozen=True)
+class Text:
+    """Literal text, braces already unescaped."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Hole:
+    """A place for a field's value. `position` is the offset of its brace, `spec` is "" when there is none."""
+
+    field: str
+    spec: str
+    position: int
+
+
+Part = Text | Hole
+
+
+def parse_parts(text: str) -> tuple[Part, ...]:
+    """The parts of a template, no two literal texts side by side. Raises TemplateError."""
+    if not text:
+        raise TemplateError(text, 0, "the template is empty", "write literal text, holes like {field}, or both")
+    lone = next((at for at, character in enumerate(text) if "\ud800" <= character <= "\udfff"), None)
+    if lone is not None:
+        raise TemplateError(text, lone, "a lone surrogate is no text", "leave it out: UTF-8 has no bytes for it")
+    parts: list[Part] = []
+    literal, at = "", 0
+    while at < len(text):
+        if text[at : at + 2] in {"{{", "}}"}:
+            literal, at = literal + text[at], at + 2
+        elif text[at] == "{":
+            if literal:
+                parts.append(Text(literal))
+            hole, at = _hole(text, at)
+            parts.append(hole)
+            literal = ""
+        elif text[at] == "}":
+            raise TemplateError(text, at, "this brace closes nothing", _BRACES)
+        else:
+            literal, at = literal + text[at], at + 1
+    return (*parts, Text(literal)) if literal else tuple(parts)
+
+
+def _hole(text: str, at: int) -> tuple[Hole, int]:
+    """The hole whose brace is at `at`, and the offset after it."""
+    end = text.find("}", at)
+    inside = text[at + 1 : end]
+    if end < 0 or "{" in inside:
+        raise TemplateError(text, at, "this brace is never closed", f"close it with }}, or {_BRACES}")
+    name, colon, spec = inside.partition(":")
+    if not inside:
+        raise TemplateError(text, at, "this hole is empty", f"name a field in it, or {_BRACES}")
+    if not _NAME.match(name):
+        raise TemplateError(text, at + 1, f"{name!r} is no name of a field", "write {field} or {field:spec}")
+    if colon and not spec:
+        raise TemplateError(text, end, "no spec after the colon", f"leave the colon out: {{{name}}}")
+    return Hole(name, spec, at), end + 1
+
+
+Build = Callable[[DeclaredField, "re.Match[str]", str], Encoding]
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A spec of a hole: how it is written, which types it takes, and what makes its encoding."""
+
+    written: str
+    syntax: re.Pattern[str]
+    takes: tuple[type, ...]
+    build: Build
+
+
+def _spec(written: str, syntax: str, takes: tuple[type, ...], build: Build) -> Spec:
+    return Spec(written, re.compile(syntax), takes, build)
+
+
+def _time_spec(unit: time.TimeUnit) -> Build:
+    return lambda field, *_: time.time_encoding(field, unit)
+
+
+_DATETIME = (datetime,)
+_DATE_OR_DATETIME = (date, datetime)
+_TEXT = (str,)
+
+SPECS: tuple[Spec, ...] = (
+    _spec("010d", r"0([1-9][0-9]?)d", (int,), lambda field, found, *_: padded_encoding(field, int(found[1]))),
+    _spec("utc_s", "utc_s", _DATETIME, _time_spec(time.UTC_S)),
+    _spec("utc_ms", "utc_ms", _DATETIME, _time_spec(time.UTC_MS)),
+    _spec("utc_us", "utc_us", _DATETIME, _time_spec(time.UTC_US)),
+    _spec("epoch_s", "epoch_s", _DATETIME, _time_spec(time.EPOCH_S)),
+    _spec("epoch_ms", "epoch_ms", _DATETIME, _time_spec(time.EPOCH_MS)),
+    _spec("date", "date", _DATE_OR_DATETIME, _time_spec(time.DATE)),
+    _spec("month", "month", _DATE_OR_DATETIME, _time_spec(time.MONTH)),
+    _spec("year", "year", _DATE_OR_DATETIME, _time_spec(time.YEAR)),
+    _spec("hour", "hour", _DATETIME, _time_spec(time.HOUR)),
+    _spec("minute", "minute", _DATETIME, _time_spec(time.MINUTE)),
+    _spec("upper", "upper", _TEXT, lambda field, *_: text.case_encoding(field, "upper")),
+    _spec("lower", "lower", _TEXT, lambda field, *_: text.case_encoding(field, "lower")),
+    _spec("quote", "quote", _TEXT, lambda field, _, after: text.quote_encoding(field, after)),
+    _spec("shard(8)", r"shard\(([1-9][0-9]{0,3})\)", (str, int, UUID, date),
+          lambda field, found, *_: shard_encoding(field, int(found[1]))),
+    _spec("rank(a,b,c)", r"rank\((.*)\)", _TEXT, lambda field, found, *_: rank_encoding(field, found[1])),
+)  # fmt: skip
+
+_PLAIN: dict[type, Callable[[DeclaredField], Encoding]] = {
+    str: text.text_encoding,
+    int: int_encoding,
+    UUID: uuid_encoding,
+    date: lambda field: time.time_encoding(field, time.DATE),
+}
+
+# Types that no template takes as they are, and what to do about it.
+_REFUSED: dict[type, tuple[str, str]] = {
+    float: ("a float has no one spelling", "keep the number as an int of its smallest unit and write {%s:010d}"),
+    Decimal: ("a Decimal has many spellings (1.0, 1.00)", "keep it as an int of its smallest unit and write {%s:010d}"),
+    bool: ("a bool is no good key", 'use a Literal of words, such as Literal["open", "done"], instead of %s'),
+    bytes: ("bytes are not text", "make %s a str, such as its hex form"),
+    datetime: ("a datetime needs a precision", "write {%s:utc_ms}, {%s:utc_s}, {%s:epoch_ms} or {%s:date}"),
+}
+
+
+def encoding_for(field: DeclaredField, spec: str = "", delimiter: str = "") -> Encoding:
+    """The encoding of a field under a spec ("" for none), where `delimiter` follows it in the template.
+
+    Raises EncodingError when the spec is unknown or cannot take the field.
+    """
+    kind = _kind(field)
+    if field.minimum is not None and field.maximum is not None and field.minimum > field.maximum:
+        raise EncodingError(f"no {field.name} is from {field.minimum} to {field.maximum}", "correct the limits")
+    if not spec:
+        return _plain_encoding(field, kind)
+    for known in SPECS:
+        found = known.syntax.fullmatch(spec)
+        if found is not None:
+            _check_takes(known, spec, field, kind)
+            return known.build(field, found, delimiter)
+    names = ", ".join(known.written for known in SPECS)
+    raise EncodingError(f"unknown spec {spec!r}", f"use one of {names}")
+
+
+def is_text(field: DeclaredField) -> bool:
+    """Whether a field's values are text, which may hold a separator and can be quoted."""
+    return _kind(field) is str
+
+
+def _kind(field: DeclaredField) -> type | None:
+    """The plain type that a field's values have: of an Enum or a Literal, that of its values."""
+    if field.choices is not None:
+        kinds = set(map(type, field.stored_choices))
+        return kinds.pop() if len(kinds) == 1 else None
+    return field.type if isinstance(field.type, type) else None
+
+
+def _plain_encoding(field: DeclaredField, kind: type | None) -> Encoding:
+    _check_allowed(field, kind)
+    if field.choices is not None and kind in {str, int}:
+        return choice_encoding(field, "")
+    build = _PLAIN.get(kind) if kind is not None else None
+    if build is None:
+        raise _no_text_error(field)
+    return build(field)
+
+
+def _check_takes(known: Spec, spec: str, field: DeclaredField, kind: type | None) -> None:
+    if kind in known.takes:
+        return
+    if kind is not datetime:
+        _check_allowed(field, kind)
+    takes = " or ".join(taken.__name__ for taken in known.takes)
+    fits = [each.written for each in SPECS if kind in each.takes]
+    instead = f"write {{{field.name}}}" if kind in _PLAIN else ""
+    instead += f"{' or use' if instead else 'use'} one of {', '.join(fits)}" if fits else ""
+    problem = f"{spec} takes {takes}, but {field.name} is {field.type_name}"
+    raise EncodingError(problem, instead or _supported_types(field))
+
+
+def _check_allowed(field: DeclaredField, kind: type | None) -> None:
+    reason = _REFUSED.get(kind) if kind is not None else None
+    if reason is not None:
+        problem, fix = reason
+        raise EncodingError(f"{field.name} is {field.type_name}: {problem}", fix.replace("%s", field.name))
+
+
+def _no_text_error(field: DeclaredField) -> EncodingError:
+    return EncodingError(f"{field.name} is {field.type_name}, which has no text for a key", _supported_types(field))
+
+
+def _supported_types(field: DeclaredField) -> str:
+    return f"make {field.name} a str, int, UUID, date, datetime, Enum or Literal"
+
+
+@dataclass(frozen=True)
+class BoundHole:
+    """A hole with its field and encoding. `follows` says what comes next: a literal text, a hole, or the end.
+
+    `guarded` says that a value's text is checked for the delimiter. `encode` makes the text with that check.
+    """
+
+    field: DeclaredField
+    spec: str
+    position: int
+    encoding: Encoding = dataclasses.field(compare=False, repr=False)  # follows from the others
+    delimiter: str
+    last: bool
+    guarded: bool
+    encode: Callable[[Any], str] = dataclasses.field(compare=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        """The name of the field."""
+        return self.field.name
+
+    @property
+    def shards(self) -> int:
+        """Over how many shards it spreads the field's values, by a hash; 0 where it does not."""
+        return len(self.encoding.choices or ()) if self.spec.startswith("shard(") else 0
+
+    @property
+    def told_apart(self) -> bool:
+        """Whether a reader of the key knows where this hole's text ends."""
+        encoding = self.encoding
+        if self.last or self.delimiter or encoding.width is not None:
+            return True
+        return encoding.choices is not None and not _ambiguous(encoding.choices, "")
+
+    @property
+    def forges(self) -> bool:
+        """Whether a value that the declaration allows can hold the delimiter (render refuses it)."""
+        encoding = self.encoding
+        if not self.guarded:
+            return False
+        if encoding.choices is not None:
+            return True
+        return all(character in encoding.chars for character in self.delimiter)
+
+    @property
+    def language(self) -> Language:
+        """The texts it can make, those included that hold the delimiter, except of choices that are refused."""
+        encoding = self.encoding
+        if encoding.choices is None or not self.guarded:
+            return encoding.language
+        refused = _ambiguous(encoding.choices, self.delimiter)
+        return words(tuple(text for text in encoding.choices if text not in refused))
+
+    @property
+    def pattern(self) -> str:
+        """A regular expression for its text that stops at the delimiter; whoever reads a text checks it by decoding."""
+        encoding = self.encoding
+        if not self.guarded:
+            return encoding.pattern
+        if encoding.choices is not None:
+            refused = _ambiguous(encoding.choices, self.delimiter)
+            kept = sorted((text for text in encoding.choices if text not in refused), key=len, reverse=True)
+            return "|".join(map(re.escape, kept)) or _NEVER
+        # Any character up to the delimiter: what it cannot be, no more tells where the text ends.
+        stop = re.escape(self.delimiter)
+        one = f"[^{stop}]" if len(self.delimiter) == 1 else rf"(?:(?!{stop})[\s\S])"
+        return one + ("*" if encoding.may_be_empty else "+")
+
+
+BoundPart = Text | BoundHole
+_NEVER = "(?!)"  # matches nothing
+
+
+def delimiter_of(following: Text | Hole | None) -> str:
+    """The delimiter that the part after a hole makes, "" when it makes none."""
+    if not isinstance(following, Text):
+        return ""
+    return "".join(takewhile(lambda character: not character.isalnum(), following.text)) or following.text
+
+
+def bound_hole(hole: Hole, field: DeclaredField, encoding: Encoding, following: Text | Hole | None) -> BoundHole:
+    """A hole whose encoding is chosen, with the guard that what follows it asks for."""
+    delimiter = delimiter_of(following)
+    guarded = _needs_guard(encoding, delimiter)
+    encode = _guard(field, encoding, delimiter) if guarded else encoding.encode
+    return BoundHole(field, hole.spec, hole.position, encoding, delimiter, following is None, guarded, encode)
+
+
+def _needs_guard(encoding: Encoding, delimiter: str) -> bool:
+    if not delimiter or encoding.width is not None:
+        return False
+    if encoding.choices is not None:
+        return bool(_ambiguous(encoding.choices, delimiter))
+    return delimiter[0] in encoding.reachable
+
+
+def _ambiguous(texts: tuple[str, ...], delimiter: str) -> set[str]:
+    """The texts that, with the delimiter, begin like another one with it."""
+    return {
+        text
+        for text in texts
+        if any(other != text and (text + delimiter).startswith(other + delimiter) for other in texts)
+    }
+
+
+def _guard(field: DeclaredField, encoding: Encoding, delimiter: str) -> Callable[[Any], str]:
+    encode = encoding.encode
+    if encoding.choices is not None:
+        forging = _ambiguous(encoding.choices, delimiter)
+
+        def encode_choice(value: Any) -> str:
+            text = encode(value)
+            if text in forging:
+                raise _forged(field, value, delimiter)
+            return text
+
+        return encode_choice
+    if len(delimiter) == 1:
+
+        def encode_without(value: Any) -> str:
+            text = encode(value)
+            if delimiter in text:
+                raise _forged(field, value, delimiter)
+            return text
+
+        return encode_without
+
+    def encode_up_to(value: Any) -> str:
+        text = encode(value)
+        if holds(text, delimiter):
+            raise _forged(field, value, delimiter)
+        return text
+
+    return encode_up_to
+
+
+def holds(text: str, delimiter: str) -> bool:
+    """Whether a reader would find the delimiter before the end of the text that it follows."""
+    return (text + delimiter).find(delimiter) < len(text)
+
+
+def _forged(field: DeclaredField, value: Any, delimiter: str) -> KeyPartError:
+    problem = f"it holds the delimiter {delimiter!r} that follows it, and would read as another key"
+    return KeyPartError(field.name, value, problem, delimiter)

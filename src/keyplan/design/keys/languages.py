@@ -1,0 +1,433 @@
+"""Sets of characters, and regular languages as small trees: the texts that a placeholder of a template can make.
+
+A language may be wider than the texts of an encoding, never narrower, so that "these two templates share no key"
+is a proof (`overlaps`). Characters are ranges of code points, whose order is the order of UTF-8 bytes, which is how
+DynamoDB sorts Strings. Surrogates are in no set, because a String cannot hold them.
+
+`pattern_language` reads the `pattern` of a field. pydantic searches for a pattern with Rust's regex: `$` is the end
+of the text, and anything may surround a pattern that ^ or $ does not anchor. It supports literals, classes, groups,
+alternatives and repetition; a class such as \\d includes every character beyond ASCII. Any other syntax (flags, word
+boundaries, lookaround) has no language here, and the field counts as any text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from itertools import islice
+
+HIGHEST = 0x10FFFF
+_SURROGATES = (0xD800, 0xDFFF)
+# Characters a reader likes to see in an example, first the plainest.
+_PLAIN = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-_.~:/#"
+
+
+@dataclass(frozen=True)
+class CharSet:
+    """A set of characters: disjoint ranges of code points, both ends included, in rising order."""
+
+    ranges: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, characters: str) -> CharSet:
+        """The set of these characters."""
+        return _joined([(ord(character), ord(character)) for character in characters])
+
+    @classmethod
+    def between(cls, low: str, high: str) -> CharSet:
+        """The characters from `low` to `high`, both included."""
+        return _joined([(ord(low), ord(high))]).meet(ANY)
+
+    def __contains__(self, character: str) -> bool:
+        point = ord(character)
+        return any(low <= point <= high for low, high in self.ranges)
+
+    def __bool__(self) -> bool:
+        return bool(self.ranges)
+
+    def __or__(self, other: CharSet) -> CharSet:
+        return _joined([*self.ranges, *other.ranges])
+
+    def meet(self, other: CharSet) -> CharSet:
+        """The characters in both."""
+        pairs = ((max(a, c), min(b, d)) for a, b in self.ranges for c, d in other.ranges)
+        return CharSet(tuple((low, high) for low, high in pairs if low <= high))
+
+    def minus(self, other: CharSet) -> CharSet:
+        """The characters in this set and not in the other."""
+        return self.meet(other.complement)
+
+    @cached_property
+    def complement(self) -> CharSet:
+        """Every character of a String that is not in this set."""
+        gaps, following = [], 0
+        for low, high in sorted([*self.ranges, _SURROGATES]):
+            if low > following:
+                gaps.append((following, low - 1))
+            following = max(following, high + 1)
+        if following <= HIGHEST:
+            gaps.append((following, HIGHEST))
+        return CharSet(tuple(gaps))
+
+    @property
+    def lowest(self) -> int:
+        """The least code point. The set must not be empty."""
+        return self.ranges[0][0]
+
+    @property
+    def highest(self) -> int:
+        """The greatest code point. The set must not be empty."""
+        return self.ranges[-1][1]
+
+    @property
+    def most_bytes(self) -> int:
+        """UTF-8 bytes of its longest character."""
+        return utf8_bytes(self.highest) if self.ranges else 0
+
+    @property
+    def least_bytes(self) -> int:
+        """UTF-8 bytes of its shortest character."""
+        return utf8_bytes(self.lowest) if self.ranges else 0
+
+    def examples(self, count: int) -> str:
+        """Up to `count` characters of the set, the plainest first. The set must not be empty."""
+        plain = islice((character for character in _PLAIN if character in self), count)
+        return "".join(plain) or chr(self.lowest)
+
+
+def utf8_bytes(point: int) -> int:
+    """Bytes of one code point in UTF-8, 1 to 4."""
+    return 1 + (point > 0x7F) + (point > 0x7FF) + (point > 0xFFFF)
+
+
+def next_character(character: str) -> str | None:
+    """The next character a String can hold, or None after the last one."""
+    point = ord(character) + 1
+    if point > HIGHEST:
+        return None
+    return chr(_SURROGATES[1] + 1) if point == _SURROGATES[0] else chr(point)
+
+
+def previous_character(character: str) -> str | None:
+    """The character before, or None before the first one."""
+    point = ord(character) - 1
+    if point < 0:
+        return None
+    return chr(_SURROGATES[0] - 1) if point == _SURROGATES[1] else chr(point)
+
+
+def _joined(ranges: list[tuple[int, int]]) -> CharSet:
+    merged: list[tuple[int, int]] = []
+    for low, high in sorted(ranges):
+        if merged and low <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], high))
+        else:
+            merged.append((low, high))
+    return CharSet(tuple(merged))
+
+
+ANY = CharSet(((0, _SURROGATES[0] - 1), (_SURROGATES[1] + 1, HIGHEST)))
+DIGITS = CharSet.between("0", "9")
+LETTERS = CharSet.between("a", "z") | CharSet.between("A", "Z")
+
+
+@dataclass(frozen=True)
+class Word:
+    """One fixed text."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Run:
+    """`low` to `high` characters of one set; no upper end when `high` is None."""
+
+    chars: CharSet
+    low: int
+    high: int | None
+
+
+@dataclass(frozen=True)
+class Chain:
+    """One part after the other."""
+
+    parts: tuple[Language, ...]
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """Any one of the options."""
+
+    options: tuple[Language, ...]
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """A part `low` to `high` times; no upper end when `high` is None."""
+
+    part: Language
+    low: int
+    high: int | None
+
+
+Language = Word | Run | Chain | OneOf | Repeat
+EMPTY_TEXT = Word("")
+
+
+def words(texts: tuple[str, ...]) -> Language:
+    """The language of exactly these texts."""
+    return OneOf(tuple(Word(text) for text in texts))
+
+
+def chars_of(language: Language) -> CharSet:
+    """Every character that occurs in some text of the language."""
+    match language:
+        case Word(text):
+            return CharSet.of(text)
+        case Run(chars, _, high):
+            return chars if high != 0 else CharSet(())
+        case Chain(parts) | OneOf(parts):
+            return reduce(CharSet.__or__, map(chars_of, parts), CharSet(()))
+        case Repeat(part):
+            return chars_of(part)
+
+
+def first_of(language: Language) -> CharSet:
+    """Every character that some text of the language begins with."""
+    match language:
+        case Word(text):
+            return CharSet.of(text[:1])
+        case Run() | Repeat(Run()):
+            return chars_of(language)
+        case OneOf(options):
+            return reduce(CharSet.__or__, map(first_of, options), CharSet(()))
+        case Repeat(part):
+            return first_of(part)
+        case Chain(parts):
+            return _first_of_chain(parts)
+
+
+def _first_of_chain(parts: tuple[Language, ...]) -> CharSet:
+    found = CharSet(())
+    for part in parts:
+        found |= first_of(part)
+        if lengths_of(part)[0] > 0:
+            break
+    return found
+
+
+def lengths_of(language: Language) -> tuple[int, int | None]:
+    """Characters of the shortest and of the longest text; None when there is no longest."""
+    match language:
+        case Word(text):
+            return len(text), len(text)
+        case Run(_, low, high):
+            return low, high
+        case Repeat(part, low, high):
+            least, most = lengths_of(part)
+            return least * low, None if most is None or high is None else most * high
+        case Chain(parts):
+            return _summed([lengths_of(part) for part in parts])
+        case OneOf(options):
+            return _widest([lengths_of(option) for option in options])
+
+
+def bytes_of(language: Language) -> tuple[int, int | None]:
+    """UTF-8 bytes of the shortest and of the longest text; None when there is no longest."""
+    match language:
+        case Word(text):
+            return len(text.encode()), len(text.encode())
+        case Run(chars, low, high):
+            return low * chars.least_bytes, None if high is None else high * chars.most_bytes
+        case Repeat(part, low, high):
+            least, most = bytes_of(part)
+            return least * low, None if most is None or high is None else most * high
+        case Chain(parts):
+            return _summed([bytes_of(part) for part in parts])
+        case OneOf(options):
+            return _widest([bytes_of(option) for option in options])
+
+
+def _summed(sizes: list[tuple[int, int | None]]) -> tuple[int, int | None]:
+    longest = [most for _, most in sizes if most is not None]
+    return sum(least for least, _ in sizes), sum(longest) if len(longest) == len(sizes) else None
+
+
+def _widest(sizes: list[tuple[int, int | None]]) -> tuple[int, int | None]:
+    longest = [most for _, most in sizes if most is not None]
+    return min(least for least, _ in sizes), max(longest) if len(longest) == len(sizes) else None
+
+
+_ASCII = CharSet.between("\0", "\x7f")
+_BEYOND = ANY.minus(_ASCII)
+_SPACE = CharSet.of(" \t\n\r\f\v")
+_NAMED = {"d": DIGITS, "w": LETTERS | DIGITS | CharSet.of("_"), "s": _SPACE}
+_CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v"}
+_QUANTIFIERS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+_ANYTHING = Run(ANY, 0, None)
+_SPECIAL = frozenset("()[]{}*+?|^$\\.")
+
+
+class _NotUnderstoodError(Exception):
+    """The expression uses what has no language here."""
+
+
+def pattern_language(pattern: str) -> Language | None:
+    """The texts in which the pattern is found, or a few more; None when it is not understood."""
+    reader = _Reader(pattern)
+    try:
+        language = reader.alternatives(outermost=True)
+        reader.expect_end()
+    except _NotUnderstoodError:
+        return None
+    return language
+
+
+class _Reader:
+    """Reads an expression from left to right."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+
+    def alternatives(self, *, outermost: bool) -> Language:
+        """Branches parted by bars. Only those of the whole expression may be tied to the ends of the text."""
+        options = [self._branch(outermost=outermost)]
+        while self._took("|"):
+            options.append(self._branch(outermost=outermost))
+        return options[0] if len(options) == 1 else OneOf(tuple(options))
+
+    def expect_end(self) -> None:
+        """Nothing is left."""
+        if self._at < len(self._text):
+            raise _NotUnderstoodError
+
+    def _branch(self, *, outermost: bool) -> Language:
+        parts: list[Language] = []
+        if outermost and not (self._took("^") or self._took("\\A")):
+            parts.append(_ANYTHING)
+        while self._at < len(self._text) and self._peek() not in {"|", ")"}:
+            if outermost and (self._took("$") or self._took("\\z")):
+                if self._at < len(self._text) and self._peek() != "|":
+                    raise _NotUnderstoodError
+                return _chain(parts)
+            parts.append(self._repeated(self._atom()))
+        return _chain([*parts, _ANYTHING] if outermost else parts)
+
+    def _atom(self) -> Language:
+        character = self._next()
+        if character == "(":
+            return self._group()
+        if character == "[":
+            return Run(self._class(), 1, 1)
+        if character == "\\":
+            return Run(self._escape()[0], 1, 1)
+        if character == ".":
+            return Run(ANY.minus(CharSet.of("\n")), 1, 1)
+        if character in _SPECIAL:
+            raise _NotUnderstoodError
+        return Run(CharSet.of(character), 1, 1)
+
+    def _group(self) -> Language:
+        if self._took("?"):
+            if self._took("P<") or self._took("<"):
+                name_end = self._text.find(">", self._at)
+                if not self._text[self._at : max(name_end, self._at)].isidentifier():
+                    raise _NotUnderstoodError
+                self._at = name_end + 1
+            elif not self._took(":"):
+                raise _NotUnderstoodError
+        language = self.alternatives(outermost=False)
+        if not self._took(")"):
+            raise _NotUnderstoodError
+        return language
+
+    def _repeated(self, part: Language) -> Language:
+        found = self._quantifier()
+        if found is None:
+            return part
+        self._took("?")  # whether it is greedy makes no difference to what it can be
+        if self._quantifier() is not None:
+            raise _NotUnderstoodError
+        low, high = found
+        if isinstance(part, Run) and (part.low, part.high) == (1, 1):
+            return Run(part.chars, low, high)
+        return Repeat(part, low, high)
+
+    def _quantifier(self) -> tuple[int, int | None] | None:
+        for sign, times in _QUANTIFIERS.items():
+            if self._took(sign):
+                return times
+        if not self._took("{"):
+            return None
+        end = self._text.find("}", self._at)
+        least, comma, most = self._text[self._at : max(end, self._at)].partition(",")
+        if not least.isdecimal() or (most and not most.isdecimal()):
+            raise _NotUnderstoodError
+        self._at = end + 1
+        return int(least), (int(most) if most else None) if comma else int(least)
+
+    def _class(self) -> CharSet:
+        """A class in brackets: what is in it at most, or, when it is negated, all but what is in it at least."""
+        negated = self._took("^")
+        wide, narrow = CharSet(()), CharSet(())
+        first = True
+        while first or self._peek() != "]":
+            first = False
+            most, least = self._member()
+            wide, narrow = wide | most, narrow | least
+        self._next()
+        return ANY.minus(narrow) if negated else wide
+
+    def _member(self) -> tuple[CharSet, CharSet]:
+        if self._text[self._at : self._at + 2] in {"&&", "--", "~~"} or self._peek() == "[":
+            raise _NotUnderstoodError
+        character = self._next()
+        if character == "\\":
+            wide, narrow = self._escape()
+            if wide != narrow or len(wide.ranges) != 1 or wide.lowest != wide.highest:
+                return wide, narrow
+            character = chr(wide.lowest)
+        if self._peek() == "-" and self._text[self._at + 1 : self._at + 2] not in {"]", ""}:
+            self._next()
+            last = self._next()
+            if last in {"\\", "["} or last < character:
+                raise _NotUnderstoodError
+            return (CharSet.between(character, last),) * 2
+        return (CharSet.of(character),) * 2
+
+    def _escape(self) -> tuple[CharSet, CharSet]:
+        """What an escape stands for, at most and at least."""
+        character = self._next()
+        named = _NAMED.get(character.lower())
+        if named is not None:
+            if character.islower():
+                return named | _BEYOND, named
+            return ANY.minus(named), _ASCII.minus(named)
+        if character in _CONTROLS:
+            return (CharSet.of(_CONTROLS[character]),) * 2
+        if character.isalnum():
+            raise _NotUnderstoodError
+        return (CharSet.of(character),) * 2
+
+    def _peek(self) -> str:
+        if self._at >= len(self._text):
+            raise _NotUnderstoodError
+        return self._text[self._at]
+
+    def _next(self) -> str:
+        character = self._peek()
+        self._at += 1
+        return character
+
+    def _took(self, expected: str) -> bool:
+        if self._text.startswith(expected, self._at):
+            self._at += len(expected)
+            return True
+        return False
+
+
+def _chain(parts: list[Language]) -> Language:
+    if not parts:
+        return EMPTY_TEXT
+    return parts[0] if len(parts) == 1 else Chain(tuple(parts))

@@ -1,0 +1,278 @@
+"""Decide whether two key templates can make one key for any values, and which other keys a prefix or range returns.
+
+Each template is a regular language: literal text, and the texts of each field by its encoding, lengths, choices and
+pattern. None is a proof that no valid values make a shared key. Two things are regular only in part, a field that is
+used twice and a hash: there the languages are wider than the templates, so None is still a proof, and a shared text
+is verified by rendering it (`Overlap.certain`). Texts that a template refuses to render do not count: a value that
+holds the delimiter after it, and an empty value (unless the field has min_length=0).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice
+from typing import Any
+
+from keyplan.design.annotations import DeclaredField
+from keyplan.design.keys.automata import Automaton, AutomatonBuilder, shared_words, without_empty
+from keyplan.design.keys.holes import BoundHole, BoundPart, Text
+from keyplan.design.keys.languages import CharSet, Run, Word
+from keyplan.design.keys.templates import BoundTemplate
+
+_BETWEEN = "\ud800"  # parts the attributes of a key: no text holds a surrogate
+_CANDIDATES = 300
+_NOTHING = CharSet(())
+
+Prefix = BoundTemplate | str
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Keys that two sides share: one text for each key attribute, and the values that make it on either side.
+
+    `plain` says that it needs no punctuation inside a value; otherwise values must be free of the other's
+    delimiters for it to be ruled out. `certain` says that the values do render to the texts.
+    """
+
+    texts: tuple[str, ...]
+    left: Mapping[str, Any] = field(default_factory=dict)
+    right: Mapping[str, Any] = field(default_factory=dict)
+    plain: bool = True
+    certain: bool = True
+
+    @property
+    def text(self) -> str:
+        """The first text."""
+        return self.texts[0]
+
+
+def can_equal(left: BoundTemplate, right: BoundTemplate) -> str | None:
+    """A key text that both templates make, or None when there can be none."""
+    found = keys_overlap((left,), (right,))
+    return found.text if found is not None else None
+
+
+def keys_overlap(left: Sequence[BoundTemplate], right: Sequence[BoundTemplate]) -> Overlap | None:
+    """A key that both sides make, each attribute by its template, or None when there can be none.
+
+    A field that occurs in several attributes of a side has one value in all of them.
+    """
+    punctuation = _punctuation(chain.from_iterable(template.parts for template in (*left, *right)))
+    for barred in (punctuation, _NOTHING):
+        found = _first_shared(
+            _key_machine(left, barred), _key_machine(right, barred), lambda texts: _shared_values(left, right, texts)
+        )
+        if found is not None:
+            return replace(found, plain=barred is punctuation)
+    return None
+
+
+def captures(prefix: Prefix, other: BoundTemplate, known: Collection[str] = ()) -> str | None:
+    """A key of `other` that begins with what `prefix` makes of the known fields, or None when there can be none.
+
+    Such a key comes back from begins_with, though another template made it. Where there is a choice, the key is
+    one that `prefix` cannot make itself. The prefix of a template is that of `BoundTemplate.prefix`.
+    """
+    found = captured(prefix, other, known)
+    return found.text if found is not None else None
+
+
+def captured(prefix: Prefix, other: BoundTemplate, known: Collection[str] = ()) -> Overlap | None:
+    """As captures, with the values of `other` on the right."""
+    parts = _known_parts(prefix, known)
+    return _first_captured(parts, lambda _: None, prefix, other)
+
+
+def range_captures(template: BoundTemplate, other: BoundTemplate, known: Collection[str]) -> str | None:
+    """A key of `other` between the bounds of some range over the hole after the known fields, or None.
+
+    The range may be open at one end (lower and after, before and upper, as `BoundTemplate` makes them).
+    """
+    parts = _known_parts(template, known)
+    next_hole = next((part for part in template.parts[len(parts) :] if isinstance(part, BoundHole)), None)
+    if next_hole is None or next_hole.encoding.may_be_empty:
+        return captures(template, other, known)
+    first = next_hole.encoding.first
+    between = CharSet.between(chr(first.lowest), chr(first.highest))
+    found = _first_captured(parts, lambda builder: builder.add(Run(between, 1, 1)), template, other)
+    return found.text if found is not None else None
+
+
+def extends_template(short: BoundTemplate, long: BoundTemplate) -> bool:
+    """Whether `long` is `short` and more: the same texts, fields and specs, so that it serves the same prefixes."""
+    ours, theirs = [_part_text(part) for part in short.parts], [_part_text(part) for part in long.parts]
+    if not isinstance(short.parts[-1], Text) or len(ours) > len(theirs):
+        return ours == theirs[: len(ours)]
+    return ours[:-1] == theirs[: len(ours) - 1] and theirs[len(ours) - 1][:2] == ("", "") and (
+        theirs[len(ours) - 1][2].startswith(ours[-1][2])
+    )  # fmt: skip
+
+
+def _part_text(part: BoundPart) -> tuple[str, str, str]:
+    return ("", "", part.text) if isinstance(part, Text) else (part.name, part.spec, "")
+
+
+def _first_captured(
+    parts: tuple[BoundPart, ...], then: Callable[[AutomatonBuilder], None], wanted: Prefix, other: BoundTemplate
+) -> Overlap | None:
+    """A key of `other` that goes on with anything after the parts and what `then` adds."""
+    punctuation = _punctuation((*parts, *other.parts))
+    asked = BoundTemplate(other.template, parts)
+
+    def made(texts: tuple[str, ...]) -> Overlap | None:
+        right = _values((other,), texts)
+        left = _values_of_prefix(asked, texts[0])
+        return Overlap(texts, left, right) if left is not None and right is not None else None
+
+    def foreign(texts: tuple[str, ...]) -> Overlap | None:
+        own = isinstance(wanted, BoundTemplate) and _values((wanted,), texts) is not None
+        return None if own else made(texts)
+
+    for barred in (punctuation, _NOTHING):
+        builder = AutomatonBuilder()
+        _add_parts(builder, parts, barred)
+        then(builder)
+        builder.add_anything()
+        machine, of_other = builder.machine(), _key_machine((other,), barred)
+        found = _first_shared(machine, of_other, foreign)
+        if found is not None and not found.certain:
+            found = _first_shared(machine, of_other, made)
+        if found is not None:
+            return replace(found, plain=barred is punctuation)
+    return None
+
+
+def _values_of_prefix(asked: BoundTemplate, text: str) -> Mapping[str, Any] | None:
+    """Values of which the parts make the beginning of a text."""
+    if not asked.holes:
+        return {}
+    found = (_values((asked,), (text[:end],)) for end in range(len(text) + 1))
+    return next((values for values in found if values is not None), None)
+
+
+def _first_shared(
+    left: Automaton, right: Automaton, made: Callable[[tuple[str, ...]], Overlap | None]
+) -> Overlap | None:
+    """The first shared key that is made by values; an uncertain one when none of the first few is."""
+    first = None
+    few = shared_words(left, right)
+    more = shared_words(left, right, visits=12, variety=3)
+    for word in chain(islice(few, 3), islice(more, _CANDIDATES)):
+        texts = tuple(word.split(_BETWEEN))
+        found = made(texts)
+        if found is not None:
+            return found
+        first = first or texts
+    return Overlap(first, certain=False) if first is not None else None
+
+
+def _shared_values(
+    left: Sequence[BoundTemplate], right: Sequence[BoundTemplate], texts: tuple[str, ...]
+) -> Overlap | None:
+    """The overlap at these texts, or at the texts that one side's values for them make when it has its way."""
+    for side in (left, right):
+        for values in _possible_values(side, texts):
+            made = _rendered(side, values)
+            if made is not None:
+                ours, theirs = _values(left, made), _values(right, made)
+                if ours is not None and theirs is not None:
+                    return Overlap(made, ours, theirs)
+    return None
+
+
+def _values(templates: Sequence[BoundTemplate], texts: tuple[str, ...]) -> Mapping[str, Any] | None:
+    """Values, one for each field, that are valid and make these texts, or None."""
+    return next(
+        (values for values in _possible_values(templates, texts) if _rendered(templates, values) == texts), None
+    )
+
+
+def _possible_values(templates: Sequence[BoundTemplate], texts: tuple[str, ...]) -> Iterator[Mapping[str, Any]]:
+    """Values that may have made these texts: of a field in several holes, what the first or the last says.
+
+    A hole that gives the value back is believed before one that does not.
+    """
+    said: list[tuple[BoundHole, Any]] = []
+    for template, text in zip(templates, texts, strict=True):
+        pieces = template.pieces(text)
+        if pieces is None:
+            return
+        try:
+            said += [(hole, hole.encoding.decode(piece)) for hole, piece in pieces]
+        except (ValueError, OverflowError):
+            return
+    for order in (said, said[::-1]):
+        by_trust = sorted(order, key=lambda pair: pair[0].encoding.reversible)
+        yield {hole.name: value for hole, value in by_trust}
+
+
+def _rendered(templates: Sequence[BoundTemplate], values: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """The texts of these values, or None when they are not valid or cannot be part of a key."""
+    fields = {hole.name: hole.field for template in templates for hole in template.holes}
+    if not all(_valid(fields[name], value) for name, value in values.items()):
+        return None
+    try:
+        return tuple(template.render(values) for template in templates)
+    except ValueError:
+        return None
+
+
+def _valid(declared: DeclaredField, value: Any) -> bool:
+    """Whether the field's declaration allows the value."""
+    if isinstance(value, str) and declared.choices is None:
+        low, high = declared.min_length or 0, declared.max_length
+        if len(value) < low or (high is not None and len(value) > high):
+            return False
+        return declared.pattern is None or _found(declared.pattern, value)
+    if isinstance(value, int) and declared.choices is None:
+        low_end, high_end = declared.minimum, declared.maximum
+        return (low_end is None or value >= low_end) and (high_end is None or value <= high_end)
+    return True
+
+
+def _found(pattern: str, value: str) -> bool:
+    """Whether the pattern occurs in the value. One that Python cannot read decides nothing, so it does not."""
+    try:
+        return re.search(pattern, value) is not None
+    except re.error:
+        return False
+
+
+def _key_machine(templates: Sequence[BoundTemplate], barred: CharSet) -> Automaton:
+    """The keys of these attributes, in which punctuation is barred from values. No attribute is empty."""
+    keys = AutomatonBuilder()
+    for index, template in enumerate(templates):
+        if index:
+            keys.add(Word(_BETWEEN))
+        attribute = AutomatonBuilder()
+        _add_parts(attribute, template.parts, barred)
+        keys.add_machine(without_empty(attribute.machine()))
+    return keys.machine()
+
+
+def _add_parts(builder: AutomatonBuilder, parts: Iterable[BoundPart], barred: CharSet) -> None:
+    for part in parts:
+        if isinstance(part, Text):
+            builder.add(Word(part.text))
+        elif part.encoding.choices is None and part.encoding.width is None:
+            builder.add_without(part.language, part.delimiter if part.guarded else "", barred)
+        else:
+            builder.add(part.language)
+
+
+def _known_parts(prefix: Prefix, known: Collection[str]) -> tuple[BoundPart, ...]:
+    """The parts that `BoundTemplate.prefix` makes of the known fields."""
+    if isinstance(prefix, str):
+        return (Text(prefix),) if prefix else ()
+    for index, part in enumerate(prefix.parts):
+        if isinstance(part, BoundHole) and part.name not in known:
+            return prefix.parts[:index]
+    return prefix.parts
+
+
+def _punctuation(parts: Iterable[BoundPart]) -> CharSet:
+    """The characters other than letters and digits in literal texts."""
+    literal = "".join(part.text for part in parts if isinstance(part, Text))
+    return CharSet.of("".join(character for character in literal if not character.isalnum()))

@@ -1,0 +1,307 @@
+"""Encodings of texts, and of values that can be counted: members of an Enum or a Literal, ranks, shards."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date, datetime
+from itertools import count
+from typing import Any, Literal
+from urllib.parse import unquote_to_bytes
+from uuid import UUID
+
+from keyplan.design.annotations import DeclaredField, plain_value
+from keyplan.design.keys.encodings import Encoding, EncodingError, KeyPartError, encoding_of, wrong_type
+from keyplan.design.keys.languages import (
+    ANY,
+    DIGITS,
+    LETTERS,
+    Chain,
+    CharSet,
+    Language,
+    OneOf,
+    Repeat,
+    Run,
+    Word,
+    bytes_of,
+    chars_of,
+    lengths_of,
+    pattern_language,
+    words,
+)
+
+_TRIES = 200_000  # enough to find a value of any of the 9,999 shards that there can be
+
+
+def choice_encoding(field: DeclaredField, name: str, spell: Callable[[str], str] = str) -> Encoding:
+    """The values of an Enum or a Literal of str or int, each spelled by `spell`.
+
+    It keeps order when the texts sort in the declared order, and is reversible when no two are alike.
+    """
+    values = field.choices or ()
+    texts = tuple(spell(str(value)) for value in field.stored_choices)
+    distinct = tuple(dict.fromkeys(texts))
+    if not name and len(distinct) < len(texts):
+        raise EncodingError(f"two choices of {field.name} have one text", "give each a text of its own")
+    return _table_encoding(field, name, dict(zip(values, texts, strict=True)), keeps_order=list(texts) == sorted(texts))
+
+
+def rank_encoding(field: DeclaredField, written: str) -> Encoding:
+    """The place of a value in the given order, from 1, in as many digits as the last place has."""
+    order = [part.strip() for part in written.split(",")]
+    _check_ranks(field, order)
+    width = len(str(len(order)))
+    if field.choices is None:
+        places: dict[Any, str] = {value: str(place).zfill(width) for place, value in enumerate(order, 1)}
+    else:
+        by_text = {str(plain_value(choice)): choice for choice in field.choices}
+        places = {by_text[text]: str(place).zfill(width) for place, text in enumerate(order, 1)}
+    return _table_encoding(field, f"rank({','.join(order)})", places, keeps_order=True)
+
+
+def _check_ranks(field: DeclaredField, order: list[str]) -> None:
+    example = "rank(low,normal,high)"
+    if "" in order or len(set(order)) < len(order):
+        raise EncodingError("the ranks must be different words", f"write them like {example}")
+    if field.choices is None:
+        return
+    texts = [str(choice) for choice in field.stored_choices]
+    unknown = [text for text in order if text not in texts]
+    left_out = [text for text in texts if text not in order]
+    if unknown:
+        raise EncodingError(f"{', '.join(unknown)} is no choice of {field.name}", f"rank {', '.join(texts)}")
+    if left_out:
+        raise EncodingError(f"{', '.join(left_out)} of {field.name} has no rank", "name every choice")
+
+
+def _table_encoding(field: DeclaredField, name: str, texts: dict[Any, str], *, keeps_order: bool) -> Encoding:
+    """An encoding by table. A member of an Enum is also taken by its value."""
+    table = {plain_value(choice): text for choice, text in texts.items()} | texts
+    kinds = {type(choice) for choice in (*texts, *map(plain_value, texts))}
+    back: dict[str, Any] = {}
+    for choice, text in texts.items():
+        back.setdefault(text, choice)
+
+    def encode(value: Any) -> str:
+        if type(value) not in kinds:  # True == 1 and 1.0 == 1 would be found
+            raise wrong_type(field, value, f"one of {', '.join(map(repr, texts))}")
+        text = table.get(value)
+        if text is None:
+            raise KeyPartError(field.name, value, f"it is none of {', '.join(map(repr, texts))}")
+        return text
+
+    def decode(text: str) -> Any:
+        if text not in back:
+            raise ValueError(f"{text!r} is no choice of {field.name}")
+        return back[text]
+
+    spellings = tuple(back)
+    pattern = "|".join(map(_escaped, sorted(spellings, key=len, reverse=True)))
+    reversible = len(spellings) == len(texts)
+    return encoding_of(
+        name, encode, decode, words(spellings), pattern, reversible=reversible, keeps_order=keeps_order,
+        choices=spellings,
+    )  # fmt: skip
+
+
+def _escaped(text: str) -> str:
+    return "".join(f"\\U{ord(character):08x}" for character in text)
+
+
+def shard_encoding(field: DeclaredField, shards: int) -> Encoding:
+    """One of `shards` numbers from 0, padded with zeros: SHA-256 of the value's text, first 8 bytes, modulo."""
+    width = len(str(shards - 1))
+    texts = tuple(str(number).zfill(width) for number in range(shards))
+    spell = _speller(field)
+
+    def encode(value: Any) -> str:
+        digest = hashlib.sha256(spell(value).encode("utf-8", "surrogatepass")).digest()
+        return texts[int.from_bytes(digest[:8], "big") % shards]
+
+    def decode(text: str) -> Any:
+        for value in _examples(field):
+            if encode(value) == text:
+                return value
+        raise ValueError(f"no value of {field.name} was found in shard {text!r}")
+
+    return encoding_of(
+        f"shard({shards})", encode, decode, words(texts), f"[0-9]{{{width}}}", reversible=False, keeps_order=False,
+        choices=texts,
+    )  # fmt: skip
+
+
+def _speller(field: DeclaredField) -> Callable[[Any], str]:
+    """The text of a value that its hash is taken of."""
+    if field.choices is not None:
+        return choice_encoding(field, "").encode
+    kind = field.type
+
+    def spell(value: Any) -> str:
+        if not isinstance(value, kind) or isinstance(value, bool | datetime):
+            raise wrong_type(field, value, field.type_name)
+        if value == "":
+            raise KeyPartError(field.name, value, "it is empty")
+        return str(value)
+
+    return spell
+
+
+def _examples(field: DeclaredField) -> Any:
+    """Values of the field, one after the other, to find one that falls into a shard."""
+    if field.choices is not None:
+        yield from field.choices
+        return
+    kind: type = field.type
+    for number in count():
+        if number >= _TRIES:
+            return
+        if kind is UUID:
+            yield UUID(int=number)
+        elif kind is date:
+            yield date.fromordinal(number + 1)
+        elif kind is str:
+            yield f"{number:x}".zfill(field.min_length or 1)[: field.max_length]
+        else:
+            yield kind(number)
+
+
+_UNRESERVED = LETTERS | DIGITS | CharSet.of("-._~")  # RFC 3986, 2.3
+_HEX = DIGITS | CharSet.between("A", "F")
+_ESCAPES = 4  # a character has at most four bytes, each escaped by three characters
+# The longest a character can get when its case is folded, bytes: U+0390 becomes three characters of two bytes.
+_FOLDED_BYTES = {"upper": 6, "lower": 4}
+_FOLDED_CHARS = 3
+
+
+def text_encoding(field: DeclaredField) -> Encoding:
+    """A text as it is. It sorts by code point, which is the order of its UTF-8 bytes."""
+    name, may_be_empty = field.name, field.min_length == 0
+
+    def encode(value: Any) -> str:
+        if not isinstance(value, str):
+            raise wrong_type(field, value, "a str")
+        if not value and not may_be_empty:
+            raise _empty(name, value)
+        return value
+
+    language = _declared_language(field)
+    found = _open_encoding("", field, encode, str, language)
+    return replace(found, max_bytes=_capped(field, language, found.max_bytes))
+
+
+def case_encoding(field: DeclaredField, case: Literal["upper", "lower"]) -> Encoding:
+    """A text in one case: two texts that differ only in case become one key."""
+    fold: Callable[[str], str] = str.upper if case == "upper" else str.lower
+    if field.choices is not None:
+        return choice_encoding(field, case, fold)
+    as_is = text_encoding(field)
+
+    def encode(value: Any) -> str:
+        return fold(as_is.encode(value))
+
+    language = _folded_language(field, fold)
+    found = _open_encoding(case, field, encode, str, language)
+    most = found.max_bytes
+    if most is not None and field.max_length is not None:
+        most = min(most, field.max_length * _FOLDED_BYTES[case])
+    return replace(found, reversible=False, keeps_order=False, max_bytes=most, reachable=ANY.minus(_lost_letters(fold)))
+
+
+def _lost_letters(fold: Callable[[str], str]) -> CharSet:
+    """The letters that do not survive folding, of ASCII only."""
+    return CharSet.of("".join(chr(point) for point in range(0x80) if fold(chr(point)) != chr(point)))
+
+
+def _folded_language(field: DeclaredField, fold: Callable[[str], str]) -> Language:
+    declared = _declared_language(field)
+    chars = chars_of(declared)
+    low, high = lengths_of(declared)
+    if chars and chars.highest < 0x80:
+        return Run(CharSet.of("".join(fold(chr(p)) for a, b in chars.ranges for p in range(a, b + 1))), low, high)
+    return Run(ANY.minus(_lost_letters(fold)), low, None if high is None else high * _FOLDED_CHARS)
+
+
+def quote_encoding(field: DeclaredField, delimiter: str) -> Encoding:
+    """A text with everything but unreserved characters escaped as %XX of its UTF-8 bytes.
+
+    Punctuation of the delimiter that follows is escaped too, so that it cannot occur (only "%" itself, or a
+    delimiter of letters and digits, still can).
+    """
+    kept = _UNRESERVED.minus(CharSet.of("".join(c for c in delimiter if not c.isalnum())))
+    special = re.compile("[^" + _class_of(kept)[1:])
+
+    def quote(value: str) -> str:
+        return special.sub(_percent, value)
+
+    if field.choices is not None:
+        return choice_encoding(field, "quote", quote)
+    as_is = text_encoding(field)
+
+    def encode(value: Any) -> str:
+        return quote(as_is.encode(value))
+
+    def decode(text: str) -> str:
+        value = unquote_to_bytes(text).decode()
+        if quote(value) != text:
+            raise ValueError(f"{text!r} is not what {field.name} would be quoted as")
+        return value
+
+    low, high = _lengths(field)
+    escape = Chain((Word("%"), Run(_HEX, 2, 2)))
+    language = Repeat(OneOf((Run(kept, 1, 1), escape)), low, None if high is None else high * _ESCAPES)
+    made = _open_encoding("quote", field, encode, decode, language)
+    # What follows may hold the delimiter: only the characters of a quoted text tell where it ends.
+    pattern = f"(?:{_class_of(kept)}|%[0-9A-F]{{2}}){made.pattern[-1]}"
+    return replace(made, pattern=pattern, keeps_order=False, reachable=chars_of(language))
+
+
+def _class_of(chars: CharSet) -> str:
+    """A regular expression of one of the characters."""
+    return "[" + "".join(re.escape(chr(p)) for a, b in chars.ranges for p in range(a, b + 1)) + "]"
+
+
+def _percent(found: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in found[0].encode("utf-8", "surrogatepass"))
+
+
+def _open_encoding(
+    name: str, field: DeclaredField, encode: Callable[[Any], str], decode: Callable[[str], Any], language: Language
+) -> Encoding:
+    low, high = bytes_of(language)
+    empty = field.min_length == 0
+    pattern = r"[\s\S]*" if empty else r"[\s\S]+"
+    least = max(low, 0 if empty else 1)
+    return Encoding(
+        name, encode, decode, language, pattern, True, True, least, high, ANY, may_be_empty=empty, declared=True
+    )
+
+
+def _capped(field: DeclaredField, language: Language, most: int | None) -> int | None:
+    """The longest in bytes: what the language allows, and all `max_length` characters at their widest."""
+    if field.max_length is None or field.pattern is None:
+        return most
+    widest = field.max_length * chars_of(language).most_bytes
+    return widest if most is None else min(most, widest)
+
+
+def _declared_language(field: DeclaredField) -> Language:
+    """The texts that the field's declaration allows, or a few more: lengths, and the pattern where it is read."""
+    low, high = _lengths(field)
+    allowed = pattern_language(field.pattern) if field.pattern is not None else None
+    if allowed is None:
+        return Run(ANY, low, high)
+    if not isinstance(allowed, Run):
+        return allowed
+    ends = [end for end in (high, allowed.high) if end is not None]
+    return Run(allowed.chars, max(low, allowed.low), max(min(ends), low, allowed.low) if ends else None)
+
+
+def _lengths(field: DeclaredField) -> tuple[int, int | None]:
+    low = 1 if field.min_length is None else field.min_length
+    return low, None if field.max_length is None else max(low, field.max_length)
+
+
+def _empty(name: str, value: Any) -> KeyPartError:
+    return KeyPartError(name, value, "it is empty, and parts of a key must not be (min_length=0 would allow it)")

@@ -1,0 +1,1 @@
+"""The plan of each pattern, made from its declaration."""

@@ -1,0 +1,297 @@
+"""What an update does to index keys, and which attributes an index holds.
+
+An index key is made of fields, and a field that the update does not know may have any value. For each key that an
+update touches, it must know the values of the fields in its texts, of the fields that decide whether the item is in
+the index, and whether the other fields have a value. Fields that the update's condition compares with a constant are
+known, and so is a parameter whose annotation excludes None. Otherwise the index would go stale, which is a fault. An
+update of an item that stays in the index under the same key leaves the key unchanged.
+
+A query of a local index also returns attributes that the index does not hold: the service fetches the whole item
+from the table, at the cost of reading it. A global index cannot. No index can be filtered by an attribute that it
+does not hold: the service refuses such a query, and a scan finds the attribute absent. Source: developer guide,
+"Local Secondary Indexes" and "Using Global Secondary Indexes".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from math import prod
+
+from keyplan.design.conditions.builders import Change
+from keyplan.design.conditions.conditions import UNKNOWN, paths_of
+from keyplan.design.conditions.evaluation import holds, listed_constants, stated_values
+from keyplan.design.entities import EntitySpec
+from keyplan.design.errors import Fault
+from keyplan.design.keys.entity_keys import BoundIndexKey, BoundKey, BoundKeyAttribute
+from keyplan.design.keys.overlaps import can_equal
+from keyplan.design.parameters import Source
+from keyplan.design.planning.plan import IndexEffect, KeyValue, PatternDeclaration, Plan
+from keyplan.design.schema import Index
+
+Effects = tuple[tuple[IndexEffect, ...], list[Fault]]
+_Cases = Sequence[Mapping[str, Source]]
+_MOST_CASES = 1_000
+
+_MAKES_PRESENT = frozenset({"add", "append"})
+
+
+def index_effects(asked: PatternDeclaration, change: Change, *, creates: bool) -> Effects:
+    """What an update does to every index key of its entity; `creates` says that the item may not be there yet."""
+    entity = asked.entities[0]
+    changed = {action.path.field for action in change.actions}
+    if entity.version is not None:
+        changed.add(entity.version)
+    faults = [_key_change(asked, entity, name) for name in entity.key.fields if name in changed]
+    said = stated_values(change.condition, entity.fields)
+    values = {name: said[name] for name in said.keys() - changed} | _values_after(change)
+    if entity.version is not None:
+        values[entity.version] = UNKNOWN  # it counts by itself
+    choices = listed_constants(change.condition)
+    before = _cases(said | change.known | change.key, choices)
+    after = _cases(values, {name: choices[name] for name in choices.keys() - changed})
+    effects = []
+    for bound in entity.indexes:
+        touched = changed & _deciding_fields(bound, entity)
+        if not touched or (not creates and _keeps_key(bound, entity, touched, before=before, after=after)):
+            if creates and (lacking := _default_entry_fields(bound, entity, values, change)):
+                faults.append(_stale_index(asked, entity, bound, lacking, "creates"))
+            continue
+        lacking = _missing_fields(bound, entity, values, _present_fields(entity, change))
+        if lacking:
+            faults.append(_stale_index(asked, entity, bound, lacking, f"changes {', '.join(sorted(touched))} of"))
+        else:
+            effects.append(IndexEffect(bound, {name: values.get(name, UNKNOWN) for name in bound.depends_on}))
+    return tuple(effects), faults
+
+
+def _key_fields(bound: BoundKey, entity: EntitySpec) -> set[str]:
+    """Fields whose values are copied or written into such attributes."""
+    return {name for part in entity.made_in(bound) for name in part.fields}
+
+
+def _deciding_fields(bound: BoundKey, entity: EntitySpec) -> set[str]:
+    """Fields whose change may change the attributes that only the program sets."""
+    if not entity.made_in(bound):
+        return set()
+    conditions = {path.field for path in paths_of(bound.when)}
+    return _key_fields(bound, entity) | conditions | {name for name in bound.fields if entity.fields[name].optional}
+
+
+def _keeps_key(bound: BoundKey, entity: EntitySpec, touched: set[str], *, before: _Cases, after: _Cases) -> bool:
+    """Whether an item is in the index before and after, under one key."""
+    if bound.when is None or touched & (_key_fields(bound, entity) | set(bound.fields)):
+        return False
+    return all(holds(bound.when, values) is True for values in (*before, *after))
+
+
+def _cases(values: Mapping[str, Source], choices: Mapping[str, tuple[Source, ...]]) -> _Cases:
+    """What fields may be: as is known of them, and of those that have choices each one."""
+    open_to = {name: choices[name] for name in choices.keys() - values.keys()}
+    if prod(map(len, open_to.values())) > _MOST_CASES:
+        return [values]
+    return [{**values, **dict(zip(open_to, chosen, strict=True))} for chosen in product(*open_to.values())]
+
+
+def _values_after(change: Change) -> dict[str, Source]:
+    """What is known of fields once the update is done."""
+    values: dict[str, Source] = {**change.known, **change.key}
+    for action in change.actions:
+        if len(action.path.parts) > 1 or action.name not in {"set", "remove"}:
+            values[action.path.field] = UNKNOWN
+        else:
+            values[action.path.field] = action.source if action.name == "set" else None
+    return values
+
+
+def _present_fields(entity: EntitySpec, change: Change) -> set[str]:
+    """Fields that have a value after the update, whichever it is."""
+    return {name for name, stored in entity.fields.items() if not (stored.optional or stored.is_set)} | _fields_given(
+        change
+    )
+
+
+def _fields_given(change: Change) -> set[str]:
+    """Fields that the update itself gives a value, be it to an item that it creates, without knowing which."""
+    return {
+        action.path.field
+        for action in change.actions
+        if action.name in _MAKES_PRESENT and len(action.path.parts) == 1 and action.source is not None
+    }
+
+
+def _missing_fields(bound: BoundKey, entity: EntitySpec, values: Mapping[str, Source], there: set[str]) -> list[str]:
+    """Fields that must be known to tell the index key and are not."""
+    inside = holds(bound.when, values)
+    if inside is False:
+        return []  # out of the index, whatever its key would have been
+    if any(values.get(name, UNKNOWN) is None for name in bound.fields):
+        return []
+    made_of = _key_fields(bound, entity)
+    needed = [name for name in bound.fields if name in made_of or name not in there]
+    if inside is None:
+        needed += [path.field for path in paths_of(bound.when)]
+    return [name for name in dict.fromkeys(needed) if values.get(name, UNKNOWN) is UNKNOWN]
+
+
+def _default_entry_fields(
+    bound: BoundKey, entity: EntitySpec, values: Mapping[str, Source], change: Change
+) -> list[str]:
+    """Fields by whose defaults an item that the update creates would be in the index, without the update knowing."""
+    created = {name: values.get(name, _default(entity, name)) for name in bound.depends_on}
+    if holds(bound.when, created) is False or any(created[name] is None for name in bound.fields):
+        return []
+    enough = _fields_given(change) - _deciding_fields(bound, entity)
+    return [name for name in bound.depends_on if values.get(name, UNKNOWN) is UNKNOWN and name not in enough]
+
+
+def _default(entity: EntitySpec, name: str) -> Source:
+    """What a field is read as where its attribute is not there; None for a required one, which cannot be read."""
+    info = entity.fields[name].info
+    if info.is_required():
+        return None
+    return info.get_default(call_default_factory=False) if info.default_factory is None else UNKNOWN
+
+
+# Faults.
+
+
+def _key_change(asked: PatternDeclaration, entity: EntitySpec, name: str) -> Fault:
+    return asked.fault(
+        "KP209",
+        f"{asked.name} changes {name}, which the primary key of {entity.name} is made of: an update cannot move an"
+        " item",
+        "delete the item and create the new one in a transaction",
+        entity.key.place,
+    )
+
+
+def _stale_index(
+    asked: PatternDeclaration, entity: EntitySpec, bound: BoundIndexKey, lacking: Sequence[str], does: str
+) -> Fault:
+    names = ", ".join(lacking)
+    fix = f"pass {names} with known({', '.join(f'{name}={name}' for name in lacking)}), or set"
+    if does == "creates":
+        fix = "set"
+    return asked.fault(
+        "KP401",
+        f"{asked.name} {does} {entity.name}, and its key of index {bound.index.name} ({bound.text}) also needs {names}:"
+        " the index would go stale",
+        f"{fix} {'it' if len(lacking) == 1 else 'them'} too, or replace the whole item",
+        bound.place,
+    )
+
+
+def missing_in_index(index: Index, spec: EntitySpec) -> list[str]:
+    """Fields of an entity that entries of an index neither hold nor give back from their keys."""
+    bound = spec.key_in(index)
+    if bound is None:
+        return []
+    templates = [part.template for part in (*spec.key.attributes, *bound.attributes)]
+    in_keys = {name for one in templates if one is not None and one.reversible for name in one.fields}
+    return [
+        name
+        for name, stored in spec.fields.items()
+        if not index.projects(stored.attribute, spec.schema.key) and name not in in_keys
+    ]
+
+
+def missing_in_plan(plan: Plan, entity: EntitySpec) -> list[str]:
+    """Return the fields that a range is to return of an entity and its index lacks."""
+    read = set(plan.fields_read(entity))
+    return [] if plan.index is None else [name for name in missing_in_index(plan.index, entity) if name in read]
+
+
+def projection_fix(index: Index, attributes: Sequence[str]) -> str:
+    """What to do about attributes that an index lacks."""
+    if isinstance(index.project, tuple):
+        return f"add {', '.join(attributes)} to the index's project=[...], or project all"
+    listed = ", ".join(f'"{name}"' for name in attributes)
+    return f'write project=[{listed}] instead of project="keys", or project all'
+
+
+def needs_whole_items(plan: Plan) -> bool:
+    """Whether a range of a local index asks for whole items, because entities are made of more than it holds."""
+    if plan.index is None or plan.index.kind != "LSI" or (plan.select == "count" and plan.residue is None):
+        return False
+    return any(missing_in_plan(plan, spec) for spec in plan.entities)
+
+
+def fetched_attributes(plan: Plan) -> tuple[str, ...]:
+    """Attributes for which each item that a range of a local index reads is fetched from the table; mostly none."""
+    index = plan.index
+    if index is None or index.kind != "LSI":
+        return ()
+    wanted: list[str] = []
+    if needs_whole_items(plan):
+        wanted += [spec.fields[name].attribute for spec in plan.entities for name in missing_in_plan(plan, spec)]
+    if plan.select == "count":  # counted without what has expired, and without other entities
+        wanted += [plan.schema.ttl] if drops_expired(plan) and plan.schema.ttl is not None else []
+        wanted += [plan.schema.discriminator] if plan.schema.discriminator is not None else []
+    return tuple(dict.fromkeys(name for name in wanted if not index.projects(name, plan.schema.key)))
+
+
+def drops_expired(plan: Plan) -> bool:
+    """Whether a range leaves out items by their expiry."""
+    return plan.expired == "drop" and any(
+        stored.attribute == plan.schema.ttl for spec in plan.entities for stored in spec.fields.values()
+    )
+
+
+def index_holds(plan: Plan, attribute: str | None) -> bool:
+    """Whether what a range reads, the table or an index, holds an attribute: the service can filter by it."""
+    return attribute is not None and (plan.index is None or plan.index.projects(attribute, plan.schema.key))
+
+
+# Whose item an entry is.
+
+
+def index_holds_discriminator(plan: Plan) -> bool:
+    """Whether what a range reads says whose item it is; a local index fetches that if it must."""
+    name, index = plan.schema.discriminator, plan.index
+    return index_holds(plan, name) or (name is not None and index is not None and index.kind == "LSI")
+
+
+def entities_in_range(plan: Plan) -> Sequence[EntitySpec]:
+    """The entities of the table whose items may lie in a plan's range, its own among them."""
+    declared = plan.siblings or plan.entities
+    if plan.index is None:
+        return declared
+    return [spec for spec in declared if spec in plan.entities or _may_be_in(plan, plan.index, spec)]
+
+
+def _may_be_in(plan: Plan, index: Index, spec: EntitySpec) -> bool:
+    bound = spec.key_in(index)
+    if bound is None:
+        return False
+    return plan.key is None or all(
+        _can_be_equal(*pair) for pair in zip(plan.key.partition, bound.partition, strict=True)
+    )
+
+
+def _can_be_equal(one: KeyValue | BoundKeyAttribute, other: BoundKeyAttribute) -> bool:
+    if one.type_code != other.type_code:
+        return False
+    return one.template is None or other.template is None or can_equal(one.template, other.template) is not None
+
+
+def range_faults(plan: Plan) -> list[Fault]:
+    """What keeps a range from being read as entities, which shows only when all entities of the table are declared."""
+    index, name = plan.index, plan.schema.discriminator
+    if index is None or name is None or index_holds_discriminator(plan):
+        return []
+    pairs = ((spec, other) for spec in plan.entities for other in entities_in_range(plan) if other is not spec)
+    for spec, other in pairs:
+        if all(_can_be_equal(*pair) for pair in zip(spec.key.attributes, other.key.attributes, strict=True)):
+            problem = (
+                f"{plan.pattern} reads {spec.name} from index {index.name}, which lacks {name}: nothing in it tells"
+                f" {spec.name} from {other.name}"
+            )
+            fix = f"{projection_fix(index, [name])}, or give the two keys that differ"
+            return [Fault("KP306", problem, fix, index.place, other.place)]
+    return []
+
+
+def all_faults(plan: Plan) -> tuple[Fault, ...]:
+    """Everything that keeps a plan from working, of a whole design."""
+    return (*plan.faults, *range_faults(plan))

@@ -1,0 +1,273 @@
+"""The plan of a pattern: the one object that is checked, priced, explained and run. It is made from a declaration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from keyplan.design.annotations import DeclaredField, TypeCode
+from keyplan.design.conditions.builders import UpdateAction
+from keyplan.design.conditions.conditions import BetweenCondition, Comparison, Condition, FieldPath, InCondition
+from keyplan.design.entities import Entity, EntitySpec
+from keyplan.design.errors import Fault, Place
+from keyplan.design.fields.stored import StoredField
+from keyplan.design.keys.entity_keys import BoundIndexKey, BoundKeyAttribute, bind_template, declared_fields
+from keyplan.design.keys.templates import BoundTemplate
+from keyplan.design.parameters import Param, Source, annotation_of
+from keyplan.design.schema import Index, Schema
+
+Operation = Literal[
+    "GetItem",
+    "Query",
+    "Scan",
+    "BatchGetItem",
+    "PutItem",
+    "UpdateItem",
+    "DeleteItem",
+    "ConditionCheck",
+    "BatchWriteItem",
+    "TransactWriteItems",
+]
+READ_OPERATIONS = ("GetItem", "Query", "Scan", "BatchGetItem")
+TextPart = Literal["whole", "prefix", "begins", "lower", "upper", "after", "before", "rounded_up"]
+SortOp = Literal["=", "<", "<=", ">", ">=", "BETWEEN", "begins_with"]
+
+
+@dataclass(frozen=True, eq=False)
+class KeyValue:
+    """The value of one key attribute, made from the call's arguments.
+
+    Made by a template, of which `part` says how much: the whole text; a prefix that ends after the last
+    field given and the text behind it; one that ends within that field (begins); the lower or upper end of
+    all keys whose leading fields are these, and the ends beside them (after, before). Or a field's stored
+    value, with its one source; of a moment that is finer than its unit the next whole unit, if rounded_up.
+    """
+
+    attribute: str
+    sources: Mapping[str, Source]
+    """By field of the template, or by the field itself."""
+    template: BoundTemplate | None = None
+    field: StoredField | None = None
+    part: TextPart = "whole"
+
+    def __repr__(self) -> str:
+        made = ", ".join(f"{name}={source!r}" for name, source in self.sources.items())
+        shape = "" if self.template is None else f" of {self.template.text}"
+        return f"<{self.attribute}: {self.part}{shape} with {made or 'nothing'}>"
+
+    @property
+    def type_code(self) -> TypeCode:
+        """The attribute's type."""
+        return "S" if self.field is None else self.field.type_code
+
+
+@dataclass(frozen=True, eq=False)
+class SortCondition:
+    """A comparison of one sort key attribute."""
+
+    op: SortOp
+    low: KeyValue
+    high: KeyValue | None = None
+
+    def __repr__(self) -> str:
+        return f"<{self.op} {self.low!r}{'' if self.high is None else f' and {self.high!r}'}>"
+
+    @property
+    def attribute(self) -> str:
+        """The attribute that is compared."""
+        return self.low.attribute
+
+
+@dataclass(frozen=True, eq=False)
+class KeyRange:
+    """Which partition, and which range of it."""
+
+    partition: tuple[KeyValue, ...]
+    sort: tuple[SortCondition, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<{' and '.join(map(repr, (*self.partition, *self.sort)))}>"
+
+    @property
+    def values(self) -> tuple[KeyValue, ...]:
+        """What its attributes are compared with, of ranges the lower ends."""
+        return (*self.partition, *(condition.low for condition in self.sort))
+
+
+@dataclass(frozen=True, eq=False)
+class IndexEffect:
+    """What an update does to an entity's key of an index.
+
+    At a call, the fields' values are known: where `key.when` is true of them and every field has a value,
+    the key attributes are set, else they are removed.
+    """
+
+    key: BoundIndexKey
+    sources: Mapping[str, Source]
+    """By every field that the key depends on; UNKNOWN for one that is surely there, with whatever value."""
+
+    def __repr__(self) -> str:
+        return f"<{self.key!r} with {', '.join(f'{name}={source!r}' for name, source in self.sources.items())}>"
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What a pattern asks of the service."""
+
+    pattern: str
+    operation: Operation
+    schema: Schema
+    entities: tuple[EntitySpec, ...]
+    """Whose items come back, or whose item is written."""
+    view: type[Entity] | None = None
+    """The class of some of the entity's fields that comes back in its place."""
+    siblings: Sequence[EntitySpec] = ()
+    """All entities of the table, also those declared after the pattern."""
+    index: Index | None = None
+    key: KeyRange | None = None
+    """Reads of a range, and the primary key of everything that names one item (all '=')."""
+    walk: tuple[str, Source] | None = None
+    """The field of the key that takes several values, and where they come from: one request, or key, for each."""
+    filter: Condition | None = None
+    residue: Condition | None = None
+    """What is left to be compared on what came back, because the key condition could not say it."""
+    condition: Condition | None = None
+    """What the pattern itself asks of the item that is written; more follows from `exists` and `version`."""
+    exists: Literal["must", "must_not", "may"] = "may"
+    """Whether the item that is written must be there, must not be, or may be."""
+    replace_when: Condition | None = None
+    """With exists="must_not": an item that is there is replaced if this is true of it."""
+    version: Source = None
+    """The version that the item must have; for a whole item its own."""
+    item: Source = None
+    """The whole item that is put, or of a batch the list of them."""
+    actions: tuple[UpdateAction, ...] = ()
+    known: Mapping[str, Source] = field(default_factory=dict)
+    effects: tuple[IndexEffect, ...] = ()
+    reads_first: bool = False
+    """Whether the item is read before the write, because what becomes of its unique values depends on it."""
+    descending: bool = False
+    consistent: bool = False
+    select: Literal["all", "count"] = "all"
+    expired: Literal["drop", "keep"] = "drop"
+    """Whether items whose expiry has passed are left out; the service may keep them for days."""
+    limit: int | None = None
+    page_size: int | None = None
+    returns: Literal["new", "old", "nothing"] = "nothing"
+    steps: tuple[Plan, ...] = ()
+    """Of a transaction: its parts."""
+    repeats: tuple[Source, ...] = ()
+    """Of a transaction: by step, the each(...) that it is repeated for, or None."""
+    faults: tuple[Fault, ...] = ()
+    """What keeps it from working."""
+    notes: tuple[str, ...] = ()
+    """What must be true for its answers to be right."""
+
+    def __repr__(self) -> str:
+        where = "" if self.index is None else f" by {self.index.name}"
+        faults = "".join(f" {fault.code}" for fault in self.faults)
+        return f"<Plan of {self.pattern}: {self.operation} on {self.schema.name}{where}{faults}>"
+
+    @property
+    def reading(self) -> bool:
+        """Whether it only reads."""
+        return self.operation in READ_OPERATIONS
+
+    @property
+    def keeps_unique(self) -> bool:
+        """Whether sentinels of unique values are written with the item, in one transaction."""
+        return self.reads_first or (self.operation == "PutItem" and bool(self.entity.sentinels))
+
+    def fields_read(self, entity: EntitySpec) -> Iterable[str]:
+        """Return the names of an entity's fields that come back: all, or those of the view."""
+        return entity.fields if self.view is None else self.view.model_fields
+
+    @property
+    def entity(self) -> EntitySpec:
+        """The one entity it is about, or the first."""
+        return self.entities[0]
+
+
+@dataclass(frozen=True, eq=False)
+class PatternDeclaration:
+    """A pattern as it was written."""
+
+    name: str
+    schema: Schema
+    entities: tuple[EntitySpec, ...]
+    index: str | None
+    """The name of the index that it is to use; None for the table."""
+    parameters: Mapping[str, Param]
+    place: Place
+
+    def fault(self, code: str, problem: str, fix: str, other: Place | None = None) -> Fault:
+        """Something that keeps this pattern from working."""
+        return Fault(code, problem, fix, self.place, other)
+
+    def at(self, name: str, places: Mapping[str, Place]) -> Place:
+        """Where the pattern names a field."""
+        return places.get(name, self.place).at(name)
+
+    def at_path(self, path: FieldPath) -> Place:
+        """Where the pattern names the field that a path begins with."""
+        place = path.place if path.place.line else self.place
+        return place.at(path.field)
+
+    def written(self, attribute: str, words: str, part: TextPart = "whole") -> KeyValue:
+        """A key text that is written out; its holes are the pattern's parameters."""
+        # A parameter without annotation is taken to be the field of its name, or text.
+        own = declared_fields(self.entities[0].fields)
+        fields = {name: own.get(name, DeclaredField(name, str)) for name in self.parameters}
+        annotated = {name: param for name, param in self.parameters.items() if annotation_of(param) is not None}
+        fields.update({name: DeclaredField.of(name, annotation_of(param), None) for name, param in annotated.items()})
+        template = bind_template(words, fields, self.place)
+        return KeyValue(attribute, {name: self.parameters[name] for name in template.fields}, template, part=part)
+
+
+def key_value(part: BoundKeyAttribute, sources: Mapping[str, Source], how: TextPart = "whole") -> KeyValue:
+    """A key attribute made of sources; fields that have none are left to the part's meaning."""
+    known = {name: sources[name] for name in part.fields if name in sources}
+    return KeyValue(part.attribute, known, part.template, part.field, how)
+
+
+FieldUse = Literal["key", "compared", "set", "changed"]
+
+
+def field_uses(plan: Plan) -> Iterator[tuple[str, Source, FieldUse]]:
+    """Every field with the source of its value, and what that is for."""
+    if plan.key is not None:
+        values = [*plan.key.partition, *(value for one in plan.key.sort for value in (one.low, one.high) if value)]
+        for value in values:
+            yield from (
+                (name, source, "key") for name, source in value.sources.items() if not _is_key_text(value, plan)
+            )
+    yield from ((name, source, "compared") for name, source in _compared_fields(plan.filter))
+    yield from ((name, source, "compared") for name, source in _compared_fields(plan.condition))
+    yield from ((name, source, "compared") for name, source in plan.known.items())
+    for action in plan.actions:
+        if action.name in {"set", "set_if_missing", "add"} and len(action.path.parts) == 1:
+            yield action.path.field, action.source, "set" if action.name == "set" else "changed"
+
+
+def _is_key_text(value: KeyValue, plan: Plan) -> bool:
+    """Whether a key's text was written out in the pattern: its holes are parameters, not fields."""
+    if value.template is None:
+        return False
+    bounds = [entity.key_in(plan.index) for entity in plan.entities]
+    own = [part.template for bound in bounds if bound is not None for part in bound.attributes]
+    return all(template is not value.template for template in own)
+
+
+def _compared_fields(condition: Condition | None) -> Iterator[tuple[str, Source]]:
+    for operand in condition.operands() if condition is not None else ():
+        if isinstance(operand, Condition):
+            yield from _compared_fields(operand)
+    if isinstance(condition, Comparison) and _is_field(condition.left):
+        yield condition.left.field, condition.right  # type: ignore[attr-defined]  # _is_field looked
+    if isinstance(condition, (BetweenCondition, InCondition)) and _is_field(condition.operand):
+        yield from ((condition.operand.field, one) for one in condition.operands()[1:])  # type: ignore[attr-defined]
+
+
+def _is_field(operand: object) -> bool:
+    return isinstance(operand, FieldPath) and len(operand.parts) == 1

@@ -1,0 +1,279 @@
+"""Plan queries and scans: which key or index, which range, which filter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from keyplan.design.conditions.builders import Cond
+from keyplan.design.conditions.conditions import FieldPath, paths_of
+from keyplan.design.errors import DesignError, Fault
+from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute, find_index, unknown_field_error
+from keyplan.design.keys.overlaps import can_equal
+from keyplan.design.parameters import Each, EveryShard, Source
+from keyplan.design.planning.indexes import missing_in_index, projection_fix
+from keyplan.design.planning.plan import KeyRange, KeyValue, PatternDeclaration, Plan, key_value
+from keyplan.design.planning.sort_keys import named_sort_fields, plan_sort
+from keyplan.design.schema import Index
+
+
+def plan_query(asked: PatternDeclaration, cond: Cond, draft: Plan) -> Plan:
+    """The plan of a query; `draft` has the options that need no planning."""
+    _check_fields(asked, cond)
+    index = _index(asked)
+    draft = replace(draft, index=index, filter=cond.filter)
+    bound = next((key for entity in asked.entities if (key := entity.key_in(asked.index)) is not None), None)
+    if bound is None:
+        return replace(draft, key=_written_only(asked, index, cond), faults=(_not_in_index(asked, index),))
+    partition, walk, faults = _partition(asked, bound, cond)
+    sort = plan_sort(asked, bound, cond)
+    draft = replace(draft, key=KeyRange(partition, sort.conditions), walk=walk, residue=sort.residue)
+    faults += [*_other_partition(asked, bound, cond), *sort.faults, *read_faults(asked, index, draft)]
+    return replace(draft, faults=tuple(faults), notes=(*read_notes(draft, index), *_partial_items(asked, index, draft)))
+
+
+def plan_scan(asked: PatternDeclaration, cond: Cond, draft: Plan) -> Plan:
+    """The plan of a scan: everything is read, the filter decides what comes back."""
+    _check_fields(asked, cond)
+    if cond.partition or cond.sort or cond.range or cond.partition_text or cond.sort_text:
+        raise DesignError(
+            "a scan has no key condition", place=asked.place, fix="use @table.query, or where(...) for a filter"
+        )
+    index = _index(asked)
+    draft = replace(draft, index=index, filter=cond.filter)
+    return replace(draft, faults=tuple(read_faults(asked, index, draft)), notes=read_notes(draft, index))
+
+
+def _check_fields(asked: PatternDeclaration, cond: Cond) -> None:
+    """Refuse fields that no entity of the pattern has."""
+    named = [(name, asked.at(name, cond.places)) for name in (*cond.partition, *named_sort_fields(cond))]
+    named += [(path.field, asked.at_path(path)) for path in paths_of(cond.filter)]
+    for name, place in named:
+        if all(name not in entity.fields for entity in asked.entities):
+            known = dict.fromkeys(one for entity in asked.entities for one in entity.fields)
+            raise unknown_field_error(name, known, " and ".join(entity.name for entity in asked.entities), place)
+
+
+def _index(asked: PatternDeclaration) -> Index | None:
+    """The index that a pattern names; None for the table."""
+    return None if asked.index is None else find_index(asked.schema, asked.index, asked.place)
+
+
+def _not_in_index(asked: PatternDeclaration, index: Index | None) -> Fault:
+    names = ", ".join(entity.name for entity in asked.entities)
+    assert index is not None, "every entity has a primary key"
+    return asked.fault(
+        "KP301",
+        f"{names} is never in index {index.name}: no item has {', '.join(index.attributes)}",
+        f'give it a key there: indexes={{"{index.name}": key(...)}}, or fields stored under these attributes',
+        index.place,
+    )
+
+
+def _written_only(asked: PatternDeclaration, index: Index | None, cond: Cond) -> KeyRange | None:
+    """A partition key that is written out, of an index that no entity is in."""
+    if index is None or cond.partition_text is None:
+        return None
+    return KeyRange((asked.written(index.partition[0], cond.partition_text),))
+
+
+# The partition.
+
+Walk = tuple[str, Source] | None
+
+
+def _partition(
+    asked: PatternDeclaration, bound: BoundKey, cond: Cond
+) -> tuple[tuple[KeyValue, ...], Walk, list[Fault]]:
+    if cond.partition_text is not None:
+        return (asked.written(bound.partition[0].attribute, cond.partition_text),), None, []
+    needed = [name for part in bound.partition for name in part.fields]
+    missing = [name for name in needed if name not in cond.partition]
+    extra = [name for name in cond.partition if name not in needed]
+    faults = [_cannot_serve(asked, bound, missing, extra)] if missing or extra else []
+    values = tuple(key_value(part, cond.partition) for part in bound.partition)
+    walk = plan_walk(asked, cond.partition)
+    if walk is not None and isinstance(walk[1], EveryShard):
+        _check_shards(asked, bound, walk[0])
+    return values, walk, faults
+
+
+def _check_shards(asked: PatternDeclaration, bound: BoundKey, name: str) -> None:
+    """Refuse every_shard() of a field whose values nobody can list."""
+    templates = [part.template for part in bound.partition if part.template is not None]
+    holes = [hole for template in templates for hole in template.holes if hole.name == name]
+    if not holes or any(hole.encoding.choices is None for hole in holes):
+        raise DesignError(
+            f"{asked.name} asks for every shard of {name}, which {asked.schema.where(bound.index)} has no shards of",
+            place=asked.place.at("every_shard("),
+            other=bound.place,
+            fix=f"write {{{name}:shard(n)}} in the key's template, or each(values) for values that the caller knows",
+        )
+
+
+def _other_partition(asked: PatternDeclaration, bound: BoundKey, cond: Cond) -> list[Fault]:
+    """Entities of a query that are never in the partition that it reads."""
+    if cond.partition_text is not None:
+        return []
+    faults = []
+    for entity in asked.entities:
+        other = entity.key_in(bound.index)
+        if other is None or all(_can_match(*pair) for pair in zip(bound.partition, other.partition, strict=True)):
+            continue
+        one, two = (", ".join(part.text for part in key.partition) for key in (bound, other))
+        faults.append(
+            asked.fault(
+                "KP301",
+                f"{asked.name} reads partition {one} of {asked.schema.where(bound.index)}, and {entity.name} is in"
+                f" {two}: none of its items is ever there",
+                f"leave {entity.name} out and read it by a pattern of its own, or give it the same partition key",
+                other.place,
+            )
+        )
+    return faults
+
+
+def _can_match(one: BoundKeyAttribute, two: BoundKeyAttribute) -> bool:
+    """Whether two ways of making an attribute can make the same value."""
+    if one.template is None or two.template is None or one.text == two.text:
+        return True
+    return can_equal(one.template, two.template) is not None
+
+
+def plan_walk(asked: PatternDeclaration, fields: dict[str, Source]) -> Walk:
+    """The field that takes several values, if there is one."""
+    walks = [(name, source) for name, source in fields.items() if isinstance(source, (Each, EveryShard))]
+    if len(walks) > 1:
+        raise DesignError(
+            f"{asked.name} walks over the values of {walks[0][0]} and of {walks[1][0]}: one field may vary",
+            place=asked.place.at("each("),
+            fix="pass the other as a single value, or declare a pattern for each",
+        )
+    return walks[0] if walks else None
+
+
+def _cannot_serve(asked: PatternDeclaration, bound: BoundKey, missing: Sequence[str], extra: Sequence[str]) -> Fault:
+    where = asked.schema.where(bound.index)
+    shape = " and ".join(f"{part.attribute} = {part.text}" for part in bound.partition)
+    if missing:
+        names = ", ".join(missing)
+        problem = f"{asked.name} does not say {names}, which the partition key of {where} is made of ({shape})"
+        fix = f"pass {names}, or add an index whose partition key is made of what the pattern knows"
+        sharded = [name for name in missing if _is_sharded(bound, name)]
+        if sharded:
+            fix = f"ask all shards with pk({sharded[0]}=every_shard()), or {fix}"
+        code = "KP308" if len(bound.partition) > 1 else "KP301"
+        return asked.fault(code, problem, fix, bound.place)
+    names = ", ".join(extra)
+    problem = f"{asked.name} asks for {names}, which the partition key of {where} is not made of ({shape})"
+    fix = f"use an index whose partition key is made of {names}, or where(...) to filter what was read"
+    return asked.fault("KP301", problem, fix, bound.place)
+
+
+def _is_sharded(bound: BoundKey, name: str) -> bool:
+    """Whether a field is in the partition key as a shard of it only."""
+    templates = [part.template for part in bound.partition if part.template is not None]
+    shards = [hole.shards for template in templates for hole in template.holes if hole.name == name]
+    return bool(shards) and all(shards)
+
+
+# What an index can answer.
+
+
+def read_faults(asked: PatternDeclaration, index: Index | None, draft: Plan) -> list[Fault]:
+    """What the service would refuse of a read, or could not give."""
+    faults = []
+    if draft.consistent and index is not None and index.kind == "GSI":
+        faults.append(
+            asked.fault(
+                "KP304",
+                f"{asked.name} asks for a consistent read of {index.name}: a global secondary index has none",
+                "read the table or a local secondary index, or drop consistent=True and live with a short delay",
+                index.place,
+            )
+        )
+    keys = index.attributes if index is not None else asked.schema.key
+    for path in paths_of(draft.filter):
+        attribute = _attribute_of(asked, path)
+        if attribute in keys and draft.operation == "Query":
+            faults.append(
+                asked.fault(
+                    "KP318",
+                    f"{asked.name} filters by {path.field}, a key attribute of what it queries: the service refuses"
+                    " that",
+                    f"put {path.field} into the key condition with pk(...) or sk(...)",
+                )
+            )
+    if index is not None:
+        faults += _unprojected(asked, index, draft)
+    return faults
+
+
+def _attribute_of(asked: PatternDeclaration, path: FieldPath) -> str:
+    entity = next(entity for entity in asked.entities if path.field in entity.fields)  # fields are checked before
+    return entity.fields[path.field].attribute
+
+
+def _unprojected(asked: PatternDeclaration, index: Index, draft: Plan) -> list[Fault]:
+    """Fields by which an index cannot be filtered, and of a global one those that make an item its entity."""
+    faults = []
+    filtered = {path.field for path in paths_of(draft.filter)}
+    compared = {path.field for path in paths_of(draft.residue)}
+    counts = draft.select == "count" and draft.residue is None
+    for entity in asked.entities:
+        lacks = missing_in_index(index, entity) if index.kind == "GSI" else ()
+        read = set(draft.fields_read(entity))
+        unseen = sorted(compared - read)
+        if unseen:
+            faults.append(
+                asked.fault(
+                    "KP306",
+                    f"{asked.name} compares {', '.join(unseen)} of what came back, and its view has no such field",
+                    f"add {', '.join(unseen)} to the view",
+                    index.place,
+                )
+            )
+        needed = [
+            name
+            for name, stored in entity.fields.items()
+            if (name in filtered and not index.projects(stored.attribute, asked.schema.key))
+            or (name in lacks and (name in compared or (name in read and stored.info.is_required() and not counts)))
+        ]
+        if needed:
+            faults.append(
+                asked.fault(
+                    "KP306",
+                    f"{asked.name} reads {entity.name} from index {index.name}, which lacks {', '.join(needed)}",
+                    projection_fix(index, [entity.fields[name].attribute for name in needed]),
+                    index.place,
+                )
+            )
+    return faults
+
+
+def _partial_items(asked: PatternDeclaration, index: Index | None, draft: Plan) -> Iterator[str]:
+    """What items of an index lack, where they can be read without it."""
+    if index is None or index.kind != "GSI":
+        return
+    come_back = "come back" if draft.select == "all" else "are counted"
+    for entity in asked.entities:
+        optional = [name for name in missing_in_index(index, entity) if not entity.fields[name].info.is_required()]
+        expiry = [name for name in optional if entity.fields[name].attribute == asked.schema.ttl]
+        read = set(draft.fields_read(entity))
+        missing = [name for name in optional if name in read]
+        if missing and draft.select == "all":
+            yield f"{index.name} does not hold {', '.join(missing)} of {entity.name}: they come back as their defaults"
+        if expiry and draft.expired == "drop":
+            yield f"{index.name} does not hold {expiry[0]}: expired items of {entity.name} {come_back} until deleted"
+
+
+def read_notes(draft: Plan, index: Index | None) -> tuple[str, ...]:
+    """What must be true for the answer to be right."""
+    notes = []
+    if index is not None and index.kind == "GSI":
+        notes.append(f"{index.name} lags behind the table, usually well under a second: a write just made may not show")
+    elif not draft.consistent:
+        notes.append("an eventually consistent read: a write of the last second may not show")
+    if draft.schema.ttl is not None and draft.expired == "drop":
+        notes.append(f"items whose {draft.schema.ttl} has passed are left out; the service deletes them days later")
+    return tuple(notes)

@@ -1,0 +1,368 @@
+"""Plan reads by key, puts, deletes, checks, batches and updates."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, get_origin
+
+from keyplan.design.annotations import without_none
+from keyplan.design.conditions.builders import Change, UpdateAction
+from keyplan.design.conditions.conditions import paths_of
+from keyplan.design.conditions.evaluation import holds
+from keyplan.design.entities import EntitySpec
+from keyplan.design.errors import DesignError, Fault, Place
+from keyplan.design.fields.stored import amount_validator, validator
+from keyplan.design.keys.entity_keys import unknown_field_error
+from keyplan.design.parameters import Each, EveryShard, Param, Source, annotation_of
+from keyplan.design.planning.indexes import index_effects
+from keyplan.design.planning.plan import KeyRange, PatternDeclaration, Plan, SortCondition, key_value
+from keyplan.design.planning.queries import plan_walk
+from keyplan.design.requests.writes import expiry_attribute
+
+_NOTHING_ELSE = "return key_of(...) and nothing else; a query takes where(...)"
+
+
+def plan_get(asked: PatternDeclaration, change: Change, draft: Plan) -> Plan:
+    """The plan of a read by key: nothing but the key is said."""
+    _refuse_changes(asked, change, "reads by key, and returns changes", _NOTHING_ELSE)
+    if change.condition is not None or change.version is not None:
+        raise DesignError(
+            f"{asked.name} reads by key, and a read has no condition",
+            place=asked.place,
+            fix=_NOTHING_ELSE,
+        )
+    return plan_key(asked, change, draft)
+
+
+def plan_key(asked: PatternDeclaration, change: Change, draft: Plan) -> Plan:
+    """The plan of something about one item, or with each(...) several: all of the primary key is named."""
+    entity, fields = asked.entities[0], change.key
+    check_fields(asked, {name: asked.at(name, change.places) for name in fields})
+    needed = entity.key.fields
+    missing = [name for name in needed if name not in fields]
+    extra = [name for name in fields if name not in needed]
+    if missing or extra:
+        raise DesignError(
+            f"{asked.name} names {', '.join(fields) or 'nothing'}, and the primary key of {entity.name} is made of"
+            f" {', '.join(needed)}",
+            place=asked.place.at("key_of("),
+            other=entity.key.place,
+            fix=f"write key_of({', '.join(f'{name}={name}' for name in needed)})",
+            code="KP301",
+        )
+    walk = plan_walk(asked, fields)
+    if walk is not None and isinstance(walk[1], EveryShard):
+        raise DesignError(
+            f"{asked.name} names an item of every shard of {walk[0]}",
+            place=asked.place.at("every_shard("),
+            fix="name the one shard that the item is in; every_shard() is for queries",
+        )
+    if walk is not None and draft.operation not in {"BatchGetItem", "BatchWriteItem"}:
+        raise DesignError(
+            f"{asked.name} is about one item, and {walk[0]} takes several values",
+            place=asked.place.at("each("),
+            fix="use batch_get or batch_delete, or a transaction that repeats the pattern for each(...)",
+        )
+    return replace(draft, key=primary_key(entity, fields), walk=walk)
+
+
+def primary_key(entity: EntitySpec, fields: Mapping[str, Source]) -> KeyRange:
+    """The primary key of one item."""
+    partition = tuple(key_value(part, fields) for part in entity.key.partition)
+    return KeyRange(partition, tuple(SortCondition("=", key_value(part, fields)) for part in entity.key.sort))
+
+
+def check_fields(asked: PatternDeclaration, places: Mapping[str, Place]) -> None:
+    """Refuse fields that the entity does not have; `places` says where each is named."""
+    entity = asked.entities[0]
+    for name, place in places.items():
+        if name not in entity.fields:
+            raise unknown_field_error(name, entity.fields, entity.model.__name__, place)
+
+
+def _refuse_changes(asked: PatternDeclaration, change: Change, does: str, fix: str) -> None:
+    """Refuse changes, items and known values where a pattern has no use for them."""
+    if change.actions or change.item is not None or change.known:
+        raise DesignError(f"{asked.name} {does}", place=asked.place, fix=fix)
+
+
+def plan_put(asked: PatternDeclaration, change: Change, draft: Plan) -> Plan:
+    """The plan of a whole item's write."""
+    if change.item is None or change.key or change.actions or change.known:
+        raise DesignError(
+            f"{asked.name} writes a whole item, and returns something else",
+            place=asked.place,
+            fix="return put(item), with the item as the pattern's parameter, and when(...) for conditions",
+        )
+    if change.replace_when is not None and draft.exists != "must_not":
+        raise DesignError(
+            f"{asked.name} writes over an item anyhow, and replace_when is for a create",
+            place=asked.place.at("replace_when"),
+            fix="use @table.create, or when(...) for a condition on the item that is there",
+        )
+    entity = asked.entities[0]
+    _check_item(asked, change.item, of_many=False)
+    check_conditions(asked, change)
+    replaces = draft.exists != "must_not" or change.replace_when is not None
+    own_version = draft.exists == "must" and entity.version is not None
+    return replace(
+        draft,
+        item=change.item,
+        condition=change.condition,
+        replace_when=change.replace_when,
+        version=change.version if change.version is not None or not own_version else _own_version(change.item, entity),
+        reads_first=bool(entity.sentinels) and replaces,
+    )
+
+
+def _check_item(asked: PatternDeclaration, item: Source, *, of_many: bool) -> None:
+    """Refuse a parameter that is no item of the entity, or for a batch no list of them, by its annotation."""
+    model = asked.entities[0].model
+    wanted = f"list[{model.__name__}]" if of_many else model.__name__
+    given, _ = without_none(annotation_of(item) if isinstance(item, Param) else type(item))
+    kind = get_origin(given) or given
+    if not isinstance(kind, type) or kind is Any:
+        return
+    many = issubclass(kind, Collection) and not issubclass(kind, (str, bytes))
+    if many is of_many and (many or issubclass(model, kind) or issubclass(kind, model)):
+        return
+    more = "; several items are for @table.batch_put, or for a transaction with each(...)" if many else ""
+    raise DesignError(
+        f"{asked.name} puts {item!r}, which is {getattr(given, '__name__', given)} and not {wanted}",
+        place=asked.place,
+        other=asked.entities[0].place,
+        fix=f"take {wanted} as its parameter{more}",
+    )
+
+
+def _own_version(item: Source, entity: EntitySpec) -> Source:
+    return getattr(item, entity.version) if entity.version is not None else None
+
+
+def plan_delete(asked: PatternDeclaration, change: Change, draft: Plan) -> Plan:
+    """The plan of a delete."""
+    _refuse_changes(asked, change, "deletes an item, and returns changes of it", _KEY_ONLY)
+    check_conditions(asked, change)
+    draft = replace(
+        draft,
+        condition=change.condition,
+        version=change.version,
+        reads_first=bool(asked.entities[0].sentinels),
+    )
+    return plan_key(asked, change, draft)
+
+
+def plan_check(asked: PatternDeclaration, change: Change, draft: Plan) -> Plan:
+    """The plan of a condition on an item that a transaction does not write."""
+    _refuse_changes(asked, change, "only checks an item, and returns changes of it", _KEY_ONLY)
+    check_conditions(asked, change)
+    draft = replace(draft, condition=change.condition, version=change.version)
+    return plan_key(asked, change, draft)
+
+
+_KEY_ONLY = "return key_of(...), and when(...) for conditions"
+
+
+def check_conditions(asked: PatternDeclaration, change: Change) -> None:
+    """Refuse conditions on fields that there are not, and a version where none is counted."""
+    paths = (*paths_of(change.condition), *paths_of(change.replace_when))
+    check_fields(asked, {path.field: asked.at_path(path) for path in paths})
+    if change.version is not None and asked.entities[0].version is None:
+        raise DesignError(
+            f"{asked.name} asks for a version, and {asked.entities[0].name} has none",
+            place=asked.place.at("at_version("),
+            other=asked.entities[0].place,
+            fix='declare the field that counts changes: @table.entity(..., version="version")',
+        )
+
+
+def plan_batch(asked: PatternDeclaration, change: Change, draft: Plan) -> Plan:
+    """The plan of a batch of puts or of deletes: neither atomic nor conditional."""
+    if change.actions or change.known or (change.item is not None and change.key):
+        raise DesignError(
+            f"{asked.name} writes whole items or deletes them: a batch has no partial update",
+            place=asked.place,
+            fix="return put(items) or key_of(...) with one each(...), or use a transaction of updates",
+        )
+    if change.condition is not None or change.version is not None or change.replace_when is not None:
+        fault = asked.fault(
+            "KP611",
+            f"{asked.name} sets a condition on a batch: BatchWriteItem has none, and is not atomic",
+            "use single writes or a transaction where a condition decides",
+        )
+        draft = replace(draft, faults=(fault,))
+    if asked.entities[0].sentinels:
+        fault = asked.fault(
+            "KP605",
+            f"{asked.name} writes {asked.entities[0].name} in batches, which cannot keep its unique values",
+            "write such items one by one, or in transactions",
+            asked.entities[0].place,
+        )
+        draft = replace(draft, faults=(*draft.faults, fault))
+    if change.item is not None:
+        _check_item(asked, change.item, of_many=True)
+        return replace(draft, item=change.item)
+    planned = plan_key(asked, change, draft)
+    if planned.walk is None:
+        raise DesignError(
+            f"{asked.name} names one item", place=asked.place, fix="give one field of the key as each(...)"
+        )
+    return planned
+
+
+def plan_update(asked: PatternDeclaration, change: Change, draft: Plan) -> Plan:
+    """The plan of a partial update, with what it does to every index key."""
+    entity = asked.entities[0]
+    if change.item is not None:
+        raise DesignError(
+            f"{asked.name} is an update, and returns a whole item",
+            place=asked.place.at("put("),
+            fix="use @table.replace for put(item), or set_(...) for some fields of it",
+        )
+    check_conditions(asked, change)
+    check_fields(asked, {name: asked.at(name, change.places) for name in change.known})
+    _check_actions(asked, entity, change.actions)
+    effects, faults = index_effects(asked, change, creates=draft.exists == "may")
+    draft = replace(
+        draft,
+        actions=change.actions,
+        condition=change.condition,
+        version=change.version,
+        known=change.known,
+        effects=effects,
+        reads_first=_touches_unique(entity, change) or (draft.exists == "may" and bool(entity.sentinels)),
+    )
+    planned = plan_key(asked, change, draft)
+    return replace(
+        planned,
+        faults=(*planned.faults, *faults, *_incomplete_item(asked, change, draft), *_removed_fields(asked, change)),
+    )
+
+
+def _touches_unique(entity: EntitySpec, change: Change) -> bool:
+    """Whether unique values change, or the expiry that their sentinels share."""
+    changed = {action.path.field for action in change.actions}
+    expires = any(entity.fields[name].attribute == expiry_attribute(entity) for name in changed)
+    return any(expires or changed.intersection(rule.fields) for rule in entity.sentinels)
+
+
+def _incomplete_item(asked: PatternDeclaration, change: Change, draft: Plan) -> list[Fault]:
+    """Required fields that an upsert leaves out of an item that it creates."""
+    entity = asked.entities[0]
+    absent = dict.fromkeys(entity.fields)
+    if draft.exists != "may" or holds(change.condition, absent) is False:
+        return []
+    made = {action.path.field for action in change.actions if _creates_field(action)} | {
+        entity.version,
+        *entity.key.fields,
+    }
+    lacking = [name for name, stored in entity.fields.items() if stored.is_needed and name not in made]
+    if not lacking:
+        return []
+    names = ", ".join(lacking)
+    return [
+        Fault(
+            "KP607",
+            f"{asked.name} creates {entity.name} where none is, and leaves out {names}, which every {entity.name} has:"
+            " what it creates cannot be read back",
+            f"add set_if_missing({lacking[0]}=...), give {names} a default, or drop upsert=True",
+            asked.place.at("upsert="),
+            entity.place,
+        )
+    ]
+
+
+def _removed_fields(asked: PatternDeclaration, change: Change) -> list[Fault]:
+    """Required fields that an update takes away."""
+    entity = asked.entities[0]
+    return [
+        Fault(
+            "KP607",
+            f"{asked.name} removes {path.field}, which every {entity.name} has: what it leaves cannot be read back",
+            f"give {path.field} a default, such as None, or set it to a value that says as much",
+            asked.at_path(path),
+            entity.place,
+        )
+        for path, gone in ((one.path, one.name == "remove" or one.source is None) for one in change.actions)
+        if gone and len(path.parts) == 1 and entity.fields[path.field].is_needed and path.field not in entity.key.fields
+    ]
+
+
+def _creates_field(action: UpdateAction) -> bool:
+    """Whether the field is there after the action, on an item that was not."""
+    if len(action.path.parts) > 1 or action.name in {"remove", "remove_from_set"}:
+        return False
+    return action.source is not None
+
+
+def _check_actions(asked: PatternDeclaration, entity: EntitySpec, actions: Sequence[UpdateAction]) -> None:
+    """Refuse actions without meaning: unknown fields, a field twice, an operator that its type has not."""
+    check_fields(asked, {action.path.field: asked.at_path(action.path) for action in actions})
+    seen: list[tuple[str, ...]] = []
+    for action in actions:
+        name = action.path.field
+        whole = len(action.path.parts) == 1
+        place = tuple(map(repr, action.path.parts))
+        if any(place[: len(other)] == other[: len(place)] for other in seen):
+            raise DesignError(
+                f"{asked.name} changes {name} twice", place=asked.at_path(action.path), fix="change it once"
+            )
+        seen.append(place)
+        code = entity.fields[name].type_code
+        allowed = _ALLOWED_TYPES.get(action.name)
+        if whole and allowed is not None and code not in allowed:
+            fitting = "set_" if action.name == "remove_from_set" else _ADDING_METHODS.get(code, "set_")
+            raise DesignError(
+                f"{asked.name} uses {action.word} on {entity.name}.{name}, which is stored as {_TYPE_NAMES[code]}",
+                place=asked.at_path(action.path),
+                fix=f"{action.word} works on {_TYPE_NAMES[min(allowed - {'ANY'})]}; use {fitting}({name}=...)",
+            )
+        if whole and action.name in _TYPED_ACTIONS:
+            _check_constant(asked, entity, action)
+        if name == entity.version:
+            raise DesignError(
+                f"{asked.name} changes {name}, which counts the changes of {entity.name} by itself",
+                place=asked.at_path(action.path),
+                fix="leave it out; at_version(...) asks for a version",
+            )
+
+
+def _check_constant(asked: PatternDeclaration, entity: EntitySpec, action: UpdateAction) -> None:
+    """Refuse a value that the entity does not take, and every call would be refused for."""
+    if action.source is None or isinstance(action.source, (Param, Each)):
+        return
+    check = amount_validator if action.name == "add" else validator
+    try:
+        check(entity.fields[action.path.field])(action.source)
+    except ValueError as error:
+        raise DesignError(
+            f"{asked.name} sets {entity.name}.{action.path.field}: {error}",
+            place=asked.at_path(action.path),
+            other=entity.place,
+            fix=f"set it to what {entity.name}.{action.path.field} may be, or take it as a parameter",
+        ) from None
+
+
+_TYPED_ACTIONS = frozenset({"set", "set_if_missing", "add"})
+"""Changes whose constant is a value of the field."""
+_TYPE_NAMES = {
+    "S": "a String",
+    "N": "a Number",
+    "B": "Binary",
+    "BOOL": "a Boolean",
+    "L": "a list",
+    "M": "a map",
+    "SS": "a set",
+    "NS": "a set",
+    "BS": "a set",
+}
+
+_ADDING_METHODS = {"N": "add", "L": "append", "SS": "add_to_set", "NS": "add_to_set", "BS": "add_to_set"}
+"""What adds to a field, by how that is stored."""
+_ALLOWED_TYPES: dict[str, frozenset[str]] = {
+    "add": frozenset({"N", "ANY"}),
+    "append": frozenset({"L", "ANY"}),
+    "add_to_set": frozenset({"SS", "NS", "BS", "ANY"}),
+    "remove_from_set": frozenset({"SS", "NS", "BS", "ANY"}),
+}

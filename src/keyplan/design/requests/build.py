@@ -1,0 +1,165 @@
+"""Build the request of a call from a plan and its arguments, and refuse expressions that exceed the service's limits.
+
+Requests have the form of the Python SDK's client. Everything that does not depend on arguments is computed once per
+plan; a call only fills in values. Connections send these requests, `keyplan explain` shows them.
+
+Source of the limits: developer guide, "Quotas in Amazon DynamoDB", expression parameters: 4 KB, and 300 operators
+and functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+from keyplan import limits
+from keyplan.design.errors import DesignError
+from keyplan.design.planning.plan import PatternDeclaration, Plan
+from keyplan.design.requests.items import check_model, item_builder, item_key_maker, key_identity, walk_values
+from keyplan.design.requests.reads import GetRequest, RangeRequest
+from keyplan.design.requests.updates import UpdateExpression
+from keyplan.design.requests.writer import WALK_VALUE, RequestPlaceholders, reader
+from keyplan.design.requests.writes import NOW, WriteConditions, WriteRequest
+from keyplan.dynamodb.expressions.tokens import WORD, tokenize
+
+Request = dict[str, Any]
+
+ACTIONS = {"PutItem": "Put", "UpdateItem": "Update", "DeleteItem": "Delete", "ConditionCheck": "ConditionCheck"}
+"""What a transaction calls the operation of a plan that writes or checks one item."""
+
+
+@lru_cache(maxsize=4096)
+def write_request(plan: Plan) -> WriteRequest:
+    """The request of a plan that writes one item."""
+    return WriteRequest(plan)
+
+
+@lru_cache(maxsize=4096)
+def get_request(plan: Plan) -> GetRequest:
+    """The request of a plan that reads items by key."""
+    return GetRequest(plan)
+
+
+@lru_cache(maxsize=4096)
+def range_request(plan: Plan) -> RangeRequest:
+    """The request of a query or a scan."""
+    return RangeRequest(plan)
+
+
+class BatchRequest:
+    """The writes of a batch, by key: the last of several for one item counts."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self._items = reader(plan.item)
+        self._maker = item_builder(plan.entity)
+        self._key = None if plan.key is None else item_key_maker(plan.key)
+        self._walk = None if plan.key is None or plan.walk is None else walk_values(plan.key, plan.walk[1])
+
+    def writes(self, arguments: Mapping[str, Any]) -> list[Request]:
+        """A PutRequest or DeleteRequest for each item, each item once."""
+        found: dict[tuple[Any, ...], Request] = {}
+        for key, write in self._puts(arguments) if self._walk is None else self._deletes(arguments):
+            place = key_identity(key)
+            found.pop(place, None)
+            found[place] = write
+        return list(found.values())
+
+    def _puts(self, arguments: Mapping[str, Any]) -> list[tuple[Request, Request]]:
+        made = []
+        version = self.plan.entity.version
+        for entity in self._items(arguments):
+            check_model(self.plan.pattern, self.plan.entity, entity)
+            item = self._maker.item(entity, None if version is None else getattr(entity, version) or 1)
+            made.append(({name: item[name] for name in self.plan.schema.key}, {"PutRequest": {"Item": item}}))
+        return made
+
+    def _deletes(self, arguments: Mapping[str, Any]) -> list[tuple[Request, Request]]:
+        assert self._walk is not None, "a batch of deletes goes over several values"
+        assert self._key is not None, "of a key"
+        keys = [self._key({**arguments, WALK_VALUE: value}) for value in self._walk(arguments)]
+        return [(key, {"DeleteRequest": {"Key": key}}) for key in keys]
+
+
+@lru_cache(maxsize=4096)
+def batch_request(plan: Plan) -> BatchRequest:
+    """The request of a plan that writes many items one by one."""
+    return BatchRequest(plan)
+
+
+def build(plan: Plan, arguments: Mapping[str, Any], *, table: str | None = None, now_s: int = 0) -> Request:
+    """The request that a call sends; of several (walks, long batches) the first.
+
+    `now_s` is the moment that expiry is compared with. A transaction's steps are built one by one, with
+    `Transaction.calls`. Unique attributes add sentinels, which a connection works out from the stored item.
+    """
+    if plan.steps:
+        raise ValueError(f"{plan.pattern} is a transaction: build the calls that it is made of one by one")
+    told = {**arguments, NOW: now_s}
+    name = table or plan.schema.name
+    if plan.operation == "GetItem":
+        return get_request(plan).request(told, name)
+    if plan.operation == "BatchGetItem":
+        get = get_request(plan)
+        return get.batch(get.keys(told)[: limits.BATCH_GET_KEYS], name)
+    if plan.operation in {"Query", "Scan"}:
+        ranged = range_request(plan)
+        sizes = [size for size in (plan.limit, plan.page_size) if size is not None and plan.select != "count"]
+        return ranged.request(ranged.partitions(told)[0], name) | ({"Limit": min(sizes)} if sizes else {})
+    if plan.operation == "BatchWriteItem":
+        return {"RequestItems": {name: batch_request(plan).writes(told)[: limits.BATCH_WRITE_ITEMS]}}
+    return write_request(plan).request(told, name)
+
+
+_OPERATORS = frozenset({"AND", "OR", "NOT", "IN", "BETWEEN", "=", "<>", "<", "<=", ">", ">="})
+_SHORTER_UPDATE = "change fewer fields at once, or keep fields that change together in one, as a model of their own"
+_SHORTER_CONDITION = (
+    "compare with a range or a list of values, F.x.is_in(...), or keep what is asked in a field of its own"
+)
+
+
+def check_expression_limits(asked: PatternDeclaration, plan: Plan) -> None:
+    """Refuse a condition, a filter or an update that no call could send.
+
+    A plan with faults cannot be sent anyway, and its keys may not be made: the faults are what there is to tell.
+    """
+    if plan.faults:
+        return
+    for what, text in _expressions(plan):
+        operators, size = 0 if what == "update" else count_operators(text), len(text.encode())
+        if operators > limits.EXPRESSION_OPERATORS:
+            found = f"{operators} operators and functions, and the service takes {limits.EXPRESSION_OPERATORS}"
+        elif size > limits.EXPRESSION_BYTES:
+            found = f"{size:,} bytes, and the service takes {limits.EXPRESSION_BYTES:,}"
+        else:
+            continue
+        raise DesignError(
+            f"the {what} of {asked.name} has {found}",
+            place=asked.place,
+            fix=_SHORTER_UPDATE if what == "update" else _SHORTER_CONDITION,
+        )
+
+
+def _expressions(plan: Plan) -> Iterator[tuple[str, str]]:
+    if plan.filter is not None:
+        yield "filter", RangeRequest(plan).filter
+    placeholders = RequestPlaceholders()
+    if plan.operation == "UpdateItem" or plan.condition is not None or plan.replace_when is not None or plan.known:
+        guards = WriteConditions(plan, placeholders)
+        if guards.longest:
+            yield "condition", guards.longest
+    if plan.operation == "UpdateItem":
+        yield "update", UpdateExpression(plan, placeholders).longest
+
+
+def count_operators(text: str) -> int:
+    """How many operators and functions the service counts in a condition; the AND of a BETWEEN is none."""
+    tokens = tokenize(text)
+    found = [one.kind for one, after in pairwise(tokens) if _counts(one.kind, after.kind)]
+    return len(found) - found.count("BETWEEN")
+
+
+def _counts(kind: str, after: str) -> bool:
+    return kind in _OPERATORS or (kind == WORD and after == "(")

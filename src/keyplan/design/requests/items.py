@@ -1,0 +1,224 @@
+"""Items and keys of requests: fields, key attributes, index keys, and the discriminator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from keyplan.design.annotations import AttributeValue
+from keyplan.design.conditions.evaluation import holds
+from keyplan.design.entities import Entity, EntitySpec
+from keyplan.design.fields.stored import StoredField
+from keyplan.design.fields.values import decode_value
+from keyplan.design.keys.encodings import KeyPartError, MissingField
+from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute
+from keyplan.design.keys.holes import Text
+from keyplan.design.keys.templates import BoundTemplate
+from keyplan.design.parameters import Each, EveryShard
+from keyplan.design.planning.plan import KeyRange, KeyValue
+from keyplan.design.requests.writer import WALK_VALUE, Arguments, Reader, ValueMaker, all_values, is_argument, reader
+
+Item = dict[str, AttributeValue]
+Values = Mapping[str, Any]
+
+
+class ItemBuilder:
+    """Makes items of an entity's objects."""
+
+    def __init__(self, spec: EntitySpec) -> None:
+        self.spec = spec
+        hidden = spec.is_in_key_only
+        self._fields = [
+            (stored.name, stored.attribute, stored.encode)
+            for stored in spec.fields.values()
+            if stored.name not in hidden
+        ]
+        self._key = [(part.attribute, key_attribute_maker(part)) for part in spec.key.attributes]
+        self._indexes = [EntityIndexKey(bound, spec) for bound in spec.indexes]
+        self._indexes = [one for one in self._indexes if one.made]
+        attribute = spec.schema.discriminator
+        taken = any(stored.attribute == attribute for stored in spec.fields.values())
+        self._discriminator = None if attribute is None or taken else attribute
+
+    def item(self, entity: Entity, version: int | None = None) -> Item:
+        """The item of an entity's object, with this version where one is given."""
+        values = entity.__dict__
+        if version is not None and self.spec.version is not None:
+            values = {**values, self.spec.version: version}
+        item: Item = {}
+        for name, attribute, encode in self._fields:
+            value = values[name]
+            if value is not None and not (value.__class__ in _SETS and not value):
+                item[attribute] = encode(value)
+        for attribute, make in self._key:
+            made = make(values)
+            if made is not None:
+                item[attribute] = made
+        for index in self._indexes:
+            index.add_to(item, values)
+        if self._discriminator is not None:
+            item[self._discriminator] = {"S": self.spec.name}
+        return item
+
+    def key(self, values: Values) -> Item:
+        """The primary key made of an entity's fields."""
+        return {attribute: make(values) or {} for attribute, make in self._key}
+
+
+def check_model(pattern: str, spec: EntitySpec, entity: object) -> None:
+    """Refuse to write what is none of an entity's objects: of another one, its key would be made all the same."""
+    if not isinstance(entity, spec.model):
+        raise TypeError(f"{pattern} writes {spec.name}, and is given {entity!r}")
+
+
+_SETS = frozenset({set, frozenset})
+
+
+def key_attribute_maker(part: BoundKeyAttribute) -> Callable[[Values], AttributeValue | None]:
+    """The function that makes a key attribute of field values; None where its field has none."""
+    if part.template is not None:
+        render = part.template.render
+        return lambda values: {"S": render(values)}
+    field = part.field
+    assert field is not None, "a key attribute is made by a template or a field"
+    return stored_value_maker(field)
+
+
+def stored_value_maker(field: StoredField) -> Callable[[Values], AttributeValue | None]:
+    """The function that gives a field as it is stored; None where it has no value."""
+    name, encode = field.name, field.encode
+
+    def make(values: Values) -> AttributeValue | None:
+        value = values.get(name)
+        return None if value is None else encode(value)
+
+    return make
+
+
+class EntityIndexKey:
+    """An entity's key of one index: who is in it, and with which attributes."""
+
+    def __init__(self, bound: BoundKey, spec: EntitySpec) -> None:
+        self.fields, self._when = bound.fields, bound.when
+        self.made = [(part.attribute, key_attribute_maker(part)) for part in spec.made_in(bound)]
+        """The attributes that are not fields, nor the primary key's, and how each is made."""
+
+    def holds(self, values: Values) -> bool:
+        """Whether an entity with these values is in the index."""
+        for name in self.fields:
+            if values.get(name) is None:
+                return False
+        return holds(self._when, values) is True
+
+    def add_to(self, item: Item, values: Values) -> None:
+        """Add the key's attributes to an item that is in the index."""
+        if self.holds(values):
+            for attribute, make in self.made:
+                made = make(values)
+                if made is not None:
+                    item[attribute] = made
+
+
+def absent_as_none(value: object) -> object:
+    """None for what is not stored at all."""
+    return None if value.__class__ in _SETS and not value else value
+
+
+@lru_cache(maxsize=4096)
+def item_builder(spec: EntitySpec) -> ItemBuilder:
+    """The maker of an entity's items, made once."""
+    return ItemBuilder(spec)
+
+
+Encode = Callable[[Any], AttributeValue]
+
+
+def key_value_maker(value: KeyValue) -> ValueMaker:
+    """The function that makes one key attribute's value."""
+    if any(isinstance(source, EveryShard) for source in value.sources.values()):
+        return lambda arguments: {"S": arguments[WALK_VALUE]}
+    if value.field is not None:
+        encode = value.field.encode_up if value.part == "rounded_up" else value.field.encode
+        return _stored_key_value(value.field, encode, reader(value.sources[value.field.name]))
+    template = value.template
+    assert template is not None, "a key attribute is made by a template or a field"
+    text = _TEXTS[value.part](template)
+    if value.part == "whole" and all(is_argument(source, name) for name, source in value.sources.items()):
+        # Only a whole text: other arguments may have the names of fields that are not to be in a part of it.
+        return lambda arguments: {"S": text(arguments)}
+    reads = [(name, reader(source)) for name, source in value.sources.items()]
+    return lambda arguments: {"S": text({name: read(arguments) for name, read in reads})}
+
+
+def _stored_key_value(field: StoredField, encode: Encode, read: Reader) -> ValueMaker:
+    code, name = field.type_code, field.name
+
+    def make(arguments: Arguments) -> AttributeValue:
+        value = read(arguments)
+        if value is None:
+            raise MissingField(name)
+        made = encode(value)
+        if code not in made:
+            raise KeyPartError(name, value, f"it is stored as {next(iter(made))}, and the key is of type {code}")
+        if made[code] in {"", b""}:
+            raise KeyPartError(name, value, "it is empty, which DynamoDB refuses in a key")
+        return made
+
+    return make
+
+
+def _begins_with_text(template: BoundTemplate) -> Callable[[Mapping[str, Any]], str]:
+    """The text up to and within the last given field, without what follows it."""
+
+    def text(values: Mapping[str, Any]) -> str:
+        pieces: list[str] = []
+        last = max(number for number, part in enumerate(template.parts) if getattr(part, "name", None) in values)
+        for number, part in enumerate(template.parts[: last + 1]):
+            if isinstance(part, Text):
+                pieces.append(part.text)
+            elif number == last and isinstance(values[part.name], str) and part.field.type is not str:
+                pieces.append(values[part.name])  # the beginning of a day, a UUID: no whole value of its type
+            else:
+                pieces.append(part.encode(values[part.name]))
+        return "".join(pieces)
+
+    return text
+
+
+_TEXTS: dict[str, Callable[[BoundTemplate], Callable[[Mapping[str, Any]], str]]] = {
+    "whole": lambda template: template.render,
+    "prefix": lambda template: lambda values: template.prefix(values)[0],
+    "begins": _begins_with_text,
+    "lower": lambda template: template.lower,
+    "upper": lambda template: template.upper,
+    "after": lambda template: template.after,
+    "before": lambda template: template.before,
+}
+
+
+def item_key_maker(key: KeyRange) -> Callable[[Arguments], dict[str, AttributeValue]]:
+    """The function that makes the primary key of one item."""
+    made = [(value.attribute, key_value_maker(value)) for value in key.values]
+    if len(made) == 1:
+        ((name, make),) = made
+        return lambda arguments: {name: make(arguments)}
+    (first, make_first), (second, make_second) = made
+    return lambda arguments: {first: make_first(arguments), second: make_second(arguments)}
+
+
+def key_identity(key: Mapping[str, AttributeValue]) -> tuple[Any, ...]:
+    """What tells one key from another, however their numbers are spelled: 1.50 is stored as 1.5."""
+    return tuple(decode_value(value) for value in key.values())
+
+
+def walk_values(key: KeyRange | None, source: object) -> Callable[[Arguments], Sequence[Any]]:
+    """The function that gives what a walk goes over: the values of an each(...), or every shard's partition."""
+    if isinstance(source, Each):
+        return all_values(source)
+    assert key is not None, "only a key is walked over"
+    (value,) = [one for one in key.partition if any(isinstance(part, EveryShard) for part in one.sources.values())]
+    template = value.template
+    assert template is not None, "shards are made by a template"
+    reads = [(name, reader(part)) for name, part in value.sources.items() if not isinstance(part, EveryShard)]
+    return lambda arguments: template.variants({name: read(arguments) for name, read in reads})

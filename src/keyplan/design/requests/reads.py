@@ -1,0 +1,267 @@
+"""Requests of reading plans: one item, a batch, a range of one or several partitions, a scan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from keyplan.design.annotations import AttributeValue
+from keyplan.design.entities import EntitySpec
+from keyplan.design.keys.entity_keys import BoundKeyAttribute
+from keyplan.design.planning.indexes import drops_expired, index_holds, index_holds_discriminator, needs_whole_items
+from keyplan.design.planning.plan import Plan, SortCondition
+from keyplan.design.requests.items import item_key_maker, key_identity, key_value_maker, walk_values
+from keyplan.design.requests.writer import (
+    WALK_VALUE,
+    Arguments,
+    ExpressionWriter,
+    Fragment,
+    RequestPlaceholders,
+    ValueMaker,
+)
+from keyplan.design.requests.writes import not_expired
+
+Request = dict[str, Any]
+
+
+class GetRequest:
+    """The request of a plan that reads items by their keys."""
+
+    def __init__(self, plan: Plan) -> None:
+        assert plan.key is not None, "a read of one item names it"
+        self.plan = plan
+        self.key = item_key_maker(plan.key)
+        """The primary key of the item that a call reads."""
+        self._walk = None if plan.walk is None else walk_values(plan.key, plan.walk[1])
+
+    def request(self, arguments: Arguments, table: str) -> Request:
+        """The request of one item."""
+        request: Request = {"TableName": table, "Key": self.key(arguments)}
+        if self.plan.consistent:
+            request["ConsistentRead"] = True
+        return request
+
+    def keys(self, arguments: Arguments) -> list[dict[str, AttributeValue]]:
+        """The keys of a batch, in the order that was asked for."""
+        assert self._walk is not None, "a batch goes over several values"
+        return [self.key({**arguments, WALK_VALUE: value}) for value in self._walk(arguments)]
+
+    def batch(self, keys: list[dict[str, AttributeValue]], table: str) -> Request:
+        """The request of up to 100 keys."""
+        return {"RequestItems": {table: table_keys(keys, consistent=self.plan.consistent)}}
+
+
+def table_keys(keys: list[dict[str, AttributeValue]], *, consistent: bool) -> Request:
+    """What a batch asks of one table."""
+    return {"Keys": keys, "ConsistentRead": True} if consistent else {"Keys": keys}
+
+
+class RangeRequest:
+    """The request of a query or a scan."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        placeholders = RequestPlaceholders()
+        self._index = plan.index.name if plan.index is not None else None
+        self._partition: list[tuple[str, ValueMaker]] = []
+        if plan.key is not None:
+            self._partition = [(value.attribute, key_value_maker(value)) for value in plan.key.partition]
+        self._sorts = [] if plan.key is None else [_SortExpression(one) for one in plan.key.sort]
+        self._key = None if plan.key is None else self._key_condition(placeholders)
+        self._counted = service_can_count(plan) if plan.select == "count" else None
+        self._filter = self._filter_of(plan, placeholders)
+        self._projection = None
+        if plan.select == "count" and not self._counted:
+            self._projection = _identifying_attributes(plan, placeholders)
+        self._select = "COUNT" if self._counted else "ALL_ATTRIBUTES" if needs_whole_items(plan) else None
+        self._walk = None if plan.walk is None else walk_values(plan.key, plan.walk[1])
+
+    @property
+    def counts(self) -> bool:
+        """Whether the service does the counting."""
+        return bool(self._counted)
+
+    @property
+    def filter(self) -> str:
+        """The filter as text, as long as it can be; empty where there is none."""
+        return "" if self._filter is None else self._filter.longest
+
+    def partitions(self, arguments: Arguments) -> list[Arguments]:
+        """The arguments of each partition that is asked: one, or one for each value of a walk, without repeats."""
+        if self._walk is None:
+            return [arguments]
+        seen: dict[tuple[Any, ...], Arguments] = {}
+        for value in self._walk(arguments):
+            one = {**arguments, WALK_VALUE: value}
+            seen.setdefault(key_identity(self.partition(one)), one)
+        return list(seen.values())
+
+    def partition(self, arguments: Arguments) -> dict[str, AttributeValue]:
+        """The partition key that a call asks for; empty for a scan."""
+        return {attribute: make(arguments) for attribute, make in self._partition}
+
+    def is_empty(self, request: Mapping[str, Any]) -> bool:
+        """Whether nothing can be in a request's range, which the service would refuse."""
+        values = request.get("ExpressionAttributeValues", {})
+        return any(part.is_empty(values) for part in self._sorts)
+
+    def request(self, arguments: Arguments, table: str) -> Request:
+        """The request of one partition, or of a scan."""
+        plan = self.plan
+        request: Request = {"TableName": table}
+        names: dict[str, str] = {}
+        values: dict[str, AttributeValue] = {}
+        if self._index is not None:
+            request["IndexName"] = self._index
+        if self._key is not None:
+            request["KeyConditionExpression"] = self._key.bind(arguments, names, values)
+        if self._filter is not None:
+            request["FilterExpression"] = self._filter.bind(arguments, names, values)
+        if self._projection is not None:
+            request["ProjectionExpression"] = self._projection.bind(arguments, names, values)
+        if names:
+            request["ExpressionAttributeNames"] = names
+        if values:
+            request["ExpressionAttributeValues"] = values
+        if plan.descending:
+            request["ScanIndexForward"] = False
+        if plan.consistent:
+            request["ConsistentRead"] = True
+        if self._select is not None:
+            request["Select"] = self._select
+        return request
+
+    def _key_condition(self, placeholders: RequestPlaceholders) -> Fragment:
+        writer = ExpressionWriter(placeholders, {})
+        texts = []
+        for attribute, make in self._partition:
+            texts.append(f"{writer.name(attribute)} = {writer.value(attribute, make)}")
+        texts += [part.text(writer) for part in self._sorts]
+        return writer.fragment(" AND ".join(texts))
+
+    def _filter_of(self, plan: Plan, placeholders: RequestPlaceholders) -> Fragment | None:
+        fields = {name: stored for spec in reversed(plan.entities) for name, stored in spec.fields.items()}
+        writer = ExpressionWriter(placeholders, fields)
+        texts = [] if plan.filter is None else [writer.condition(plan.filter)]
+        ttl = plan.schema.ttl
+        if plan.select == "count" and drops_expired(plan) and ttl is not None and index_holds(plan, ttl):
+            texts.append(not_expired(writer, ttl))
+        if self._counted and plan.schema.discriminator is not None and index_holds(plan, plan.schema.discriminator):
+            texts.append(_of_entities(writer, plan, plan.schema.discriminator))
+        if not texts:
+            return None
+        if len(texts) == 1:
+            return writer.fragment(texts[0])
+        return writer.fragment(" AND ".join(f"({text})" if " OR " in text else text for text in texts))
+
+
+def _of_entities(writer: ExpressionWriter, plan: Plan, attribute: str) -> str:
+    names = [writer.value(attribute, _constant(spec.name)) for spec in plan.entities]
+    return f"{writer.name(attribute)} IN ({', '.join(names)})"
+
+
+def _constant(text: str) -> ValueMaker:
+    return lambda _arguments: {"S": text}
+
+
+class _SortExpression:
+    """A condition on one sort key attribute."""
+
+    def __init__(self, condition: SortCondition) -> None:
+        self._condition = condition
+        self._low = key_value_maker(condition.low)
+        self._high = None if condition.high is None else key_value_maker(condition.high)
+        self._places = ("", "")
+
+    def text(self, writer: ExpressionWriter) -> str:
+        """The condition as text."""
+        condition = self._condition
+        name = writer.name(condition.attribute)
+        if self._high is None:
+            value = writer.value(condition.attribute, self._low)
+            return (
+                f"begins_with({name}, {value})" if condition.op == "begins_with" else f"{name} {condition.op} {value}"
+            )
+        self._places = (
+            writer.value(f"{condition.attribute}_from", self._low),
+            writer.value(f"{condition.attribute}_to", self._high),
+        )
+        return f"{name} BETWEEN {self._places[0]} AND {self._places[1]}"
+
+    def is_empty(self, values: Mapping[str, AttributeValue]) -> bool:
+        """Whether its lower end is above its upper end."""
+        if self._high is None:
+            return False
+        return bool(sort_value(values[self._places[0]]) > sort_value(values[self._places[1]]))
+
+
+def sort_value(value: AttributeValue) -> Any:
+    """What sorts in Python as the service sorts key values of one type."""
+    ((code, content),) = value.items()
+    return Decimal(content) if code == "N" else content
+
+
+def service_can_count(plan: Plan) -> bool:
+    """Whether the service can count a range: only the pattern's own entities are in it, or it can tell them."""
+    if plan.residue is not None or _expires_unseen(plan):
+        return False
+    if index_holds_discriminator(plan):
+        if not index_holds(plan, plan.schema.discriminator):
+            return False  # a local index fetches it, but is not filtered by it
+        own = [stored.attribute for spec in plan.entities for stored in spec.fields.values()]
+        return plan.schema.discriminator not in own
+    if plan.key is None or len(plan.entities) > 1:
+        return False
+    if all(value.template is None for value in plan.key.partition) and all(
+        part.template is None for part in plan.entity.key.attributes
+    ):
+        return True
+    within = [
+        sort.low.template.literal_prefix
+        for sort in plan.key.sort
+        if sort.low.template is not None and sort.op in _CONFINING_OPERATORS
+    ]
+    return (
+        bool(within) and bool(within[0]) and not any(_can_be_in_range(plan, within[0], spec) for spec in plan.siblings)
+    )
+
+
+def _expires_unseen(plan: Plan) -> bool:
+    """Whether a range drops what has expired, and its local index shows the expiry only of items it fetches."""
+    if plan.index is None or plan.index.kind != "LSI":
+        return False
+    return drops_expired(plan) and not index_holds(plan, plan.schema.ttl)
+
+
+def _can_be_in_range(plan: Plan, prefix: str, spec: EntitySpec) -> bool:
+    """Whether items of another entity may lie where the range is; told by the literal texts that keys begin with."""
+    if spec is plan.entity:
+        return False
+    own, other = plan.entity.key_in(plan.index), spec.key_in(plan.index)
+    if own is None or other is None:
+        return False
+    pairs = [
+        (_literal_prefix(own.partition[0]), _literal_prefix(other.partition[0])),
+        (prefix, _literal_prefix(other.sort[0])),
+    ]
+    return all(one.startswith(two) or two.startswith(one) for one, two in pairs)
+
+
+def _literal_prefix(part: BoundKeyAttribute) -> str:
+    return "" if part.template is None else part.template.literal_prefix
+
+
+_CONFINING_OPERATORS = frozenset({"=", "BETWEEN", "begins_with"})
+
+
+def _identifying_attributes(plan: Plan, placeholders: RequestPlaceholders) -> Fragment | None:
+    """What tells which items are wanted, where they are counted here: their keys, whose they are, their expiry."""
+    if plan.residue is not None:
+        return None
+    index = plan.index.attributes if plan.index is not None else ()
+    told = plan.schema.discriminator if index_holds_discriminator(plan) else None
+    expiry = plan.schema.ttl if _expires_unseen(plan) else None
+    writer = ExpressionWriter(placeholders, {})
+    names = dict.fromkeys((*plan.schema.key, *index, *(name for name in (told, expiry) if name is not None)))
+    return writer.fragment(", ".join(writer.name(name) for name in names))

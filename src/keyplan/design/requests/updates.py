@@ -1,0 +1,374 @@
+"""The update expression of a partial update: changes of fields, index keys, and the version.
+
+The clauses depend on the call: None and an empty set are stored as an absent attribute, so setting a field to one of
+them removes it. An index key is set or removed as the entity enters or leaves the index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from keyplan.design.annotations import AttributeValue
+from keyplan.design.conditions.builders import UpdateAction
+from keyplan.design.conditions.conditions import UNKNOWN, FieldPath
+from keyplan.design.entities import EntitySpec
+from keyplan.design.fields.stored import StoredField, validator
+from keyplan.design.fields.values import Encoder, encode_value, is_stored_as_absent, member_encoder
+from keyplan.design.keys.entity_keys import BoundKey
+from keyplan.design.parameters import Source, is_never_none
+from keyplan.design.planning.plan import IndexEffect, Plan
+from keyplan.design.requests.items import EntityIndexKey
+from keyplan.design.requests.writer import (
+    Arguments,
+    ExpressionWriter,
+    Fragment,
+    Reader,
+    RequestPlaceholders,
+    part_name,
+    reader,
+)
+
+NewWriter = Callable[[], ExpressionWriter]
+"""Makes a new writer, because a clause may have several forms."""
+
+
+@dataclass
+class UpdateClauses:
+    """The clauses of one call's update expression."""
+
+    names: dict[str, str]
+    values: dict[str, AttributeValue]
+    sets: list[str] = field(default_factory=list)
+    removes: list[str] = field(default_factory=list)
+    adds: list[str] = field(default_factory=list)
+    deletes: list[str] = field(default_factory=list)
+
+    def text(self) -> str:
+        """The whole expression; empty where nothing changes."""
+        told = (("SET", self.sets), ("REMOVE", self.removes), ("ADD", self.adds), ("DELETE", self.deletes))
+        return " ".join(f"{word} {', '.join(clauses)}" for word, clauses in told if clauses)
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateClause:
+    """One clause: what adds it to those of a call, and what it is where it is longest."""
+
+    bind: Callable[[Arguments, UpdateClauses], None]
+    part: str
+    """The list of Clauses that it goes to where it is longest, and in the next line as what."""
+    longest: str
+
+
+def fixed_clause(part: str, fragment: Fragment) -> UpdateClause:
+    """A clause that is the same in every call but for its values; `part` is the list of Clauses it goes to."""
+
+    def bind(arguments: Arguments, clauses: UpdateClauses) -> None:
+        getattr(clauses, part).append(fragment.bind(arguments, clauses.names, clauses.values))
+
+    return UpdateClause(bind, part, fragment.text)
+
+
+def set_always(new_writer: NewWriter, path: FieldPath, source: Source, encode: Encoder) -> UpdateClause:
+    """SET of a field that every item has: without it the item could not be read, so None is left to be refused."""
+    writer, read = new_writer(), reader(source)
+    value = writer.value(_value_name(path), lambda arguments: encode(read(arguments)))
+    return fixed_clause("sets", writer.fragment(f"{writer.path(path)} = {value}"))
+
+
+def set_clause(new_writer: NewWriter, path: FieldPath, source: Source, encode: Encoder) -> UpdateClause:
+    """SET, or REMOVE where the value is stored as nothing."""
+    read = reader(source)
+    writer, removing = new_writer(), new_writer()
+    set_to = writer.fragment(
+        f"{writer.path(path)} = {writer.value(_value_name(path), lambda arguments: encode(read(arguments)))}"
+    )
+    removed = removing.fragment(removing.path(path))
+
+    def bind(arguments: Arguments, clauses: UpdateClauses) -> None:
+        if is_stored_as_absent(read(arguments)):
+            clauses.removes.append(removed.bind(arguments, clauses.names, clauses.values))
+        else:
+            clauses.sets.append(set_to.bind(arguments, clauses.names, clauses.values))
+
+    return (
+        UpdateClause(bind, "removes", removed.text)
+        if is_stored_as_absent(source)
+        else UpdateClause(bind, "sets", set_to.text)
+    )
+
+
+def _set_if_missing(new_writer: NewWriter, path: FieldPath, source: Source, encode: Encoder) -> UpdateClause:
+    writer = new_writer()
+    read = reader(source)
+    name = writer.path(path)
+    value = writer.value(_value_name(path), lambda arguments: encode(read(arguments)))
+    return _unless_absent("sets", writer.fragment(f"{name} = if_not_exists({name}, {value})"), read)
+
+
+def _remove(new_writer: NewWriter, path: FieldPath, _source: Source, _encode: Encoder) -> UpdateClause:
+    writer = new_writer()
+    return fixed_clause("removes", writer.fragment(writer.path(path)))
+
+
+def _adding(encode_amount: Encoder) -> Callable[[NewWriter, FieldPath, Source, Encoder], UpdateClause]:
+    """Adding to a number; what is taken away is added as its negative."""
+
+    def make(new_writer: NewWriter, path: FieldPath, source: Source, _encode: Encoder) -> UpdateClause:
+        writer = new_writer()
+        read = reader(source)
+        name = writer.path(path)
+
+        def amount(arguments: Arguments) -> AttributeValue:
+            value = read(arguments)
+            if value is None:
+                raise ValueError(f"{_value_name(path)} is changed by None, and takes a number")
+            return encode_amount(value)
+
+        value = writer.value(_value_name(path), amount)
+        if len(path.parts) == 1:
+            return fixed_clause("adds", writer.fragment(f"{name} {value}"))
+        # ADD takes attributes only, not what lies in them.
+        zero = writer.value("zero", lambda _arguments: {"N": "0"})
+        return fixed_clause("sets", writer.fragment(f"{name} = if_not_exists({name}, {zero}) + {value}"))
+
+    return make
+
+
+def _negative(value: Any) -> AttributeValue:
+    """The attribute value of a number's negative; what is no number is left for the service to refuse."""
+    encoded = encode_value(value)
+    number = encoded.get("N")
+    if number is None:
+        return encoded
+    return {"N": number.removeprefix("-") if number.startswith("-") else f"-{number}"}
+
+
+def _append(new_writer: NewWriter, path: FieldPath, source: Source, _encode: Encoder) -> UpdateClause:
+    writer = new_writer()
+    read = reader(source)
+    name = writer.path(path)
+
+    def members(arguments: Arguments) -> AttributeValue:
+        value = read(arguments)
+        return encode_value(value if isinstance(value, (list, tuple)) else [value])
+
+    empty = writer.value("empty", lambda _arguments: {"L": []})
+    text = f"{name} = list_append(if_not_exists({name}, {empty}), {writer.value(_value_name(path), members)})"
+    return fixed_clause("sets", writer.fragment(text))
+
+
+def _members(part: str) -> Callable[[NewWriter, FieldPath, Source, Encoder], UpdateClause]:
+    """Adding to sets and removing from them: a member, or a set of members."""
+
+    def make(new_writer: NewWriter, path: FieldPath, source: Source, _encode: Encoder) -> UpdateClause:
+        writer = new_writer()
+        read = reader(source)
+
+        def members(arguments: Arguments) -> AttributeValue:
+            value = read(arguments)
+            return encode_value(set(value) if isinstance(value, (set, frozenset, list, tuple)) else {value})
+
+        text = f"{writer.path(path)} {writer.value(_value_name(path), members)}"
+        return _unless_absent(part, writer.fragment(text), read)
+
+    return make
+
+
+def _unless_absent(part: str, fragment: Fragment, read: Reader) -> UpdateClause:
+    clause = fixed_clause(part, fragment)
+
+    def bind(arguments: Arguments, clauses: UpdateClauses) -> None:
+        if not is_stored_as_absent(read(arguments)):
+            clause.bind(arguments, clauses)
+
+    return UpdateClause(bind, part, fragment.text)
+
+
+def _value_name(path: FieldPath) -> str:
+    return part_name(path.parts[-1])
+
+
+CLAUSES: dict[str, Callable[[NewWriter, FieldPath, Source, Encoder], UpdateClause]] = {
+    "set": set_clause,
+    "set_if_missing": _set_if_missing,
+    "remove": _remove,
+    "add": _adding(encode_value),
+    "subtract": _adding(_negative),
+    "append": _append,
+    "add_to_set": _members("adds"),
+    "remove_from_set": _members("deletes"),
+}
+"""By what a pattern calls an action."""
+
+
+class UpdateExpression:
+    """The update expression of one plan."""
+
+    def __init__(self, plan: Plan, placeholders: RequestPlaceholders) -> None:
+        self._spec, self._placeholders = plan.entity, placeholders
+        self._clauses: list[UpdateClause] = [self._clause(action) for action in plan.actions]
+        if self._spec.version is not None:
+            self._clauses.append(self._counting(self._spec.version))
+        effects = plan.effects
+        if plan.exists == "may":
+            self._clauses += self._creating(plan)
+            effects = (*effects, *_known_indexes(plan))
+        self._effects = _IndexEffects(effects, self._spec, placeholders) if effects else None
+
+    def bind(self, arguments: Arguments, names: dict[str, str], values: dict[str, AttributeValue]) -> str:
+        """The update expression of a call."""
+        clauses = UpdateClauses(names, values)
+        for clause in self._clauses:
+            clause.bind(arguments, clauses)
+        if self._effects is not None:
+            self._effects.bind(arguments, clauses)
+        return clauses.text()
+
+    @property
+    def longest(self) -> str:
+        """The update expression of the call for which it is longest, as far as that is sure."""
+        clauses = UpdateClauses({}, {})
+        for clause in self._clauses:
+            getattr(clauses, clause.part).append(clause.longest)
+        if self._effects is not None:
+            clauses.sets += self._effects.sure
+        return clauses.text()
+
+    def _writer(self) -> ExpressionWriter:
+        return ExpressionWriter(self._placeholders, self._spec.fields)
+
+    def _clause(self, action: UpdateAction) -> UpdateClause:
+        stored = self._spec.fields[action.path.field]
+        inner = action.path.parts[1:]
+        encode = member_encoder(stored.annotation, inner) if inner else _validating_encoder(stored)
+        if action.name == "set" and not inner and stored.is_needed:
+            return set_always(self._writer, action.path, action.source, encode)
+        return CLAUSES[action.word](self._writer, action.path, action.source, encode)
+
+    def _counting(self, version: str) -> UpdateClause:
+        writer = self._writer()
+        name = writer.name(self._spec.fields[version].attribute)
+        fragment = writer.fragment(f"{name} {writer.value('one', lambda _arguments: {'N': '1'})}")
+        return fixed_clause("adds", fragment)
+
+    def _creating(self, plan: Plan) -> list[UpdateClause]:
+        """What makes an item of it, where the update creates one: fields of the key, the discriminator."""
+        spec = self._spec
+        clauses = []
+        for name, source in _key_sources(plan).items():
+            stored = spec.fields[name]
+            if stored.attribute not in spec.schema.key and name not in spec.is_in_key_only:
+                clauses.append(set_clause(self._writer, FieldPath(name), source, stored.encode))
+        attribute = spec.schema.discriminator
+        if attribute is not None and all(stored.attribute != attribute for stored in spec.fields.values()):
+            writer = self._writer()
+            value = writer.value(attribute, lambda _arguments: {"S": spec.name})
+            clauses.append(fixed_clause("sets", writer.fragment(f"{writer.name(attribute)} = {value}")))
+        return clauses
+
+
+def _validating_encoder(stored: StoredField) -> Encoder:
+    """A field's encoder for values that no model has seen."""
+    validate, encode = validator(stored), stored.encode
+    return lambda value: encode(validate(value))
+
+
+def _key_sources(plan: Plan) -> dict[str, Source]:
+    assert plan.key is not None, "an update names its item"
+    return {name: source for value in plan.key.values for name, source in value.sources.items()}
+
+
+def _known_indexes(plan: Plan) -> list[IndexEffect]:
+    """Keys of indexes that an update which creates the item knows all of, though it does not change them."""
+    known = _key_sources(plan)
+    for action in plan.actions:
+        if action.name in {"set", "add"} and len(action.path.parts) == 1:
+            known[action.path.field] = action.source if action.name == "set" else UNKNOWN
+    told = {id(effect.key) for effect in plan.effects}
+    return [
+        IndexEffect(bound, {name: known[name] for name in bound.depends_on})
+        for bound in plan.entity.indexes
+        if id(bound) not in told and all(name in known for name in bound.depends_on)
+    ]
+
+
+class _IndexEffects:
+    """What an update does to index keys: set as a whole, or removed as a whole."""
+
+    def __init__(self, effects: tuple[IndexEffect, ...], spec: EntitySpec, placeholders: RequestPlaceholders) -> None:
+        self._effects = [
+            (
+                EntityIndexKey(effect.key, spec),
+                [(name, reader(source), validator(spec.fields[name])) for name, source in effect.sources.items()],
+                partial(_check_leaves, effect, _unknown(effect, spec)),
+            )
+            for effect in effects
+        ]
+        self._kept = _used_elsewhere([effect.key for effect in effects], spec)
+        self._places: dict[str, tuple[str, str]] = {}
+        for index, _, _ in self._effects:
+            for attribute, _make in index.made:
+                writer = ExpressionWriter(placeholders, spec.fields)
+                self._places[attribute] = (writer.name(attribute), placeholders.value(attribute))
+        self._sure = [
+            attribute
+            for effect, (index, _, _) in zip(effects, self._effects, strict=True)
+            if effect.key.when is None and all(source is not None for source in effect.sources.values())
+            for attribute, _make in index.made
+        ]
+
+    @property
+    def sure(self) -> list[str]:
+        """What is set in every call that gives all values; whether an index with a condition is, depends on them."""
+        return [" = ".join(self._places[attribute]) for attribute in dict.fromkeys(self._sure)]
+
+    def bind(self, arguments: Arguments, clauses: UpdateClauses) -> None:
+        """Add the clauses of a call."""
+        found: dict[str, AttributeValue | None] = {}
+        for index, sources, check_leaves in self._effects:
+            values = {}
+            for name, read, checked in sources:
+                value = read(arguments)
+                values[name] = value if value is None or value is UNKNOWN else checked(value)
+            inside = index.holds(values)
+            if inside:
+                check_leaves(values)
+            for attribute, make in index.made:
+                made = make(values) if inside else None
+                if made is not None or attribute not in found:
+                    found[attribute] = made
+        for attribute, made in found.items():
+            name, placeholder = self._places[attribute]
+            if made is not None:
+                clauses.sets.append(f"{name} = {placeholder}")
+                clauses.values[placeholder] = made
+                clauses.names[name] = attribute
+            elif attribute not in self._kept:
+                clauses.removes.append(name)
+                clauses.names[name] = attribute
+
+
+def _unknown(effect: IndexEffect, spec: EntitySpec) -> list[str]:
+    """Fields that an index key is made of and the update does not know: the item leaves the index, by its plan."""
+    made_of = dict.fromkeys(name for part in spec.made_in(effect.key) for name in part.fields)
+    return [name for name in made_of if effect.sources.get(name) is UNKNOWN]
+
+
+def _check_leaves(effect: IndexEffect, unknown: list[str], values: Mapping[str, object]) -> None:
+    """Refuse None where the plan rests on there being a value, by which the item leaves the index."""
+    nothing = [name for name, source in effect.sources.items() if values[name] is None and is_never_none(source)]
+    if unknown and nothing:
+        raise ValueError(
+            f"{nothing[0]} is None, which the annotation of {effect.sources[nothing[0]]!r} leaves out: the key of index"
+            f" {effect.key.index.name} would also need {', '.join(unknown)}"
+        )
+
+
+def _used_elsewhere(touched: list[BoundKey], spec: EntitySpec) -> Mapping[str, object]:
+    """Attributes that keys of other indexes, which the update leaves alone, are made of too."""
+    told = {id(bound) for bound in touched}
+    others = [bound for bound in spec.indexes if id(bound) not in told]
+    return {part.attribute: bound for bound in others for part in bound.attributes}

@@ -1,0 +1,406 @@
+"""Write expressions with placeholders: the text once per pattern, the values at each call.
+
+Every name has a placeholder, so that none can be a reserved word. Placeholders are called after the attribute or
+value that they stand for, so that requests are readable.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from enum import Enum
+from itertools import count, islice
+from operator import attrgetter, itemgetter
+from typing import Any
+from uuid import UUID
+
+from pydantic import BaseModel
+
+from keyplan import limits
+from keyplan.design.annotations import AttributeValue, plain_value, without_none
+from keyplan.design.conditions.conditions import (
+    AndCondition,
+    BetweenCondition,
+    Comparison,
+    Condition,
+    FieldPath,
+    FieldSize,
+    FunctionCondition,
+    InCondition,
+    NotCondition,
+    OrCondition,
+)
+from keyplan.design.fields.attributes import attribute_of
+from keyplan.design.fields.stored import StoredField
+from keyplan.design.fields.values import encode_value, member_encoder
+from keyplan.design.parameters import Each, EveryShard, Param, Source
+
+Arguments = Mapping[str, Any]
+Reader = Callable[[Arguments], Any]
+
+WALK_VALUE = "*walked*"
+"""Among the arguments: the one value of each(...), or the one partition of every_shard(), that is asked now."""
+
+
+def reader(source: Source) -> Reader:
+    """A function that gives a source's value from a call's arguments."""
+    if isinstance(source, (Each, EveryShard)):
+        return itemgetter(WALK_VALUE)
+    if not isinstance(source, Param):
+        return lambda _arguments: source
+    named = itemgetter(source._name)
+    if not source._path:
+        return named
+    inner = attrgetter(".".join(source._path))
+    return lambda arguments: inner(named(arguments))
+
+
+def all_values(source: Each) -> Reader:
+    """A function that gives every value of an each(...); a text in place of a list is refused, for it has letters."""
+    if not isinstance(source.values, Param):
+        members = [reader(member) for member in source.values]
+        return lambda arguments: tuple(read(arguments) for read in members)
+    all_of_them = reader(source.values)
+
+    def values(arguments: Arguments) -> tuple[Any, ...]:
+        given = all_of_them(arguments)
+        if isinstance(given, (str, bytes)):
+            raise TypeError(f"{source!r} takes a list of values, and is given {given!r}")
+        return tuple(given)
+
+    return values
+
+
+def is_argument(source: Source, name: str) -> bool:
+    """Whether a source is the argument of this very name."""
+    return isinstance(source, Param) and source._name == name and not source._path
+
+
+ValueMaker = Callable[[Arguments], AttributeValue]
+_CLEAN = re.compile(r"[^A-Za-z0-9_]")
+_NAMED_PLACEHOLDERS, _NAME_CHARACTERS = 48, 40
+"""So many placeholders of a request are called after what they stand for, in so many characters: the service takes 255
+of each, and 4 KB of an expression, which a hundred long names would pass."""
+_LISTED_CHARACTERS = 20
+_MEMBER_NAMES = (str, int, Enum, UUID, date)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedValues:
+    """Values of which only a call tells how many there are."""
+
+    place: str
+    """What stands for them in a text."""
+    placeholders: tuple[str, ...]
+    """As many as there may be."""
+    make: Callable[[Arguments], list[AttributeValue]]
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """A piece of an expression, with the names and values it needs."""
+
+    text: str
+    names: Mapping[str, str]
+    values: tuple[tuple[str, ValueMaker], ...]
+    lists: tuple[ListedValues, ...] = ()
+    found: tuple[tuple[str, Callable[[Arguments], Any]], ...] = ()
+    """Parts of paths that only a call tells: placeholders of names, or of positions in lists ("[...]")."""
+    is_choice: bool = False
+    """Whether it is a condition of the form a OR b, which needs brackets beside others."""
+
+    def bind(self, arguments: Arguments, names: dict[str, str], values: dict[str, AttributeValue]) -> str:
+        """Its text, after its names and values have been added."""
+        names.update(self.names)
+        for placeholder, make in self.values:
+            values[placeholder] = make(arguments)
+        if not self.found and not self.lists:
+            return self.text
+        return self._found(arguments, names, values)
+
+    @property
+    def longest(self) -> str:
+        """Its text where every list is as long as it may be."""
+        text = self.text
+        for listed in self.lists:
+            text = text.replace(listed.place, ", ".join(listed.placeholders))
+        return text
+
+    def _found(self, arguments: Arguments, names: dict[str, str], values: dict[str, AttributeValue]) -> str:
+        text = self.text
+        for listed in self.lists:
+            given = dict(zip(listed.placeholders, listed.make(arguments), strict=False))
+            values.update(given)
+            text = text.replace(listed.place, ", ".join(given))
+        for placeholder, read in self.found:
+            part = read(arguments)
+            is_place = placeholder.startswith("[")
+            if not isinstance(part, int if is_place else _MEMBER_NAMES):
+                raise TypeError(f"{part!r} is {type(part).__name__}, and does not name a member of a map or list")
+            if is_place:
+                text = text.replace(placeholder, f"[{part:d}]")
+            else:
+                names[placeholder] = str(plain_value(part))
+        return text
+
+
+class RequestPlaceholders:
+    """The placeholders of one request."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+        self._taken: set[str] = set()
+        self._listed: set[str] = set()
+
+    def name(self, attribute: str) -> str:
+        """The placeholder of an attribute's name."""
+        if attribute not in self._names:
+            self._names[attribute] = self.free("#" + (_CLEAN.sub("_", attribute) or "_"))
+        return self._names[attribute]
+
+    def value(self, called: str) -> str:
+        """The placeholder of a value."""
+        return self.free(":" + (_CLEAN.sub("_", called) or "v"))
+
+    def values(self, called: str, number: int) -> tuple[str, ...]:
+        """The placeholders of so many values, short because there may be a hundred, and a call rarely has them all."""
+        wanted = ":" + (_CLEAN.sub("_", called) or "v")[:_LISTED_CHARACTERS]
+        names = (f"{wanted}_{place}" for place in count(1))
+        found = tuple(islice((name for name in names if not self._is_taken(name)), number))
+        self._listed.update(found)
+        return found
+
+    def free(self, wanted: str) -> str:
+        """A placeholder that nothing else has, as near to this one as can be; short where there are many."""
+        many = len(self._taken) >= _NAMED_PLACEHOLDERS
+        wanted = f"{wanted[0]}{len(self._taken)}" if many else wanted[:_NAME_CHARACTERS]
+        found, number = wanted, 2
+        while self._is_taken(found):
+            found, number = f"{wanted}{number}", number + 1
+        self._taken.add(found)
+        return found
+
+    def _is_taken(self, name: str) -> bool:
+        return name in self._taken or name in self._listed
+
+
+class ExpressionWriter:
+    """Writes one fragment, and notes what it needs."""
+
+    def __init__(self, placeholders: RequestPlaceholders, fields: Mapping[str, StoredField]) -> None:
+        self._placeholders, self._fields = placeholders, fields
+        self._names: dict[str, str] = {}
+        self._values: list[tuple[str, ValueMaker]] = []
+        self._lists: list[ListedValues] = []
+        self._found: list[tuple[str, Callable[[Arguments], Any]]] = []
+
+    def fragment(self, text: str, *, is_choice: bool = False) -> Fragment:
+        """What was written."""
+        return Fragment(text, self._names, tuple(self._values), tuple(self._lists), tuple(self._found), is_choice)
+
+    def name(self, attribute: str) -> str:
+        """The placeholder of an attribute."""
+        placeholder = self._placeholders.name(attribute)
+        self._names[placeholder] = attribute
+        return placeholder
+
+    def value(self, called: str, make: ValueMaker) -> str:
+        """The placeholder of a value that is made at each call."""
+        placeholder = self._placeholders.value(called)
+        self._values.append((placeholder, make))
+        return placeholder
+
+    def source(self, called: str, source: Source, encode: Callable[[Any], AttributeValue]) -> str:
+        """The placeholder of a source's value."""
+        return self.value(called, encoded_source(called, source, encode))
+
+    def listed(self, called: str, source: Each, encode: Callable[[Any], AttributeValue], most: int) -> str:
+        """What stands for the values of an each(...), from one to `most`."""
+        placeholders = self._placeholders.values(called, most)
+        place = f"[{placeholders[0]}]"
+        self._lists.append(ListedValues(place, placeholders, _encoded_list(called, source, encode, most)))
+        return place
+
+    def path(self, path: FieldPath) -> str:
+        """A field, or what lies in it, as a document path."""
+        stored = self._fields[path.field]
+        text, annotation = self.name(stored.attribute), stored.annotation
+        for part in path.parts[1:]:
+            step, annotation = self._step(part, annotation)
+            text += step
+        return text
+
+    def _step(self, part: object, annotation: Any) -> tuple[str, Any]:
+        annotation, _ = without_none(annotation)
+        if isinstance(part, Param):
+            return self._told_step(part, annotation), _member_type(annotation)
+        if isinstance(part, int) and not isinstance(part, bool) and not _is_map(annotation):
+            return f"[{part}]", _member_type(annotation)
+        attribute, inner = _member(annotation, str(plain_value(part)))
+        return f".{self.name(attribute)}", inner
+
+    def _told_step(self, part: Param, annotation: Any) -> str:
+        if _is_list(annotation):
+            placeholder = self._placeholders.free(f"[{part!r}]")
+            self._found.append((placeholder, reader(part)))
+            return placeholder
+        placeholder = self._placeholders.free("#" + _CLEAN.sub("_", repr(part)))
+        self._found.append((placeholder, reader(part)))
+        return f".{placeholder}"
+
+    def encoder_of(self, operand: object, *, up: bool = False) -> Callable[[Any], AttributeValue]:
+        """How values that are compared with an operand are stored; `up` rounds finer moments up to its unit."""
+        if not isinstance(operand, FieldPath):
+            return encode_value
+        stored = self._fields[operand.field]
+        if len(operand.parts) > 1:
+            return member_encoder(stored.annotation, operand.parts[1:], up=up)
+        return stored.encode_up if up else stored.encode
+
+    # Conditions.
+
+    def condition(self, condition: Condition) -> str:
+        """A condition as text."""
+        return _WRITERS[type(condition)](self, condition)
+
+    def operand(self, operand: object, beside: object, *, up: bool = False) -> str:
+        """A path, a size, or a value that is compared with what stands beside it."""
+        if isinstance(operand, FieldPath):
+            return self.path(operand)
+        if isinstance(operand, FieldSize):
+            return f"size({self.path(operand.path)})"
+        return self.source(_operand_name(beside), operand, self.encoder_of(beside, up=up))
+
+
+def encoded_source(called: str, source: Source, encode: Callable[[Any], AttributeValue]) -> ValueMaker:
+    """A source's value as an attribute value. None is refused: nothing stored is equal to it."""
+    read = reader(source)
+
+    def make(arguments: Arguments) -> AttributeValue:
+        value = read(arguments)
+        if value is None:
+            raise ValueError(
+                f"{called} is compared with None, and nothing that is stored is: use .exists() or .missing()"
+            )
+        return encode(value)
+
+    return make
+
+
+def _encoded_list(
+    called: str, source: Each, encode: Callable[[Any], AttributeValue], most: int
+) -> Callable[[Arguments], list[AttributeValue]]:
+    """The values of an each(...) as attribute values. None, no value at all and too many are refused."""
+    read = all_values(source)
+
+    def make(arguments: Arguments) -> list[AttributeValue]:
+        values = read(arguments)
+        if not 1 <= len(values) <= most:
+            raise ValueError(f"{called} is compared with {len(values)} values of {source!r}: 1 to {most} can be")
+        if None in values:
+            raise ValueError(f"{called} is compared with None, and nothing that is stored is: leave it out")
+        return [encode(value) for value in values]
+
+    return make
+
+
+def _operand_name(operand: object) -> str:
+    if isinstance(operand, FieldSize):
+        return f"{operand.path.field}_size"
+    return part_name(operand.parts[-1]) if isinstance(operand, FieldPath) else "value"
+
+
+def part_name(part: object) -> str:
+    """What a part of a path is called in a placeholder."""
+    return repr(part) if isinstance(part, Param) else str(part)
+
+
+def _compare(writer: ExpressionWriter, condition: Comparison) -> str:
+    # What is stored is whole units: fewer than a finer moment are those before the next unit.
+    left = writer.operand(condition.left, condition.right, up=condition.op in {">", "<="})
+    right = writer.operand(condition.right, condition.left, up=condition.op in {"<", ">="})
+    return f"{left} {condition.op} {right}"
+
+
+def _between(writer: ExpressionWriter, condition: BetweenCondition) -> str:
+    low = writer.operand(condition.low, condition.operand, up=True)
+    high = writer.operand(condition.high, condition.operand)
+    return f"{writer.operand(condition.operand, condition.low)} BETWEEN {low} AND {high}"
+
+
+def _in(writer: ExpressionWriter, condition: InCondition) -> str:
+    most = limits.EXPRESSION_IN_OPERANDS - len(condition.choices) + 1
+    operand, encode = writer.operand(condition.operand, None), writer.encoder_of(condition.operand)
+    choices = ", ".join(
+        writer.listed(_operand_name(condition.operand), choice, encode, most)
+        if isinstance(choice, Each)
+        else writer.operand(choice, condition.operand)
+        for choice in condition.choices
+    )
+    return f"{operand} IN ({choices})"
+
+
+def _function(writer: ExpressionWriter, condition: FunctionCondition) -> str:
+    path = writer.path(condition.path)
+    if condition.name in {"attribute_exists", "attribute_not_exists"}:
+        return f"{condition.name}({path})"
+    argument = condition.argument
+    if isinstance(argument, (FieldPath, FieldSize)):
+        return f"{condition.name}({path}, {writer.operand(argument, condition.path)})"
+    # A member or a part of text: never in the form of the whole field.
+    return f"{condition.name}({path}, {writer.source(_operand_name(condition.path), argument, encode_value)})"
+
+
+def _all(writer: ExpressionWriter, condition: AndCondition) -> str:
+    texts = [(writer.condition(part), isinstance(part, OrCondition)) for part in condition.parts]
+    return " AND ".join(f"({text})" if is_choice else text for text, is_choice in texts)
+
+
+def _any(writer: ExpressionWriter, condition: OrCondition) -> str:
+    return " OR ".join(
+        f"({writer.condition(part)})" if isinstance(part, AndCondition) else writer.condition(part)
+        for part in condition.parts
+    )
+
+
+def _not(writer: ExpressionWriter, condition: NotCondition) -> str:
+    return f"NOT ({writer.condition(condition.part)})"
+
+
+_WRITERS: dict[type, Callable[[ExpressionWriter, Any], str]] = {
+    Comparison: _compare,
+    BetweenCondition: _between,
+    InCondition: _in,
+    FunctionCondition: _function,
+    AndCondition: _all,
+    OrCondition: _any,
+    NotCondition: _not,
+}
+
+
+# What lies in a field, by its annotation.
+
+
+def _is_list(annotation: Any) -> bool:
+    return getattr(annotation, "__origin__", annotation) in {list, tuple}
+
+
+def _is_map(annotation: Any) -> bool:
+    origin = getattr(annotation, "__origin__", annotation)
+    return isinstance(origin, type) and issubclass(origin, (Mapping, BaseModel))
+
+
+def _member_type(annotation: Any) -> Any:
+    """The type of the members of a list or of the values of a map."""
+    parts = getattr(annotation, "__args__", ())
+    return parts[-1] if parts else object
+
+
+def _member(annotation: Any, name: str) -> tuple[str, Any]:
+    """A member of a map or model: the name it is stored under, and its type."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel) and name in annotation.model_fields:
+        info = annotation.model_fields[name]
+        return attribute_of(info).name or name, info.annotation
+    return name, _member_type(annotation)

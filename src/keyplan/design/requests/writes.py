@@ -1,0 +1,243 @@
+"""Requests of writing plans: puts, updates, deletes, condition checks, and the condition of each write.
+
+The condition covers existence, expiry and the expected version. An item whose expiry has passed counts as deleted,
+for writes as for reads: the service deletes it hours or days later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from keyplan.design.annotations import AttributeValue
+from keyplan.design.conditions.conditions import AndCondition, OrCondition
+from keyplan.design.entities import Entity, EntitySpec
+from keyplan.design.fields.values import encode_value, is_stored_as_absent
+from keyplan.design.parameters import Source
+from keyplan.design.planning.plan import Plan
+from keyplan.design.requests.items import Item, check_model, item_builder, item_key_maker
+from keyplan.design.requests.updates import UpdateExpression
+from keyplan.design.requests.writer import Arguments, ExpressionWriter, Fragment, RequestPlaceholders, reader
+
+NOW = "*now*"
+"""Among the arguments: the moment of the call, whole seconds since 1970."""
+
+
+def expiry_attribute(spec: EntitySpec) -> str | None:
+    """The attribute that holds the expiry of an entity's items; None where they do not expire."""
+    ttl = spec.schema.ttl
+    return ttl if any(stored.attribute == ttl for stored in spec.fields.values()) else None
+
+
+def now_value(arguments: Arguments) -> AttributeValue:
+    """The moment of the call as a Number."""
+    return {"N": str(arguments[NOW])}
+
+
+class WriteConditions:
+    """The conditions of one writing plan."""
+
+    def __init__(self, plan: Plan, placeholders: RequestPlaceholders) -> None:
+        self._spec = plan.entity
+        self._placeholders = placeholders
+        self._always = [*self._existence(plan), *self._own(plan)]
+        self._version = None if plan.version is None else _ExpectedVersion(plan.version, self._spec, placeholders)
+        self._known = [_KnownValue(name, source, self._spec, placeholders) for name, source in plan.known.items()]
+
+    def bind(self, arguments: Arguments, names: dict[str, str], values: dict[str, AttributeValue]) -> str | None:
+        """The whole condition of a call; None where there is none."""
+        fragments = self._always
+        if self._version is not None or self._known:
+            fragments = [*fragments, *(part.fragment(arguments) for part in (self._version, *self._known) if part)]
+        if not fragments:
+            return None
+        return _joined_with_and(fragments, [fragment.bind(arguments, names, values) for fragment in fragments])
+
+    @property
+    def longest(self) -> str:
+        """The condition of the call for which it is longest; empty where there is none."""
+        fragments = [*self._always, *(part.longest for part in (self._version, *self._known) if part)]
+        if not fragments:
+            return ""
+        return _joined_with_and(fragments, [fragment.longest for fragment in fragments])
+
+    def _writer(self) -> ExpressionWriter:
+        return ExpressionWriter(self._placeholders, self._spec.fields)
+
+    def _existence(self, plan: Plan) -> list[Fragment]:
+        ttl = expiry_attribute(self._spec)
+        if plan.exists == "must":
+            writer = self._writer()
+            there = writer.fragment(f"attribute_exists({writer.name(plan.schema.partition)})")
+            return [there] if ttl is None else [there, self._alive(ttl)]
+        if plan.exists == "must_not":
+            return [self._absence(plan, ttl)]
+        if plan.operation == "UpdateItem" and ttl is not None:
+            return [self._alive(ttl)]  # an update that may create must not wake what has expired
+        return []
+
+    def _alive(self, ttl: str) -> Fragment:
+        writer = self._writer()
+        return writer.fragment(not_expired(writer, ttl), is_choice=True)
+
+    def _absence(self, plan: Plan, ttl: str | None) -> Fragment:
+        """That no item is there, or one that may be replaced."""
+        writer = self._writer()
+        texts = [f"attribute_not_exists({writer.name(plan.schema.partition)})"]
+        if ttl is not None:
+            texts.append(expired(writer, ttl))
+        if plan.replace_when is not None:
+            text = writer.condition(plan.replace_when)
+            texts.append(f"({text})" if isinstance(plan.replace_when, AndCondition) else text)
+        return writer.fragment(" OR ".join(texts), is_choice=len(texts) > 1)
+
+    def _own(self, plan: Plan) -> list[Fragment]:
+        if plan.condition is None:
+            return []
+        writer = self._writer()
+        return [writer.fragment(writer.condition(plan.condition), is_choice=isinstance(plan.condition, OrCondition))]
+
+
+def _joined_with_and(fragments: Sequence[Fragment], texts: Sequence[str]) -> str:
+    if len(texts) == 1:
+        return texts[0]
+    pairs = zip(fragments, texts, strict=True)
+    return " AND ".join(f"({text})" if fragment.is_choice else text for fragment, text in pairs)
+
+
+def not_expired(writer: ExpressionWriter, ttl: str) -> str:
+    """That an item has not expired."""
+    name = writer.name(ttl)
+    return f"attribute_not_exists({name}) OR {name} > {writer.value('now', now_value)}"
+
+
+def expired(writer: ExpressionWriter, ttl: str) -> str:
+    """That an item has expired."""
+    return f"{writer.name(ttl)} <= {writer.value('now', now_value)}"
+
+
+class _ExpectedVersion:
+    """That the item has the version that is expected; one that was never counted has version 0."""
+
+    def __init__(self, source: Source, spec: EntitySpec, placeholders: RequestPlaceholders) -> None:
+        assert spec.version is not None, "only a versioned entity has an expected version"
+        self._read = reader(source)
+        writer = ExpressionWriter(placeholders, spec.fields)
+        name = writer.name(spec.fields[spec.version].attribute)
+        value = writer.source(spec.version, source, encode_value)
+        self._counted = writer.fragment(f"{name} = {value}")
+        text = f"attribute_not_exists({name}) OR {name} = {value}"
+        self._first = Fragment(text, self._counted.names, self._counted.values, is_choice=True)
+
+    def fragment(self, arguments: Arguments) -> Fragment:
+        return self._first if self._read(arguments) == 0 else self._counted
+
+    @property
+    def longest(self) -> Fragment:
+        return self._first
+
+
+class _KnownValue:
+    """That a field has the value the caller says it has."""
+
+    def __init__(self, name: str, source: Source, spec: EntitySpec, placeholders: RequestPlaceholders) -> None:
+        stored = spec.fields[name]
+        self._read = reader(source)
+        absent = ExpressionWriter(placeholders, spec.fields)
+        self._absent = absent.fragment(f"attribute_not_exists({absent.name(stored.attribute)})")
+        equal = ExpressionWriter(placeholders, spec.fields)
+        path = equal.name(stored.attribute)
+        self._equal = equal.fragment(f"{path} = {equal.source(f'known_{name}', source, stored.encode)}")
+
+    def fragment(self, arguments: Arguments) -> Fragment:
+        value = self._read(arguments)
+        return self._absent if is_stored_as_absent(value) else self._equal
+
+    @property
+    def longest(self) -> Fragment:
+        return max(self._absent, self._equal, key=lambda one: len(one.longest))
+
+
+def add_expressions(
+    request: dict[str, object], condition: str | None, names: Mapping[str, str], values: Mapping[str, AttributeValue]
+) -> None:
+    """Put what was bound into a request; empty members are refused, so they are left out."""
+    if condition is not None:
+        request["ConditionExpression"] = condition
+    if names:
+        request["ExpressionAttributeNames"] = names
+    if values:
+        request["ExpressionAttributeValues"] = values
+
+
+Request = dict[str, Any]
+
+
+class WriteRequest:
+    """The request of a plan that writes one item: `action` as part of a transaction, `request` by itself."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        placeholders = RequestPlaceholders()
+        self._guards = WriteConditions(plan, placeholders)
+        self._update = UpdateExpression(plan, placeholders) if plan.operation == "UpdateItem" else None
+        self.key = _key_of(plan, self.entity)
+        """The primary key of the item that a call writes."""
+        self._item = reader(plan.item)
+        self._maker = item_builder(plan.entity)
+        self._create = plan.exists == "must_not"
+
+    def entity(self, arguments: Arguments) -> Entity:
+        """The entity that a put writes, as the caller gave it. Raises TypeError for something else."""
+        entity: Entity = self._item(arguments)
+        check_model(self.plan.pattern, self.plan.entity, entity)
+        return entity
+
+    def version(self, entity: Entity) -> int | None:
+        """The version that a put stores: 1 for a new item that has none, else one more than the item's own."""
+        name = self.plan.entity.version
+        if name is None:
+            return None
+        own = int(getattr(entity, name))
+        return (own or 1) if self._create else own + 1
+
+    def action(self, arguments: Arguments, table: str) -> Request:
+        """The members that it has in a transaction."""
+        request: Request = {"TableName": table}
+        names: dict[str, str] = {}
+        values: dict[str, AttributeValue] = {}
+        if self.plan.operation == "PutItem":
+            entity = self.entity(arguments)
+            request["Item"] = self._maker.item(entity, self.version(entity))
+        else:
+            request["Key"] = self.key(arguments)
+        if self._update is not None:
+            text = self._update.bind(arguments, names, values)
+            if text:
+                request["UpdateExpression"] = text
+        condition = self._guards.bind(arguments, names, values)
+        if condition is None and self.plan.operation == "ConditionCheck":
+            key = self.plan.schema.partition
+            names["#key"], condition = key, "attribute_exists(#key) OR attribute_not_exists(#key)"
+        add_expressions(request, condition, names, values)
+        if condition is not None:
+            request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+        return request
+
+    def request(self, arguments: Arguments, table: str) -> Request:
+        """The whole request of the plan's own operation."""
+        request = self.action(arguments, table)
+        returned = _RETURNED.get(self.plan.returns)
+        if returned is not None:
+            request["ReturnValues"] = returned
+        return request
+
+
+_RETURNED = {"new": "ALL_NEW", "old": "ALL_OLD"}
+
+
+def _key_of(plan: Plan, entity: Callable[[Arguments], Entity]) -> Callable[[Arguments], Item]:
+    if plan.key is not None:
+        return item_key_maker(plan.key)
+    maker = item_builder(plan.entity)
+    return lambda arguments: maker.key(entity(arguments).__dict__)

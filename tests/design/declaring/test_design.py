@@ -1,0 +1,233 @@
+"""Designs as a whole: loaded from files and modules, with their load, claims and what they accept."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.design.declared import declare
+
+from keyplan.design import (
+    Bytes,
+    Claim,
+    Design,
+    DesignError,
+    Distinct,
+    Items,
+    OnDemand,
+    Provisioned,
+    Rate,
+    Table,
+    accept,
+    each,
+    every_shard,
+)
+from keyplan.design.errors import Place, line_number, show_place
+from keyplan.design.parameters import Param, annotation_of, value_of
+
+ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").exists())
+
+DESIGN = '''"""Notes of people."""
+
+from keyplan.design import *
+
+claims = Claim("cheap", "page 1")
+accepted = [accept("KP405", on="notes", reason="few writes")]
+notes = Table("notes", pk="owner", sk="number")
+
+
+@notes.entity()
+class Note(Entity):
+    owner: str
+    number: int
+
+
+@notes.query(Note, rate=Rate(1))
+def notes_of(owner: str) -> Cond:
+    return pk(owner=owner)
+
+
+@notes.delete(Note)
+def drop(owner: str, number: int) -> Change:
+    return key_of(owner=owner, number=number)
+
+
+@transaction()
+def drop_all(owner: str, numbers: list[int]) -> list[WriteCall[Note | None]]:
+    return [drop(owner, each(numbers))]
+'''
+
+
+def test_a_file_is_a_design(tmp_path: Path) -> None:
+    path = tmp_path / "people.py"
+    path.write_text(DESIGN)
+    design = Design.load(str(path))
+    assert (design.name, design.doc) == ("people", "Notes of people.")
+    assert [table.name for table in design.tables] == ["notes"]
+    assert [entity.name for entity in design.entities] == ["Note"]
+    assert [pattern.name for pattern in design.patterns] == ["notes_of", "drop", "drop_all"]
+    assert design.pattern("drop_all") is design.transactions[0]
+    assert design.table_of(design.pattern("notes_of")) is design.tables[0]
+    assert [claim.text for claim in design.claims] == ["cheap"]
+    (accepted,) = design.accepted
+    assert (accepted.code, accepted.on, accepted.reason) == ("KP405", "notes", "few writes")
+    assert (accepted.place.file, accepted.place.line) == (str(path), 6)
+    with pytest.raises(KeyError):
+        design.pattern("no_such")
+
+
+def test_a_module_is_a_design_and_a_file_called_design_has_its_folders_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "people_of_test"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / "design.py").write_text(DESIGN)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    design = Design.load("people_of_test.design")
+    assert design.name == "people_of_test"
+    assert Design.load(str(folder / "design.py")).name == "people_of_test"
+    del sys.modules["people_of_test.design"], sys.modules["people_of_test"]
+
+
+def test_a_pattern_of_another_design_has_no_table(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.py").write_text(DESIGN)
+    one, two = (Design.load(str(tmp_path / f"{name}.py")) for name in ("one", "two"))
+    with pytest.raises(KeyError, match="drop"):
+        one.table_of(two.pattern("drop"))
+
+
+def test_what_is_no_design_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DesignError, match="is no Python file"):
+        Design.load(str(tmp_path / "missing.py"))
+    path = tmp_path / "empty.py"
+    path.write_text("x = 1\n")
+    with pytest.raises(DesignError, match=r"declares no table") as told:
+        Design.load(str(path))
+    assert told.value.problem == f"{path} declares no table"
+    assert "fix: declare one: app = Table(" in str(told.value)
+    with pytest.raises(ModuleNotFoundError):
+        Design.load("no_such_module_of_keyplan")
+
+
+def test_a_file_that_fails_is_forgotten(tmp_path: Path) -> None:
+    path = tmp_path / "broken.py"
+    path.write_text("raise RuntimeError('no')\n")
+    before = set(sys.modules)
+    with pytest.raises(RuntimeError, match="no"):
+        Design.load(str(path))
+    assert set(sys.modules) == before
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples" / "as_written").glob("*.py")), ids=lambda path: path.stem)
+def test_the_published_designs_are_declared_in_full_faults_included(path: Path) -> None:
+    design = Design.load(str(path))
+    assert design.tables
+    for pattern in design.patterns:
+        assert pattern.plan.pattern == pattern.name
+
+
+# Load.
+
+
+def test_a_rate_has_an_average_and_a_peak() -> None:
+    assert (Rate(2).highest, Rate(2, 5).highest) == (2, 5)
+    assert Rate.monthly(730 * 3600).average == 1
+    assert Rate.monthly(730 * 3600, peak=0.5).highest == 1
+    for wrong in ({"average": -1}, {"average": 2, "peak": 1}):
+        with pytest.raises(DesignError, match="is no rate"):
+            Rate(**wrong)
+
+
+def test_items_say_how_their_fields_vary() -> None:
+    items = Items(
+        count=100,
+        bytes=Bytes(400, p99=900),
+        distinct={"user": 10, "hot": Distinct(10, hottest=0.6), "status": {"open": 1, "done": 3}},
+        present={"email": 0.5},
+    )
+    assert items.values_of("user") == Distinct(10)
+    assert items.values_of("user").hottest_share == 0.1  # type: ignore[union-attr]
+    assert items.values_of("hot").hottest_share == 0.6  # type: ignore[union-attr]
+    assert items.values_of("status") == Distinct(2, 0.75)
+    assert items.values_of("other") is None
+    assert items.share_of("status", "open") == 0.25
+    assert items.share_of("status", "lost") == 0
+    assert items.share_of("user", "x") == 0.1
+    assert items.share_of("other", "x") is None
+
+
+@given(st.dictionaries(st.text(), st.floats(0.01, 1e6), min_size=1, max_size=5))
+def test_shares_add_up_to_one_however_they_are_written(shares: dict[str, float]) -> None:
+    items = Items(count=1, distinct={"kind": shares})
+    assert sum(items.share_of("kind", value) or 0 for value in shares) == pytest.approx(1)
+    assert items.values_of("kind").hottest_share == pytest.approx(max(items.share_of("kind", v) or 0 for v in shares))  # type: ignore[union-attr]
+
+
+def test_capacity_is_on_demand_unless_it_is_bought() -> None:
+    assert isinstance(Table("a", pk="id").schema.billing, OnDemand)
+    assert not Table("a", pk="id").schema.provisioned
+    assert Table("a", pk="id", billing=Provisioned(read=1, write=1)).schema.provisioned
+
+
+def test_claims_and_what_is_accepted_know_their_lines() -> None:
+    claim = Claim("0.5 RCU")
+    accepted = accept("KP401", reason="never")
+    assert line_number(claim.place) + 1 == line_number(accepted.place)
+    assert claim == Claim("0.5 RCU")
+
+
+# Stand-ins.
+
+
+class Given:
+    name = "Ann"
+
+
+def test_sources_are_read_from_arguments() -> None:
+    user = Param("user", Given)
+    arguments = {"user": Given, "names": ["a", "b"]}
+    assert value_of("constant", arguments) == "constant"
+    assert value_of(user.name, arguments) == "Ann"
+    assert value_of(each(Param("names", list)), arguments) == ("a", "b")
+    assert value_of(each(["x", user.name]), arguments) == ("x", "Ann")
+    assert (annotation_of(user), annotation_of(user.name), annotation_of(3)) == (Given, None, None)
+    assert (repr(user.name), repr(each(["a"])), repr(every_shard())) == ("user.name", "each(('a',))", "every_shard()")
+    with pytest.raises(AttributeError):
+        user._private  # noqa: B018 - the look-up is the point
+
+
+# Places.
+
+
+def test_a_caret_counts_characters_and_keeps_tabs(tmp_path: Path) -> None:
+    path = tmp_path / "text.py"
+    path.write_text('if True:\n\tname = "\N{SNOWMAN}é"; field = 1\n')
+    told = show_place(Place(str(path), 2, "field")).splitlines()
+    assert told[-2].index("field") == told[-1].index("^")
+    assert told[-1].count("^") == len("field")
+    assert "\t" in told[-1]
+
+
+def test_a_name_is_not_found_inside_of_a_longer_one(tmp_path: Path) -> None:
+    path = tmp_path / "text.py"
+    path.write_text("user_id = 1\nid = user_id\n")
+    assert line_number(Place(str(path), 1, "id")) == 2
+
+
+def test_a_place_without_source_is_told_by_its_line() -> None:
+    assert show_place(Place("<prompt>", 3, "x")) == "  --> <prompt>:3"
+    assert str(Place("design.py", 3)) == "design.py:3"
+
+
+def test_an_error_behind_a_long_class_points_into_it(tmp_path: Path) -> None:
+    fields = "\n".join(f"    field_{number}: str" for number in range(80))
+    head = 'app = Table("app", pk="id")\n\n\n@app.entity()\nclass Long(Entity):\n    id: str\n'
+    code = f"{head}{fields}\n    shape: complex\n"
+    with pytest.raises(DesignError) as told:
+        declare(code, tmp_path / "design.py")
+    assert line_number(told.value.place) == len(code.splitlines())
