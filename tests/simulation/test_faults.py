@@ -145,7 +145,7 @@ def simulate_several(settings: dict[str, Any]) -> None:
 
 
 def test_the_auditor_notices_a_transfer_that_was_made_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transactions, "repeated", lambda *arguments: None)
+    monkeypatch.setattr(transactions, "repeated_sizes", lambda *arguments: None)
     with pytest.raises(AssertionError):
         simulate_several(SETTINGS["ambiguous"])
 

@@ -15,6 +15,7 @@ from tests.simulation.machine import FileMachine, Machine
 
 from keyplan.dynamodb.values import units
 from keyplan.engine.items import writes
+from keyplan.engine.streams import records
 
 EXAMPLES = int(os.environ.get("KEYPLAN_EXAMPLES", "0"))
 
@@ -49,13 +50,13 @@ def _keeps_an_entry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _forgets_a_record(monkeypatch: pytest.MonkeyPatch) -> None:
-    true_record = writes.streams.record
+    true_record = records.record
 
     def record(*arguments: Any, **named: Any) -> None:
         if named["new"] is not None or named["by_service"]:
             true_record(*arguments, **named)
 
-    monkeypatch.setattr(writes.streams, "record", record)
+    monkeypatch.setattr(records, "record", record)
 
 
 def _miscounts(monkeypatch: pytest.MonkeyPatch) -> None:

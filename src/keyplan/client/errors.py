@@ -8,7 +8,7 @@
         ├── VersionConflictError       the item has another version than was expected
         ├── UniqueTakenError           another item has these values
         ├── TransactionFailedError     nothing of a transaction was applied; `reasons` says why, step by step
-        ├── TransactionConflictError   others kept writing the same items, after all retries
+        ├── WriteConflictError         others kept writing the same items, after all retries
         ├── TokenReusedError           the token stands for another transaction
         ├── ThrottledError             more than the table can take, after all retries
         ├── UnavailableError           the service failed or gave no answer, after all retries

@@ -31,10 +31,6 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, TypeVar, cast
 
-from keyplan.testing.classes import decorate_class
-from keyplan.testing.exchange import exchange, run, run_async
-from keyplan.testing.operation import Answering, Operation
-
 try:
     from botocore.client import BaseClient
 except ModuleNotFoundError as missing:
@@ -42,6 +38,9 @@ except ModuleNotFoundError as missing:
         "keyplan.testing.boto answers botocore's clients and needs botocore: install keyplan[aws]"
     ) from missing
 
+from keyplan.testing.classes import decorate_class
+from keyplan.testing.exchange import exchange, run, run_async
+from keyplan.testing.operation import Answering, Operation
 
 ANSWERED_SERVICES = frozenset({"dynamodb", "dynamodbstreams"})
 """botocore's names of the services that an engine answers."""
