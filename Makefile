@@ -6,7 +6,8 @@ FOLDER ?= keyplan-data
 PORT ?= 8000
 # One more than there are processors: tests of servers also wait.
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
-EXTRAS := async,aws,charts,fast,lake,systems,verify
+CHECKED := src systems tests bench docs examples conftest.py
+EXTRAS := async,aws,charts,fast,s3,verify
 
 .PHONY: run test check bench clean
 
@@ -17,8 +18,8 @@ test: $(VENV)/.dev check
 	$(BIN)/python -m pytest -q -n $(WORKERS)
 
 check: $(VENV)/.dev
-	$(BIN)/ruff check src tests bench docs examples conftest.py
-	$(BIN)/ruff format --check src tests bench docs examples conftest.py
+	$(BIN)/ruff check $(CHECKED)
+	$(BIN)/ruff format --check $(CHECKED)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -33,12 +34,12 @@ $(VENV)/.base:
 	$(BIN)/python -m pip install -q --disable-pip-version-check --upgrade "pip>=25.1"
 	touch $@
 
-$(VENV)/.runtime: $(VENV)/.base pyproject.toml
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[aws,charts,fast,lake,systems]"
+$(VENV)/.runtime: $(VENV)/.base pyproject.toml systems/pyproject.toml
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[aws,charts,fast,s3]" -e "./systems[lake]"
 	touch $@
 
-$(VENV)/.dev: $(VENV)/.base pyproject.toml
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[$(EXTRAS)]" --group dev
+$(VENV)/.dev: $(VENV)/.base pyproject.toml systems/pyproject.toml
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[$(EXTRAS)]" -e "./systems[lake]" --group dev
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.base pyproject.toml

@@ -9,7 +9,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-_SYSTEMS = Path(__file__).parents[2] / "src" / "keyplan_systems"
+_SYSTEMS = Path(__file__).parents[2] / "systems" / "src" / "keyplan_systems"
 _LINK = re.compile(r"\[([^\]]+)\]\((?!https?:|#)[^)]+\)")
 _LIST = "<!-- systems -->"
 

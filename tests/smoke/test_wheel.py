@@ -1,12 +1,13 @@
-"""The wheel in an empty environment: built, installed with nothing but what it needs to run, and used.
+"""Both wheels in empty environments: built, installed with their declared dependencies only, and used.
 
-Packages come from the index that pip is set up with, all of them before anything is tried: an index that cannot be
-reached, or not for long enough, skips the tests with pip's reason, and never fails them.
+All packages are downloaded first, from the index that pip is configured with. If the index cannot be reached, the tests
+are skipped with pip's reason.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -50,40 +51,59 @@ class Installed:
         return run([self.scripts / "python", "-c", code], self.folder)
 
 
-@pytest.fixture(scope="module")
-def packages(tmp_path_factory: pytest.TempPathFactory) -> list[str | Path]:
-    """Options that make pip take from a folder what the build and the wheel need, and ask no index."""
-    folder = tmp_path_factory.mktemp("packages")
-    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    needed = [*declared["build-system"]["requires"], *declared["project"]["dependencies"]]
+def download(folder: Path, *projects: Path) -> list[str | Path]:
+    """Download what building and running the projects needs; return pip options that use it and no index."""
+    needed = []
+    for project in projects:
+        declared = tomllib.loads((project / "pyproject.toml").read_text())
+        needed += [*declared["build-system"]["requires"], *declared["project"]["dependencies"]]
+    needed = [name for name in needed if name != "keyplan"]
     done = run([sys.executable, "-m", "pip", "download", "-q", "-d", ".", *needed], folder)
     if done.returncode:
-        pytest.skip(f"no package index: {(done.stderr.strip().splitlines() or ['pip said nothing'])[-1]}")
+        pytest.skip(f"no package index: {(done.stderr.strip().splitlines() or ['no output of pip'])[-1]}")
     return ["-q", "--disable-pip-version-check", "--no-index", "--find-links", folder]
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory, packages: list[str | Path]) -> Path:
-    """The wheel, built from a copy of what belongs to the package."""
-    folder = tmp_path_factory.mktemp("build")
-    shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
+def build(project: Path, folder: Path, packages: list[str | Path]) -> Path:
+    """Build a project's wheel from a copy of its sources."""
+    shutil.copytree(project / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md"):
-        shutil.copy(ROOT / name, folder)
+        shutil.copy(project / name, folder)
     done = run([sys.executable, "-m", "pip", "wheel", *packages, "--no-deps", "-w", "dist", "."], folder)
     assert done.returncode == 0, done.stderr
     (built,) = (folder / "dist").glob("*.whl")
     return built
 
 
-@pytest.fixture(scope="module")
-def keyplan(tmp_path_factory: pytest.TempPathFactory, wheel: Path, packages: list[str | Path]) -> Installed:
-    """The command, installed."""
-    folder = tmp_path_factory.mktemp("empty")
+def install(folder: Path, packages: list[str | Path], *wheels: Path) -> Installed:
+    """Install wheels into a new environment."""
     assert run([sys.executable, "-m", "venv", "venv"], folder).returncode == 0
     scripts = folder / "venv" / ("Scripts" if os.name == "nt" else "bin")
-    done = run([scripts / "python", "-m", "pip", "install", *packages, wheel], folder)
+    done = run([scripts / "python", "-m", "pip", "install", *packages, *wheels], folder)
     assert done.returncode == 0, done.stderr
     return Installed(scripts, folder)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of the toolkit."""
+    packages = download(tmp_path_factory.mktemp("build-packages"), ROOT)
+    return build(ROOT, tmp_path_factory.mktemp("build"), packages)
+
+
+@pytest.fixture(scope="module")
+def keyplan(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> Installed:
+    """The toolkit alone, installed."""
+    packages = download(tmp_path_factory.mktemp("packages"), ROOT)
+    return install(tmp_path_factory.mktemp("empty"), packages, wheel)
+
+
+@pytest.fixture(scope="module")
+def with_systems(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> Installed:
+    """Both distributions, installed."""
+    packages = download(tmp_path_factory.mktemp("packages"), ROOT, ROOT / "systems")
+    systems = build(ROOT / "systems", tmp_path_factory.mktemp("build-systems"), packages)
+    return install(tmp_path_factory.mktemp("empty"), packages, wheel, systems)
 
 
 @pytest.fixture(scope="module")
@@ -169,9 +189,8 @@ with keyplan.connect("things.db") as db:
 @pytest.mark.parametrize(
     ("arguments", "extra"),
     [
-        (("up",), "keyplan[systems]"),
-        (("token", "ada"), "keyplan[systems]"),
-        (("lake", "todo", "reports"), "keyplan[systems,lake]"),
+        (("up",), "pip install keyplan-systems"),
+        (("token", "ada"), "pip install keyplan-systems"),
         (("verify", AS_WRITTEN), "keyplan[verify]"),
     ],
     ids=lambda one: one[0] if isinstance(one, tuple) else "",
@@ -186,3 +205,28 @@ def test_what_needs_an_extra_says_which(keyplan: Installed, arguments: tuple[str
 def test_a_connection_that_needs_boto3_says_so(keyplan: Installed) -> None:
     done = keyplan.python("import keyplan; keyplan.connect('http://127.0.0.1:1')")
     assert done.stderr.rstrip().endswith("ImportError: boto3 is needed to connect there: install keyplan[aws]")
+
+
+def test_the_systems_add_their_commands(with_systems: Installed) -> None:
+    help_page = with_systems("--help").stdout
+    assert all(f" {command} " in help_page for command in ("check", "demo", "lake", "token", "up"))
+    token = with_systems("token", "ada")
+    assert (token.returncode, token.stdout.count(".")) == (0, 2)
+    without_lake = with_systems("lake", "todo", "reports")
+    assert without_lake.returncode == 2
+    assert "keyplan-systems[lake]" in without_lake.stderr
+
+
+def test_the_systems_serve(with_systems: Installed) -> None:
+    command = [str(with_systems.scripts / "keyplan"), "up", "--folder", "data", "--port", "0"]
+    with subprocess.Popen(command, cwd=with_systems.folder, text=True, stdout=subprocess.PIPE) as server:
+        try:
+            assert server.stdout is not None
+            page = re.search(r"http://127\.0\.0\.1:\d+", next(line for line in server.stdout if PAGE in line))
+            assert page is not None
+            with urllib.request.urlopen(f"{page[0]}/health/live", timeout=LONG_S) as answer:
+                assert answer.status == 200
+        finally:
+            server.send_signal(signal.SIGTERM)
+        server.stdout.read()
+        assert server.wait(LONG_S) == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,11 +13,15 @@ import typer
 from typer.core import TyperGroup
 
 from keyplan import __version__
-from keyplan.cli import check, diff, docs, export, fsck, importing, lake, price, serve, snapshot, up, verify
-from keyplan.cli import check as explain
+from keyplan.cli import check, diff, docs, export, fsck, importing, price, serve, snapshot, verify
+from keyplan.cli.designs import refusal
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """What a write says to a full disk, a used-up quota and a file that may grow no more."""
+
+
+_OF_THE_SYSTEMS = frozenset({"demo", "lake", "token", "up"})
+"""Commands that the distribution keyplan-systems adds."""
 
 
 class _Commands(TyperGroup):
@@ -24,6 +29,13 @@ class _Commands(TyperGroup):
 
     A name that is too long for any file ends any with 2.
     """
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command; name the distribution that a command of the systems needs."""
+        command = super().get_command(ctx, cmd_name)
+        if command is None and cmd_name in _OF_THE_SYSTEMS:
+            raise refusal(f"keyplan {cmd_name}: not installed; pip install keyplan-systems")
+        return command
 
     def main(self, *arguments: Any, **options: Any) -> Any:
         try:
@@ -58,16 +70,14 @@ app.command()(check.check)
 app.command()(check.rule)
 app.command()(diff.diff)
 app.command()(docs.docs)
-app.command()(explain.explain)
+app.command()(check.explain)
 app.add_typer(export.app, name="export")
 app.command()(fsck.fsck)
 app.add_typer(importing.app, name="import")
-app.command()(lake.lake)
 app.command()(snapshot.snapshot)
 app.command()(verify.verify)
-app.command()(up.up)
-app.command()(up.token)
-app.command()(up.demo)
+for _point in entry_points(group="keyplan.commands"):
+    app.command(_point.name)(_point.load())
 
 
 def _show_version(wanted: bool) -> None:

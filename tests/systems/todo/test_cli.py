@@ -187,4 +187,4 @@ def test_without_its_libraries_the_command_says_what_to_install() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "pyarrow is not installed; pip install 'keyplan[systems,lake]'" in done.stderr
+    assert "pyarrow is not installed; pip install 'keyplan-systems[lake]'" in done.stderr

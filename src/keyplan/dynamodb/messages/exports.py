@@ -86,7 +86,7 @@ ION = (
 FILTER_INCREMENTAL = "Invalid Request: FilterSpecification is for exports of the type FULL_EXPORT"
 ZSTD = (
     "Invalid Request: compression ZSTD needs Python 3.14, or backports.zstd, which is not installed here: "
-    "use GZIP or NONE, or install keyplan[lake]"
+    "use GZIP or NONE, or install keyplan[s3]"
 )
 BUCKETS_NEEDED = (
     "Invalid Request: this database has no buckets: open it with Engine.open(..., buckets=FOLDER) or serve it with "

@@ -1,4 +1,4 @@
-"""`keyplan token`: the claims that it is given are in the token, and what is no claim is refused."""
+"""`keyplan token`: the token holds the given claims, and malformed claims are refused."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_what_is_no_claim_is_refused(claim: str, tmp_path: Path) -> None:
     found = CliRunner().invoke(app, ["token", "ada", "--folder", str(tmp_path), "--claim", claim])
     assert found.exit_code == 2
     assert found.stdout == ""
-    assert f"keyplan token: {claim!r} is no claim" in found.stderr
+    assert f"keyplan token: {claim!r} is not a claim" in found.stderr
     assert not list(tmp_path.iterdir()), "no key is made"
 
 

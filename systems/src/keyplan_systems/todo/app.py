@@ -48,7 +48,7 @@ def _policy() -> Policy:
 
 
 def _lake(resources: Resources) -> tuple[list[Worker], Callable[[], None]]:
-    """Feed and care of the lake, where its libraries are installed (keyplan[lake]), and what ends them."""
+    """Feed and care of the lake, where its libraries are installed (keyplan-systems[lake]), and what ends them."""
     if find_spec("pyarrow") is None or find_spec("duckdb") is None:
         return [], lambda: None
     from keyplan_systems.todo.feed import Feed  # noqa: PLC0415 - the lake is an extra

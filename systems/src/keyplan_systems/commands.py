@@ -1,0 +1,180 @@
+"""The commands that this package adds to `keyplan`: up, demo, token and lake.
+
+They import the systems when they run, so that `keyplan --help` stays quick.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from keyplan.cli.designs import refusal
+
+Action = Literal["query", "report", "reports", "refresh", "compact", "feed", "catch-up"]
+Format = Literal["table", "json", "csv"]
+_SYSTEM = re.compile(r"[a-z][a-z_]*")
+
+
+def up(  # noqa: PLR0917 - one parameter per option, given by name
+    folder: Annotated[Path, typer.Option("--folder", help="Folder for the database, keys and files.")] = Path(
+        "keyplan-data"
+    ),
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 picks a free one.")] = 8000,
+    host: Annotated[
+        str, typer.Option("--host", help="Address to listen on; beyond this machine without DynamoDB.")
+    ] = "127.0.0.1",
+    system: Annotated[list[str] | None, typer.Option("--system", help="Run only this system; can be repeated.")] = None,
+    endpoint: Annotated[str | None, typer.Option("--endpoint", help="Another DynamoDB: http://host:port.")] = None,
+    aws: Annotated[str | None, typer.Option("--aws", help="Amazon DynamoDB in this region.")] = None,
+    sample: Annotated[bool, typer.Option("--sample/--no-sample", help="Load sample data.")] = True,
+    log_level: Annotated[
+        Literal["info", "warning"], typer.Option("--log-level", help="info logs one line per request.")
+    ] = "warning",
+    issuer: Annotated[
+        str | None,
+        typer.Option(
+            "--issuer",
+            help="Whose tokens are accepted, instead of those of `keyplan token`. There is no DynamoDB endpoint then;"
+            " with a --host beyond this machine, home page, API docs and health details need a token.",
+        ),
+    ] = None,
+    audience: Annotated[
+        str | None, typer.Option("--audience", help="Audience that the issuer's tokens must name.")
+    ] = None,
+    keys: Annotated[
+        str | None, typer.Option("--keys", help="The issuer's public keys, a JWKS: an address or a file.")
+    ] = None,
+) -> None:
+    """Run the systems: APIs, sweepers, stream consumers and the DynamoDB endpoint on one port."""
+    from keyplan_systems.up.launch import Settings, UpError  # noqa: PLC0415 - loaded when run
+    from keyplan_systems.up.launch import up as run  # noqa: PLC0415
+
+    if endpoint is not None and aws is not None:
+        raise refusal("keyplan up: give --endpoint or --aws, not both")
+    url = endpoint if endpoint is not None else f"aws://{aws}" if aws is not None else None
+    settings = Settings(
+        folder, host, port, tuple(system or ()), url, sample, log_level, issuer=issuer, audience=audience, keys=keys
+    )
+    try:
+        run(settings, lambda line: typer.echo(f"keyplan up: {line}"))
+    except UpError as error:
+        raise refusal(f"keyplan up: {error}", code=1) from None
+
+
+def token(
+    subject: Annotated[str, typer.Argument(help="User ID that the token is for.")],
+    folder: Annotated[Path, typer.Option("--folder", help="The folder of `keyplan up`.")] = Path("keyplan-data"),
+    role: Annotated[list[str] | None, typer.Option("--role", help="A role, such as administrators.")] = None,
+    claim: Annotated[list[str] | None, typer.Option("--claim", help="A claim: email=ada@example.org.")] = None,
+) -> None:
+    """Issue a development token for the systems of `keyplan up`, valid for an hour."""
+    from keyplan_systems.up.launch import AUDIENCE, UpError, key_of  # noqa: PLC0415 - loaded when run
+    from keyplan_systems.web.development import issue_development_token  # noqa: PLC0415
+
+    pairs = [one.partition("=") for one in claim or ()]
+    for name, sign, value in pairs:
+        if not (name and sign):
+            wrong = f"{name}{sign}{value}"
+            raise refusal(f"keyplan token: {wrong!r} is not a claim: write it as email=ada@example.org")
+    try:
+        key = key_of(folder)
+    except UpError as error:
+        raise refusal(f"keyplan token: {error}", code=1) from None
+    claims = {name: value for name, _, value in pairs}
+    typer.echo(issue_development_token(key, subject, audience=AUDIENCE, roles=tuple(role or ()), claims=claims))
+
+
+def demo(
+    url: Annotated[
+        str | None, typer.Option("--url", help="URL of a running `keyplan up`; without it the demo starts its own.")
+    ] = None,
+    folder: Annotated[Path | None, typer.Option("--folder", help="The folder of the running `keyplan up`.")] = None,
+    system: Annotated[list[str] | None, typer.Option("--system", help="Run only this system; can be repeated.")] = None,
+) -> None:
+    """Play a scripted day against the systems and print what happens."""
+    from keyplan_systems.up.demo import demo as play  # noqa: PLC0415 - loaded when run
+    from keyplan_systems.up.launch import UpError  # noqa: PLC0415
+
+    try:
+        play(url, folder, system or [], typer.echo)
+    except UpError as error:
+        raise refusal(f"keyplan demo: {error}", code=1) from None
+
+
+def lake(
+    system: Annotated[str, typer.Argument(help="System that owns the lake, such as todo.")],
+    action: Annotated[Action, typer.Argument(help="Action to run.")],
+    text: Annotated[str | None, typer.Argument(help="SQL of a query, or name of a report.")] = None,
+    *,
+    lake: Annotated[
+        str | None, typer.Option("--lake", help="A folder or s3://bucket/prefix; keyplan-data/SYSTEM/lake if left out.")
+    ] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="A parameter as name=value.")] = None,
+    database: Annotated[
+        str | None, typer.Option("--database", help="Of the table: a file, http://host:port or aws://region.")
+    ] = None,
+    export: Annotated[Path | None, typer.Option("--export", help="A folder with a full export of the table.")] = None,
+    format: Annotated[Format, typer.Option("--format", help="Output format of rows.")] = "table",
+) -> None:
+    """Query a system's data lake, or update it.
+
+    keyplan lake todo query "SELECT * FROM gold.kpis"; keyplan lake todo report tasks_by_status;
+    keyplan lake todo catch-up --database keyplan-data/keyplan.db
+    """
+    commands = _commands(system)
+    where = lake or f"keyplan-data/{system}/lake"
+    order = commands.Order(where, text, _parameters(set_ or ()), database, export)
+    try:
+        shown = commands.ACTIONS[action](order)
+    except commands.ERRORS as error:
+        raise refusal(f"keyplan lake {system} {action}: {error}", code=1) from None
+    _PRINT[format](shown)
+
+
+def _commands(system: str) -> Any:
+    """Return the module with the lake commands of a system."""
+    package = f"keyplan_systems.{system}.lake"
+    try:
+        if not _SYSTEM.fullmatch(system):
+            raise ModuleNotFoundError(name=package)
+        return importlib.import_module(f"{package}.commands")
+    except ModuleNotFoundError as error:
+        if (error.name is not None and package.startswith(error.name)) or error.name == f"{package}.commands":
+            raise refusal(f"keyplan lake: {system} is not a system with a lake") from None
+        raise refusal(f"keyplan lake: {error.name} is not installed; pip install 'keyplan-systems[lake]'") from None
+
+
+def _parameters(given: Sequence[str]) -> dict[str, str]:
+    pairs = [text.partition("=") for text in given]
+    for name, found, _ in pairs:
+        if not name or not found:
+            raise refusal(f"keyplan lake: --set takes name=value, not {name!r}")
+    return {name: value for name, _, value in pairs}
+
+
+def _table(shown: Any) -> None:
+    from rich.console import Console  # noqa: PLC0415 - `keyplan --help` needs no tables
+
+    Console().print(shown.terminal)
+
+
+def _json(shown: Any) -> None:
+    import orjson  # noqa: PLC0415
+
+    typer.echo(orjson.dumps(shown.rows.to_pylist(), default=str, option=orjson.OPT_INDENT_2).decode())
+
+
+def _csv(shown: Any) -> None:
+    writer = csv.writer(sys.stdout)
+    writer.writerow(shown.rows.column_names)
+    writer.writerows(row.values() for row in shown.rows.to_pylist())
+
+
+_PRINT = {"table": _table, "json": _json, "csv": _csv}
