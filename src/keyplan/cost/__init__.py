@@ -1,1 +1,1 @@
-"""What designs cost: units of requests, from declared or real sizes, and prices with their date."""
+"""The cost of designs: units of requests from declared or real sizes, and dated prices."""

@@ -1,4 +1,4 @@
-"""What a design costs a month: by pattern, by table and index, capacity, storage and recovery."""
+"""Estimate a design's monthly cost: by pattern, by table and index, capacity, storage and recovery."""
 
 from __future__ import annotations
 
@@ -20,108 +20,108 @@ from keyplan.design.workload import Provisioned
 
 SECONDS_A_MONTH = HOURS_A_MONTH * 3600
 TARGET_USE = 0.7
-"""The share of provisioned capacity that auto scaling aims to use, for comparisons."""
+"""The share of provisioned capacity that auto scaling aims to use."""
 
 
 @dataclass(frozen=True)
 class PatternCost:
-    """A pattern's month."""
+    """A pattern's monthly cost."""
 
     name: str
     table: str
     expected: Expected
     calls: float
-    """Calls a month; 0 where no rate is declared."""
+    """Monthly calls; 0 if no rate is declared."""
     requests: float
-    """Price of its requests at on-demand rates, a month."""
+    """Monthly price of its requests at on-demand rates."""
 
     @property
     def per_million(self) -> float:
-        """Price of a million calls; 0 where nothing is called."""
+        """Return the price of a million calls; 0 without calls."""
         return 0.0 if not self.calls else self.requests / self.calls * 1e6
 
 
 @dataclass(frozen=True)
 class PartCost:
-    """The month of a table without its indexes, or of one index."""
+    """The monthly cost of a table without its indexes, or of one index."""
 
     name: str
     read: float
-    """Read units a second on average."""
+    """Average read units per second."""
     write: float
     peak_read: float
     peak_write: float
     on_demand: float
-    """Requests, a month, paid one by one."""
+    """Monthly price of requests on demand."""
     provisioned: float
-    """Capacity, a month, bought by the hour: as declared, or as much as the peak needs."""
+    """Monthly price of provisioned capacity: as declared, or as much as the peak needs."""
     storage_bytes: float
     storage: float
-    """Storage, a month, before what is free."""
+    """Monthly price of storage before the free tier."""
     is_global: bool
-    """Whether it is a global index, which has capacity of its own; a local one takes the table's."""
+    """True for a global index, which has its own capacity; a local index uses the table's."""
 
 
 @dataclass(frozen=True)
 class TableCost:
-    """A table's month."""
+    """A table's monthly cost."""
 
     name: str
     billing: str
-    """on demand or provisioned."""
+    """"on demand" or "provisioned"."""
     parts: tuple[PartCost, ...]
     point_in_time: float
     storage_ia: float
-    """Storage, a month, in the class for infrequent access."""
+    """Monthly price of storage in the infrequent-access class."""
     requests_ia: float
-    """Requests on demand, a month, in that class."""
+    """Monthly price of on-demand requests in the infrequent-access class."""
 
     @property
     def requests(self) -> float:
-        """What requests or capacity cost a month as the table is declared."""
+        """Return the monthly price of requests or capacity as the table is declared."""
         return sum(part.on_demand if self.billing == "on demand" else part.provisioned for part in self.parts)
 
     @property
     def recovered_bytes(self) -> float:
-        """What point-in-time recovery is paid for: the table and its local indexes."""
+        """Return the bytes that point-in-time recovery bills: the table and its local indexes."""
         return _recovered_bytes(self.parts)
 
     @property
     def storage(self) -> float:
-        """What storage costs a month, before what is free."""
+        """Return the monthly price of storage before the free tier."""
         return sum(part.storage for part in self.parts)
 
     @property
     def total(self) -> float:
-        """Requests or capacity, storage and recovery."""
+        """Return the sum of requests or capacity, storage and recovery."""
         return self.requests + self.storage + self.point_in_time
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A design's month."""
+    """A design's monthly cost."""
 
     design: str
     book: PriceBook
     patterns: tuple[PatternCost, ...]
     tables: tuple[TableCost, ...]
     free_storage: float
-    """What the account's free storage takes off."""
+    """The deduction for the account's free storage."""
     guesses: tuple[str, ...] = field(default=())
 
     @property
     def point_in_time(self) -> float:
-        """What recovery to a point in time costs, of all tables that declare it."""
+        """Return the monthly price of point-in-time recovery of all tables that declare it."""
         return sum(table.point_in_time for table in self.tables)
 
     @property
     def total(self) -> float:
-        """Everything, a month."""
+        """Return the total monthly cost."""
         return sum(table.total for table in self.tables) - self.free_storage
 
 
 def estimate(design: Design, book: PriceBook) -> Estimate:
-    """The month of a design, from its declared rates, numbers and sizes."""
+    """Return the monthly cost of a design from its declared rates, numbers and sizes."""
     patterns = tuple(_pattern(pattern, book) for pattern in design.patterns)
     tables = tuple(_table(design, table, book) for table in design.tables)
     standard = {table.name for table in design.tables if table.schema.table_class == "STANDARD"}
@@ -139,7 +139,7 @@ def _pattern(pattern: Pattern[..., object], book: PriceBook) -> PatternCost:
 
 
 def price_of_call(pattern: Pattern[..., object], told: Expected, book: PriceBook) -> float:
-    """What a call costs, paid one by one: each step of a transaction in the class of its own table."""
+    """Return the on-demand price of a call: each step of a transaction in the class of its own table."""
     plan = pattern.plan
     steps = [(step.schema.table_class, units) for step, _, units in steps_of(plan, pattern.facts)]
     by_class: dict[TableClass, list[Units]] = {}
@@ -191,7 +191,7 @@ def _part(design: Design, table: Table, index: Index | None, book: PriceBook) ->
 
 
 def _capacity(design: Design, table: Table, index: Index | None, book: PriceBook) -> float:
-    """A month of the capacity that is declared, or that the peaks need: local indexes take the table's."""
+    """Return the monthly price of the declared or required capacity; local indexes use the table's."""
     klass = table.schema.table_class
     bought = table.schema.provisioned if index is None else index.billing
     if bought is None:
@@ -204,7 +204,7 @@ def _capacity(design: Design, table: Table, index: Index | None, book: PriceBook
 
 @dataclass(frozen=True)
 class _Load:
-    """Units a second."""
+    """Units per second."""
 
     read: float
     write: float
@@ -213,7 +213,7 @@ class _Load:
 
 
 def _load(design: Design, table: Table, index: Index | None) -> _Load:
-    """What the declared rates take of a table without its indexes, or of one index."""
+    """Return the declared load on a table without its indexes, or on one index."""
     rated = [(units, rate) for pattern, units in _loads(design, table, index) if (rate := pattern.facts.rate)]
     return _Load(
         sum(units.read * rate.average for units, rate in rated),
@@ -228,12 +228,12 @@ def _enough(read: float, write: float) -> Provisioned:
 
 
 def _at_target(units: float) -> int:
-    """The least capacity of which so many units are no more than is aimed at; what floats are off by buys nothing."""
+    """Return the least capacity that serves these units at the target utilization, ignoring float rounding."""
     return max(1, ceil(round(units / TARGET_USE, 6)))
 
 
 def _loads(design: Design, table: Table, index: Index | None) -> Iterator[tuple[Pattern[..., object], Units]]:
-    """What each pattern reads and writes of a table without its indexes, or of one index."""
+    """Yield the units by which each pattern reads and writes a table without its indexes, or one index."""
     for pattern in design.patterns:
         plan = pattern.plan
         if plan.steps:

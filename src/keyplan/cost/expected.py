@@ -1,4 +1,4 @@
-"""Units that a pattern is expected to cost, from the declared numbers and sizes."""
+"""Estimate the units that a pattern costs from declared numbers and sizes."""
 
 from __future__ import annotations
 
@@ -29,28 +29,30 @@ from keyplan.dynamodb.values.units import TRANSACTIONAL, read_units, write_units
 
 @dataclass(frozen=True)
 class Expected:
-    """What one call of a pattern costs, and what that rests on."""
+    """The estimated cost of one call and its assumptions."""
 
     units: Units
     evaluated: float
-    """Items read, or written."""
+    """Items read or written."""
     returned: float
     guesses: tuple[str, ...]
-    """What the design does not say and was assumed."""
+    """Assumptions for what the design does not declare."""
 
     @property
     def is_counted(self) -> bool:
-        """Whether the design tells how many items it reads: a number that is assumed is no ground for a finding."""
+        """Return True if the design declares how many items the call reads: assumed numbers are no ground for a
+        finding.
+        """
         return not any("not declared" in guess for guess in self.guesses)
 
 
 def expected(pattern: Pattern[..., object]) -> Expected:
-    """One call at average sizes. Patterns whose plan has faults are reckoned as far as they mean something."""
+    """Return the cost of one call at average sizes. Plans with faults are estimated as far as possible."""
     return of_plan(pattern.plan, pattern.facts)
 
 
 def of_plan(plan: Plan, facts: Facts) -> Expected:
-    """The same for a plan that stands alone."""
+    """Return the cost of a plan that stands alone."""
     if plan.operation == "TransactWriteItems":
         return _transaction(plan, facts)
     if plan.operation in {"Query", "Scan"}:
@@ -62,7 +64,7 @@ def of_plan(plan: Plan, facts: Facts) -> Expected:
         guesses += assumed
     if plan.operation in {"GetItem", "BatchGetItem"}:
         one = read_units(item_size(plan.entity).average, consistent=plan.consistent)
-        if plan.operation == "GetItem" and facts.returns is not None:  # what is not there is paid for as a small item
+        if plan.operation == "GetItem" and facts.returns is not None:  # a missing item is billed as a small one
             missed = 1 - facts.returns
             one = facts.returns * one + missed * read_units(0, consistent=plan.consistent)
         return Expected(Units(read=one * times), times, times, guesses)
@@ -75,11 +77,11 @@ def _size_guesses(plan: Plan) -> tuple[str, ...]:
     )
 
 
-# Reads of a range.
+# Range reads.
 
 
 def pages(pattern: Pattern[..., object]) -> float:
-    """How many requests of 1 MB a query or scan is made of at the declared numbers; 0 for other patterns."""
+    """Return the number of 1 MB requests of a query or scan at the declared numbers; 0 for other patterns."""
     if pattern.plan.operation not in {"Query", "Scan"}:
         return 0.0
     blocks = expected(pattern).units.read * (1 if pattern.plan.consistent else 2)
@@ -89,7 +91,7 @@ def pages(pattern: Pattern[..., object]) -> float:
 def _range(plan: Plan, facts: Facts) -> Expected:
     guesses = list(_size_guesses(plan))
     told = facts.evaluates or facts.returns
-    unsaid: list[str] = guesses if told is None else []  # what is told needs no guess
+    unsaid: list[str] = guesses if told is None else []  # declared results need no assumption
     found = {entity: matching(plan, entity, unsaid) for entity in plan.entities}
     others = {entity: matching(plan, entity, guesses) for entity in _read_in_passing(plan)}
     evaluated = told if told is not None else sum(found.values())
@@ -115,7 +117,7 @@ def _range(plan: Plan, facts: Facts) -> Expected:
 
 
 def _filtered(plan: Plan, found: float) -> tuple[float, float]:
-    """How many of the items that a key condition finds are read, and how many the filter lets through."""
+    """Return how many items that match the key condition are read, and how many pass the filter."""
     assert plan.filter is not None, "the caller looked"
     kept = kept_share(plan.filter, plan.entity) if len(plan.entities) == 1 else None
     returned = found if kept is None else found * kept
@@ -125,26 +127,29 @@ def _filtered(plan: Plan, found: float) -> tuple[float, float]:
 
 
 def read_for(limit: int, kept: float) -> float:
-    """How many items are read until a limit is filled, of a filter that keeps this share: each request asks for twice
-    as many as the one before."""
+    """Return how many items are read until the limit is filled through a filter that keeps this share: each request
+    asks for twice as many as the previous one.
+    """
     return float(limit * (2 ** ceil(log2(1 / kept + 1)) - 1))
 
 
 def _page(plan: Plan, facts: Facts) -> float:
-    """How many items one call reads at most, whatever becomes of them: those of its page, where it is only one."""
+    """Return the most items that one call reads: the page's, if it is only one."""
     if plan.page_size is None or plan.limit is not None or plan.walk is not None or facts.evaluates is not None:
         return inf
     return plan.page_size
 
 
 def _filters_everything(plan: Plan) -> bool:
-    """Whether all of a partition or table is read, so that what comes back does not tell how much that is."""
+    """Return True if a whole partition or table is read, so that the number of results does not show how much."""
     in_range = plan.key is not None and any(one.op not in {"=", "begins_with"} for one in plan.key.sort)
     return plan.filter is not None and plan.limit is None and plan.page_size is None and not in_range
 
 
 def fetches(plan: Plan, evaluated: float) -> float:
-    """Read units of the whole items that a local index fetches from the table, because it lacks what is wanted."""
+    """Return the read units of whole items that a local index fetches from the table for attributes it does not
+    project.
+    """
     if not fetched_attributes(plan):
         return 0.0
     sizes = [item_size(entity).average for entity in plan.entities]
@@ -152,9 +157,9 @@ def fetches(plan: Plan, evaluated: float) -> float:
 
 
 def _read_in_passing(plan: Plan) -> list[EntitySpec]:
-    """Other entities that a scan of the table or index, or a query of a whole partition, reads too.
+    """Return the other entities that a scan, or a query of a whole partition, reads too.
 
-    As far as their numbers are declared.
+    Only entities with declared numbers count.
     """
     others = [one for one in plan.siblings if one not in plan.entities and one.items is not None]
     if plan.operation == "Scan":
@@ -164,7 +169,7 @@ def _read_in_passing(plan: Plan) -> list[EntitySpec]:
 
 
 def _lies_beside(plan: Plan, other: EntitySpec) -> bool:
-    """Whether an entity's partition keys in what is queried are made as the queried ones are."""
+    """Return True if an entity's partition keys are composed like the queried ones."""
     bound = other.key_in(plan.index)
     if bound is None or plan.key is None:
         return False
@@ -173,14 +178,14 @@ def _lies_beside(plan: Plan, other: EntitySpec) -> bool:
 
 
 def _shape(template: BoundTemplate | None) -> tuple[object, ...] | None:
-    """A template's texts, and what its holes are made of: a field may be called otherwise in another entity."""
+    """Return a template's texts and the types of its holes: the names of fields may differ."""
     if template is None:
         return None
     return tuple(part.field.type if isinstance(part, BoundHole) else part for part in template.parts)
 
 
 def _average_bytes(plan: Plan, found: Mapping[EntitySpec, float]) -> float:
-    """Of the items that are read, so many of each entity."""
+    """Return the average item size for these numbers of items per entity."""
     sizes = {}
     for entity in found:
         sizes[entity] = read_size(entity, plan.index).average
@@ -191,10 +196,10 @@ def _average_bytes(plan: Plan, found: Mapping[EntitySpec, float]) -> float:
 
 
 def _requests(plan: Plan, evaluated: float, found: float) -> float:
-    """How many partitions a query asks.
+    """Return how many partitions a query reads.
 
-    Where the caller says which: one, if nothing is said of what is read. Otherwise as many as the parameter may
-    name, or as many as hold what is read.
+    If the caller chooses them: as many as the parameter may name, one if no result is declared. Otherwise: as many
+    as hold the results.
     """
     if plan.walk is None:
         return 1.0
@@ -212,18 +217,18 @@ def _requests(plan: Plan, evaluated: float, found: float) -> float:
 
 
 def _in_one_partition(plan: Plan, found: float, requests: float) -> float:
-    """Of the items that a walk finds, those in each of its partitions: its limit is asked of each of them."""
+    """Return the items per partition of a walk: the limit applies to each partition."""
     return found if _is_named(plan) else found / requests
 
 
 def _is_named(plan: Plan) -> bool:
-    """Whether the caller says which partitions a query asks."""
+    """Return True if the caller chooses the partitions of a query."""
     source = None if plan.walk is None else plan.walk[1]
     return isinstance(source, Each) and not isinstance(source.values, tuple)
 
 
 def _in_batch(plan: Plan, facts: Facts) -> tuple[float, tuple[str, ...]]:
-    """How many items a batch is about, and what was assumed of that."""
+    """Return the number of items in a batch and the assumptions about it."""
     values = None if plan.walk is None else plan.walk[1].values
     if isinstance(values, tuple):
         return float(len(values)), ()
@@ -235,7 +240,7 @@ def _in_batch(plan: Plan, facts: Facts) -> tuple[float, tuple[str, ...]]:
 
 
 def _write(plan: Plan, *, enclosed: bool = False) -> Units:
-    """A write by itself; `enclosed` as a part of a transaction, which checks and writes of sentinels always are."""
+    """Return the cost of a single write; `enclosed`: in a transaction, as checks and sentinel writes always are."""
     entity = plan.entity
     size = item_size(entity).average
     if plan.operation in {"PutItem", "BatchWriteItem", "DeleteItem"}:
@@ -255,14 +260,14 @@ def _write(plan: Plan, *, enclosed: bool = False) -> Units:
 
 
 def _reads(plan: Plan, *, enclosed: bool) -> int:
-    """How often a write reads its item: a transaction's answer has no items, so that those it returns are read too."""
+    """Return how often a write reads its item: transactions return no items, so returned items are read separately."""
     if not plan.reads_first:
         return 0
     return 1 if enclosed or plan.returns == "nothing" else 2
 
 
 def sentinel_writes(plan: Plan) -> int:
-    """Sentinels that a write puts and deletes: those of values that it changes are two, the old one and the new one."""
+    """Return the sentinels that a write puts and deletes: two for each changed value, the old and the new."""
     if not plan.keeps_unique:
         return 0
     changed = {action.path.field for action in plan.actions if action.name not in {"set_if_missing", "remove"}}
@@ -275,21 +280,21 @@ def sentinel_writes(plan: Plan) -> int:
 
 
 def _may_move(bound: BoundKey, entity: EntitySpec) -> bool:
-    """Whether another whole item can have another key in an index: not where that is made of the primary key alone."""
+    """Return True if a replacement may have another index key: not if the key consists of the primary key alone."""
     return not set(bound.depends_on) <= set(entity.key.fields)
 
 
 def _share_written(plan: Plan, bound: BoundKey) -> float:
-    """The share of the items that a call writes or deletes which are in an index.
+    """Return the share of written or deleted items that are in an index.
 
-    New items are as their fields' defaults say, where that puts them into the index: few orders are open, and yet
-    every order was open when it came. Others are as the items that there are.
+    New items have their fields' defaults, if these put them into the index: few orders are open, but every order is
+    open when it is created. Other items are like the stored ones.
     """
     return share_in_index(plan.entity, replace(bound, when=None) if beginning(plan, bound) else bound)
 
 
 def beginning(plan: Plan, bound: BoundKey) -> dict[str, Any]:
-    """The defaults of fields that put a new item into an index; empty where a call makes none, or they do not."""
+    """Return the field defaults that put a new item into an index; empty if the call creates none or they do not."""
     if plan.exists != "must_not":
         return {}
     fields = {path.field: plan.entity.fields[path.field].info for path in paths_of(bound.when)}
@@ -298,7 +303,7 @@ def beginning(plan: Plan, bound: BoundKey) -> dict[str, Any]:
 
 
 def _new_ones(plan: Plan) -> tuple[str, ...]:
-    """What is assumed of new items."""
+    """Return the assumption about new items."""
     assumed = [
         bound
         for bound in plan.entity.indexes
@@ -312,7 +317,7 @@ def _entry_units(entity: EntitySpec, bound: BoundKey) -> float:
 
 
 def steps_of(plan: Plan, facts: Facts) -> list[tuple[Plan, float, Units]]:
-    """The writes of a transaction: each with how often it is repeated and what all of that costs."""
+    """Return the writes of a transaction, each with its number of repetitions and total cost."""
     found = []
     for step, repeated in zip(plan.steps, plan.repeats, strict=True):
         times = 1.0
@@ -336,7 +341,7 @@ def _transaction(plan: Plan, facts: Facts) -> Expected:
 
 
 def entries_written(plan: Plan) -> Iterator[tuple[BoundIndexKey, float]]:
-    """For each index of the entity: the entries that a call writes."""
+    """Return the number of entries that a call writes, for each index of the entity."""
     entity = plan.entity
     changed = {action.path.field for action in plan.actions} | ({entity.version} if entity.version else set())
     before = {**stated_values(plan.condition, entity.fields), **plan.known}
@@ -352,7 +357,7 @@ def entries_written(plan: Plan) -> Iterator[tuple[BoundIndexKey, float]]:
 def _entries(
     entity: EntitySpec, bound: BoundIndexKey, changed: set[str], was: bool | None, stays: bool | None
 ) -> float:
-    """`was`, `stays`: whether the item is in the index before and after; None where the pattern does not say."""
+    """`was`, `stays`: whether the item is in the index before and after; None if the pattern does not say."""
     if was is False or stays is False:
         return 0.0 if was is stays else 1.0
     moves = bool(changed & set(bound.fields))
@@ -362,23 +367,23 @@ def _entries(
         return in_place if moves else share * in_place
     if stays and share < 1:
         return share * in_place + (1 - share)
-    return max(1.0, in_place)  # it may come, go or stay, and nothing tells how often
+    return max(1.0, in_place)  # the item may enter, leave or stay, with unknown probability
 
 
 def _deciding(entity: EntitySpec, bound: BoundKey) -> set[str]:
-    """The fields whose change may bring an item into the index, or take it out."""
+    """Return the fields whose change may move the item into or out of the index."""
     return {path.field for path in paths_of(bound.when)} | {
         name for name in bound.fields if entity.fields[name].optional
     }
 
 
 def _shows(entity: EntitySpec, bound: BoundIndexKey, changed: set[str]) -> bool:
-    """Whether an entry has an attribute that changes."""
+    """Return True if an entry contains a changed attribute."""
     return any(bound.index.projects(entity.fields[name].attribute, entity.schema.key) for name in changed)
 
 
 def _is_inside(entity: EntitySpec, bound: BoundKey, values: Mapping[str, Any]) -> bool | None:
-    """Whether an item of these values is in the index; None where they do not tell."""
+    """Return whether an item with these values is in the index, or None if they do not decide."""
     inside = holds(bound.when, values)
     if inside is False or any(values.get(name, UNKNOWN) is None for name in bound.fields):
         return False
@@ -387,5 +392,5 @@ def _is_inside(entity: EntitySpec, bound: BoundKey, values: Mapping[str, Any]) -
 
 
 def _is_value(source: object) -> bool:
-    """Whether a source surely stands for a value, and not for None."""
+    """Return True if a source is certainly a value and not None."""
     return is_never_none(source) if isinstance(source, Param) else source is not UNKNOWN

@@ -16,11 +16,11 @@ from keyplan.errors import KeyplanError
 
 HOURS_A_MONTH = 730
 GB = 1_000_000_000
-"""Decimal: what is billed as a gigabyte."""
+"""Decimal, as the service bills gigabytes."""
 
 
 class PriceDataError(KeyplanError):
-    """A price file that is missing, cannot be read as one, or lacks a price that is asked for."""
+    """A price file is missing, unreadable or incomplete."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Price:
     verified: bool
 
     def __post_init__(self) -> None:
-        """Refuse what nothing can cost."""
+        """Reject negative and non-finite amounts."""
         if not (isinstance(self.price, (int, float)) and 0 <= self.price < math.inf):
             raise ValueError(f"{self.price!r} is no price")
 
@@ -54,15 +54,15 @@ class PriceBook:
         return self.prices[name].price
 
     def of_class(self, name: str, table_class: str) -> float:
-        """The price of a unit or of storage for a table class."""
+        """Return the price of a unit or of storage for a table class."""
         return self[name if table_class == "STANDARD" else f"{name}_ia"]
 
     def on_demand(self, read: float, write: float, table_class: str) -> float:
-        """The price of so many read and write units, paid one by one."""
+        """Return the on-demand price of read and write units."""
         return read * self.of_class("read_unit", table_class) + write * self.of_class("write_unit", table_class)
 
     def with_prices(self, changes: Mapping[str, float]) -> PriceBook:
-        """The same book with some prices of your own. Raises PriceDataError for names it does not have."""
+        """Return the book with some prices replaced. Raises PriceDataError for unknown names."""
         unknown = [name for name in changes if name not in self.prices]
         if unknown:
             raise PriceDataError(f"there is no price {', '.join(unknown)}; there are {', '.join(self.prices)}")
@@ -74,7 +74,7 @@ class PriceBook:
 
 
 def book(region: str = "us-east-1") -> PriceBook:
-    """The newest prices that keyplan ships for a region. Raises PriceDataError where there are none."""
+    """Return the newest shipped prices of a region. Raises PriceDataError if none exist."""
     found = sorted(
         entry.name
         for entry in files("keyplan.cost").joinpath("data").iterdir()
@@ -86,7 +86,7 @@ def book(region: str = "us-east-1") -> PriceBook:
 
 
 def load(path: Path) -> PriceBook:
-    """Prices from a file of the same shape as those that are shipped."""
+    """Return prices from a file in the format of the shipped files."""
     try:
         return _read(path.read_bytes(), str(path))
     except OSError as error:

@@ -29,9 +29,9 @@ from keyplan.design.planning.plan import KeyValue, Plan, SortCondition
 
 
 def share_in_index(entity: EntitySpec, bound: BoundKey) -> float:
-    """The share of an entity's items that an index holds: those with all its fields, of which `when` is true.
+    """Return the share of an entity's items in an index: those that have all its fields and satisfy `when`.
 
-    What nothing is declared of is taken to be in it, and optional fields of one key to be there together.
+    Undeclared fields are assumed present, and optional fields of one key to be present together.
     """
     if entity.items is None:
         return 1.0
@@ -45,7 +45,7 @@ def share_in_index(entity: EntitySpec, bound: BoundKey) -> float:
 
 
 def choices_of(field: StoredField) -> int | None:
-    """How many values a field can have, where its type says so."""
+    """Return the number of values that a field's type allows, or None."""
     if field.annotation is bool:
         return 2
     choices = field.declared.choices
@@ -53,7 +53,7 @@ def choices_of(field: StoredField) -> int | None:
 
 
 def shares_of(entity: EntitySpec, name: str, when: Condition | None) -> Mapping[object, float] | None:
-    """The share of each value of a field among items of which a condition may be true; None where none are told."""
+    """Return the share of each value of a field among items that may satisfy a condition, or None if undeclared."""
     told = None if entity.items is None else entity.items.distinct.get(name)
     if not isinstance(told, Mapping):
         return None
@@ -63,10 +63,10 @@ def shares_of(entity: EntitySpec, name: str, when: Condition | None) -> Mapping[
 
 
 def kept_share(condition: Condition, entity: EntitySpec) -> float | None:
-    """The share of an entity's items of which a condition is true; None where nothing tells.
+    """Return the share of an entity's items that satisfy a condition, or None if nothing is declared.
 
-    Parts are taken as independent. Of a conjunction the parts that tell nothing are left out, so that the
-    share is the most that can be left.
+    Parts are assumed independent. Parts of a conjunction with an unknown share are ignored, so the result is an
+    upper bound.
     """
     if entity.items is None:
         return None
@@ -78,7 +78,7 @@ def kept_share(condition: Condition, entity: EntitySpec) -> float | None:
 
 
 def _by_values(condition: Condition, entity: EntitySpec) -> float | None:
-    """Of a condition on one field, the share of each of whose values is told: of each value it is true or not."""
+    """Evaluate a condition on one field with declared shares: it holds or fails for each value."""
     names = {path.field for path in paths_of(condition)}
     shares = shares_of(entity, next(iter(names)), None) if len(names) == 1 else None
     if entity.items is None or shares is None:
@@ -159,13 +159,13 @@ _BY_KIND: dict[type, Callable[[Any, EntitySpec], float | None]] = {
 
 
 ASSUMED = 20.0
-"""Items that a read finds of an entity of which no number is declared."""
+"""Items that a read finds of an entity without a declared number."""
 
 
 def matching(plan: Plan, entity: EntitySpec, guesses: list[str]) -> float:
-    """How many items of an entity lie in one partition, or several constant ones, and range that a read asks for.
+    """Return how many items of an entity a read finds in its partition (or several constant ones) and range.
 
-    A range of the sort key is taken to be all of it. What nothing is declared of is added to the guesses.
+    A sort key range is assumed to cover everything. Assumptions for undeclared numbers are added to the guesses.
     """
     items = entity.items
     if items is None:
@@ -192,19 +192,19 @@ def matching(plan: Plan, entity: EntitySpec, guesses: list[str]) -> float:
         else:
             alike[name] = _values_of(name, entity, plan, _constants(source))
     found /= _combinations(alike, entity, plan, guesses)
-    # A query that says no partition is refused: it does not read everything.
+    # A query without a partition is rejected: it does not read everything.
     return min(found, ASSUMED) if any(fault.code in {"KP301", "KP308"} for fault in plan.faults) else found
 
 
 def partition_fields(plan: Plan, entity: EntitySpec) -> set[str]:
-    """Return the fields of which a query's partition key states a value, by a parameter or by a text written out."""
+    """Return the fields whose values a query's partition key contains, from a parameter or a literal text."""
     bound, partition = entity.key_in(plan.index), () if plan.key is None else plan.key.partition
     named = {name for value in partition for name in value.sources}
     return named | _values_written(partition, () if bound is None else bound.partition).keys()
 
 
 def stated_values(plan: Plan, entity: EntitySpec) -> dict[str, Source]:
-    """Return the fields that every item in a query's range has one exact value of, with that value's source."""
+    """Return the fields for which every item in a query's range has one exact value, with the value's source."""
     bound = entity.key_in(plan.index)
     if plan.key is None or bound is None:
         return {}
@@ -222,7 +222,7 @@ def stated_values(plan: Plan, entity: EntitySpec) -> dict[str, Source]:
 
 
 def _values_written(values: Sequence[KeyValue], parts: Sequence[BoundKeyAttribute]) -> dict[str, Source]:
-    """Return the fields' values in the key texts that a pattern writes out in full, such as STATE#open."""
+    """Return the field values in key texts that a pattern writes out, such as STATE#open."""
     found: dict[str, Source] = {}
     for value, part in zip(values, parts, strict=False):
         if value.template is not None and not value.template.fields:
@@ -234,7 +234,9 @@ def _values_written(values: Sequence[KeyValue], parts: Sequence[BoundKeyAttribut
 
 
 def _pinned(plan: Plan) -> Iterator[tuple[str, Source, int]]:
-    """Fields that the key condition pins to one value, what that is, and over how many shards a hash spreads them."""
+    """Return the fields that the key condition fixes, their values, and the number of shards that a hash spreads
+    them over.
+    """
     if plan.key is None:
         return
     asked = [(value, set(value.sources)) for value in plan.key.partition]
@@ -248,7 +250,7 @@ def _pinned(plan: Plan) -> Iterator[tuple[str, Source, int]]:
 
 
 def _pinned_by(condition: SortCondition, plan: Plan) -> set[str]:
-    """Fields of the sort key of which a condition asks for one value: those in front of a range."""
+    """Return the sort key fields that a condition fixes: those before a range."""
     low, high = condition.low, condition.high
     if condition.op not in {"=", "begins_with"}:
         return set() if high is None else {name for name, one in low.sources.items() if high.sources.get(name) is one}
@@ -256,7 +258,7 @@ def _pinned_by(condition: SortCondition, plan: Plan) -> set[str]:
         return set(low.sources) if condition.op == "=" else set()
     holes = low.template.holes
     names = [hole.name for hole in holes if hole.name in low.sources]
-    # Of a text that is written out, what it ends in is a beginning too, unless it is named as a field.
+    # The end of a literal text is also a prefix, unless it is named as a field.
     begins = low.part == "begins" or any(
         hole.last and not any(hole.name in spec.fields for spec in plan.entities) for hole in holes
     )
@@ -264,9 +266,9 @@ def _pinned_by(condition: SortCondition, plan: Plan) -> set[str]:
 
 
 def _own_name(name: str, plan: Plan, bound: BoundKey) -> str:
-    """What an entity calls a field of the partition key that a query of several entities names as the first does.
+    """Return an entity's name for a partition key field of a query over several entities.
 
-    The place in the key tells: the entity may have another field of that name.
+    The position in the key decides: the entity may have another field of that name.
     """
     for value, part in zip(() if plan.key is None else plan.key.partition, bound.partition, strict=False):
         if value.template is not None and part.template is not None:
@@ -283,7 +285,7 @@ def _shards(value: KeyValue, name: str) -> int:
 
 
 def _written_out(plan: Plan, bound: BoundKey) -> Iterator[tuple[str, str, BoundKeyAttribute]]:
-    """The one field of a partition key that is written out whole, such as STATUS#OPEN, the text, and what makes it."""
+    """Return the single field of a literal partition key such as STATUS#OPEN, the text, and its hole."""
     for value, part in zip(() if plan.key is None else plan.key.partition, bound.partition, strict=False):
         if value.template is not None and not value.template.fields and len(part.fields) == 1:
             yield part.fields[0], value.template.render({}), part
@@ -294,14 +296,14 @@ def _key_text(part: BoundKeyAttribute, name: str, value: object) -> object:
 
 
 def _constants(source: Source) -> tuple[object, ...] | None:
-    """The values that a pattern itself says; None where its caller does."""
+    """Return the constant values in a pattern, or None if the caller passes them."""
     if isinstance(source, Each):
         return source.values if isinstance(source.values, tuple) else None
     return None if isinstance(source, Param) else (source,)
 
 
 def _share(entity: EntitySpec, name: str, source: Source, when: Condition | None) -> float | None:
-    """The share of items that have the asked value, of a field the share of each of whose values is told."""
+    """Return the share of items with the requested value of a field with declared shares."""
     shares = shares_of(entity, name, when)
     if shares is None:
         return None
@@ -313,11 +315,11 @@ def _share(entity: EntitySpec, name: str, source: Source, when: Condition | None
 
 @dataclass(frozen=True)
 class ValueCounts:
-    """How many times fewer items a read finds because of one field: the number of its values, if one is asked for."""
+    """The factor by which one field reduces the items of a read: its number of values, if one is requested."""
 
     number: float | None
     guess: str
-    """What is assumed, if it is not declared."""
+    """The assumption, if the number is not declared."""
 
 
 def _values_of(name: str, entity: EntitySpec, plan: Plan, constants: Sequence[object] | None) -> ValueCounts:
@@ -330,7 +332,7 @@ def _values_of(name: str, entity: EntitySpec, plan: Plan, constants: Sequence[ob
 
 
 def _number_of(name: str, entity: EntitySpec, plan: Plan) -> tuple[float | None, str]:
-    """How many values a field has: as declared, or as what is declared of other entities lets guess."""
+    """Return a field's number of values: as declared, or derived from other entities' declarations."""
     stored = entity.fields.get(name)
     if stored is None:
         return None, ""
@@ -354,9 +356,9 @@ def _number_of(name: str, entity: EntitySpec, plan: Plan) -> tuple[float | None,
 
 
 def _number_of_ids(name: str, entity: EntitySpec) -> tuple[float | None, str]:
-    """Return how many values an id has of which no number is declared, and what is assumed.
+    """Return an id's number of values without a declaration, and the assumption.
 
-    An entity's own id is different in each item. Of the id of something else, as many items as usual have each value.
+    An entity's own id differs in each item. Of another id, each value has the assumed number of items.
     """
     if entity.items is None or name not in entity.fields:
         return None, ""
@@ -371,7 +373,7 @@ def _number_of_ids(name: str, entity: EntitySpec) -> tuple[float | None, str]:
 
 
 def is_own_id(entity: EntitySpec, name: str) -> bool:
-    """Return True for a field that is different in each item: a unique one, or one named after the entity."""
+    """Return True for a field that differs in each item: a unique one, or one named after the entity."""
     own = {"id", "uuid", _bare(f"{entity.name}_id"), _bare(f"{entity.name}_uuid")}
     return _is_unique(entity, name) or _bare(name) in own
 
@@ -381,26 +383,26 @@ def _is_unique(entity: EntitySpec, name: str) -> bool:
 
 
 def is_id(entity: EntitySpec, name: str) -> bool:
-    """Return True for a field that identifies something, by its type or its name."""
+    """Return True for a field that identifies something, by its type or name."""
     return entity.fields[name].annotation is UUID or name.endswith(("_id", "_uuid", "Id", "ID"))
 
 
 def _bare(name: str) -> str:
-    """A name as it is compared: order_id, orderId and OrderID are one."""
+    """Return a name in comparable form: order_id, orderId and OrderID are equal."""
     return name.replace("_", "").lower()
 
 
 def same_field(one: EntitySpec, other: EntitySpec, name: str) -> bool:
-    """Whether two entities have a field of this name and of one type, so that it means the same."""
+    """Return True if two entities have a field with this name and type, so that it means the same."""
     mine = other.fields.get(name)
     return mine is not None and name in one.fields and one.fields[name].annotation == mine.annotation
 
 
 def _combinations(alike: Mapping[str, ValueCounts], entity: EntitySpec, plan: Plan, guesses: list[str]) -> float:
-    """How many combinations of values some fields have.
+    """Return the number of combinations of field values.
 
-    Values go with each other as it comes, but where fields are the whole key of an entity there are no more
-    combinations than there are of it: repositories are known by owner and name, and most names exist once.
+    Values combine freely, but fields that are an entity's whole key have at most as many combinations as the entity
+    has items: repositories have owner and name, and most names exist once.
     """
     left, found = dict(alike), 1.0
     for owner in sorted((entity, *plan.siblings), key=lambda one: -len(one.key.fields)):

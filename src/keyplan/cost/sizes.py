@@ -1,4 +1,4 @@
-"""Sizes from a design: what is declared of items, and what follows for the entries of indexes."""
+"""Item sizes from a design: the declared sizes, and the resulting sizes of index entries."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class ItemSize:
     average: int
     p99: int
     most: int | None
-    """None where nothing bounds it, or nothing is said."""
+    """None if unbounded or undeclared."""
     declared: bool
-    """Whether the design says it; otherwise it is a guess from the fields' types."""
+    """True if declared; False if guessed from the fields' types."""
 
 
 def item_size(entity: EntitySpec) -> ItemSize:
-    """The size of an entity's items."""
+    """Return the size of an entity's items."""
     told = entity.items.bytes if entity.items is not None else None
     if told is None:
         guess = _all_bytes(entity)
@@ -34,7 +34,7 @@ def item_size(entity: EntitySpec) -> ItemSize:
 
 
 def entry_size(entity: EntitySpec, bound: BoundKey) -> ItemSize:
-    """The size of an entity's entries in an index; under the table's key, of its items."""
+    """Return the size of an entity's entries in an index, or of its items in the table."""
     whole = item_size(entity)
     if bound.index is None or bound.index.project in {"all", None}:
         return whole
@@ -48,7 +48,7 @@ def entry_size(entity: EntitySpec, bound: BoundKey) -> ItemSize:
 
 
 def read_size(entity: EntitySpec, index: Index | None) -> ItemSize:
-    """The size of what a read of an index, or of the table, finds of an entity; of one that is never in it, its own."""
+    """Return the size of an entity's items or entries in a read; its item size if it is never in the index."""
     bound = entity.key_in(index)
     return item_size(entity) if bound is None else entry_size(entity, bound)
 
@@ -59,7 +59,7 @@ def _all_bytes(entity: EntitySpec) -> int:
 
 
 def _key_bytes(bound: BoundKey) -> int:
-    """Key attributes that templates make; plain fields are counted among the fields."""
+    """Return the bytes of key attributes that templates encode; plain fields count among the fields."""
     return sum(_part_bytes(part) for part in bound.attributes if part.template)
 
 

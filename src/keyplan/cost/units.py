@@ -23,15 +23,15 @@ class Units:
     """Capacity units of one or more requests."""
 
     read: float = 0.0
-    """Read units, of the table or of the index that is read."""
+    """Read units of the table or index."""
     write: float = 0.0
     """Write units of the table."""
     indexes: Mapping[str, float] = field(default_factory=dict)
-    """Write units by index; those that cost nothing are left out."""
+    """Write units by index, without zeros."""
 
     @property
     def written(self) -> float:
-        """Write units of the table and all its indexes."""
+        """Return the write units of the table and all its indexes."""
         return self.write + sum(self.indexes.values())
 
     def __add__(self, other: Units) -> Units:
@@ -45,7 +45,7 @@ class Units:
 
 
 def sum_of(parts: Iterable[Units]) -> Units:
-    """All of them together."""
+    """Return the sum."""
     total = Units()
     for part in parts:
         total += part
@@ -53,21 +53,21 @@ def sum_of(parts: Iterable[Units]) -> Units:
 
 
 def point_read(size_bytes: int, *, consistent: bool, transactional: bool = False) -> Units:
-    """One item read by key; a missing item has size 0."""
+    """Return the units for reading one item by key; a missing item has size 0."""
     if transactional:
         return Units(read=transactional_read_units(size_bytes))
     return Units(read=read_units(size_bytes, consistent=consistent))
 
 
 def page_read(sizes_bytes: Sequence[int], *, consistent: bool) -> Units:
-    """One page of a query or scan: sizes are summed, then rounded once."""
+    """Return the units of one page of a query or scan: sizes are summed, then rounded once."""
     return Units(read=read_units(sum(sizes_bytes), consistent=consistent))
 
 
 def item_write(schema: Schema, old: Item | None, new: Item | None, *, transactional: bool = False) -> Units:
-    """A write that turns one item into another; None for an item that is not there.
+    """Return the units of a write that turns one item into another; None for a missing item.
 
-    A refused write costs as if it had been made on the item that is there, without its indexes.
+    A failed write costs as much as a write of the existing item, without its indexes.
     """
     sizes = [item_bytes(item) for item in (old, new) if item is not None]
     base = write_units(max(sizes, default=0))
@@ -90,7 +90,7 @@ def _index_units(schema: Schema, old: Item | None, new: Item | None) -> dict[str
 
 
 def entry_of(schema: Schema, index: Index, item: Item | None) -> Item | None:
-    """What an index holds of an item: nothing, if the item lacks a key attribute of it."""
+    """Return an index's entry for an item, or None if the item lacks a key attribute."""
     if item is None or any(name not in item for name in index.attributes):
         return None
     return {name: value for name, value in item.items() if index.projects(name, schema.key)}
@@ -102,7 +102,7 @@ def _key(index: Index, entry: Item | None) -> list[object] | None:
 
 @dataclass(frozen=True)
 class Spent:
-    """Units by place: a table, or table/index. Places that cost nothing are left out."""
+    """Units by place: a table, or table/index, without zeros."""
 
     read: Mapping[str, float] = field(default_factory=dict)
     write: Mapping[str, float] = field(default_factory=dict)
@@ -111,7 +111,7 @@ class Spent:
         return Spent(_sum(self.read, other.read), _sum(self.write, other.write))
 
     def divided_by(self, count: int) -> Spent:
-        """The part of one of so many."""
+        """Return the average over this many requests."""
         return Spent(
             {place: units / count for place, units in self.read.items()},
             {place: units / count for place, units in self.write.items()},
@@ -119,16 +119,16 @@ class Spent:
 
     @property
     def reads(self) -> float:
-        """Read units of all places."""
+        """Return the read units of all places."""
         return sum(self.read.values())
 
     @property
     def writes(self) -> float:
-        """Write units of all places."""
+        """Return the write units of all places."""
         return sum(self.write.values())
 
     def text(self) -> str:
-        """In words: 2 RCU; with several places each: 5 WCU (app 1, app/due 4)."""
+        """Return a text: 2 RCU; with several places, each: 5 WCU (app 1, app/due 4)."""
         told = [_text(self.read, "RCU"), _text(self.write, "WCU")]
         return " + ".join(one for one in told if one) or "nothing"
 
@@ -146,7 +146,7 @@ def _text(units: Mapping[str, float], unit: str) -> str:
 
 
 def total(parts: Iterable[Spent]) -> Spent:
-    """All of them together."""
+    """Return the sum."""
     found = Spent()
     for part in parts:
         found += part
@@ -154,7 +154,7 @@ def total(parts: Iterable[Spent]) -> Spent:
 
 
 def average(calls: Sequence[Spent]) -> Spent:
-    """What one of them spends on average."""
+    """Return the average of several calls."""
     return total(calls).divided_by(max(1, len(calls)))
 
 
@@ -162,7 +162,7 @@ READS = frozenset({"GetItem", "Query", "Scan", "BatchGetItem", "TransactGetItems
 
 
 def of_receipts(operation: str, answer: Mapping[str, Any]) -> Spent:
-    """What an answer's ConsumedCapacity says, asked for with ReturnConsumedCapacity INDEXES."""
+    """Return the units in an answer's ConsumedCapacity, requested with ReturnConsumedCapacity INDEXES."""
     told = answer.get("ConsumedCapacity") or []
     units: dict[str, float] = {}
     for receipt in told if isinstance(told, list) else [told]:

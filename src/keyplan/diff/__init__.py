@@ -1,1 +1,1 @@
-"""Two designs compared: what is online, what needs a backfill, what needs a new table, what it costs."""
+"""Compare two designs: what is online, what needs a backfill, what needs a new table, what it costs."""

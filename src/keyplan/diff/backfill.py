@@ -1,4 +1,4 @@
-"""How long a backfill takes at the capacity that the declared load leaves, and what its units cost."""
+"""Estimate backfills: items, units, dollars and time, from the numbers and rates that the designs declare."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ from keyplan.dynamodb.values.units import TRANSACTIONAL, index_write_units, read
 def seconds_of(
     written: float, indexes: Mapping[str, float], schema: Schema, month: Estimate, before: Schema | None = None
 ) -> float | None:
-    """How long write units of a table and its indexes take: the longest of them; None where nothing is left.
+    """Return how many seconds the write units of a table and its indexes take: the longest of them; None without
+    capacity.
 
-    Local indexes take the table's capacity. `before`: the table as it was, where that had more.
+    Local indexes use the table's capacity. `before`: the table in the old design, if that had more capacity.
     """
     of_table, of_indexes = written, {}
     for name, units in indexes.items():
@@ -40,24 +41,24 @@ def seconds_of(
 
 
 def _time(units: float, left: float) -> float | None:
-    """How long so many units take of what is left a second; None where nothing is."""
+    """Return how many seconds these units take at the spare units per second, or None if none are spare."""
     if not units:
         return 0.0
     return units / left if left > 0 else None
 
 
 def longest(times: Iterable[float | None]) -> float | None:
-    """The longest of several times; None where one of them has no end."""
+    """Return the longest of several times, or None if one of them never ends."""
     told = list(times)
     ended = [time for time in told if time is not None]
     return max(ended) if len(ended) == len(told) else None
 
 
 def _spare(schema: Schema, month: Estimate, index: str | None, before: Schema | None) -> float:
-    """Write units a second that the declared load leaves of a table's or an index's capacity, on average.
+    """Return the average write units per second that the declared load leaves of a table's or index's capacity.
 
-    On demand: of what a table serves at once; more once the service has grown it. Capacity is raised before a
-    backfill and lowered after it.
+    On demand, the initial throughput counts; the service raises it over time. Capacity is raised before a backfill
+    and lowered after it.
     """
     name = schema.name if index is None else f"{schema.name}/{index}"
     load = sum(part.write for table in month.tables for part in table.parts if part.name == name)
@@ -74,24 +75,24 @@ def _write_capacity(schema: Schema, index: str | None) -> float:
 
 
 def price_of(written: float, read: float, schema: Schema, book: PriceBook) -> float:
-    """Dollars of units; those of capacity that is bought by the hour cost nothing more."""
+    """Return the price of units in dollars; provisioned capacity costs nothing more."""
     if schema.provisioned:
         return 0.0
     return book.on_demand(read, written, schema.table_class)
 
 
 _SENTINEL_BYTES = 200
-"""About what a sentinel takes, its key and its owner's: one write unit as any up to 1 KB."""
+"""Approximate bytes of a sentinel, its own key and its owner's: one write unit, like any item up to 1 KB."""
 
 
 @dataclass(frozen=True)
 class Backfill:
-    """What one pass over stored items costs."""
+    """The cost of one pass over stored items."""
 
     by: str
-    """the service, or a program."""
+    """the service or a program"""
     what: str
-    """The index that is filled, the entity that is rewritten, the table that is copied."""
+    """The index to fill, the entity to rewrite or the table to copy."""
     table: str
     items: int
     read: float
@@ -101,37 +102,37 @@ class Backfill:
     indexes: Mapping[str, float] = field(default_factory=dict)
     """Write units by index."""
     checks: float = 0.0
-    """Write units of a table that is copied, whose items are checked in the transactions that copy them."""
+    """Write units of a copied table, whose items are checked in the transactions that copy them."""
     seconds: float | None = None
-    """At the capacity that the declared load leaves; None where none is left, or nothing is said."""
+    """Time at the capacity that the declared load leaves, or None if none is left or no load is declared."""
     price: float = 0.0
-    """Dollars; capacity that is bought by the hour costs nothing more."""
+    """Dollars; provisioned capacity costs nothing more."""
     unknown: tuple[str, ...] = ()
-    """Entities of which no number of items is declared."""
+    """Entities without a declared number of items."""
     is_cleaning: bool = False
-    """Whether it deletes what nothing reads any more, which can wait until after the roll-out."""
+    """True if it deletes data that nothing reads any more, which can wait until after the roll-out."""
 
     @property
     def written(self) -> float:
-        """Write units of all tables and indexes."""
+        """Return the write units of all tables and indexes."""
         return self.write + sum(self.indexes.values()) + self.checks
 
 
 def count_of(spec: EntitySpec, other: EntitySpec | None = None) -> int | None:
-    """How many items of an entity are stored, as the old design says, or else the new one."""
+    """Return the number of stored items of an entity as the old design declares it, otherwise the new one."""
     items = spec.items or (None if other is None else other.items)
     return None if items is None else items.count
 
 
 def _sized(spec: EntitySpec, other: EntitySpec | None) -> EntitySpec:
-    """An entity with the numbers of its items, as it says them itself or the other design does."""
+    """Return an entity with declared numbers of items: its own, otherwise those of the other design."""
     return spec if spec.items is not None or other is None else replace(spec, items=other.items)
 
 
 def estimate_backfill(
     change: DesignChange, old: Estimate, new: Estimate, tables: Mapping[str, Table]
 ) -> Backfill | None:
-    """What one change costs by itself; None for a change for which nothing is written."""
+    """Return the backfill that one change needs by itself, or None if nothing is written."""
     if isinstance(change.work, Build):
         return build(change.work, new)
     if isinstance(change.work, Rewrite):
@@ -142,7 +143,7 @@ def estimate_backfill(
 
 
 def build(work: Build, month: Estimate) -> Backfill | None:
-    """An index that the service fills."""
+    """Return the backfill of an index by the service."""
     units, items, unknown = 0.0, 0, []
     for spec in work.entities:
         bound, count = spec.key_in(work.index), count_of(spec)
@@ -163,7 +164,7 @@ def build(work: Build, month: Estimate) -> Backfill | None:
 
 
 def rewrite(works: list[Rewrite], month: Estimate, tables: Mapping[str, Table]) -> Backfill:
-    """One pass over the stored items of an entity, whatever has to be done to them."""
+    """Return one pass over the stored items of an entity for all their changes."""
     old, new = works[0].old, _new(works)
     sized, count = _sized(old, new), count_of(old, new)
     table = tables[old.schema.name]
@@ -173,7 +174,8 @@ def rewrite(works: list[Rewrite], month: Estimate, tables: Mapping[str, Table]) 
     is_held = any(one.sentinels for one in works) and new is not None
     items = stored * _share(works)
     is_moved = any(one.rekeyed for one in works)
-    # Under another key it is a put and a delete; an item whose sentinel alone is put is checked in the transaction.
+    # Under another key, a write is a put and a delete; an item whose sentinel alone is put is checked in the
+    # transaction.
     actions = 2 if is_moved else 1 if is_written or is_held else 0
     times = TRANSACTIONAL if is_moved or is_held else 1
     sentinels = stored * sum(one.share * one.sentinels for one in works) * write_units(_SENTINEL_BYTES)
@@ -195,17 +197,17 @@ def rewrite(works: list[Rewrite], month: Estimate, tables: Mapping[str, Table]) 
 
 
 def _share(works: Iterable[Rewrite]) -> float:
-    """Of the items that several changes are about, at most: which of them are about the same is not told."""
+    """Return the largest share of items that the changes may concern; they may overlap."""
     return min(1.0, sum(one.share for one in works))
 
 
 def _new(works: list[Rewrite]) -> EntitySpec | None:
-    """What the items are afterwards; None where nothing is left of them, or of their sentinels."""
+    """Return the entity as its items are afterwards, or None if the items or their sentinels are deleted."""
     return next((one.new for one in works if one.new is not None), None)
 
 
 def _entries(works: list[Rewrite], stored: int) -> dict[str, float]:
-    """Write units by index of the old table or the new, for each entry that moves, comes, goes or changes."""
+    """Return write units by index of the old or new table for each entry that moves or changes."""
     old, new = works[0].old, _new(works)
     names = {bound.index.name for one in (old, new) if one is not None for bound in one.indexes}
     found = {}
@@ -217,7 +219,7 @@ def _entries(works: list[Rewrite], stored: int) -> dict[str, float]:
 
 
 def _touching(works: list[Rewrite], name: str) -> list[Rewrite]:
-    """The changes that are about an index's entries; all of them, where none is by itself."""
+    """Return the changes that concern an index's entries; all of them if none does by itself."""
     old, new = works[0].old, _new(works)
     bound = (None if new is None else new.key_in(name)) or old.key_in(name)
     assert bound is not None, "one of the two is in it"
@@ -230,7 +232,7 @@ def _touching(works: list[Rewrite], name: str) -> list[Rewrite]:
 
 
 def _entry_units(works: list[Rewrite], name: str) -> float:
-    """Of one item, on average, in one index."""
+    """Return the write units of an average item in one index."""
     old, new = works[0].old, _new(works)
     after = None if new is None else new.key_in(name)
     now = _held(new or old, old, after)
@@ -238,7 +240,7 @@ def _entry_units(works: list[Rewrite], name: str) -> float:
     is_written = any(name in one.indexes for one in works)
     was = now if _is_filled(old, new, after) and not is_written else _held(old, new, before)
     if before is None and was[0] == 0 and not is_written and not any(one.rekeyed for one in works):
-        return 0.0  # no stored item is in it, before or after
+        return 0.0  # no stored item is in the index before or after
     moves = is_written or any(one.rekeyed for one in works)
     if was[0] == 0 or now[0] == 0 or moves:
         return was[0] * was[1] + now[0] * now[1]
@@ -250,14 +252,14 @@ def _entry_units(works: list[Rewrite], name: str) -> float:
 
 
 def _is_filled(old: EntitySpec, new: EntitySpec | None, after: BoundIndexKey | None) -> bool:
-    """Whether the service has filled a new index with stored items, before anything is rewritten."""
+    """Return True if the service has filled a new index with stored items before the rewrite."""
     if new is None or after is None or old.schema.index(after.index.name) is not None:
         return False
     return already_stored(Entities(old, new), after)
 
 
 def _held(spec: EntitySpec, other: EntitySpec | None, bound: BoundIndexKey | None) -> tuple[float, float, int]:
-    """Which share of items is in the index, and what an entry takes: write units and bytes."""
+    """Return the share of items in the index, the write units and the bytes of an entry."""
     if bound is None:
         return 0.0, 0, 0
     size = entry_size(spec, bound).average
@@ -269,7 +271,7 @@ def _projects(bound: BoundIndexKey, attribute: str, schema: Schema) -> bool:
 
 
 def move(work: Move, before: Estimate, month: Estimate) -> Backfill:
-    """A table that is copied into another one, each item with a check in one transaction."""
+    """Return the backfill of a table copy; each item is put and its original checked in one transaction."""
     written, checks, items, scanned, unknown = 0.0, 0.0, 0, 0, []
     indexes: dict[str, float] = {}
     for spec in work.old.entities:
@@ -301,12 +303,12 @@ def move(work: Move, before: Estimate, month: Estimate) -> Backfill:
 def passes(
     changes: Iterable[DesignChange], old: Estimate, new: Estimate, tables: Mapping[str, Table]
 ) -> list[Backfill]:
-    """All backfills of a comparison, each entity and each table once."""
+    """Return all backfills of a comparison, with one pass for each entity and each table."""
     works = [change.work for change in changes if change.work is not None]
     moves = list(dict.fromkeys((one.old, one.new) for one in works if isinstance(one, Move)))
     copied = {name for pair in moves for name in (pair[0].name, pair[1].name)}
     found = [move(Move(*pair), old, new) for pair in moves]
-    together: dict[tuple[EntitySpec, bool], list[Rewrite]] = {}  # what is only cleaned up is a pass of its own
+    together: dict[tuple[EntitySpec, bool], list[Rewrite]] = {}  # clean-ups are separate passes
     for work in works:
         if isinstance(work, Build) and work.table.name not in copied:
             made = build(work, new)

@@ -1,4 +1,4 @@
-"""What a comparison says: changes, each with its verdict, and what becomes of the items that are stored."""
+"""Changes between two designs, each with its verdict and the work on stored items and tables."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from keyplan.design.schema import Index, Request, Schema, StreamView, capacity_u
 from keyplan.design.workload import OnDemand, Provisioned
 
 Verdict = Literal["new table", "backfill", "online", "code"]
-"""new table: the service cannot change it. backfill: stored items have to be written. online: the service changes it
-while the table is used. code: only programs change."""
+"""new table: the service cannot change it. backfill: stored items must be written. online: the service changes it
+while the table is in use. code: only programs change.
+"""
 VERDICTS: tuple[Verdict, ...] = ("new table", "backfill", "online", "code")
 """From the most work to the least."""
 
@@ -50,72 +51,75 @@ Kind = Literal[
     "pattern changed",
     "consumer changed",
 ]
-"""What a change is about; rules look for kinds."""
+"""What a change concerns; rules select changes by kind."""
 
 Phase = Literal["prepare", "accept", "write", "backfill", "switch", "read", "remove"]
-"""When in a roll-out something is done. While a version is deployed, the one before it runs beside it: each has to
-read what the other writes. So a version that reads both forms (accept) comes before one that writes the new form
-(write), the stored items are written when nothing writes the old form any more (backfill), and the new version, which
-knows the new form only, is the last (read). A version that reads a copy of a table and writes the table too comes
-before it (switch). Tables are changed before all of that (prepare), or after it (remove)."""
+"""The phase of a roll-out. While a version is deployed, the previous one still runs: each must read what the other
+writes. So a version that reads both forms (accept) precedes one that writes the new form (write); stored items are
+rewritten when nothing writes the old form any more (backfill); the final version reads only the new form (read). A
+version that reads the copy of a table and still writes the original precedes it (switch). Tables are changed before
+all of that (prepare) or after it (remove).
+"""
 
 
 @dataclass(frozen=True)
 class RolloutStep:
-    """Something to do in a roll-out."""
+    """A step of a roll-out."""
 
     phase: Phase
     text: str
     operation: str = ""
-    """The operation of the service that does it, where one does."""
+    """The operation of the service that performs the step, if any."""
     request: Mapping[str, object] | None = field(default=None, compare=False)
-    """The request, where it follows from the designs."""
+    """The request, if it follows from the designs."""
     is_first: bool = False
-    """Whether it comes before other steps of its phase: what an index is created with depends on it."""
+    """True if the step precedes other steps of its phase because they depend on it."""
 
 
 def staged(
     *, accept: str = "", write: str = "", backfill: str = "", by: str = "UpdateItem", read: str = ""
 ) -> tuple[RolloutStep, ...]:
-    """The steps by which programs and stored items come to a new form; `by`: the operation that writes the items."""
+    """Return the steps that bring programs and stored items to a new form; `by`: the operation that writes items."""
     texts: dict[Phase, str] = {"accept": accept, "write": write, "backfill": backfill, "read": read}
     return tuple(RolloutStep(phase, text, by if phase == "backfill" else "") for phase, text in texts.items() if text)
 
 
 @dataclass(frozen=True)
 class Rewrite:
-    """What has to be done to the stored items of an entity."""
+    """The work on the stored items of an entity."""
 
     old: EntitySpec
     new: EntitySpec | None
-    """None where they are deleted."""
+    """None if the items are deleted."""
     rekeyed: bool = False
-    """Whether they lie under another primary key: each is put there, and deleted where it was, in a transaction."""
+    """True if the primary key changes: each item is put under the new key and deleted under the old in one
+    transaction.
+    """
     attributes: frozenset[str] = frozenset()
-    """The attributes that are written."""
+    """The attributes to write."""
     indexes: frozenset[str] = frozenset()
-    """The indexes in which their entry moves, comes or goes."""
+    """The indexes whose entries move, appear or disappear."""
     sentinels: int = 0
-    """How many sentinels are put, or deleted, with each."""
+    """The number of sentinels to put or delete with each item."""
     items: bool = True
-    """Whether the items themselves are written; False where only sentinels are."""
+    """True if the items are written; False if only their sentinels are."""
     share: float = 1.0
-    """Which part of them, as far as the declared numbers tell."""
+    """The share of items, as far as the declared numbers say."""
 
 
 @dataclass(frozen=True)
 class Build:
-    """An index that the service fills from the items that are there."""
+    """An index that the service fills from stored items."""
 
     table: Table
     index: Index
     entities: tuple[EntitySpec, ...]
-    """Those whose stored items have the index's key already."""
+    """The entities whose stored items already have the index's key."""
 
 
 @dataclass(frozen=True)
 class Move:
-    """A table that is copied into another."""
+    """A table to copy into another."""
 
     old: Table
     new: Table
@@ -123,32 +127,32 @@ class Move:
 
 @dataclass(frozen=True)
 class DesignChange:
-    """One thing that differs."""
+    """One difference between two designs."""
 
     kind: Kind
     verdict: Verdict
     table: str
-    """The table's name, as the new design has it where it has it."""
+    """The table's name, in the new design if it exists there."""
     subject: str
     """The name of the table, index, entity, pattern or consumer."""
     what: str
-    """What differs, in one sentence."""
+    """The difference, in one sentence."""
     how: str
-    """What becomes of it: what the service does meanwhile, what stored items and the running version see."""
+    """The consequence: what the service does, and what stored items and the running version see."""
     place: Place
     other: Place | None = None
-    """In the old design, where the new one has a place for it too."""
+    """The place in the old design if `place` is in the new one."""
     work: Rewrite | Build | Move | None = None
     steps: tuple[RolloutStep, ...] = ()
     facts: Mapping[str, object] = field(default_factory=dict)
-    """What rules want to know beside: values that are gone, the rate of a pattern."""
+    """Additional values for rules: removed values, the rate of a pattern."""
 
 
 def copying(old: Table, new: Table) -> tuple[RolloutStep, ...]:
-    """Copy a table's items into a new one, and then do without the old one.
+    """Return the steps that copy a table's items into a new table and then remove the old one.
 
-    What is written to both tables in one transaction is the same in both: whoever reads either misses nothing. What is
-    copied is checked in the same transaction, or an item that is deleted meanwhile would come back.
+    Every write goes to both tables in one transaction, so both are complete for readers. A copied item is checked
+    in the same transaction; otherwise an item that is deleted concurrently would reappear.
     """
     was, made = old.name, new.name if new.name != old.name else f"{new.name} under another name"
     copy = f"as the new version writes it, in one transaction, if it is not there and {was} has it still"
@@ -173,7 +177,7 @@ def copying(old: Table, new: Table) -> tuple[RolloutStep, ...]:
 
 
 def create_index(schema: Schema, index: Index, types: Mapping[str, str], name: str | None = None) -> Request:
-    """UpdateTable: a global index of a new design, of another name if one is given."""
+    """Return UpdateTable with a new global index, optionally under another name."""
     made = index_request(replace(index, name=name or index.name), schema)
     return {
         "TableName": schema.name,
@@ -185,28 +189,28 @@ def create_index(schema: Schema, index: Index, types: Mapping[str, str], name: s
 
 
 def delete_index(table: str, index: str) -> Request:
-    """UpdateTable: without an index."""
+    """Return UpdateTable that deletes an index."""
     return {"TableName": table, "GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": index}}]}
 
 
 def capacity(table: str, bought: Provisioned) -> Request:
-    """UpdateTable: other units of a provisioned table."""
+    """Return UpdateTable with other units of a provisioned table."""
     return {"TableName": table, "ProvisionedThroughput": capacity_units(bought)}
 
 
 def index_capacity(table: str, index: str, bought: Provisioned) -> Request:
-    """UpdateTable: other units of an index of a provisioned table."""
+    """Return UpdateTable with other units of an index of a provisioned table."""
     update = {"IndexName": index, "ProvisionedThroughput": capacity_units(bought)}
     return {"TableName": table, "GlobalSecondaryIndexUpdates": [{"Update": update}]}
 
 
 def on_demand(table: str) -> Request:
-    """UpdateTable: paid by the request."""
+    """Return UpdateTable to on-demand billing."""
     return {"TableName": table, "BillingMode": "PAY_PER_REQUEST"}
 
 
 def provisioned(old: Schema, new: Schema, bought: Provisioned) -> Request:
-    """UpdateTable: paid by the hour, with every index that is there at that moment."""
+    """Return UpdateTable to provisioned billing, with capacity for every index that exists at that time."""
     own = {index.name: index.billing for index in new.indexes}
     updates = [
         {"Update": {"IndexName": index.name, "ProvisionedThroughput": capacity_units(own.get(index.name) or bought)}}
@@ -218,12 +222,12 @@ def provisioned(old: Schema, new: Schema, bought: Provisioned) -> Request:
 
 
 def warm(table: str, was: OnDemand, now: OnDemand) -> Request:
-    """UpdateTable: more that is served at once; what would be less is left."""
+    """Return UpdateTable with higher warm throughput; lower values are left out."""
     return {"TableName": table, **_served(was, now)}
 
 
 def index_warm(table: str, index: str, was: OnDemand, now: OnDemand) -> Request:
-    """UpdateTable: more that an index serves at once."""
+    """Return UpdateTable with higher warm throughput of an index."""
     update = {"IndexName": index, **_served(was, now)}
     return {"TableName": table, "GlobalSecondaryIndexUpdates": [{"Update": update}]}
 
@@ -234,26 +238,26 @@ def _served(was: OnDemand, now: OnDemand) -> Request:
 
 
 def table_class(table: str, name: str) -> Request:
-    """UpdateTable: another class."""
+    """Return UpdateTable with another table class."""
     return {"TableName": table, "TableClass": name}
 
 
 def protection(table: str, is_on: bool) -> Request:
-    """UpdateTable: protected from deletion, or not."""
+    """Return UpdateTable that turns deletion protection on or off."""
     return {"TableName": table, "DeletionProtectionEnabled": is_on}
 
 
 def recovery(table: str, is_on: bool) -> Request:
-    """UpdateContinuousBackups: recovery to a point in time, or none."""
+    """Return UpdateContinuousBackups that turns point-in-time recovery on or off."""
     return {"TableName": table, "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": is_on}}
 
 
 def stream(table: str, view: StreamView | None) -> Request:
-    """UpdateTable: a stream, or none."""
+    """Return UpdateTable that turns a stream on or off."""
     told = {"StreamEnabled": False} if view is None else {"StreamEnabled": True, "StreamViewType": view}
     return {"TableName": table, "StreamSpecification": told}
 
 
 def expiry(table: str, attribute: str, is_on: bool) -> Request:
-    """UpdateTimeToLive: expiry by an attribute, or by it no more."""
+    """Return UpdateTimeToLive that turns expiry by an attribute on or off."""
     return {"TableName": table, "TimeToLiveSpecification": {"Enabled": is_on, "AttributeName": attribute}}

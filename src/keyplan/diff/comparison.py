@@ -1,4 +1,4 @@
-"""Two designs compared: their changes, the backfills that these need, the months that the two cost."""
+"""Compare two designs: their changes, the required backfills, the roll-out, and the monthly costs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from keyplan.diff.tables import table_changes
 
 @dataclass(frozen=True)
 class PriceChange:
-    """What a table costs a month in both designs; None where it is not in one."""
+    """A table's monthly cost in both designs; None if the table is missing in one."""
 
     table: str
     old: float | None
@@ -30,52 +30,52 @@ class PriceChange:
 
     @property
     def difference(self) -> float:
-        """New less old."""
+        """Return the new cost minus the old."""
         return (self.new or 0.0) - (self.old or 0.0)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two designs, and the prices by which they are reckoned."""
+    """Two designs and the prices for their costs."""
 
     old: Design
     new: Design
     book: PriceBook
     uses: tuple[NameUse, ...] = ()
-    """Where programs use patterns of the old design."""
+    """Places where programs use patterns of the old design."""
 
     @cached_property
     def changes(self) -> tuple[DesignChange, ...]:
-        """Everything that differs, the most work first, then in the order of the designs."""
+        """Return every change, the most work first, then in the order of the designs."""
         found = [*table_changes(self.old.tables, self.new.tables), *pattern_changes(self.old, self.new)]
         return tuple(sorted(found, key=lambda change: VERDICTS.index(change.verdict)))
 
     def with_uses(self, module: str, programs: Iterable[Path], without: Iterable[Path]) -> Comparison:
-        """The same, knowing where programs use patterns that are dropped. Raises UnreadableProgramError."""
+        """Return the comparison with the uses of removed patterns in programs. Raises UnreadableProgramError."""
         names = {str(change.facts["pattern"]) for change in self.of("pattern removed", "pattern renamed")}
         return replace(self, uses=uses_of(module, names, programs, without))
 
     def of(self, *kinds: Kind) -> Iterator[DesignChange]:
-        """The changes of some kinds."""
+        """Return the changes of some kinds."""
         return (change for change in self.changes if change.kind in kinds)
 
     @cached_property
     def old_month(self) -> Estimate:
-        """What the old design costs a month."""
+        """Return the old design's monthly cost."""
         return estimate(self.old, self.book)
 
     @cached_property
     def new_month(self) -> Estimate:
-        """What the new design costs a month."""
+        """Return the new design's monthly cost."""
         return estimate(self.new, self.book)
 
     def backfill(self, change: DesignChange) -> Backfill | None:
-        """What one change by itself costs to be done to stored items."""
+        """Return the backfill that one change needs by itself."""
         return estimate_backfill(change, self.old_month, self.new_month, self._tables)
 
     @cached_property
     def backfills(self) -> tuple[Backfill, ...]:
-        """Every pass over stored items; changes of one entity are done in one."""
+        """Return every pass over stored items; one pass covers all changes of an entity."""
         return tuple(passes(self.changes, self.old_month, self.new_month, self._tables))
 
     @cached_property
@@ -84,7 +84,7 @@ class Comparison:
 
     @cached_property
     def prices(self) -> tuple[PriceChange, ...]:
-        """By table, where either design has it."""
+        """Return the prices of each table that either design has."""
         found = matched(self.old_month.tables, self.new_month.tables)
         return (
             *(PriceChange(after.name, before.total, after.total) for before, after in found.kept),
@@ -102,24 +102,24 @@ _PHASES: dict[Phase, str] = {
     "read": "deploy the new version",
     "remove": "clean up",
 }
-"""In their order."""
+"""In order."""
 _BESIDE_COPIES: tuple[Kind, ...] = ("entity moved", "consumer changed")
-"""What has steps of its own where a table is copied; each other change is made by the copy."""
+"""Changes with their own steps although the table is copied; the copy makes every other change."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """Steps that are taken before the next stage begins."""
+    """Steps that are completed before the next stage starts."""
 
     phase: Phase
     title: str
     steps: tuple[RolloutStep, ...]
     backfills: tuple[Backfill, ...] = ()
-    """Those that a program does in this stage, or the service for an index that is created in it."""
+    """Backfills that a program runs in this stage, or that the service runs for an index created in it."""
 
 
 def rollout(comparison: Comparison) -> tuple[Stage, ...]:
-    """The stages of a roll-out; none where nothing has to be done."""
+    """Return the stages of a roll-out, none if nothing has to be done."""
     steps = list(_steps(comparison.changes))
     found = []
     for phase, title in _PHASES.items():
@@ -131,7 +131,9 @@ def rollout(comparison: Comparison) -> tuple[Stage, ...]:
 
 def _steps(changes: Iterable[DesignChange]) -> Iterator[RolloutStep]:
     changes = tuple(changes)
-    copied = {change.table for change in changes if isinstance(change.work, Move)}  # and made as the new design says
+    copied = {
+        change.table for change in changes if isinstance(change.work, Move)
+    }  # the new table is created as the new design declares it
     steps = [
         step
         for change in changes
@@ -155,7 +157,7 @@ def _backfills(comparison: Comparison, phase: Phase) -> Iterator[Backfill]:
 
 
 def by_table(changes: Iterable[DesignChange]) -> Iterator[tuple[str, list[DesignChange]]]:
-    """Changes of each table together, in the order in which the tables appear."""
+    """Return the changes of each table, in the order of the tables."""
     told = list(changes)
     order = {name: number for number, name in enumerate(dict.fromkeys(one.table for one in told))}
     for name, several in groupby(sorted(told, key=lambda one: order[one.table]), key=lambda one: one.table):

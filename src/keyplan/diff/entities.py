@@ -1,4 +1,4 @@
-"""Changes of entities: those that come and go, their unique values, their version, what is only said of them."""
+"""Changes of entities: added and removed entities, keys, unique values, versions and declared facts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WHOLE_ITEMS = ("put", "replace", "batch_put")
 
 
 def match_entities(old: Table, new: Table) -> Matched[EntitySpec]:
-    """Entities by name, and those of another name under the same key and with mostly the same fields."""
+    """Match entities by name, then by equal key and mostly equal fields."""
     return matched(old.entities, new.entities, _shape)
 
 
@@ -25,7 +25,7 @@ def _shape(spec: EntitySpec) -> KeyForm:
 
 
 def entity_changes(old: Table, new: Table) -> Iterator[DesignChange]:
-    """Everything that differs between the entities of a table."""
+    """Return every difference between the entities of a table."""
     found = match_entities(old, new)
     for before, after in found.pairs:
         drops = tuple(
@@ -54,7 +54,7 @@ def entity_changes(old: Table, new: Table) -> Iterator[DesignChange]:
 
 
 def _added(table: Table, spec: EntitySpec, like: EntitySpec | None) -> tuple[str, str]:
-    """An entity that came; `like`: one of its key or of its fields that went."""
+    """Report an added entity; `like`: a removed one with the same key or fields."""
     what = f"{spec.name} is a new entity of table {table.name}"
     how = "Nothing of it is stored. The old version leaves its items out of what it reads."
     if like is not None:
@@ -171,7 +171,7 @@ def _version(pair: Entities) -> Iterator[DesignChange]:
     yield DesignChange("version changed", "code", pair.table, new.name, what, how, new.place, old.place, steps=steps)
 
 
-# What tells an entity, and what is only said of it.
+# Discriminators and declared facts.
 
 
 def _discriminator(pair: Entities) -> Iterator[DesignChange]:
@@ -221,7 +221,7 @@ def primary_key_changes(pair: Entities) -> Iterator[DesignChange]:
     names = key_names(pair)
     types = [[(part.attribute, part.type_code) for part in one.key.attributes] for one in (old, new)]
     if agree(key_form(old, old.key), key_form(new, new.key, names)) or types[0] != types[1]:
-        return  # a table with other key attributes is told of as a whole
+        return  # the table's own change covers other key attributes
     what = f"the key of {new.name} is {new.key.text}, and was {old.key.text}"
     how = "Stored items lie under the old key: the new version does not find them, and may create them a second time."
     owned = ", and name the new one in its sentinels" if old.sentinels else ""
@@ -241,7 +241,7 @@ def primary_key_changes(pair: Entities) -> Iterator[DesignChange]:
 
 
 def index_key_changes(pair: Entities) -> Iterator[DesignChange]:
-    """Keys in indexes that both designs have; one that is new is told of with the index."""
+    """Return key changes in indexes of both designs; the change of a new index covers its keys."""
     both = {index.name for index in pair.old.schema.indexes} & {index.name for index in pair.new.schema.indexes}
     for name in sorted(both):
         was, now = pair.old.key_in(name), pair.new.key_in(name)
@@ -255,16 +255,16 @@ def index_key_changes(pair: Entities) -> Iterator[DesignChange]:
 
 def _key_differs(pair: Entities, was: BoundIndexKey, now: BoundIndexKey) -> bool:
     if was.index.attributes != now.index.attributes:
-        return False  # the index itself is another
+        return False  # the index itself differs
     if [part.type_code for part in was.attributes] != [part.type_code for part in now.attributes]:
-        return False  # as above
+        return False  # the index itself differs
     if not agree(_own_form(pair.old, was, {}), _own_form(pair.new, now, key_names(pair))):
         return True
     return condition_form(was.when) != condition_form(now.when)
 
 
 def _own_form(spec: EntitySpec, bound: BoundKey, names: Mapping[str, str]) -> tuple[tuple[str, KeyForm], ...]:
-    """What an index's key makes, but for attributes of the primary key, which is told of by itself."""
+    """Return the form of an index's key without attributes of the primary key, which has its own change."""
     own = _own_names(spec, bound)
     return tuple(
         (part.attribute, attribute_form(spec, part, names)) for part in bound.attributes if part.attribute in own
@@ -272,20 +272,20 @@ def _own_form(spec: EntitySpec, bound: BoundKey, names: Mapping[str, str]) -> tu
 
 
 def already_stored(pair: Entities, bound: BoundKey) -> bool:
-    """Whether stored items have an index's key as the new design makes it, and just those that are to be in it."""
+    """Return True if exactly the items that belong in the index already have its new key."""
     return all(_is_stored(pair, bound, part) for part in bound.attributes)
 
 
 def _is_stored(pair: Entities, bound: BoundKey, part: BoundKeyAttribute) -> bool:
     if part.attribute in pair.old.schema.key and part.attribute in pair.new.schema.key:
-        return True  # every item has it; that it is another is told of as the primary key's change
+        return True  # every item has it; the primary key's own change covers another form
     made, names = [one for one in _kept_attributes(pair.old, bound) if one.attribute == part.attribute], key_names(pair)
     form = attribute_form(pair.new, part, names)
     return any(agree(attribute_form(pair.old, before, {}), form) for before in made)
 
 
 def lacking_attributes(pair: Entities, bound: BoundKey) -> list[str]:
-    """The attributes of an index's key that stored items lack; one of another type is told of as a field."""
+    """Return the index key attributes that stored items lack; a change of type is a field's change."""
     return [
         part.attribute
         for part in bound.attributes
@@ -298,13 +298,13 @@ def _is_field_of(spec: EntitySpec, attribute: str) -> bool:
 
 
 def _attributes(spec: EntitySpec) -> Iterator[StoredField]:
-    """The fields that items have as attributes; others are in the text of their key only."""
+    """Return the fields that items store as attributes; the others exist only in key texts."""
     hidden = spec.is_in_key_only
     return (stored for name, stored in spec.fields.items() if name not in hidden)
 
 
 def _kept_attributes(spec: EntitySpec, bound: BoundKey) -> Iterator[BoundKeyAttribute]:
-    """Fields and parts of keys as stored items have them; of keys of indexes those under the same condition."""
+    """Return fields and key parts as stored items have them; for index keys, those under the same condition."""
     condition = condition_form(bound.when)
     if condition is None:
         yield from (BoundKeyAttribute(stored.attribute, field=stored) for stored in _attributes(spec))
@@ -315,13 +315,13 @@ def _kept_attributes(spec: EntitySpec, bound: BoundKey) -> Iterator[BoundKeyAttr
 
 
 def never_stored(pair: Entities, bound: BoundKey) -> bool:
-    """Whether no stored item can be in an index: its key is made of a field that is new, and has no value in them."""
+    """Return True if no stored item can be in an index: its key contains a new field without a stored value."""
     names = field_names(pair.old, pair.new)
     return any(name not in names and pair.new.fields[name].optional for name in bound.fields)
 
 
 def own_attributes(pair: Entities, bound: BoundKey) -> list[str]:
-    """Attributes of a key that nothing but it writes."""
+    """Return the attributes of a key that nothing else writes."""
     kept = {stored.attribute for stored in _attributes(pair.new)}
     kept |= {part.attribute for one in (pair.new.key, *pair.new.indexes) for part in one.attributes}
     return [part.attribute for part in bound.attributes if part.attribute not in kept]
@@ -380,7 +380,7 @@ def _index_key(pair: Entities, was: BoundIndexKey, now: BoundIndexKey) -> Design
 
 
 def _made_otherwise(pair: Entities, was: BoundIndexKey, now: BoundIndexKey) -> list[str]:
-    """The attributes of an index's key, beside the primary key's, that are made of something else."""
+    """Return the index key attributes, without the primary key's, that are composed differently."""
     old, new = (dict(form) for form in (_own_form(pair.old, was, {}), _own_form(pair.new, now, key_names(pair))))
     return [name for name, form in new.items() if name not in old or not agree(old[name], form)]
 
@@ -408,11 +408,11 @@ def _index_change(
 
 
 def _own_names(spec: EntitySpec, bound: BoundKey) -> list[str]:
-    """The attributes of an index's key that are not the table's."""
+    """Return the index key attributes that are not the table's."""
     return [part.attribute for part in bound.attributes if part.attribute not in spec.schema.key]
 
 
 def unsaid(pair: Entities, attributes: Iterable[str]) -> str:
-    """Of attributes of an index's key those of which no change of a field says that they are written."""
+    """Return the index key attributes that no field's change writes."""
     told_of = rewritten_attributes(pair)
     return ", ".join(name for name in attributes if name not in told_of)

@@ -1,4 +1,4 @@
-"""Which part of the stored items a change is about, as far as the old design's numbers tell."""
+"""Changes of an entity's fields, with their consequences for stored items and for the running version."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from keyplan.diff.types import Loss, added_validators, is_absent, losses, name_o
 
 
 def present_share(spec: EntitySpec, field: str) -> float:
-    """Of the items that have a field; all where nothing is declared."""
+    """Return the share of items that have a field; 1 if nothing is declared."""
     return 1.0 if spec.items is None else spec.items.present.get(field, 1.0)
 
 
 def lacking_share(spec: EntitySpec, old: StoredField, new: StoredField, count: int) -> float:
-    """Of the items that lack a field which is needed now, or have it without a part of its maps that is.
+    """Return the share of items that lack a required field, or have it without a required part of its maps.
 
-    `count`: how many things are lacking; one of them is the field itself, where it may be absent.
+    `count`: the number of missing parts; one of them is the field itself if it may be absent.
     """
     told = None if spec.items is None else spec.items.present.get(old.name)
     lacks = is_absent(old, new)
@@ -34,7 +34,7 @@ def lacking_share(spec: EntitySpec, old: StoredField, new: StoredField, count: i
 
 
 def gone_share(spec: EntitySpec, field: str, lost: Sequence[Loss]) -> float | None:
-    """Of the items whose values of a field are gone; None where nothing tells."""
+    """Return the share of items whose value of a field was removed, or None if unknown."""
     shares = shares_of(spec, field, None)
     if shares is None or not all(loss.values for loss in lost):
         return None
@@ -49,16 +49,16 @@ class Entities:
     old: EntitySpec
     new: EntitySpec
     drops_unknown: tuple[str, ...] = ()
-    """Patterns of the old design that put whole items, without attributes that they do not know."""
+    """Patterns of the old design that put whole items and so drop unknown attributes."""
 
     @property
     def table(self) -> str:
-        """The table's name."""
+        """Return the table's name."""
         return self.new.schema.name
 
 
 def field_names(old: EntitySpec, new: EntitySpec) -> dict[str, str]:
-    """By a field of the new entity, what the old one calls it: the same, or another name for the same attribute."""
+    """Map each new field to its old name: the same, or another name for the same attribute."""
     attributes = {stored.attribute: name for name, stored in old.fields.items()}
     found = {name: name for name in new.fields if name in old.fields}
     for name, stored in new.fields.items():
@@ -69,7 +69,7 @@ def field_names(old: EntitySpec, new: EntitySpec) -> dict[str, str]:
 
 
 def field_changes(pair: Entities) -> Iterator[DesignChange]:
-    """Fields that came, went, or are other than they were."""
+    """Return added, removed and changed fields."""
     names = field_names(pair.old, pair.new)
     for name, was in names.items():
         yield from _kept(pair, pair.old.fields[was], pair.new.fields[name])
@@ -85,13 +85,13 @@ def field_changes(pair: Entities) -> Iterator[DesignChange]:
 
 
 def rewritten_attributes(pair: Entities) -> set[str]:
-    """The attributes that stored items get, or get anew, for changes of fields."""
+    """Return the attributes that changes of fields write into stored items."""
     works = [change.work for change in field_changes(pair) if isinstance(change.work, Rewrite)]
     return {attribute for work in works for attribute in work.attributes}
 
 
 def _lookalikes(pair: Entities) -> dict[str, StoredField]:
-    """By a new field, one of its type that is gone; parts of keys that are called otherwise are no such fields."""
+    """Map each new field to a removed one of its type, except renamed parts of keys."""
     names = key_names(pair)
     old = [stored for name, stored in pair.old.fields.items() if name not in names.values()]
     new = [stored for name, stored in pair.new.fields.items() if name not in names]
@@ -126,7 +126,7 @@ def _kept(pair: Entities, old: StoredField, new: StoredField) -> Iterator[Design
 
 
 def _parts(old: StoredField, new: StoredField) -> str:
-    """What maps inside of a field hold more or less than they did."""
+    """Return changes of the attributes of maps within a field."""
     was, now = (dict.fromkeys(parts_of(one.info.annotation)) for one in (old, new))
     told = {"has new parts": [one for one in now if one not in was], "lacks": [one for one in was if one not in now]}
     return ", ".join(f"{word} {', '.join(names)}" for word, names in told.items() if names)
@@ -144,9 +144,9 @@ def _default(field: StoredField) -> str:
 def _lossy(
     pair: Entities, old: StoredField, new: StoredField, lost: list[Loss], *, is_read: bool
 ) -> Iterator[DesignChange]:
-    """One change for the form, one for what is missing, one for all values that are refused.
+    """Return one change for the format, one for missing values and one for all rejected values.
 
-    `is_read`: whether the old version reads what the new one writes.
+    `is_read`: True if the old version reads what the new one writes.
     """
     who = f"{pair.new.name}.{new.name}"
     by_kind = {kind: [loss for loss in lost if loss.kind in kinds] for kind, kinds in _KINDS.items()}
@@ -164,7 +164,7 @@ def _lossy(
         share_gone = gone_share(pair.old, old.name, by_kind["values narrowed"])
         change = _narrowed(pair, old, new, f"{who}: {told['values narrowed']}", share_gone, is_read=is_read)
         if (by_kind["type changed"] or by_kind["field lacking"]) and old.name not in pair.old.key.fields:
-            change = replace(change, steps=())  # every item is rewritten in the new form, as is said above
+            change = replace(change, steps=())  # the change above rewrites every item
         yield change
 
 
@@ -178,7 +178,7 @@ _KINDS: dict[Kind, tuple[str, ...]] = {
 def _narrowed(
     pair: Entities, old: StoredField, new: StoredField, what: str, share: float | None, *, is_read: bool
 ) -> DesignChange:
-    """Values that are refused; `share`: the part of the items that have them, None where nothing tells."""
+    """Report rejected values; `share`: the share of items that have them, None if unknown."""
     if share == 0:
         how = "The old design declares that no item has them."
         return _change(pair, "values narrowed", "code", new.name, what=what, how=how)
@@ -212,7 +212,7 @@ def _validated(pair: Entities, loss: Loss) -> DesignChange:
 
 
 def _added(pair: Entities, new: StoredField, like: StoredField | None) -> DesignChange:
-    """A field that came; `like`: one of its type that went."""
+    """Report an added field; `like`: a removed one of its type."""
     hint = ""
     if like is not None:
         hint = (
@@ -238,7 +238,7 @@ def _added(pair: Entities, new: StoredField, like: StoredField | None) -> Design
 
 
 def _from_keys(pair: Entities) -> set[str]:
-    """Fields that are read from the texts of keys, as stored items have these already."""
+    """Return the fields that are read from key texts and so exist in stored items."""
     found: set[str] = set()
     for before, after in zip(pair.old.key.attributes, pair.new.key.attributes, strict=False):
         places = dict(zip(after.fields, before.fields, strict=False))
@@ -249,7 +249,7 @@ def _from_keys(pair: Entities) -> set[str]:
 
 
 def key_names(pair: Entities) -> dict[str, str]:
-    """What the old entity calls the new one's fields; a field that takes another's place in the key is that one."""
+    """Map new fields to the old entity's names; a field at the same position in the key is the same field."""
     names = field_names(pair.old, pair.new)
     for before, after in zip(pair.old.key.attributes, pair.new.key.attributes, strict=False):
         for was, now in zip(before.fields, after.fields, strict=False):
@@ -290,7 +290,7 @@ def _realiased(pair: Entities, old: StoredField, new: StoredField) -> DesignChan
 def _rewritten(
     pair: Entities, kind: Kind, new: StoredField, what: str, how: str, *, share: float = 1.0, is_read: bool
 ) -> DesignChange:
-    """A change for which stored items are written; `is_read`: whether the old version reads what is written then."""
+    """Report a change that rewrites stored items; `is_read`: True if the old version reads the written form."""
     it = f"{new.attribute} of {pair.new.name}"
     steps = staged(
         accept="" if is_read else f"a version that reads {it} in both forms, and writes the old",
@@ -315,7 +315,7 @@ def _change(
     work: Rewrite | None = None,
     steps: tuple[RolloutStep, ...] = (),
 ) -> DesignChange:
-    """A change of one field; `old`: there is no place for it in the new design but the entity's."""
+    """Report a change of one field; `old`: it has no place in the new design other than the entity's."""
     here = pair.new.place if old or field not in pair.new.fields else _field_place(pair.new, field)
     there = place if place is not None else _place_in_old(pair, field)
     return DesignChange(kind, verdict, pair.table, pair.new.name, what, how, here, there, work, steps)

@@ -1,4 +1,4 @@
-"""What of two designs belongs together: by name, and what was renamed by what it is."""
+"""Match the parts of two designs by name and by comparable forms of their keys, conditions and plans."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from keyplan.design.planning.plan import KeyRange, KeyValue, Plan
 
 
 class Named(Protocol):
-    """What has a name."""
+    """An object with a name."""
 
     @property
     def name(self) -> str:
-        """How it is called."""
+        """Return its name."""
 
 
 N = TypeVar("N", bound=Named)
@@ -36,19 +36,19 @@ class Matched(Generic[N]):
     """Two lists of the same kind, matched."""
 
     kept: tuple[tuple[N, N], ...]
-    """Old and new of one name."""
+    """Old and new objects with the same name."""
     renamed: tuple[tuple[N, N], ...]
     removed: tuple[N, ...]
     added: tuple[N, ...]
 
     @property
     def pairs(self) -> tuple[tuple[N, N], ...]:
-        """Old and new, whether or not the name changed."""
+        """Return old and new objects, renamed or not."""
         return (*self.kept, *self.renamed)
 
 
 def matched(old: Iterable[N], new: Iterable[N], shape: Callable[[N], Hashable | None] | None = None) -> Matched[N]:
-    """Match by name; of the rest, those whose shape only one of each side has. None is no shape to match by."""
+    """Match by name, the rest by a shape that is unique on both sides. A shape of None matches nothing."""
     theirs, ours = _by_name(old), _by_name(new)
     kept = tuple((theirs[name], one) for name, one in ours.items() if name in theirs)
     removed = [one for name, one in theirs.items() if name not in ours]
@@ -65,12 +65,12 @@ def matched(old: Iterable[N], new: Iterable[N], shape: Callable[[N], Hashable | 
 
 
 def lookalikes(old: Sequence[N], new: Sequence[N], shape: Callable[[N], Hashable | None]) -> dict[str, N]:
-    """By the name of what came, what went and may be the same: those whose shape only one of each side has."""
+    """Map each added name to the removed object that it may be: one with a shape that is unique on both sides."""
     return {after.name: before for before, after in _renamed(old, new, shape)}
 
 
 def _by_name(several: Iterable[N]) -> dict[str, N]:
-    """By name; of two of one name, which is a finding of its own, the first."""
+    """Return the objects by name; of duplicates, which have their own finding, the first."""
     found: dict[str, N] = {}
     for one in several:
         found.setdefault(one.name, one)
@@ -88,11 +88,11 @@ def _renamed(removed: Sequence[N], added: Sequence[N], shape: Callable[[N], Hash
 
 Form = Hashable
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
-"""Where an object without a text of its own lies, which is another place in each design."""
+"""The memory address in a default repr, which differs between the designs."""
 
 
 def condition_form(told: Condition | None) -> Form:
-    """A condition; None for none."""
+    """Return the form of a condition, or None."""
     if told is None:
         return None
     op = getattr(told, "op", None) or getattr(told, "name", "")
@@ -110,7 +110,7 @@ def _operand(one: object) -> Form:
 
 
 def value_form(value: object) -> Form:
-    """A constant by its value, a parameter by its name."""
+    """Return a constant's value or a parameter's name."""
     if isinstance(value, CALL_SOURCES):
         return ("given", repr(value))
     if isinstance(value, Enum):
@@ -125,7 +125,7 @@ def value_form(value: object) -> Form:
 
 
 def plan_form(plan: Plan) -> dict[str, Form]:
-    """What a plan asks, by what a reader calls it."""
+    """Return the parts of a plan under their names in messages."""
     return {
         "operation": (plan.operation, plan.select),
         "entities": tuple(sorted(spec.name for spec in plan.entities)),
@@ -147,7 +147,7 @@ def plan_form(plan: Plan) -> dict[str, Form]:
 
 
 def partition_form(plan: Plan) -> Form:
-    """What cursors of a plan are bound to, beside its name: index, direction, and the partitions that it asks."""
+    """Return what cursors of a plan are bound to besides its name: index, direction and partitions."""
     partition = () if plan.key is None else tuple(_value(one) for one in plan.key.partition)
     return (plan.index.name if plan.index is not None else None, plan.descending, partition)
 
@@ -174,19 +174,18 @@ def _action(told: UpdateAction) -> Form:
 
 KeyForm = tuple[object, ...]
 _KINDS: tuple[type, ...] = (bool, datetime, time, timedelta, bytes, float)
-"""Types whose text differs from that of a str, an int, a date or an id of the same value. A bool is an int: it comes
-before any of these would."""
+"""Types whose text differs from a str, int, date or id of the same value. A bool is an int, so it comes first."""
 
 
 @dataclass(frozen=True)
 class Format:
-    """How a moment is stored; None for what is no moment, of which nothing is known."""
+    """The stored format of a date or time, or None for values of other types."""
 
     name: str | None
 
 
 def agree(one: object, other: object) -> bool:
-    """Whether two forms make the same of a value, as far as is known: text may be a moment in any format."""
+    """Return True if two forms encode values equally, as far as known: a text may be a date in any format."""
     if isinstance(one, tuple) and isinstance(other, tuple):
         return len(one) == len(other) and all(agree(*pair) for pair in zip(one, other, strict=True))
     if isinstance(one, Format) and isinstance(other, Format):
@@ -195,13 +194,13 @@ def agree(one: object, other: object) -> bool:
 
 
 def key_form(spec: EntitySpec, bound: BoundKey, names: Mapping[str, str] | None = None) -> KeyForm:
-    """What a key of an entity makes; `names`: what fields are called in the other design."""
+    """Return the form of an entity's key; `names`: the fields' names in the other design."""
     parts = tuple((part.attribute, attribute_form(spec, part, names or {})) for part in bound.attributes)
     return (parts, len(bound.partition))
 
 
 def attribute_form(spec: EntitySpec, part: BoundKeyAttribute, names: Mapping[str, str]) -> KeyForm:
-    """What one key attribute is made of."""
+    """Return the form of one key attribute."""
     if part.template is None:
         assert part.field is not None, "a key attribute is made by a template or a field"
         return ("field", names.get(part.field.name, part.field.name), part.type_code, _format(part.field))
@@ -218,7 +217,7 @@ def _format(field: StoredField) -> Format:
 
 
 def kind_of(annotation: Any) -> str:
-    """What of a type shows in the text it makes."""
+    """Return the properties of a type that affect its text."""
     bare, _ = without_none(annotation)
     if not isinstance(bare, type):
         return "plain"

@@ -1,4 +1,4 @@
-"""Changes of patterns and consumers: what only programs see, and what the running version hands to the new one."""
+"""Changes of patterns and consumers: effects on callers, and on cursors from the running version."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FACTS = ("returns", "evaluates", "claims", "decides", "after", "ordered_by", "r
 
 
 def pattern_changes(old: Design, new: Design) -> Iterator[DesignChange]:
-    """What differs between the patterns of two designs, transactions among them."""
+    """Return the differences between the patterns and transactions of two designs."""
     found = matched(old.patterns, new.patterns, _shape)
     for before, after in found.renamed:
         what = f"pattern {before.name} is called {after.name}"
@@ -44,7 +44,7 @@ def _shape(pattern: Pattern[..., Any]) -> Form:
 
 
 def _likeness(pattern: Pattern[..., Any]) -> Form:
-    """What a pattern that is called otherwise and changed a little has still."""
+    """Return a shape that a renamed and slightly changed pattern keeps."""
     form = plan_form(pattern.plan)
     types = tuple(kind for _, kind in _signature(pattern))
     return (pattern.kind, pattern.plan.schema.name, form["entities"], form["index"], types)
@@ -89,7 +89,7 @@ def _rate(pattern: Pattern[..., Any]) -> str:
 
 
 def _cursors(before: Pattern[..., Any], after: Pattern[..., Any], *, renamed: bool = False) -> str:
-    """What becomes of cursors that the running version handed out: they are bound to what they were made for."""
+    """Report the fate of cursors from the running version: they are bound to their pattern."""
     if before.kind not in _PAGED or after.kind not in _PAGED:
         return ""
     if renamed or partition_form(before.plan) != partition_form(after.plan):
@@ -105,7 +105,7 @@ def _removed(old: Design, new: Design, pattern: Pattern[..., Any]) -> DesignChan
 
 
 def _uses(old: Design, pattern: Pattern[..., Any]) -> Iterator[str]:
-    """What the old design says of who uses a pattern."""
+    """Describe who uses a pattern according to the old design."""
     rate = pattern.facts.rate
     if rate is not None and rate.highest > 0:
         yield f"it is called {_rate(pattern)}"
@@ -138,7 +138,7 @@ def _change(
 
 
 def consumer_changes(old: Table, new: Table) -> Iterator[DesignChange]:
-    """What differs between the consumers of a table's stream."""
+    """Return the differences between the consumers of a table's stream."""
     found = matched(old.consumers, new.consumers)
     for before, after in found.kept:
         changed = [name for name, was, now in _told(before, after) if was != now]

@@ -1,8 +1,8 @@
-"""Two versions of a design in one process: each is loaded with modules of its own.
+"""Load two versions of a design in one process, and find where programs use the names of a design.
 
-Python keeps one module of a name. Two versions of a file, or of a package of the same name in two folders, would be one
-design or a mixture of both. So what is nobody's library is imported anew for each, from the design's own folder first,
-and what was there before is put back.
+Python keeps one module per name. Two versions of a file, or of a package with the same name in two folders, would
+be one design or a mixture of both. So modules that are not libraries are imported again for each version, from the
+design's own folder first, and the previous modules are restored.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ _LIBRARIES = tuple(
 
 @dataclass(frozen=True)
 class LoadedDesign:
-    """A design, and the files that its modules are from."""
+    """A design and the files of its modules."""
 
     design: Design
     file: Path | None
-    """The file that was named, or that the named module is from."""
+    """The named file, or the file of the named module."""
     files: frozenset[Path]
 
     def tables_shared_with(self, other: LoadedDesign) -> tuple[str, ...]:
-        """Tables that both declare in the same file: what changed in them cannot be seen."""
+        """Return the tables that both versions declare in the same file: changes in them are invisible."""
         mine = self.places
         return tuple(name for name, place in other.places.items() if mine.get(name) == place)
 
     @property
     def places(self) -> dict[str, Path]:
-        """By table: the file that declares it; of two of one name, which is a finding of its own, the first's."""
+        """Map each table to the file that declares it; of duplicates, which have their own finding, the first."""
         found: dict[str, Path] = {}
         for table in self.design.tables:
             found.setdefault(table.name, Path(table.schema.place.file).resolve())
@@ -58,7 +58,7 @@ class LoadedDesign:
 
 
 def load_apart(target: str) -> LoadedDesign:
-    """The design of a module or file, imported anew. Raises what `Design.load` raises."""
+    """Import the design of a module or file again. Raises what `Design.load` raises."""
     with _apart(target) as name:
         design = Design.load(name)
         file = Path(target).resolve() if name != target or is_file_path(target) else _own_file(name, sys.modules[name])
@@ -70,7 +70,7 @@ def load_apart(target: str) -> LoadedDesign:
 
 @contextmanager
 def _apart(target: str) -> Iterator[str]:
-    """Within, modules of nobody's library are imported anew; gives what to import of a target."""
+    """Import non-library modules again within the block; yields what to import for a target."""
     name, folder = _in_package(target)
     path, before = list(sys.path), {key: module for key, module in sys.modules.items() if _is_own(key, module, name)}
     for key in before:
@@ -89,7 +89,7 @@ def _apart(target: str) -> Iterator[str]:
 
 
 def _in_package(target: str) -> tuple[str, Path | None]:
-    """A file in a package as its module's name, with the folder that the package is in; others as they are."""
+    """Return a file in a package as its module's name with the package's folder; other targets unchanged."""
     if not is_file_path(target):
         return target, None
     path = Path(target).resolve()
@@ -101,7 +101,7 @@ def _in_package(target: str) -> tuple[str, Path | None]:
 
 
 def _is_own(name: str, module: ModuleType | None, target: str) -> bool:
-    """Whether a module is a program's own, and not the standard library's, an installed one's or keyplan's."""
+    """Return True for a program's own module, not one of the standard library, site-packages or keyplan."""
     top = name.partition(".")[0]
     if module is None or top in _OURS or top in sys.stdlib_module_names:
         return False
@@ -120,12 +120,12 @@ def _own_file(name: str, module: ModuleType | None) -> Path | None:
 
 
 class UnreadableProgramError(KeyplanError):
-    """A program that is to be searched for uses of a design, and cannot be read as Python."""
+    """A program cannot be searched for uses because it is not readable Python."""
 
 
 @dataclass(frozen=True)
 class NameUse:
-    """A use of something that a design's module declares."""
+    """A use of a name that a design's module declares."""
 
     name: str
     place: Place
@@ -134,7 +134,7 @@ class NameUse:
 def uses_of(
     module: str, names: Iterable[str], paths: Iterable[Path], without: Iterable[Path] = ()
 ) -> tuple[NameUse, ...]:
-    """Uses of a module's names in Python files and folders; `module` is its last name, such as design.
+    """Return uses of a module's names in Python files and folders; `module` is its last name, such as "design".
 
     Files of the designs themselves are left out. Raises UnreadableProgramError.
     """
@@ -167,7 +167,7 @@ def _in_file(file: Path, module: str, names: set[str]) -> Iterator[NameUse]:
 
 
 def _aliases(tree: ast.AST, module: str) -> Iterator[str]:
-    """What the module is called in a file."""
+    """Return the names under which a file imports the module."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (one.asname or one.name for one in node.names if _last(one.name) == module)
@@ -176,7 +176,7 @@ def _aliases(tree: ast.AST, module: str) -> Iterator[str]:
 
 
 def _dotted(node: ast.expr) -> str:
-    """The names of a.b.c; empty for what is no such thing."""
+    """Return the names of a.b.c, or an empty result for other expressions."""
     names: list[str] = []
     while isinstance(node, ast.Attribute):
         names.append(node.attr)

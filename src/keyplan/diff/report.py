@@ -1,4 +1,4 @@
-"""A comparison as it is printed: changes by verdict, the roll-out in order, prices; as text and as JSON."""
+"""Render a comparison: changes by verdict, the roll-out in order, prices; as text and as JSON."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SIGNS: dict[str, str] = {"added": "+", "removed": "-", "gone": "-"}
 
 
 def text(comparison: Comparison) -> str:
-    """The whole of it, but for the findings."""
+    """Return everything but the findings as text."""
     if not comparison.changes:
         return f"{comparison.new.name}: the two designs are the same.\n"
     parts = [*_changes(comparison), *_stages(rollout(comparison)), _prices(comparison)]
@@ -45,7 +45,7 @@ def _change(comparison: Comparison, change: DesignChange) -> str:
 
 
 def told(backfill: Backfill) -> str:
-    """What a backfill costs, in a line."""
+    """Return the cost of a backfill as one line."""
     if backfill.unknown and not backfill.items:
         return f"nothing says how many items of {', '.join(backfill.unknown)} there are: declare items=Items(count=...)"
     parts = [_things(backfill), f"{number(backfill.written)} write units"]
@@ -71,7 +71,7 @@ def _time(backfill: Backfill) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time in the unit that suits it."""
+    """Return a time in a suitable unit."""
     for unit, size in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:,.1f} {unit}"
@@ -79,7 +79,7 @@ def duration(seconds: float) -> str:
 
 
 def number(value: float) -> str:
-    """Units as a reader likes them."""
+    """Return units with suitable precision."""
     return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:,.1f}"
 
 
@@ -103,7 +103,7 @@ def _sentence(text: str) -> str:
 
 
 def _wrapped(text: str, indent: int, sign: str = "") -> str:
-    """Lines of a width that is read well, those after the first below its text."""
+    """Return wrapped text; following lines are indented below the first one's text."""
     first, later = " " * indent + sign, " " * (indent + len(sign))
     return fill(
         text, _WIDTH, initial_indent=first, subsequent_indent=later, break_long_words=False, break_on_hyphens=False
@@ -144,7 +144,7 @@ def _signed(amount: float) -> str:
 
 
 def document(comparison: Comparison) -> dict[str, Any]:
-    """Everything as plain data."""
+    """Return everything as JSON-compatible data."""
     before, after = comparison.old_month, comparison.new_month
     return {
         "old": comparison.old.name,

@@ -1,4 +1,4 @@
-"""Changes of a table's settings, which the service makes while the table is used, and the limits of each.
+"""Changes of a table's settings, which the service makes while the table is in use, and the limits of each.
 
 Source: API reference, UpdateTable, UpdateTimeToLive, UpdateContinuousBackups; developer guide, "Considerations when
 switching capacity modes", "Quotas in Amazon DynamoDB", "Considerations when choosing a table class", "Change data
@@ -17,7 +17,7 @@ from keyplan.diff.changes import DesignChange, Kind, Phase, RolloutStep
 
 
 def setting_changes(old: Table, new: Table) -> Iterator[DesignChange]:
-    """What differs in how a table is run."""
+    """Return the changed settings of a table."""
     yield from _billing(old.schema, new.schema)
     yield from _index_billing(old.schema, new.schema)
     yield from _table_class(old.schema, new.schema)
@@ -31,7 +31,7 @@ def setting_changes(old: Table, new: Table) -> Iterator[DesignChange]:
 def _online(
     old: Schema, new: Schema, what: str, how: str, *steps: RolloutStep, kind: Kind = "setting changed", text: str = ""
 ) -> DesignChange:
-    """A change that the service makes; `text`: what of the declaration it is about."""
+    """Report a change that the service makes; `text`: the changed part of the declaration."""
     place, other = (new.place.at(text), old.place.at(text)) if text else (new.place, old.place)
     return DesignChange(kind, "online", new.name, new.name, what, how, place, other, steps=steps)
 
@@ -90,7 +90,7 @@ def _warm(old: Schema, new: Schema, was: OnDemand, now: OnDemand) -> Iterator[De
 
 def _index_billing(old: Schema, new: Schema) -> Iterator[DesignChange]:
     if old.provisioned is None or new.provisioned is None:
-        return  # a switch says it for the indexes too
+        return  # the switch of billing covers the indexes
     for index in new.indexes:
         before = old.index(index.name)
         if before is None or index.kind != "GSI" or before.kind != "GSI":
@@ -113,7 +113,7 @@ def _units(bought: Provisioned) -> str:
 
 
 def _when(was: Provisioned, now: Provisioned) -> Phase:
-    """What is raised helps a backfill, and what is lowered would be in its way."""
+    """Return the phase: increases come before backfills, decreases after them."""
     return "prepare" if now.read > was.read or now.write > was.write else "remove"
 
 
@@ -240,7 +240,7 @@ def _expiry(old: Schema, new: Schema) -> Iterator[DesignChange]:
 
 
 def _discriminator(old: Schema, new: Schema) -> Iterator[DesignChange]:
-    """Of entities that are told by another attribute, each is looked at by itself."""
+    """Report another discriminator of entities; each entity is compared by itself."""
     was = old.discriminator
     if was is not None and new.discriminator is None:
         what, how = f"table {new.name} tells entities by their keys, and did by {was}", f"Stored items keep {was}."

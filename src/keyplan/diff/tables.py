@@ -1,7 +1,7 @@
-"""Changes of tables: those that come and go, and those whose primary key is another.
+"""Changes of tables and their indexes: added, removed and renamed ones, and changed keys.
 
-Source: developer guide, "Working with tables and data in DynamoDB"; API reference, UpdateTable, which takes neither a
-name nor a key schema.
+Source: developer guide, "Working with tables and data in DynamoDB"; API reference, UpdateTable, which accepts
+neither a name nor a key schema.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from keyplan.diff.settings import setting_changes
 
 
 def match_tables(old: tuple[Table, ...], new: tuple[Table, ...]) -> Matched[Table]:
-    """Tables by name, and those of another name that hold most of the same entities under the same key attributes."""
+    """Match tables by name, then by equal key attributes and mostly equal entities."""
     found = matched(old, new)
     pairs = [(before, after) for before in found.removed for after in found.added if _alike(before, after)]
     renamed = tuple(
@@ -52,7 +52,7 @@ def _alike(old: Table, new: Table) -> bool:
 
 
 def table_changes(old: tuple[Table, ...], new: tuple[Table, ...]) -> Iterator[DesignChange]:
-    """Everything that differs between the tables of two designs."""
+    """Return every difference between the tables of two designs."""
     found = match_tables(old, new)
     for before, after in found.renamed:
         yield _renamed(before, after)
@@ -77,13 +77,13 @@ def table_changes(old: tuple[Table, ...], new: tuple[Table, ...]) -> Iterator[De
 
 
 def _likeness(table: Table) -> object:
-    """What a table has still that is called otherwise, and its entities too."""
+    """Return a shape that a renamed table with renamed entities keeps."""
     fields = frozenset(tuple(sorted(spec.fields)) for spec in table.entities)
     return (table.schema.key, fields) if fields else None
 
 
 def _table_added(table: Table, like: Table | None) -> DesignChange:
-    """A table that came; `like`: one of the same items that went."""
+    """Report an added table; `like`: a removed one with the same items."""
     steps = (RolloutStep("prepare", f"create table {table.name}", "CreateTable"),)
     what, how = f"table {table.name} is new", "Nothing is in it."
     if like is not None:
@@ -117,7 +117,7 @@ def _table_removed(table: Table, new: tuple[Table, ...]) -> DesignChange:
 
 
 def _moved(found: Matched[Table]) -> Iterator[DesignChange]:
-    """Entities that are in another table than they were."""
+    """Return entities that moved to another table."""
     old = (*(before for before, _ in found.pairs), *found.removed)
     lost = {spec.name: (table, spec) for table in old for spec in table.entities}
     for before, after in found.pairs:
@@ -200,7 +200,7 @@ def _primary_key(old: Table, new: Table) -> Iterator[DesignChange]:
 
 
 def _key(table: Table) -> tuple[tuple[str, str], ...]:
-    """Its attributes with their types; String where no entity says."""
+    """Describe the key attributes with their types; String if no entity determines the type."""
     types = key_types(table)
     return tuple((name, types.get(name, "S")) for name in table.schema.key)
 
@@ -210,7 +210,7 @@ def _text(key: tuple[tuple[str, str], ...]) -> str:
 
 
 def index_changes(old: Table, new: Table) -> Iterator[DesignChange]:
-    """What differs between the indexes of a table."""
+    """Return the differences between the indexes of a table."""
     before = {index.name: index for index in old.schema.indexes}
     after = {index.name: index for index in new.schema.indexes}
     like = _lookalikes(before, after)
@@ -230,7 +230,7 @@ def index_changes(old: Table, new: Table) -> Iterator[DesignChange]:
 
 
 def _lookalikes(before: Mapping[str, Index], after: Mapping[str, Index]) -> Mapping[str, Index]:
-    """By a new index, one of its key and projection that is gone."""
+    """Map each new index to a removed one with its key and projection."""
     gone = [index for name, index in before.items() if name not in after]
     come = [index for name, index in after.items() if name not in before]
     return lookalikes(gone, come, lambda index: (index.kind, index.partition, index.sort, projected(index)))
@@ -246,12 +246,12 @@ def _differs(old: Table, new: Table, was: Index, now: Index) -> bool:
 
 
 def projected(index: Index) -> tuple[str, ...] | str:
-    """What an index holds; where nothing is said, all."""
+    """Return an index's projection; everything by default."""
     return tuple(sorted(index.project)) if isinstance(index.project, tuple) else index.project or "all"
 
 
 def key_types(table: Table) -> Mapping[str, str]:
-    """The types of the key attributes, as the entities make them."""
+    """Return the types of the key attributes, as the entities encode them."""
     return {
         part.attribute: part.type_code
         for spec in table.entities
@@ -261,13 +261,13 @@ def key_types(table: Table) -> Mapping[str, str]:
 
 
 def attribute_types(table: Table) -> Mapping[str, str]:
-    """The types of all attributes that may be in a key, as fields or keys make them."""
+    """Return the types of all possible key attributes, as fields or keys encode them."""
     fields = {one.attribute: one.type_code for spec in table.entities for one in spec.fields.values()}
     return {**fields, **key_types(table)}
 
 
 def told(index: Index) -> str:
-    """An index as it reads in a message."""
+    """Describe an index in a message."""
     key = ", ".join(index.attributes)
     held = "all attributes" if projected(index) == "all" else "keys" if index.project == "keys" else None
     return f"{key}; holds {held or 'keys and ' + ', '.join(projected(index))}"
@@ -299,7 +299,7 @@ def _of_new_table(old: Table, new: Table, what: str, index: Index | None, was: I
 
 
 def _added(old: Table, new: Table, index: Index, like: Index | None) -> Iterator[DesignChange]:
-    """An index that came; `like`: one of its key and projection that went."""
+    """Report an added index; `like`: a removed one with its key and projection."""
     hint = ""
     if like is not None:
         hint = f" It is as {like.name} was: an index cannot be renamed; keep that name, and none is to be made."
@@ -313,7 +313,7 @@ def _added(old: Table, new: Table, index: Index, like: Index | None) -> Iterator
 
 
 def _stored_and_lacking(old: Table, new: Table, index: Index) -> tuple[list[EntitySpec], list[Entities]]:
-    """The entities of an index whose stored items have its key, and those whose have to get it."""
+    """Split the entities of an index: stored items already have its key, or must get it."""
     stored, lacking = [], []
     for before, after in match_entities(old, new).pairs:
         bound = after.key_in(index)
@@ -348,7 +348,7 @@ def _listed(pairs: list[Entities]) -> str:
 
 
 def _keys_of_new(old: Table, new: Table, index: Index) -> Iterator[DesignChange]:
-    """What has to be written into stored items, so that they are in a new index."""
+    """Return what must be written into stored items so that they appear in a new index."""
     for pair in _stored_and_lacking(old, new, index)[1]:
         bound = pair.new.key_in(index)
         assert bound is not None, "it lacks the key that it has in the new design"
@@ -357,7 +357,7 @@ def _keys_of_new(old: Table, new: Table, index: Index) -> Iterator[DesignChange]
         what = f"stored items of {pair.new.name} lack {names}, their key in index {index.name}"
         how = f"They are missing from what {index.name} answers until they have it."
         written = unsaid(pair, lacking)
-        former = pair.old.key_in(index)  # of an index that gets another key: the old version goes on reading by it
+        former = pair.old.key_in(index)  # the index gets another key: the old version still reads by the former one
         kept = ", ".join(own_attributes(pair, former)) if former is not None else ""
         beside = f" beside {kept}" if kept else ""
         steps = staged(
@@ -399,7 +399,7 @@ def _removed(old: Table, new: Table, index: Index) -> DesignChange:
 
 
 def _without_keys(old: Table, new: Table, index: Index) -> Iterator[RolloutStep]:
-    """Of an index whose keys the new version does not write any more, while the old one still reads it."""
+    """Report an index whose keys the new version no longer writes while the old one still reads it."""
     for before, after in match_entities(old, new).pairs:
         bound = before.key_in(index)
         if bound is None:

@@ -1,4 +1,4 @@
-"""Types and values as they read in a message, without the modules that they are from."""
+"""Compare field types: whether values written as one type can be read as another, and what is lost."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from keyplan.design.fields.attributes import attribute_of
 from keyplan.design.fields.stored import StoredField
 
 _SHOWN = 6
-"""How many values of a type are listed."""
+"""Maximum number of listed values."""
 
 
 def name_of(kind: Any) -> str:
-    """A type without the modules that it is from."""
+    """Return a type's name without modules."""
     bare, _ = without_none(kind)
     if isinstance(bare, type) and not get_args(bare):
         return bare.__name__
@@ -35,29 +35,30 @@ def name_of(kind: Any) -> str:
 
 
 def listed(values: Sequence[Any]) -> str:
-    """Some values, and how many there are more."""
+    """Return some values and the number of others."""
     told = ", ".join(repr(one) for one in values[:_SHOWN])
     return told if len(values) <= _SHOWN else f"{told} and {len(values) - _SHOWN} more"
 
 
 LossKind = Literal["type", "gone", "narrowed", "lacking"]
-"""type: another attribute type or format. gone: values that were allowed are none any more. narrowed: values may be
-out of the new limits. lacking: the attribute is not there, and is needed."""
+"""type: another attribute type or format. gone: removed values. narrowed: values may violate new limits. lacking: a
+required attribute may be missing.
+"""
 
 
 @dataclass(frozen=True)
 class Loss:
-    """Why values that are stored may not be read."""
+    """A reason why stored values may be unreadable."""
 
     kind: LossKind
     text: str
     values: tuple[Any, ...] = field(default=(), compare=False)
-    """Those of the field that are gone, where that is all."""
+    """The removed values, if that is the whole difference."""
 
 
 @dataclass(frozen=True)
 class _Pair:
-    """Two types, of which the first wrote what the second reads."""
+    """The type of the stored values and the type that reads them."""
 
     old: Any
     new: Any
@@ -71,7 +72,7 @@ class _Pair:
 
 
 def losses(old: StoredField, new: StoredField) -> list[Loss]:
-    """What values of a field lose that were written as one type and are read as another; mostly nothing."""
+    """Return what values of one type lose when read as another; usually nothing."""
     found = list(_presence(old, new))
     if old.type_code != new.type_code and "ANY" not in {old.type_code, new.type_code}:
         return [*found, Loss("type", f"it is stored as {old.type_code}, and {new.type_code} is read")]
@@ -82,18 +83,18 @@ def losses(old: StoredField, new: StoredField) -> list[Loss]:
 
 
 def _formats_differ(old: StoredAs | None, new: StoredAs | None) -> bool:
-    """Whether a moment is stored as another number. All texts of moments are ISO 8601 and read alike."""
+    """Return True if a datetime is stored as another number. Texts are ISO 8601 in every format and readable."""
     numbers = {"epoch_s", "epoch_ms"}
     return old != new and old in numbers and new in numbers
 
 
 def is_absent(old: StoredField, new: StoredField) -> bool:
-    """Whether items may be stored without a field that is needed now."""
+    """Return True if items may lack a field that is now required."""
     return (old.optional or old.is_set) and new.is_needed
 
 
 def _presence(old: StoredField, new: StoredField) -> Iterator[Loss]:
-    """An attribute that may be absent is read as the default, or as None, or as an empty set."""
+    """Compare how an absent attribute is read: as the default, as None or as an empty set."""
     if is_absent(old, new):
         yield Loss("lacking", "items without it are stored, and it is required now")
 
@@ -115,7 +116,7 @@ def _between(pair: _Pair) -> Iterator[Loss]:
 
 
 def _single(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
-    """Two types that are no unions."""
+    """Compare two types that are not unions."""
     was, now = _values(pair.old), _values(pair.new)
     if now is not None:
         yield from _choices(pair, was, now)
@@ -134,11 +135,11 @@ def _single(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
         yield from _scalars(pair, first, second)
 
 
-# Values that are listed.
+# Listed values.
 
 
 def _values(annotation: Any) -> tuple[Any, ...] | None:
-    """The values of an Enum or a Literal, as they are stored."""
+    """Return the stored values of an Enum or Literal."""
     declared = DeclaredField.of("", annotation)
     return None if declared.choices is None else declared.stored_choices
 
@@ -161,7 +162,7 @@ def _is_union(kind: Any) -> bool:
 
 
 def _unions(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
-    """Each part of the one must be read by some part of the other."""
+    """Require that some member of the new union reads each member of the old one."""
     ours = get_args(new) if _is_union(new) else (new,)
     for part in get_args(old) if _is_union(old) else (old,):
         if all(list(_between(pair.part(part, one, pair.path))) for one in ours):
@@ -187,7 +188,7 @@ def _is_model(kind: Any) -> bool:
 
 
 def _models(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
-    """A model inside of an item: its fields are parts of a map."""
+    """Compare models within an item: their fields are parts of a map."""
     if not (_is_model(old) and _is_model(new)):
         parts = get_args(pair.new)
         if _is_model(new) or (parts and parts[-1] not in {Any, object}):
@@ -212,7 +213,7 @@ def _models(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
 
 
 def parts_of(annotation: Any, within: str = "", seen: frozenset[type] = frozenset()) -> Iterator[str]:
-    """The paths of the fields of models inside of a type: city of a place, steps.at of a list of them."""
+    """Return the field paths of models within a type: city of a place, steps.at of a list."""
     kind, _ = without_none(annotation)
     if _is_model(kind) and kind not in seen:
         for label, (name, info) in _fields_of(kind).items():
@@ -223,12 +224,12 @@ def parts_of(annotation: Any, within: str = "", seen: frozenset[type] = frozense
 
 
 def _fields_of(model: type[BaseModel]) -> Mapping[str, tuple[str, FieldInfo]]:
-    """By the name in the map: the field's own name, and what is declared of it."""
+    """Map each name in the stored map to the field's name and declaration."""
     return {attribute_of(info).name or name: (name, info) for name, info in model.model_fields.items()}
 
 
 def added_validators(old: type[BaseModel], new: type[BaseModel]) -> Iterator[Loss]:
-    """Validators that only the new model has: what they refuse cannot be compared, only that they are there."""
+    """Return validators that only the new model has: their effect cannot be compared."""
     for name in sorted(_validators(new) - _validators(old)):
         yield Loss("narrowed", f"{new.__name__} has a new validator, {name}: what it refuses cannot be read")
 
@@ -256,7 +257,7 @@ def _scalars(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
 
 
 def _family(kind: type) -> type:
-    """The type that decides how values are written and read."""
+    """Return the type that determines how values are written and read."""
     families = (bool, datetime, date, time, timedelta, UUID, bytes, str, int, float, Decimal)
     return next((one for one in families if issubclass(kind, one)), kind)
 
@@ -295,7 +296,7 @@ _BOUNDS = (
 
 
 def _functions(info: FieldInfo | None) -> set[str]:
-    """The names of validating functions beside a field's type."""
+    """Return the names of validator functions in a field's annotation."""
     marks = () if info is None else info.metadata
     found = (getattr(mark, "func", None) for mark in marks)
     return {getattr(function, "__qualname__", type(function).__name__) for function in found if function is not None}

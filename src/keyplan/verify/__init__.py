@@ -1,4 +1,4 @@
-"""Designs verified: patterns run on generated data, and claimed, predicted and measured cost side by side."""
+"""Verify a design: run its patterns on generated data, compare claimed, predicted and measured cost and contents."""
 
 from keyplan.verify.report import VerificationReport
 from keyplan.verify.run import verify

@@ -1,4 +1,7 @@
-"""Conditions held against items, where they may also be such that no request can be made of them."""
+"""Compute what a read pattern returns by its declaration alone, and compare answers with that.
+
+The declaration is evaluated on entities, without keys, index or request.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +29,11 @@ from keyplan.verify.population import AlignedPart, align, same_texts
 
 
 def decided(condition: Condition, values: Mapping[str, Any]) -> bool | None:
-    """Whether a condition is true of stored values; None where that cannot be told, or no such request can be made."""
+    """Return whether a condition holds for stored values, or None if that is unknown or no request can express it."""
     try:
         return holds(condition, values)
     except (TypeError, ValueError):
-        return None  # it compares with what cannot be stored, such as a moment without a time zone
+        return None  # the operand cannot be stored, such as a datetime without a time zone
 
 
 Op = Literal["=", "<", "<=", ">", ">=", "between", "begins_with", "reads"]
@@ -38,19 +41,19 @@ Op = Literal["=", "<", "<=", ">", ">=", "between", "begins_with", "reads"]
 
 @dataclass(frozen=True, eq=False)
 class KeyTest:
-    """A field and what its value is to be."""
+    """A field and the test that its value must pass."""
 
     field: str
     op: Op
     low: Source
     high: Source = None
     encoded: BoundHole | None = None
-    """The hole whose text the value is to make, where the whole value is not what counts."""
+    """The hole whose text is compared, if the whole value is not."""
     asked: BoundHole | None = None
-    """Of the beginning of a text: the hole that makes it."""
+    """For a prefix of a text: the hole that encodes it."""
 
     def text(self, arguments: Arguments) -> str:
-        """In words, with a call's values."""
+        """Describe the test with a call's values."""
         if self.op == "between":
             return f"{self.field} from {_value(self.low, arguments)!r} to {_value(self.high, arguments)!r}"
         op = {"=": "=", "reads": "=", "begins_with": "beginning with"}.get(self.op, self.op)
@@ -62,19 +65,19 @@ class KeyTest:
 
 @dataclass(frozen=True, eq=False)
 class ReadMeaning:
-    """What a pattern returns."""
+    """The entities that a pattern returns, by its declaration."""
 
     plan: Plan
     wishes: tuple[KeyTest, ...]
     unlike: tuple[str, ...]
-    """Key texts that no key of the entity can be like, so that nothing is known of what is meant."""
+    """Key texts that no key of the entity can match, so that the expected result is unknown."""
 
     def wishes_of(self, spec: EntitySpec) -> tuple[KeyTest, ...]:
-        """Return the wishes with the fields as an entity calls them."""
+        """Return the tests with the field names of an entity."""
         return _wishes_of(self, spec)
 
     def of(self, spec: EntitySpec, entity: Entity, arguments: Arguments, now_s: int) -> bool | None:
-        """Whether an entity is meant; None where that cannot be told."""
+        """Return whether the pattern returns an entity, or None if that is unknown."""
         values = entity.__dict__
         told: list[bool | None] = []
         for wish in self.wishes_of(spec):
@@ -90,14 +93,14 @@ class ReadMeaning:
         return False if False in told else None if None in told else True
 
     def constants(self, spec: EntitySpec, entities: Sequence[Entity]) -> Sequence[Entity]:
-        """Return the entities of a kind that have the values which the pattern itself states."""
+        """Return the entities that have the constant values in the pattern."""
         fixed = [wish for wish in self.wishes_of(spec) if not isinstance(wish.low, CALL_SOURCES) and wish.high is None]
         if not fixed:
             return entities
         return [one for one in entities if all(_is_as(wish, getattr(one, wish.field), {}) for wish in fixed)]
 
     def may_hold(self, spec: EntitySpec, entity: Entity, now_s: int) -> bool:
-        """Whether an entity is in what is read, and has not expired."""
+        """Return True if an entity is in the table or index that the pattern reads and has not expired."""
         if self.plan.index is not None:
             bound = spec.key_in(self.plan.index)
             if bound is None or not index_key(bound, spec).holds(entity.__dict__):
@@ -105,7 +108,7 @@ class ReadMeaning:
         return self.plan.expired == "keep" or not has_expired(spec, entity, now_s)
 
     def all(self, stock: StoredEntities, arguments: Arguments, now_s: int) -> list[tuple[EntitySpec, Entity]] | None:
-        """Every entity that is meant; None where that cannot be told."""
+        """Return every entity that the pattern returns, or None if that is unknown."""
         found = []
         for spec in self.plan.entities:
             exact = [
@@ -126,7 +129,7 @@ class ReadMeaning:
         return found
 
     def text(self, arguments: Arguments) -> str:
-        """In words."""
+        """Describe the tests."""
         return " and ".join(wish.text(arguments) for wish in self.wishes) or "of that kind"
 
 
@@ -136,10 +139,10 @@ def _wishes_of(meaning: ReadMeaning, spec: EntitySpec) -> tuple[KeyTest, ...]:
 
 
 def _own_name(plan: Plan, spec: EntitySpec, name: str) -> str:
-    """Return what an entity calls a field of the partition key that another entity of the read calls differently.
+    """Return an entity's name for a partition key field that another entity of the read names differently.
 
-    `TXN#{id}` and `TXN#{transaction_id}` are one partition: the place in the template decides, even if the entity has
-    another field of that name.
+    `TXN#{id}` and `TXN#{transaction_id}` are one partition: the position in the template decides, even if the
+    entity has another field of that name.
     """
     bound = spec.key_in(plan.index)
     if plan.key is None or bound is None:
@@ -154,9 +157,10 @@ def _own_name(plan: Plan, spec: EntitySpec, name: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _of_others(plan: Plan, spec: EntitySpec) -> dict[str, str]:
-    """Fields that only other entities of a read have: by which of its own fields an entity has their attribute, if any.
+    """Map fields that only other entities of a read have to the entity's own field with the same attribute, or to
+    "".
 
-    A condition looks for attributes, and is not true of an item that lacks them.
+    A condition tests attributes and does not hold for an item without the attribute.
     """
     own = {stored.attribute: name for name, stored in spec.fields.items()}
     return {
@@ -168,7 +172,7 @@ def _of_others(plan: Plan, spec: EntitySpec) -> dict[str, str]:
 
 
 def has_expired(spec: EntitySpec, entity: Entity, now_s: int) -> bool:
-    """Whether an entity's expiry has passed."""
+    """Return True if an entity's expiry has passed."""
     ttl = expiry_attribute(spec)
     if ttl is None:
         return False
@@ -178,7 +182,7 @@ def has_expired(spec: EntitySpec, entity: Entity, now_s: int) -> bool:
 
 @lru_cache(maxsize=4096)
 def meaning_of(pattern: Pattern[..., Any]) -> ReadMeaning:
-    """What a reading pattern means, by its own words."""
+    """Return what a read pattern returns, by its declaration."""
     plan = pattern.plan
     terms = pattern._terms
     if not isinstance(terms, Cond):
@@ -194,7 +198,7 @@ def meaning_of(pattern: Pattern[..., Any]) -> ReadMeaning:
 
 
 def _lossy(plan: Plan) -> dict[str, BoundHole]:
-    """By field: the hole of the key condition that holds only a part of it, such as the month of a date."""
+    """By field: the hole of the key condition that encodes only a part of it, such as the month of a date."""
     if plan.key is None:
         return {}
     values = [*plan.key.partition, *(sort.low for sort in plan.key.sort if sort.op in {"=", "begins_with"})]
@@ -210,14 +214,14 @@ def _lossy(plan: Plan) -> dict[str, BoundHole]:
 
 
 def _ranks(plan: Plan) -> dict[str, BoundHole]:
-    """By field: the hole that gives its values another order than their own."""
+    """By field: the hole that orders its values by rank."""
     values = [value for sort in plan.key.sort for value in (sort.low, sort.high) if value] if plan.key else []
     holes = [hole for value in values if value.template is not None for hole in value.template.holes]
     return {hole.name: hole for hole in holes if hole.spec.startswith("rank")}
 
 
 def _written(plan: Plan, terms: Cond) -> tuple[list[KeyTest], list[str]]:
-    """What key texts mean, that are written out."""
+    """Return the tests that literal key texts express, and the texts that match no key."""
     wishes: list[KeyTest] = []
     unlike: list[str] = []
     if plan.key is None:
@@ -261,7 +265,7 @@ def _last(op: str, low: AlignedPart, high: AlignedPart | None) -> KeyTest:
         return KeyTest(low.field, "begins_with", low.source, encoded=low.encoded, asked=low.asked)
     if high is not None:
         return KeyTest(low.field, "between", low.source, high.source)
-    return KeyTest(low.field, op, low.source)  # type: ignore[arg-type]  # what is left of the operators
+    return KeyTest(low.field, op, low.source)  # type: ignore[arg-type]  # the remaining operators
 
 
 def _value(source: Source, arguments: Arguments) -> Any:
@@ -283,11 +287,11 @@ def _is_as(wish: KeyTest, value: Any, arguments: Arguments) -> bool | None:
     try:
         return _OPS[wish.op](plain_value(value), plain_value(low), plain_value(_value(wish.high, arguments)))
     except TypeError:
-        return None  # of other types than the field: what is meant is not known
+        return None  # the types differ from the field's: the expected result is unknown
 
 
 def _makes(wish: KeyTest, encode: Callable[[Any], str], value: Any, low: Any, arguments: Arguments) -> bool | None:
-    """Whether a value makes a text like that of what is asked for."""
+    """Return True if a value encodes to a text that matches the requested text."""
     if wish.op in _ORDERING:
         high = None if wish.high is None else encode(_value(wish.high, arguments))
         return _OPS[wish.op](encode(value), encode(low), high)
@@ -317,7 +321,7 @@ _SHOWN = 3
 
 
 def entities_in(answer: Any) -> list[Entity]:
-    """The entities of any pattern's answer."""
+    """Return the entities in any pattern's answer."""
     if isinstance(answer, Page):
         return list(answer.items)
     if isinstance(answer, list):
@@ -328,7 +332,7 @@ def entities_in(answer: Any) -> list[Entity]:
 def difference(
     pattern: Pattern[..., Any], stock: StoredEntities, arguments: Arguments, answer: Any, now_s: int
 ) -> str | None:
-    """How an answer differs from what was meant; None where it does not, or where that cannot be told."""
+    """Return how an answer differs from the expected items, or None if it does not or the expectation is unknown."""
     meaning = meaning_of(pattern)
     meant = meaning.all(stock, arguments, now_s)
     if meant is None or meaning.unlike:
@@ -387,7 +391,7 @@ def _name(spec: EntitySpec, entity: Entity) -> str:
 
 
 def _lacking(meaning: ReadMeaning, missing: Meant, arguments: Arguments) -> str:
-    """What the missing ones have in common, where that says why they are missing."""
+    """Describe what the missing items have in common if that explains why they are missing."""
     for number, wish in enumerate(meaning.wishes):
         if wish.op != "between" or not missing:
             continue
@@ -401,7 +405,7 @@ def _lacking(meaning: ReadMeaning, missing: Meant, arguments: Arguments) -> str:
 
 
 def _out_of_order(pattern: Pattern[..., Any], meant: Meant, got: Sequence[Entity]) -> str | None:
-    """Whether results come in another order than the pattern says, or a limit leaves others than the first in it."""
+    """Return a message if results are not in the declared order, or a limit cuts off items that come first in it."""
     wanted = pattern.facts.ordered_by
     if not wanted:
         return None
@@ -430,13 +434,13 @@ def _itself(value: Any) -> Any:
 
 
 def _choices(spec: EntitySpec, name: str) -> list[Any]:
-    """What a field may be, as its type lists it."""
+    """Return the values that a field's type lists."""
     kind = spec.fields[name].annotation
     return [False, True] if kind is bool else list(get_args(kind)) or list(kind)
 
 
 def _ranked(spec: EntitySpec, plan: Plan, name: str) -> bool:
-    """Whether the key gives words a rank of its own."""
+    """Return True if the key encodes the field's values by rank."""
     bound = spec.key_in(plan.index)
     holes = [hole for part in bound.sort if part.template for hole in part.template.holes] if bound else []
     return any(hole.name == name and hole.spec.startswith("rank") for hole in holes)

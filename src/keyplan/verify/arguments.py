@@ -1,4 +1,4 @@
-"""Arguments drawn from the data: an item is picked, and a call is made that is about it."""
+"""Generate a pattern's arguments from the stored items: choose an item, then build a call that concerns it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _REPEATS = 3
 
 
 class ArgumentGenerator:
-    """Draws the arguments of calls."""
+    """Generates the arguments of calls."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class ArgumentGenerator:
         samples: ValueGenerator,
         add: Callable[[EntitySpec, Entity], None],
     ) -> None:
-        """`add` stores an entity more, where no item fits, or several must belong together."""
+        """`add` stores another entity when no item fits or several items must belong together."""
         self._stock, self._samples = stock, samples
         self._anchors = WriteTargets(stock, makers, samples, add)
         self._roles = ParameterValues(stock, makers, samples)
@@ -46,7 +46,7 @@ class ArgumentGenerator:
         self._parameters: Mapping[str, Param] = {}
 
     def draw(self, pattern: Pattern[..., Any]) -> dict[str, Any]:
-        """The arguments of a call. Raises NothingFitsError, SampleError."""
+        """Return the arguments of a call. Raises NothingFitsError, SampleError."""
         self._parameters = pattern.parameters
         for _ in range(_TRIES):
             binding = Binding()
@@ -74,16 +74,16 @@ class ArgumentGenerator:
         return meaning_of(pattern).of(spec, anchor, arguments, int(self._samples.now_s)) is not False
 
     def _found(self, pattern: Pattern[..., Any], binding: Binding) -> tuple[EntitySpec, Entity] | None:
-        """An item that a read may return, its values bound to the parameters."""
+        """Return an item that a read may return, with its values bound to the parameters."""
         found = self._pick(meaning_of(pattern))
         if found is not None:
             self._roles.bind(*found, uses_of(pattern, found[0]), binding, pattern)
         return found
 
     def _read_of_suited(self, pattern: Pattern[..., Any]) -> dict[str, Any]:
-        """The arguments of a read that no item was found for; where there is none, one is changed to pass the filter.
+        """Return arguments for a read for which no item fits yet; change an item so that it passes the filter.
 
-        If that fails too, the read finds nothing, which is a result.
+        If that fails too, the read returns nothing, which is a valid result.
         """
         binding, now_s = Binding(), int(self._samples.now_s)
         found = self._found(pattern, binding)
@@ -94,7 +94,7 @@ class ArgumentGenerator:
         return arguments
 
     def _pick(self, meaning: ReadMeaning) -> tuple[EntitySpec, Entity] | None:
-        """An item that a read may return."""
+        """Return an item that a read may return."""
         specs = [
             spec
             for spec in meaning.plan.entities
@@ -113,7 +113,7 @@ class ArgumentGenerator:
     # Writes.
 
     def _step(self, call: WriteCall[Any], repeated: Each | None, binding: Binding) -> bool:
-        """The arguments of one step of a transaction, in terms of the transaction's own."""
+        """Bind the arguments of one step of a transaction to the transaction's parameters."""
         pattern = call.pattern
         if repeated is None or not isinstance(repeated.values, Param):
             return self._write(pattern, call.arguments, binding)
@@ -129,12 +129,12 @@ class ArgumentGenerator:
             if not self._write(pattern, {**call.arguments, name: element}, one):
                 return False
             values.append(self._value(element, one))
-            binding.take(one, but=element._name)  # what all the repetitions have in common
+            binding.take(one, but=element._name)  # what all repetitions have in common
         binding.set(repeated.values, values)
         return len({repr(value) for value in values}) == len(values)
 
     def _write(self, pattern: Pattern[..., Any], given: Mapping[str, Source], binding: Binding) -> bool:
-        """Bind the parameters of a writing pattern. `given`: what a transaction gives it for each."""
+        """Bind the parameters of a write pattern. `given`: the sources that a transaction passes for them."""
         plan = pattern.plan
         spec = plan.entity
         if plan.item is not None:
@@ -156,7 +156,7 @@ class ArgumentGenerator:
         return self._anchors.allowed(plan, anchor, self._known(pattern, given, binding))
 
     def _put(self, pattern: Pattern[..., Any], given: Mapping[str, Source], binding: Binding) -> bool:
-        """A whole item, or a list of them."""
+        """Bind a whole item or a list of items."""
         plan = pattern.plan
         source = substitute(plan.item, given)
         if binding.find(source)[0]:
@@ -169,19 +169,19 @@ class ArgumentGenerator:
         item = self._anchors.item(plan, changes=plan.exists == "must")
         if isinstance(source, Param) and not source._path:
             told = {path[0]: value for path, value in binding.parts.get(source._name, {}).items() if len(path) == 1}
-            item = item.model_copy(update=told)  # what other steps of the transaction take from it
+            item = item.model_copy(update=told)  # other steps of the transaction already use these values
         binding.set(source, item)
         return self._anchors.use(plan.entity, item) and self._may_be_put(
             pattern, item, self._known(pattern, given, binding)
         )
 
     def _may_be_put(self, pattern: Pattern[..., Any], item: Entity, arguments: Mapping[str, Any]) -> bool:
-        """Whether the pattern's condition is true of what the item replaces, be it made so."""
+        """Return True if the pattern's condition holds for the item to replace, after changing it if necessary."""
         there = self._stock.at(pattern.plan.entity, item)
         return there is None or self._anchors.allowed(pattern.plan, there, arguments)
 
     def _known(self, pattern: Pattern[..., Any], given: Mapping[str, Source], binding: Binding) -> dict[str, Any]:
-        """The arguments that a pattern would now be called with, without deciding what is not decided."""
+        """Return the arguments that the pattern would be called with now, without binding new values."""
         trial = binding.copy()
         return {name: self._source(substitute(param, given), trial) for name, param in pattern.parameters.items()}
 
@@ -208,7 +208,7 @@ class ArgumentGenerator:
         if isinstance(kind, type) and issubclass(kind, BaseModel):
             made: Any = self._samples.model(kind, parts)
         elif name in binding.parts and not is_dataclass(kind):
-            made = _with_parts(binding.parts[name])  # of whatever it is, only what lies in it is asked for
+            made = _with_parts(binding.parts[name])  # only these attributes are accessed
         else:
             made = self._roles.any(annotation, name)
             if parts and is_dataclass(made) and not isinstance(made, type):
@@ -218,7 +218,7 @@ class ArgumentGenerator:
 
 
 def _in_turn(steps: Sequence[TransactionStep]) -> list[TransactionStep]:
-    """Steps for what lies in a parameter first: whatever else is made up of it, these say which items it names."""
+    """Sort steps that repeat over a part of a parameter first: they decide which items the parameter names."""
     return sorted(steps, key=lambda step: not (step.repeated is not None and _lies_within(step.repeated.values)))
 
 
@@ -236,7 +236,7 @@ def _nothing_fits(pattern: Pattern[..., Any]) -> NothingFitsError:
 
 
 def _with_parts(parts: Mapping[tuple[str, ...], Any]) -> SimpleNamespace:
-    """An object that has these values where the paths lead."""
+    """Return an object with these values at the ends of the paths."""
     made = SimpleNamespace()
     for path, value in parts.items():
         owner = made

@@ -1,4 +1,4 @@
-"""Claims of documents, read as figures and held against what was measured, and against the price book."""
+"""Parse the claims of documents into figures and compare them with measurements and with the price book."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from keyplan.cost.prices import PriceBook
 from keyplan.design.workload import Claim
 
 Standing = Literal["holds", "less", "fails", "unproved"]
-"""less: it costs less than the document says. unproved: nothing that is measured here can tell."""
-# Of a design only what begins with its price: a document also tells what others cost.
+"""less: the pattern costs less than the document says. unproved: no measurement here can decide."""
+# A claim about a design counts only if it starts with a price: documents also mention other prices.
 _MILLION = re.compile(r"^\$(?P<price>[\d.,]+)\s+(?:per|a) million (?P<what>reads?|writes?)", re.IGNORECASE)
 _MONTH = re.compile(r"^(?P<under>under |below |less than )?\$(?P<price>[\d.,]+) (?:a|per) month", re.IGNORECASE)
 _FAST = re.compile(r"single[- ]digit[- ](?:ms|milliseconds?)", re.IGNORECASE)
@@ -24,7 +24,7 @@ _CLOSE = 0.005
 
 @dataclass(frozen=True)
 class JudgedClaim:
-    """A claim, and whether it holds."""
+    """A claim and the verdict on it."""
 
     claim: Claim
     standing: Standing
@@ -33,7 +33,7 @@ class JudgedClaim:
 
 @dataclass(frozen=True)
 class MeasuredPattern:
-    """What is known of a pattern when its claims are judged."""
+    """The figures of a pattern that its claims are judged by."""
 
     reads: tuple[float, ...]
     """Read units of each call."""
@@ -41,17 +41,17 @@ class MeasuredPattern:
     items: float
     """Items that a call writes."""
     split: str
-    """Of an average call, the units by place."""
+    """The units of an average call by table and index, as text."""
     at_scale: float | None
-    """Read units at the declared numbers, where those decide; None where the generated data has their shape."""
+    """Read units at the declared numbers if these decide; None if the generated data has the same shape."""
     pages: float
-    """Requests of 1 MB, one after the other, that a call needs at the declared numbers."""
+    """Consecutive requests of 1 MB that a call needs at the declared numbers."""
     assumed: tuple[str, ...] = ()
-    """What the figures at the declared numbers assume, because the design does not declare it."""
+    """The assumptions behind the figures at the declared numbers for what the design does not declare."""
 
 
 def judge(claim: Claim, figures: MeasuredPattern) -> JudgedClaim:
-    """A claim of a pattern."""
+    """Judge a claim about a pattern."""
     units = units_of(claim.text)
     if units is not None:
         return _judge_units(claim, units, figures)
@@ -106,13 +106,13 @@ def judge_of_design(
     pages: Sequence[tuple[str, float]],
     assumed: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
 ) -> JudgedClaim:
-    """Judge a claim of the whole design. `pages` and `assumed`: by pattern, as in Figures."""
+    """Judge a claim about the whole design. `pages` and `assumed`: by pattern, as in MeasuredPattern."""
     for pattern, how in _OF_DESIGN:
         told = pattern.search(claim.text)
         if told is not None:
             return how(claim, told, month, book)
     if _FAST.search(claim.text):
-        # A pattern whose numbers are declared comes first: it proves more than a slower one.
+        # Patterns with declared numbers come first: they prove more than slower ones without.
         name, most = max(pages, key=lambda one: (one[1] > 1 and one[0] not in assumed, one[1]), default=("", 0.0))
         judged = _judge_speed(claim, most, assumed.get(name, ()))
         return replace(judged, reason=f"{name}: {judged.reason}") if most > 1 else judged
@@ -148,7 +148,7 @@ _OF_DESIGN: tuple[tuple[re.Pattern[str], Callable[[Claim, re.Match[str], Estimat
 
 
 def undeclared(guesses: Sequence[str]) -> tuple[str, ...]:
-    """Return the guesses about numbers that a design does not declare: a figure made of them proves nothing."""
+    """Return the assumed numbers that a design does not declare: a figure based on them proves nothing."""
     return tuple(guess for guess in guesses if "not declared" in guess)
 
 

@@ -1,4 +1,4 @@
-"""Entities of a design made up: with the declared shares, numbers of values, presence and sizes."""
+"""Generate entities of a design with the declared shares, distinct values, presence and sizes."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ Column = Callable[[int], Any]
 _TRIES = 60
 _SCARCE = 5
 _SHARED_KEY = 20
-"""Items of one partition, where a design does not say how many there are."""
+"""Items per partition if the design does not declare a number."""
 _DAY_S = 86_400
 
 
 class EntityGenerator:
-    """Makes entities of one kind, each with a key of its own."""
+    """Generates entities of one kind, each with its own key."""
 
     def __init__(
         self, spec: EntitySpec, amount: Amount, design: Design, samples: ValueGenerator, owners: Owners
@@ -49,8 +49,8 @@ class EntityGenerator:
         self._keys: set[str] = set()
 
     def refer(self, others: Sequence[Keys]) -> None:
-        """Let the fields that make a key of another entity make one that is there."""
-        told = self._open if has_examples(self.spec.model) else frozenset[str]()  # examples say what goes together
+        """Let the fields that form a key of another entity refer to existing keys."""
+        told = self._open if has_examples(self.spec.model) else frozenset[str]()  # examples keep values together
         self._references = References(self.spec, others, told, self.samples.random)
         self._sizer.keep(self._references.names)
 
@@ -59,7 +59,7 @@ class EntityGenerator:
         return examples_of(self.spec.model)
 
     def make(self) -> Entity:
-        """A new entity. Raises SampleError where none can be made."""
+        """Return a new entity. Raises SampleError if none can be generated."""
         number = self._made
         self._made += 1
         reason: Exception | None = None
@@ -78,24 +78,24 @@ class EntityGenerator:
         raise SampleError(f"{self.spec.name} number {number + 1} cannot be made up: {why}")
 
     def value(self, name: str) -> Any:
-        """A value for one field, as an update would set it."""
+        """Return a value for one field, as an update would set it."""
         number = self._made
         self._made += 1
         return self._columns[name](number)
 
     def some(self, name: str) -> Any:
-        """The same, also of a field that few items have."""
+        """Return a value for one field, even if few items have the field."""
         number = self._made
         self._made += 1
         return self._makes[name](number)
 
     def all(self) -> Iterator[Entity]:
-        """As many as are wanted."""
+        """Yield as many entities as the amount says."""
         return (self.make() for _ in range(self.amount.count))
 
     def _build(self, number: int, attempt: int) -> Entity:
-        """At first with the key that others name; late with a value that is not among the declared ones, where all
-        keys of those are taken.
+        """First try the key that others refer to; later use undeclared values, because all keys of the declared
+        ones exist.
         """
         if self._examples:
             values = self._like_example(number)
@@ -110,15 +110,16 @@ class EntityGenerator:
         return self.spec.model.model_validate(values, by_name=True)
 
     def _key(self, number: int) -> dict[str, Any]:
-        """The key fields of the entity of a number."""
+        """Return the key fields of the entity with a number."""
         names = dict.fromkeys([*self.spec.key.fields, *self._references.names])
         values = self._references.taken({name: self._columns[name](number) for name in names}, number)
         return {name: values[name] for name in self.spec.key.fields}
 
     def _like_example(self, number: int) -> dict[str, Any]:
-        """Values as in one of the examples, which decides what goes together and which fields there are.
+        """Return values like one of the examples, which decides which fields exist and which values belong
+        together.
 
-        What the keys and the declared numbers and shares decide comes from those.
+        Keys and declared numbers and shares override the example's values.
         """
         made = {name: make(number) for name, make in self._makes.items() if name not in self._open}
         choices = [name for name in made if has_choices(self.spec.fields[name])]
@@ -134,11 +135,13 @@ class EntityGenerator:
         name = stored.name
         if not stored.optional or name in self.spec.key.fields:
             return make
-        # Where nothing is said, items are taken to be in their indexes, and otherwise to have it or not.
+        # Without a declaration, items are assumed to be in their indexes; other optional fields exist in half of the
+        # items.
         usual = 1.0 if any(name in bound.fields for bound in self.spec.indexes) else 0.5
         share = usual if self.spec.items is None else self.spec.items.present.get(name, usual)
-        # What hardly any item has the first one has, and what hardly any lacks the second lacks, where an index asks
-        # for that: or nothing could be found by it.
+        # If an index requires it, the first item has a field that hardly any item has, and the second item lacks a
+        # field
+        # that nearly every item has: otherwise queries could not find any.
         asked = any(name == path.field for bound in self.spec.indexes for path in paths_of(bound.when))
         settled = {0: True} if 0 < share * self.amount.count < _SCARCE else {}
         if asked and 0 < (1 - share) * self.amount.count < _SCARCE:
@@ -147,7 +150,7 @@ class EntityGenerator:
         return lambda number: make(number) if settled.get(number, lot(number) < share) else None
 
     def _lot_of(self, name: str) -> Callable[[int], float]:
-        """What decides whether an item has an optional field: the same for those of one index's key."""
+        """Return the draw that decides whether an item has an optional field, one for all fields of an index key."""
         chance, fields = self.samples.random, self.spec.fields
         for bound in self.spec.indexes:
             if name in bound.fields and sum(fields[one].optional for one in bound.fields) > 1:
@@ -156,7 +159,7 @@ class EntityGenerator:
         return lambda _number: chance.random()
 
     def _decided(self, stored: StoredField) -> Column | None:
-        """A column whose values follow from what the design declares; None where any will do."""
+        """Return a column whose values follow from the design's declarations, or None if any value will do."""
         spec, name, samples = self.spec, stored.name, self.samples
         if stored.type_code == "N" and any(ttl.attribute == stored.attribute for ttl in spec.schema.ttls):
             return _expiry(stored, samples)
@@ -170,13 +173,13 @@ class EntityGenerator:
         return made
 
     def _telling(self, names: Sequence[str]) -> str:
-        """Of fields that are unique together the one that has another value in each item: the last that may have."""
+        """Return the field of a unique constraint that differs in each item: the last one that may vary freely."""
         told = {} if self.spec.items is None else self.spec.items.distinct
         free = [name for name in names if name not in told and not has_choices(self.spec.fields[name])]
         return (free or names)[-1]
 
     def _free(self, name: str) -> Column:
-        """A column of what any value will do for: of the examples that have one, where there are examples."""
+        """Return a column of arbitrary values, or of the examples' values if there are examples."""
 
         def make(_number: int) -> Any:
             told = [value for one in self._examples if (value := getattr(one, name)) is not None]
@@ -189,19 +192,21 @@ class EntityGenerator:
         return lambda number: self.samples.nth(*row, number, fits)
 
     def _nth_if_any(self, name: str) -> Column:
-        """The same, and one of those again where there are no more: other fields of the key tell items apart too."""
+        """Return different values while they last, then repeat: other fields of the key also distinguish items."""
         row, fits = self._row(name), self._fits(name)
         return lambda number: self.samples.up_to(*row, number, fits)
 
     def _row(self, name: str) -> tuple[type[BaseModel], str]:
-        """Return the model and field whose row of values a field has: its owner's, if that has another name for it."""
+        """Return the model and field whose sequence of values a field shares: its owner's if the owner names it
+        differently.
+        """
         owner = self._owners.get(name)
         if owner is None or name in owner[0].fields or not same_type(owner[0], self.spec.fields[name]):
             return self.spec.model, name
         return owner[0].model, owner[0].key.fields[0]
 
     def _fits(self, name: str) -> Callable[[Any], bool]:
-        """Whether a value can be part of the keys that are made of its field."""
+        """Return a test of whether a value can be encoded in the keys that contain the field."""
         parts = [part for bound in (self.spec.key, *self.spec.indexes) for part in bound.attributes]
         holes = [hole for part in parts if part.template for hole in part.template.holes if hole.name == name]
 
@@ -214,7 +219,7 @@ class EntityGenerator:
         return fits
 
     def _one_of(self, name: str, count: int, hottest: float | None = None) -> Column:
-        """One of so many values; where one is hotter than the others, it is the first."""
+        """Return a column of `count` values; the first is the hottest, if one is."""
         chance, row, fits = self.samples.random, self._row(name), self._fits(name)
 
         def pick(_number: int) -> Any:
@@ -239,12 +244,14 @@ class EntityGenerator:
         if unit_s is not None:
             return lambda _number: self.samples.moment_of(unit_s * count)
         hottest = told.hottest if isinstance(told, Distinct) else None
-        # Among few values an even share may be more than the hottest of many has.
+        # With few values, an even share may exceed the declared share of the hottest.
         is_hotter = hottest is not None and hottest * count > 1
         return self._one_of(name, count, hottest if is_hotter else None)
 
     def _unit_s(self, name: str) -> int | None:
-        """How long a period lasts to which a partition key cuts a moment: what is declared is their number."""
+        """Return the length of the period to which a partition key truncates a datetime: the number of periods is
+        declared.
+        """
         if self.spec.fields[name].annotation is not datetime:
             return None
         parts = [part for bound in (self.spec.key, *self.spec.indexes) for part in bound.partition]
@@ -252,7 +259,7 @@ class EntityGenerator:
         return next((PERIODS_S[hole.spec] for hole in holes if hole.name == name and hole.spec in PERIODS_S), None)
 
     def _deck(self, shares: Mapping[object, float]) -> list[object]:
-        """As many of each value as its share says, at least one, in no order."""
+        """Return each value as often as its share says, at least once, shuffled."""
         whole = sum(shares.values())
         count = max(1, self.amount.count)
         deck = [value for value, share in shares.items() for _ in range(max(1, round(share / whole * count)))]
@@ -260,14 +267,14 @@ class EntityGenerator:
         return deck
 
     def _by_key(self, name: str) -> Column | None:
-        """Fields that keys are made of, and those that name other entities."""
+        """Return a column for a field that is part of a key or refers to another entity."""
         stored = self.spec.fields[name]
         if has_choices(stored):
             return None
         key = self.spec.key.fields
         if name == self._distinguishing:
             if any(has_choices(self.spec.fields[other]) for other in key if other != name):
-                return self._one_of(name, max(1, self.amount.count * 3 // 4))  # with few choices beside it
+                return self._one_of(name, max(1, self.amount.count * 3 // 4))  # another key field has few choices
             return self._nth(name) if key == (name,) else self._nth_if_any(name)
         owner = self._owners.get(name)
         if owner is not None and owner[0] is not self.spec and same_type(owner[0], stored):
@@ -281,7 +288,7 @@ class EntityGenerator:
 
 
 def has_choices(stored: StoredField) -> bool:
-    """Whether a field's type lists its values."""
+    """Return True if a field's type lists its values."""
     kind = stored.annotation
     return get_origin(kind) is Literal or kind is bool or (isinstance(kind, type) and issubclass(kind, Enum))
 
@@ -293,9 +300,7 @@ def _expiry(stored: StoredField, samples: ValueGenerator) -> Column:
 
 
 def _distinguishing(spec: EntitySpec, owners: Owners, count: int) -> str | None:
-    """The field that makes each key different: the last of the key whose values nothing else tells, and that has
-    a value for each where one has.
-    """
+    """Return the field that differs in each key: the last key field without declared values that can vary enough."""
     if len(spec.key.fields) == 1:
         return spec.key.fields[0]
     told = {} if spec.items is None else spec.items.distinct
@@ -310,13 +315,13 @@ def _distinguishing(spec: EntitySpec, owners: Owners, count: int) -> str | None:
 
 
 def _has_values(stored: StoredField, count: int) -> bool:
-    """Whether a field may have so many values, as far as its bounds say."""
+    """Return True if a field may have this many values, as far as its bounds say."""
     told = stored.declared
     return told.minimum is None or told.maximum is None or told.maximum - told.minimum >= count - 1
 
 
 def generators(design: Design, total: int, samples: ValueGenerator) -> dict[EntitySpec, EntityGenerator]:
-    """A maker for each entity of a design."""
+    """Return a generator for each entity of a design."""
     wanted = amounts(design, total)
     found = {
         spec: EntityGenerator(spec, amount, design, samples, owners_of(spec, wanted)) for spec, amount in wanted.items()

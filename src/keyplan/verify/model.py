@@ -1,8 +1,8 @@
-"""A plain model of tables: the generated items, in the order of their keys, to evaluate plans over without the engine.
+"""A plain model of tables and stored entities, kept up to date by recording every request.
 
-An item's place follows the rule of `keyplan.dynamodb.values.keybytes`: partitions in the order of a hash, items of a
-partition in the order of the sort key, entries of a global index with one key in the order of a hash of their item's
-key.
+Items are ordered as in `keyplan.dynamodb.values.keybytes`: partitions by hash, items of a partition by sort key,
+entries of a global index with equal keys by a hash of the item's primary key. Plans are evaluated on the model without
+the engine.
 """
 
 from __future__ import annotations
@@ -31,29 +31,29 @@ from keyplan.engine.engine import Engine
 
 @dataclass(frozen=True)
 class Entry:
-    """An item, or what an index holds of it, at its place."""
+    """An item, or its projection in an index, at its position."""
 
     place: bytes
     size: int
     item: Any
-    """What is held there."""
+    """The projected attributes."""
     whole: Any
-    """The item of the table that it stands for."""
+    """The item in the table."""
 
 
 def canonical(item: Mapping[str, Any]) -> Item:
-    """An item, or part of one, in the form that sizes are counted of."""
+    """Return an item, or a part of one, in canonical form."""
     return normalise_item(item, wire=False)[0]
 
 
 def table_place(schema: Schema, item: Item) -> bytes:
-    """Where an item lies in its table."""
+    """Return an item's position in its table."""
     place = partition_prefix(_scalar(item[schema.partition]))
     return place if schema.sort is None else place + _scalar(item[schema.sort])
 
 
 def place_in(schema: Schema, index: Index | None, item: Item) -> bytes:
-    """Where an item's entry lies in an index, or the item in its table."""
+    """Return the position of an item's entry in an index, or of the item in its table."""
     own = table_place(schema, item)
     if index is None:
         return own
@@ -68,7 +68,7 @@ def _scalar(value: Mapping[str, Any]) -> bytes:
 
 
 class ModelTable:
-    """One table: its items now, and each index's entries."""
+    """One table: its current items and index entries."""
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
@@ -76,11 +76,11 @@ class ModelTable:
         self._sorted: dict[str | None, list[Entry]] = {}
 
     def at(self, key: Mapping[str, Any]) -> Item | None:
-        """The item of a primary key."""
+        """Return the item with a primary key, or None."""
         return self._items.get(self._place(key))
 
     def put(self, key: Mapping[str, Any], item: Item | None) -> None:
-        """What is there now; None for nothing."""
+        """Set the item of a key, or remove it with None."""
         place = self._place(key)
         self._sorted.clear()
         if item is None:
@@ -92,7 +92,7 @@ class ModelTable:
         return table_place(self.schema, canonical({name: key[name] for name in self.schema.key}))
 
     def entries(self, index: Index | None) -> Sequence[Entry]:
-        """What the table, or an index, holds, in its order."""
+        """Return the entries of the table or an index in order."""
         name = None if index is None else index.name
         if name not in self._sorted:
             self._sorted[name] = sorted(self._entries(index), key=lambda entry: entry.place)
@@ -111,33 +111,33 @@ _DATA = READS | WRITES
 
 @dataclass(frozen=True)
 class RecordedWrite:
-    """An item that a request wrote, or checked."""
+    """An item that a request wrote or checked."""
 
     table: str
     key: Request
     before: Item | None
     after: Item | None
     stored: Request | None
-    """The same as `after`, with binary as bytes."""
+    """The item of `after` with binary values as bytes."""
     transactional: bool
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """A request that was answered."""
+    """A request and its answer."""
 
     operation: str
     request: Request
     answer: Mapping[str, Any]
     written: tuple[RecordedWrite, ...]
     held: tuple[tuple[str, bool, Item | None], ...]
-    """Of reads by key: table, whether the read is consistent, and what the shelves held there."""
+    """For reads by key: table, whether the read is consistent, and the item in the model table."""
     spent: Spent
-    """What the receipt says."""
+    """Capacity units in the receipt."""
 
 
 class Recorder:
-    """Calls an engine and keeps what was said; the shelves follow every write."""
+    """Calls an engine, records requests and applies every write to the model tables."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -156,12 +156,12 @@ class Recorder:
         return answer
 
     def taken(self) -> list[Exchange]:
-        """What was said since this was last asked."""
+        """Return and remove the recorded requests."""
         taken, self.exchanges = self.exchanges, []
         return taken
 
     def close(self) -> None:
-        """The engine is closed by who opened it."""
+        """Do nothing: the owner closes the engine."""
 
     def _written(self, table: str, key: Request, operation: str) -> RecordedWrite:
         shelf = self.shelves[table]
@@ -174,7 +174,7 @@ class Recorder:
 
 
 def _targets(operation: str, request: Request) -> Iterator[tuple[str, Request]]:
-    """The items that a request writes or checks: table, and the key or the whole item."""
+    """Yield table and key (or whole item) of each item that a request writes or checks."""
     if operation in {"PutItem", "UpdateItem", "DeleteItem"}:
         yield request["TableName"], request.get("Key") or request["Item"]
     elif operation == "BatchWriteItem":
@@ -189,7 +189,7 @@ def _targets(operation: str, request: Request) -> Iterator[tuple[str, Request]]:
 
 
 def _keys(operation: str, request: Request) -> Iterator[tuple[str, Request, bool]]:
-    """The keys that a request reads, and whether consistently."""
+    """Yield the keys that a request reads, and whether consistently."""
     if operation == "GetItem":
         yield request["TableName"], request["Key"], bool(request.get("ConsistentRead"))
     elif operation == "BatchGetItem":
@@ -200,22 +200,22 @@ def _keys(operation: str, request: Request) -> Iterator[tuple[str, Request, bool
 
 @lru_cache(maxsize=4096)
 def index_key(bound: BoundKey, spec: EntitySpec) -> EntityIndexKey:
-    """Who is in an index."""
+    """Return the test and encoder of an entity's key in an index."""
     return EntityIndexKey(bound, spec)
 
 
 def place_of(spec: EntitySpec, entity: Entity) -> bytes:
-    """Where an entity's item lies in its table."""
+    """Return the position of an entity's item in its table."""
     return table_place(spec.schema, canonical(item_builder(spec).key(entity.__dict__)))
 
 
 def as_read(spec: EntitySpec, entity: Entity) -> Entity:
-    """An entity as it is read back after it was stored. Raises UnreadableItemError."""
+    """Return an entity as it is read back after it was stored. Raises UnreadableItemError."""
     return reader_of(spec).entity(item_builder(spec).item(entity))
 
 
 def sentinels_of(spec: EntitySpec, entity: Entity) -> list[EntityItem]:
-    """The items that keep an entity's unique values."""
+    """Return the sentinel items of an entity's unique values."""
     values = entity.__dict__
     found = []
     for rule in spec.sentinels:
@@ -231,7 +231,7 @@ def sentinels_of(spec: EntitySpec, entity: Entity) -> list[EntityItem]:
 
 
 class StoredEntities:
-    """Entities by kind and place, following every write."""
+    """Entities by kind and key, updated with every write."""
 
     def __init__(self, specs: Iterable[EntitySpec]) -> None:
         self._live: dict[EntitySpec, dict[bytes, Entity]] = {spec: {} for spec in specs}
@@ -239,26 +239,26 @@ class StoredEntities:
         self._groups: dict[tuple[EntitySpec, tuple[str, ...]], dict[Any, list[Entity]]] = {}
 
     def add(self, spec: EntitySpec, entity: Entity) -> None:
-        """A new entity, or another in its place."""
+        """Add or replace an entity."""
         self._live[spec][place_of(spec, entity)] = entity
         self._forget()
 
     def all(self, spec: EntitySpec) -> Sequence[Entity]:
-        """Every entity of a kind."""
+        """Return every entity of a kind."""
         if spec not in self._lists:
             self._lists[spec] = list(self._live[spec].values())
         return self._lists[spec]
 
     def at(self, spec: EntitySpec, entity: Entity) -> Entity | None:
-        """The entity that has the key of another, if there is one."""
+        """Return the stored entity with the key of another, or None."""
         return self._live[spec].get(place_of(spec, entity))
 
     def alike(self, spec: EntitySpec, fields: tuple[str, ...], entity: Entity) -> Sequence[Entity]:
-        """Every entity of a kind whose fields have the same values as another's."""
+        """Return every entity of a kind whose fields equal another's."""
         return self.having(spec, fields, [getattr(entity, name) for name in fields])
 
     def having(self, spec: EntitySpec, fields: tuple[str, ...], values: Sequence[Any]) -> Sequence[Entity]:
-        """Every entity of a kind whose fields have these values."""
+        """Return every entity of a kind whose fields have these values."""
         if not fields:
             return self.all(spec)
         groups = self._groups.get((spec, fields))
@@ -269,14 +269,14 @@ class StoredEntities:
         return groups.get(_hashable(values), [])
 
     def is_there(self, spec: EntitySpec, entity: Entity) -> bool:
-        """Whether there is an item with the entity's key, of any kind."""
+        """Return True if an item of any kind has the entity's key."""
         place = place_of(spec, entity)
         return any(place in live for other, live in self._live.items() if other.schema is spec.schema)
 
     def follow(
         self, exchanges: Iterable[Exchange], schemas: Mapping[str, Schema]
     ) -> list[tuple[EntitySpec, EntityItem, Entity]]:
-        """Take over what requests wrote; what was written, with the entity that it reads as."""
+        """Apply recorded writes; return the written items with the entities that they are read as."""
         told = []
         for exchange in exchanges:
             for written in exchange.written:
@@ -293,7 +293,7 @@ class StoredEntities:
         return told
 
     def _gone(self, schema: Schema, place: bytes) -> EntitySpec | None:
-        """Take an entity away; of which kind it was."""
+        """Remove an entity and return its kind."""
         for spec, live in self._live.items():
             if spec.schema is schema and live.pop(place, None) is not None:
                 return spec
@@ -310,5 +310,5 @@ class StoredEntities:
 
 
 def _hashable(values: Sequence[Any]) -> tuple[Any, ...]:
-    """Values that are equal in Python are alike; what has no hash is told apart by how it reads."""
+    """Return a hashable form of a value: equal values are equal; unhashable values compare by their repr."""
     return tuple(one if one.__hash__ is not None else repr(one) for one in map(plain_value, values))

@@ -1,4 +1,4 @@
-"""The arguments of one call in the making."""
+"""Choose values for a pattern's parameters from the item that a call concerns, by the use of each parameter."""
 
 from __future__ import annotations
 
@@ -34,30 +34,30 @@ from keyplan.verify.values import ValueGenerator
 
 
 class Binding:
-    """The arguments of one call in the making."""
+    """The arguments of one call while they are being chosen."""
 
     def __init__(self) -> None:
         self.whole: dict[str, Any] = {}
         self.parts: dict[str, dict[tuple[str, ...], Any]] = {}
 
     def copy(self) -> Binding:
-        """The same, to go on with apart."""
+        """Return an independent copy."""
         other = Binding()
         other.whole = dict(self.whole)
         other.parts = {name: dict(parts) for name, parts in self.parts.items()}
         return other
 
     def take(self, other: Binding, but: str) -> None:
-        """Know what a copy has learned of all parameters but one."""
+        """Adopt what a copy knows about all parameters but one."""
         self.whole.update({name: value for name, value in other.whole.items() if name != but})
         self.parts.update({name: dict(parts) for name, parts in other.parts.items() if name != but})
 
     def touches(self, source: Param) -> bool:
-        """Whether anything is known of a parameter, or of what lies in it."""
+        """Return True if a value is known for a parameter or a part of it."""
         return source._name in self.whole or source._name in self.parts
 
     def find(self, source: Source) -> tuple[bool, Any]:
-        """Whether a source's value is known, and which it is."""
+        """Return whether a source's value is known, and the value."""
         if not isinstance(source, Param):
             return True, source
         if source._name in self.whole:
@@ -69,7 +69,7 @@ class Binding:
         return source._path in known, known.get(source._path)
 
     def set(self, source: Source, value: Any) -> None:
-        """Give a source its value, unless it has one."""
+        """Set a source's value unless it has one."""
         if isinstance(source, Param) and not self.find(source)[0]:
             if source._path:
                 self.parts.setdefault(source._name, {})[source._path] = value
@@ -78,7 +78,7 @@ class Binding:
 
 
 def element_of(annotation: Any) -> Any:
-    """The type of a list's elements."""
+    """Return the element type of a list type."""
     parts: Iterable[Any] = get_args(without_none(annotation)[0]) if annotation is not None else ()
     return next(iter(parts), None)
 
@@ -86,32 +86,33 @@ def element_of(annotation: Any) -> Any:
 Role = Literal[
     "equal", "own", "many", "listed", "low", "high", "above", "below", "prefix", "part", "version", "new", "amount"
 ]
-"""own: what the item has, be it nothing. many: of keys that are asked for; listed: of what a field may be.
+"""own: the item's value, even None. many: requested keys. listed: values that a field may have.
 
-low, high: at most and at least the item's own value; above, below: strictly. part: within its text or set."""
+low, high: at most and at least the item's value. above, below: strictly. part: within its text or set.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class ParameterUse:
-    """One use of a parameter, or of what lies in it."""
+    """One use of a parameter or of a part of it."""
 
     source: Source
     role: Role
     field: str
     nested: bool = False
-    """Whether it is about what lies in the field."""
+    """True if the use concerns a value within the field."""
     within: tuple[object, ...] = ()
-    """Of what a condition compares: the names and places that lead to it in the field."""
+    """For a compared value: the names and positions that lead to it in the field."""
     certain: bool = False
-    """Of a constant: whether every item that is asked for has this value."""
+    """For a constant: True if every requested item has this value."""
     encoded: BoundHole | None = None
-    """Of the beginning of a key's text: the hole that makes it of the field."""
+    """For a prefix of a key text: the hole that encodes the field."""
 
 
 def uses_of(pattern: Pattern[..., Any], spec: EntitySpec | None = None) -> list[ParameterUse]:
     """Return every use of a parameter by a pattern that is not a transaction.
 
-    `spec`: the entity of a read whose names the fields of the key have; the names of the pattern if left out.
+    `spec`: the entity of a read whose field names are used; by default the pattern's own names.
     """
     terms = pattern._terms
     found = list(_of_change(pattern, terms)) if isinstance(terms, Change) else list(_of_read(pattern, spec))
@@ -130,7 +131,7 @@ def _of_read(pattern: Pattern[..., Any], spec: EntitySpec | None) -> Iterator[Pa
     meaning = meaning_of(pattern)
     for wish in meaning.wishes if spec is None else meaning.wishes_of(spec):
         if wish.op == "reads":
-            continue  # a constant: items that are like it are found by trying
+            continue  # a constant: trying finds items that match it
         if wish.op == "between":
             yield ParameterUse(wish.low, "low", wish.field)
             yield ParameterUse(wish.high, "high", wish.field)
@@ -205,15 +206,15 @@ def _of_comparison(condition: Condition, *, certain: bool) -> Iterator[Parameter
 
 
 MANY = 10
-"""How many keys or items a batch has, where the design does not say."""
+"""Keys or items per batch if the design does not declare a number."""
 _TRIES = 20
-"""How many values are made up, of which one may lie in a range."""
+"""Generated values, one of which may lie in a range."""
 _LISTED = 3
-"""How many values a field may have of which a call gives a list."""
+"""Maximum length of a list of values for one field."""
 
 
 class ParameterValues:
-    """Makes values of parameters."""
+    """Chooses values of parameters."""
 
     def __init__(
         self, stock: StoredEntities, makers: Mapping[EntitySpec, EntityGenerator], samples: ValueGenerator
@@ -229,30 +230,30 @@ class ParameterValues:
         binding: Binding,
         pattern: Pattern[..., Any],
     ) -> None:
-        """Give each parameter that is used a value, unless it has one."""
+        """Set the value of each used parameter that has none."""
         equal = tuple(dict.fromkeys(use.field for use in uses if use.role == "equal" and not use.nested))
         for use in sorted(uses, key=lambda use: use.role in {"new", "amount"}):
             if use.field in spec.fields:
                 value = _ROLES[use.role](self, spec, anchor, use, equal, pattern)
-            else:  # a filter by what only another entity of the read has
+            else:  # the filter tests a field that only another entity of the read has
                 value = self.any(annotation_of(use.source), use.field)
             if use.role == "part" and use.nested and value in binding.whole.values():
-                value = self.any(str, use.field)  # two names in one map that are the same would overlap
+                value = self.any(str, use.field)  # equal names within one map would overlap
             binding.set(use.source.values if isinstance(use.source, Each) else use.source, value)
 
     def equal(self, spec: EntitySpec, anchor: Entity, use: ParameterUse, *_rest: Any) -> Any:
-        """The item's own value."""
+        """Return the item's own value."""
         value = _followed(getattr(anchor, use.field), use)
         return self.new(spec, anchor, use) if value is None else value
 
     def own(self, _spec: EntitySpec, anchor: Entity, use: ParameterUse, *_rest: Any) -> Any:
-        """What the item has, be it nothing."""
+        """Return the item's own value, even if it is None."""
         return getattr(anchor, use.field)
 
     def many(
         self, spec: EntitySpec, anchor: Entity, use: ParameterUse, equal: tuple[str, ...], pattern: Pattern[..., Any]
     ) -> Any:
-        """Several values, of items that have the other fields alike; the item's own first."""
+        """Return several values from items whose other fields are equal, the item's own first."""
         alike = self._stock.alike(spec, equal, anchor)
         values = list(dict.fromkeys([getattr(anchor, use.field), *(getattr(one, use.field) for one in alike)]))
         size = max(1, round(pattern.facts.returns or MANY))
@@ -261,7 +262,7 @@ class ParameterValues:
     def listed(
         self, spec: EntitySpec, anchor: Entity, use: ParameterUse, equal: tuple[str, ...], _pattern: Pattern[..., Any]
     ) -> Any:
-        """Some values, the item's own among them."""
+        """Return several values that include the item's own."""
         several = (_followed(getattr(one, use.field), use) for one in (anchor, *self._stock.alike(spec, equal, anchor)))
         values = list({repr(value): value for value in several if value is not None}.values())
         return values[:_LISTED] or [self.any(element_of(annotation_of(use.source.values)), use.field)]
@@ -269,13 +270,13 @@ class ParameterValues:
     def range(
         self, spec: EntitySpec, anchor: Entity, use: ParameterUse, equal: tuple[str, ...], _pattern: Pattern[..., Any]
     ) -> Any:
-        """An end of a range that the item lies in, taken from items that have the other fields alike."""
+        """Return a bound of a range that contains the item, from items whose other fields are equal."""
         own = _followed(getattr(anchor, use.field), use)
         if own is None:
             return self.new(spec, anchor, use)
         choices = spec.fields[use.field].declared.choices
         if choices is not None and not use.nested:
-            return self._chance.choice(choices)  # there is nothing beyond them; what fits is seen by what it finds
+            return self._chance.choice(choices)  # no value lies beyond the choices
         if use.nested:
             return beyond(own, {"above": 1, "below": -1}.get(use.role, 0))
         alike = [getattr(one, use.field) for one in self._stock.alike(spec, equal, anchor)]
@@ -284,7 +285,7 @@ class ParameterValues:
         return value if self._is_taken(spec, use, value) else self._within(spec, anchor, use, fits)
 
     def _within(self, spec: EntitySpec, anchor: Entity, use: ParameterUse, fits: Sequence[Any]) -> Any:
-        """An end of a range that the parameter's own rules take: where none fits, the item is changed to lie in it."""
+        """Return a bound that the parameter's own constraints accept. If none fits, the item must be changed."""
         taken = next((value for value in fits if self._is_taken(spec, use, value)), None)
         if taken is not None:
             return taken
@@ -293,12 +294,12 @@ class ParameterValues:
         return next((value for value in others if _FITS[use.role](value, own)), others[0])
 
     def _is_taken(self, spec: EntitySpec, use: ParameterUse, value: Any) -> bool:
-        """Whether the parameter, and the field that it may also be written to, take a value by their own rules."""
+        """Return True if the constraints of the parameter and of the field it may be written to accept a value."""
         declared = (annotation_of(use.source), annotation_with_limits(spec.fields[use.field].info))
         return all(_takes(one, value) for one in declared if one is not None)
 
     def prefix(self, _spec: EntitySpec, anchor: Entity, use: ParameterUse, *_rest: Any) -> Any:
-        """The beginning of the item's text, or of what a key makes of its value; the day of a moment."""
+        """Return a prefix of the item's text or of its encoded value; for a datetime, its day."""
         value, kind = getattr(anchor, use.field), without_none(annotation_of(use.source))[0]
         if kind is str and use.encoded is not None:
             value = use.encoded.encode(value)
@@ -307,7 +308,7 @@ class ParameterValues:
         return value[: max(1, len(value) // 2)] if isinstance(value, str) else value
 
     def part(self, _spec: EntitySpec, anchor: Entity, use: ParameterUse, *_rest: Any) -> Any:
-        """A part of the item's text, a member of its set or list, a name in its map."""
+        """Return a part of the item's text, a member of its set or list, or a name in its map."""
         value = getattr(anchor, use.field)
         if isinstance(value, str):
             return value[:5]
@@ -316,26 +317,26 @@ class ParameterValues:
         return self._chance.choice(members) if members else self.any(str, use.field)
 
     def version(self, spec: EntitySpec, anchor: Entity, *_rest: Any) -> Any:
-        """The version the item has."""
+        """Return the item's version."""
         return getattr(anchor, spec.version or "")
 
     def new(self, spec: EntitySpec, _anchor: Entity, use: ParameterUse, *_rest: Any) -> Any:
-        """Another value for the field, of the type that the parameter has."""
+        """Return another value for the field, of the parameter's type."""
         annotation, info = annotation_of(use.source), spec.fields[use.field].info
         same = annotation is None or without_none(annotation)[0] == spec.fields[use.field].annotation
         if get_origin(annotation) is Annotated and list(get_args(annotation)[1:]) != info.metadata:
-            same = False  # the parameter has limits of its own
+            same = False  # the parameter has its own constraints
         if same and not use.nested:
             value = self._makers[spec].value(use.field)
             return self._samples.field(spec.model, use.field) if value is None else value
         return self.any(annotation, use.field)
 
     def amount(self, *_rest: Any) -> Any:
-        """What is added to a number."""
+        """Return the number to add."""
         return 1
 
     def any(self, annotation: Any, name: str) -> Any:
-        """A value of a type; a word where nothing is known of it."""
+        """Return a value of a type, or a word if the type is unknown."""
         return self._samples.word() if annotation is None else self._samples.of_type(annotation, name)
 
 
@@ -348,9 +349,9 @@ def _takes(annotation: Any, value: Any) -> bool:
 
 
 def _followed(value: Any, use: ParameterUse) -> Any:
-    """What lies in a field at the place that a condition compares; None where nothing does.
+    """Return the value at the path in a field that a condition compares, or None if no value is there.
 
-    Where a parameter leads to it, it is any: the parameter gets the name of one.
+    A parameter in the path stands for any entry: it is given the name of one.
     """
     for part in use.within:
         if isinstance(value, BaseModel):

@@ -1,8 +1,12 @@
-"""How much data is generated: items of each entity and values of each field, scaled down from the declared numbers.
+"""Decide how much data is generated, and which keys refer to each other.
 
-What a query reads depends on how many items share a partition key, so that is what scaling keeps: a million
-tasks of 10,000 users become 5,000 tasks of 50 users, and each user still has 100 tasks. Fields that no partition
-key is made of keep their number of values.
+The cost of a query depends on how many items share a partition key, so scaling keeps that ratio: a million tasks of
+10,000 users become 5,000 tasks of 50 users, and each user still has 100 tasks. A field outside partition keys keeps its
+number of values.
+
+Fields are generated one by one. If an entity has all fields of another entity's key, they are copied together from one
+key of that entity: the organisation and project of a task belong to one project. A literal key text is aligned with the
+entity's template to find the field that each of its parameters stands for.
 """
 
 from __future__ import annotations
@@ -27,32 +31,32 @@ from keyplan.design.workload import Distinct, Items
 from keyplan.verify.values import SampleError
 
 UNSTATED = 100
-"""Items of an entity of which the design states no number."""
+"""Items of an entity whose number the design does not declare."""
 AT_LEAST = 50
-"""No entity is scaled below this, unless it has fewer items."""
+"""An entity is not scaled below this number unless it has fewer items."""
 
 Owners = Mapping[str, tuple[EntitySpec, int]]
-"""By field: the entity whose key is this field alone, and how many there are."""
+"""By field: the entity whose key is this field alone, and its number of items."""
 
 
 @dataclass(frozen=True)
 class Amount:
-    """What is generated of one entity."""
+    """How many items of one entity to generate."""
 
     count: int
     declared: int | None
-    """What the design says; None where it says nothing."""
+    """The number that the design declares, or None."""
     values: Mapping[str, int] = field(default_factory=dict)
-    """By field: how many values it has."""
+    """By field: its number of distinct values."""
 
     @property
     def scaled(self) -> bool:
-        """Whether fewer items are generated than the design declares."""
+        """Return True if fewer items are generated than the design declares."""
         return self.declared is not None and self.count < self.declared
 
 
 def amounts(design: Design, total: int) -> dict[EntitySpec, Amount]:
-    """What to generate, in all about `total` items."""
+    """Return the amounts to generate, about `total` items in all."""
     declared = {spec: _declared(spec, design) for spec in design.entities}
     everything = sum(declared.values())
     share = min(1.0, total / everything) if everything else 1.0
@@ -72,7 +76,7 @@ def _declared(spec: EntitySpec, design: Design) -> int:
 
 
 def _possible(spec: EntitySpec) -> int:
-    """As many as usual, but no more than there are keys: one item where the key is made of no field."""
+    """Return the usual number, but at most the number of possible keys: one item if the key has no field."""
     keys = 1
     for name in spec.key.fields:
         choices = spec.fields[name].declared.choices
@@ -81,7 +85,7 @@ def _possible(spec: EntitySpec) -> int:
 
 
 def _told_by_others(spec: EntitySpec, design: Design) -> int | None:
-    """How many there are by what other entities say: 10,000 values of user_id are 10,000 users."""
+    """Return the number that other entities imply: 10,000 values of user_id are 10,000 users."""
     if len(spec.key.fields) != 1:
         return None
     name = spec.key.fields[0]
@@ -94,7 +98,7 @@ def _told_by_others(spec: EntitySpec, design: Design) -> int | None:
 
 
 def _followed(found: dict[EntitySpec, Amount]) -> dict[EntitySpec, Amount]:
-    """Entities whose number others tell follow what those were scaled to, so that references find them."""
+    """Scale entities whose number follows from other entities along with these, so that references resolve."""
     for spec, amount in found.items():
         if amount.declared is None and len(spec.key.fields) == 1:
             name = spec.key.fields[0]
@@ -105,7 +109,7 @@ def _followed(found: dict[EntitySpec, Amount]) -> dict[EntitySpec, Amount]:
 
 
 def _number(items: Items, name: str) -> int | None:
-    """How many values a field has, where that is a number and not a list of shares."""
+    """Return a field's number of distinct values if it is declared as a number and not as shares."""
     told = items.distinct.get(name)
     if isinstance(told, Distinct):
         return told.count
@@ -122,7 +126,7 @@ def _values(spec: EntitySpec, items: Items, count: int) -> dict[str, int]:
         if not partition or done.intersection(partition):
             continue
         largest = max(partition, key=declared.__getitem__)
-        # Two at least: with one, no query could find the wrong partition.
+        # At least two: with one value, a query could not read the wrong partition.
         scaled[largest] = max(min(2, declared[largest]), round(declared[largest] * share))
         done.add(largest)
     return {name: min(number, max(1, count)) for name, number in scaled.items()}
@@ -133,16 +137,16 @@ def _partition(bound: BoundKey) -> Iterator[str]:
 
 
 def same_type(owner: EntitySpec, stored: StoredField) -> bool:
-    """Return True if a field may refer to an owner: it has the type of its field of that name, or else of its key."""
+    """Return True if a field may refer to an owner: it has the type of the owner's field or key."""
     own = owner.fields.get(stored.name, owner.fields[owner.key.fields[0]])
     return bool(own.annotation == stored.annotation)
 
 
 def owners_of(spec: EntitySpec, wanted: Mapping[EntitySpec, Amount]) -> Owners:
-    """Return the owners of an entity's fields, also of those that their owner calls differently.
+    """Return the owners of an entity's fields, including fields that the owner names differently.
 
-    The place in a partition key decides: of `TXN#{id}` and `TXN#{transaction_id}` the second names the first, whatever
-    other field of the entity is called `id`.
+    The position in a partition key decides: of `TXN#{id}` and `TXN#{transaction_id}` the second refers to the
+    first, even if the entity has another field called `id`.
     """
     single = {one: amount.count for one, amount in wanted.items() if len(one.key.fields) == 1}
     found = {one.key.fields[0]: (one, count) for one, count in single.items()}
@@ -155,7 +159,7 @@ def owners_of(spec: EntitySpec, wanted: Mapping[EntitySpec, Amount]) -> Owners:
 
 
 def _named_otherwise(spec: EntitySpec, owner: EntitySpec) -> Iterator[str]:
-    """Yield the field of an entity that stands where the owner's key field stands, under another name."""
+    """Yield the field of an entity at the position of the owner's key field if it has another name."""
     if spec is owner or spec.schema is not owner.schema:
         return
     for bound in (spec.key, *spec.indexes):
@@ -172,19 +176,19 @@ _TRIES = 60
 
 
 class Keys:
-    """The keys of an entity's items, decided before the items are made."""
+    """The keys of an entity's items, chosen before the items are generated."""
 
     def __init__(self, spec: EntitySpec, count: int, draw: Callable[[int], Values]) -> None:
-        """`draw` makes up the key fields of the item of a number."""
+        """`draw` generates the key fields of the item with a number."""
         self.spec, self.names, self._count, self._draw = spec, spec.key.fields, count, draw
         self.followed = False
-        """Whether other entities name them."""
+        """True if other entities refer to these keys."""
         self._by_number: dict[int, Values] = {}
         self._taken: set[tuple[Any, ...]] = set()
         self.having = cache(self._having)
 
     def at(self, number: int) -> Values:
-        """The key fields of the item of a number. Raises SampleError."""
+        """Return the key fields of the item with a number. Raises SampleError."""
         found = self._by_number.get(number)
         for _ in range(_TRIES if found is None else 0):
             found = self._draw(number)
@@ -196,14 +200,14 @@ class Keys:
         return found
 
     def find(self, number: int) -> Values | None:
-        """The same; None past the items that are loaded, and where none can be made up, as is told of those items."""
+        """Return the key fields of the item with a number, or None beyond the loaded items or on failure."""
         try:
             return self.at(number) if number < self._count else None
         except SampleError:
             return None
 
     def _having(self, name: str | None) -> Mapping[Any, Sequence[Values]]:
-        """The keys by the value of one of their fields; without a name all of them, under None."""
+        """Return the keys by the value of one field; without a name, all keys under None."""
         found = defaultdict(list)
         number = 0
         while (one := self.find(number)) is not None:
@@ -213,10 +217,10 @@ class Keys:
 
 
 class References:
-    """The keys that an entity's fields name."""
+    """The keys that an entity's fields refer to."""
 
     def __init__(self, spec: EntitySpec, others: Sequence[Keys], fixed: frozenset[str], chance: Random) -> None:
-        """`others`: the keys that they name. `fixed`: fields whose values nothing may change."""
+        """`others`: the keys to refer to. `fixed`: fields whose values must not change."""
         named = [one for one in others if not fixed.intersection(one.names)]
         self._targets: list[Keys] = []
         for one in sorted(named, key=lambda one: -len(one.names)):
@@ -227,15 +231,15 @@ class References:
         self.names = tuple(dict.fromkeys(name for one in self._targets for name in one.names))
 
     def taken(self, values: Values, number: int, *, settled: Collection[str] = ()) -> Values:
-        """The values, drawn for the item of a number, with those that name others taken from their keys.
+        """Return the values of the item with a number, with the references replaced by existing keys.
 
-        `settled`: fields that are to stay as they are.
+        `settled`: fields that must keep their values.
         """
         settled = set(settled)
         own = set(self._spec.key.fields)
         for target in self._targets:
             if own < set(target.names):
-                settled |= own  # that key belongs to the item; many items would else have one key
+                settled |= own  # that key belongs to the item; otherwise many items would have one key
             if all(values[name] is not None for name in target.names):
                 candidates = self._candidates(target, values, settled, number)
                 if candidates:
@@ -244,9 +248,9 @@ class References:
         return values
 
     def _candidates(self, target: Keys, values: Values, settled: Collection[str], number: int) -> Sequence[Values]:
-        """Keys that the item may name: as its fields have them that say most, or any where none is like that."""
+        """Return keys that the item may refer to: those that match its most specific field, or any if none matches."""
         once = (self._spec.key.fields, *(rule.fields for rule in self._spec.uniques))
-        if any(set(target.names) == set(names) for names in once):  # one for each: so many there are, and no more
+        if any(set(target.names) == set(names) for names in once):  # one for each item, so their numbers are equal
             one = target.find(number)
             return [] if one is None else [one]
         before = [name for name in target.names if name in settled]
@@ -257,8 +261,9 @@ class References:
         return alike or target.having(None).get(None, [])
 
     def _kept(self, target: Keys) -> str | None:
-        """The field whose declared shares are to stay; where none has any the last, which tells most keys apart, if the
-        number of its values is declared: else any key will do, so that each is named.
+        """Return the field whose declared shares must stay. Without shares, return the last field, which
+        distinguishes most keys, if its number of values is declared; otherwise return None: any key will do, so
+        that each is referred to.
         """
         told = {} if self._spec.items is None else self._spec.items.distinct
         shared = [name for name in target.names if _has_shares(told.get(name))]
@@ -270,7 +275,7 @@ def _has_shares(told: object) -> bool:
 
 
 def named_by(counts: Mapping[EntitySpec, int]) -> dict[EntitySpec, list[EntitySpec]]:
-    """For each entity those whose keys of several fields it names; of two that name each other the rarer does."""
+    """Map each entity to those whose composite keys it refers to; of a mutual pair, only the rarer one."""
     found: dict[EntitySpec, list[EntitySpec]] = {spec: [] for spec in counts}
 
     def leads(one: EntitySpec, to: EntitySpec) -> bool:
@@ -284,7 +289,7 @@ def named_by(counts: Mapping[EntitySpec, int]) -> dict[EntitySpec, list[EntitySp
 
 
 def _names(spec: EntitySpec, other: EntitySpec) -> bool:
-    """Whether an entity has a field of the same name and type for each field of another's key."""
+    """Return True if an entity has a field of the same name and type for each field of another's key."""
     return spec is not other and all(
         name in spec.fields and same_type(other, spec.fields[name]) for name in other.key.fields
     )
@@ -292,29 +297,31 @@ def _names(spec: EntitySpec, other: EntitySpec) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class AlignedPart:
-    """A field of the entity, and what the written text has in its place."""
+    """A field of the entity and the part of the written key text at its position."""
 
     field: str
     source: Source = None
-    """A parameter; None where the text has letters there."""
+    """The parameter, or None if the text has literal characters there."""
     literal: str | None = None
     encoded: BoundHole | None = None
-    """The hole that makes the field's text in the entity's key."""
+    """The hole that encodes the field in the entity's key."""
     asked: BoundHole | None = None
-    """Of a parameter: the hole that makes the written text."""
+    """For a parameter, the hole that encodes it in the written text."""
     closed: bool = True
-    """Whether the written text goes on after it, or the entity's key ends there: then the value is meant as a whole."""
+    """True if the written text continues after the value or the entity's key ends there: the whole value is
+    compared.
+    """
 
     @property
     def is_part(self) -> bool:
-        """Whether the parameter is of another type than the moment that it stands for: a day, or the text of one."""
+        """Return True if the parameter has another type than the date or time it stands for: a day, or a text."""
         if self.asked is None or self.encoded is None:
             return False
         return self.encoded.field.type in {date, datetime} and self.asked.field.type is not self.encoded.field.type
 
 
 def align(template: BoundTemplate, written: KeyValue) -> list[AlignedPart] | None:
-    """The pairs of a written key text; None where it cannot be the beginning of any key of the entity."""
+    """Return the aligned parts of a written key text, or None if no key of the entity can start with it."""
     assert written.template is not None, "written texts are templates"
     return _Alignment(template.parts, written.template.parts, written).pairs()
 
@@ -329,13 +336,13 @@ def _shape(part: BoundPart) -> tuple[Any, ...]:
 
 
 class _Alignment:
-    """Walks both texts from the left."""
+    """Compares both texts from left to right."""
 
     def __init__(self, own: Sequence[BoundPart], asked: Sequence[BoundPart], written: KeyValue) -> None:
         self._own, self._asked, self._sources = list(own), list(asked), written.sources
 
     def pairs(self) -> list[AlignedPart] | None:
-        """All pairs, or None."""
+        """Return all aligned parts, or None."""
         found: list[AlignedPart] = []
         while self._asked:
             if not self._own:
@@ -363,7 +370,7 @@ class _Alignment:
         return bool(self._asked) or not self._own
 
     def _letters(self, own: str, asked: str) -> bool:
-        """Take what both have alike."""
+        """Consume the common characters; return False if the texts differ."""
         length = min(len(own), len(asked))
         if own[:length] != asked[:length]:
             return False
@@ -372,7 +379,7 @@ class _Alignment:
         return True
 
     def _literal(self, hole: BoundHole, asked: str) -> AlignedPart | None:
-        """Letters where the entity has a field: they are its text, up to what follows it."""
+        """Align literal characters with a field of the entity: they are its text, up to the field's delimiter."""
         self._own.pop(0)
         end = asked.find(hole.delimiter) if hole.delimiter else -1
         value = asked if end < 0 else asked[:end]

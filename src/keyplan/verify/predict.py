@@ -1,4 +1,4 @@
-"""What requests must cost: from the items before and after a write, and from the items that a read must evaluate."""
+"""Predict the cost of requests from the items before and after a write, and from the items that a read evaluates."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from keyplan.verify.model import Entry, Exchange, ModelTable, canonical, place_i
 
 @dataclass(frozen=True)
 class Predicted:
-    """What one request must cost."""
+    """The predicted cost of one request."""
 
     spent: Spent
     evaluated: int = 0
-    """Items it must evaluate."""
+    """Items that the request evaluates."""
     more: bool | None = None
-    """Whether it must say that there is more; None where that is no question."""
+    """Whether the answer has a LastEvaluatedKey, or None for operations without pages."""
 
 
 def predicted(exchange: Exchange, plan: Plan, arguments: Arguments, shelves: Mapping[str, ModelTable]) -> Predicted:
-    """What a request of a call must cost. Of reads it asks the shelves, as they are now."""
+    """Predict the cost of one request of a call. Reads are evaluated on the tables as they are now."""
     if exchange.operation in {"Query", "Scan"}:
         return _range(exchange, plan, arguments, shelves[exchange.request["TableName"]])
     if exchange.operation in {"GetItem", "BatchGetItem"}:
@@ -62,7 +62,7 @@ def _points(exchange: Exchange) -> Predicted:
     return Predicted(spent, sum(item is not None for _, _, item in exchange.held))
 
 
-# Ranges: the plan evaluated over the items.
+# Ranges: the plan evaluated over the model tables.
 
 
 def _range(exchange: Exchange, plan: Plan, arguments: Arguments, shelf: ModelTable) -> Predicted:
@@ -83,7 +83,7 @@ def _range(exchange: Exchange, plan: Plan, arguments: Arguments, shelf: ModelTab
 
 
 def _asked(exchange: Exchange, plan: Plan, arguments: Arguments) -> Arguments:
-    """The arguments of the partition that a request asks: of a walk one of several."""
+    """Return the arguments of the partition that a request reads: a walk sends several requests."""
     compiled = range_request(plan)
     values = exchange.request.get("ExpressionAttributeValues", {})
     for one in compiled.partitions(arguments):
@@ -94,7 +94,7 @@ def _asked(exchange: Exchange, plan: Plan, arguments: Arguments) -> Arguments:
 
 
 def matching(plan: Plan, arguments: Arguments, shelf: ModelTable) -> Sequence[Entry]:
-    """The entries of a plan's key range, in the order that they are read."""
+    """Return the entries in a plan's key range, in read order."""
     found = shelf.entries(plan.index)
     if plan.key is not None:
         tests = [_equal(value.attribute, key_value_maker(value)(arguments)) for value in plan.key.partition]
@@ -135,13 +135,13 @@ _COMPARE: dict[str, Callable[[Any, Any, Any], bool]] = {
 
 
 def _ordered(value: Mapping[str, Any]) -> Any:
-    """What compares in Python as the service compares key values: text by its UTF-8 bytes, numbers by value."""
+    """Return a value that Python orders as the service orders keys: text by its UTF-8 bytes, numbers by value."""
     ((code, content),) = value.items()
     return Decimal(content) if code == "N" else content.encode() if code == "S" else b64decode(content)
 
 
 def _page(rest: Sequence[Entry], limit: int | None) -> Sequence[Entry]:
-    """What one request evaluates: up to its limit, or until the entry that makes a page of 1 MB full."""
+    """Return the entries that one request evaluates: up to its limit, or including the entry that reaches 1 MB."""
     size = 0
     for number, entry in enumerate(rest):
         if size >= limits.PAGE_BYTES or number == limit:
@@ -151,12 +151,12 @@ def _page(rest: Sequence[Entry], limit: int | None) -> Sequence[Entry]:
 
 
 def _more(page: Sequence[Entry], rest: Sequence[Entry], limit: int | None) -> bool:
-    """A page that ends by its limit says that there may be more, even where there is not."""
+    """Return True if the page ends early; a page that ends at its limit always reports more."""
     return len(page) == limit or len(page) < len(rest)
 
 
 def _fetched(plan: Plan, page: Sequence[Entry]) -> float:
-    """Read units of whole items that a local index has to fetch, because what is wanted is not all in it."""
+    """Return the read units of whole items that a local index fetches because it does not project all attributes."""
     if not fetched_attributes(plan):
         return 0.0
     return sum(point_read(item_bytes(entry.whole), consistent=plan.consistent).read for entry in page)

@@ -1,4 +1,4 @@
-"""What verifying a design found: tables, patterns, claims, and whether all of it holds."""
+"""The results of a verification: tables, patterns, claims and discrepancies; as JSON and as text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from keyplan.cost.units import Spent, average
 from keyplan.verify.claims import JudgedClaim
 
 Kind = Literal["defect", "wrong", "claim", "failed", "not run"]
-"""defect: prediction and receipt differ, which is keyplan's own fault. wrong: the answer is not what was meant."""
+"""defect: prediction and receipt differ, a defect of keyplan itself. wrong: the answer is not the expected one."""
 
 
 @dataclass(frozen=True)
@@ -27,25 +27,25 @@ class Discrepancy:
 
 @dataclass(frozen=True)
 class TableResult:
-    """A table, and what was loaded into it."""
+    """A table and its loaded items."""
 
     name: str
     loaded: tuple[tuple[str, int, int | None], ...]
-    """By entity: how many items, and how many the design declares."""
+    """By entity: the number of items, and the number that the design declares."""
     problems: tuple[Discrepancy, ...] = ()
 
 
 @dataclass(frozen=True)
 class PatternResult:
-    """What running a pattern showed."""
+    """The result of running a pattern."""
 
     name: str
     operation: str
     place: str
-    """The table, or table/index, that it reads; the table that it writes."""
+    """The table, or table/index, that the pattern reads or writes."""
     calls: int
     evaluated: float
-    """Items that an average call reads, or writes."""
+    """Items that an average call reads or writes."""
     returned: float
     predicted: tuple[Spent, ...]
     """By call."""
@@ -55,26 +55,26 @@ class PatternResult:
 
     @property
     def verdict(self) -> str:
-        """OK, or what kind of problem there is."""
+        """Return "OK" or the kinds of discrepancies."""
         kinds = dict.fromkeys(problem.kind for problem in self.problems)
         return ", ".join(kinds) or "OK"
 
 
 @dataclass(frozen=True)
 class VerificationReport:
-    """What verifying a design showed."""
+    """The result of verifying a design."""
 
     design: str
     seed: int
     tables: tuple[TableResult, ...]
     patterns: tuple[PatternResult, ...]
     claims: tuple[JudgedClaim, ...]
-    """Of the whole design."""
+    """Claims about the whole design."""
     notes: tuple[str, ...]
 
     @property
     def problems(self) -> Iterator[tuple[str, Discrepancy]]:
-        """Everything that does not hold, with the name it is about."""
+        """Yield each discrepancy with the name of the table, pattern or design."""
         for table in self.tables:
             yield from ((table.name, problem) for problem in table.problems)
         for pattern in self.patterns:
@@ -85,18 +85,18 @@ class VerificationReport:
 
     @property
     def failed(self) -> bool:
-        """Whether anything does not hold."""
+        """Return True if any discrepancy exists."""
         return any(True for _ in self.problems)
 
 
 def claim_problem(judged: JudgedClaim) -> Discrepancy:
-    """A claim that does not hold, as a problem."""
+    """Return a failed claim as a discrepancy."""
     source = f" ({judged.claim.source})" if judged.claim.source else ""
     return Discrepancy("claim", f'"{judged.claim.text}"{source}: {judged.reason}')
 
 
 def as_json(report: VerificationReport) -> dict[str, Any]:
-    """The report for machines."""
+    """Return the report as JSON-compatible data."""
     return {
         "design": report.design,
         "seed": report.seed,
@@ -188,7 +188,7 @@ def _patterns(report: VerificationReport) -> Table:
 
 
 def _units(calls: tuple[Spent, ...]) -> str:
-    """Units of an average call; reads and writes apart, and in brackets what indexes have of the writes."""
+    """Return the units of an average call: reads and writes separately, the share of indexes in parentheses."""
     if not calls:
         return ""
     told, mean = [], average(calls)

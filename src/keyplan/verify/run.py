@@ -1,4 +1,4 @@
-"""Tables created in an embedded engine, and filled with generated items."""
+"""Run a design's patterns on generated data and compare their cost and results with the prediction."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ from keyplan.verify.report import Discrepancy, PatternResult, TableResult, Verif
 from keyplan.verify.values import SampleError, ValueGenerator
 
 Progress = Callable[[str, int, int], None]
-"""Told what is loaded, how many items are, and how many will be."""
+"""Called with the name of what is loaded, the number of loaded items and the total."""
 
 
 @dataclass(frozen=True)
 class LoadedTables:
-    """What there is to run patterns on."""
+    """The tables that patterns can run on."""
 
     schemas: Mapping[str, Schema]
     """By name, the tables that were created."""
@@ -60,7 +60,7 @@ def load(
     stock: StoredEntities,
     progress: Progress,
 ) -> LoadedTables:
-    """Create what can be created, and fill it."""
+    """Create the tables that can be created and fill them."""
     schemas: dict[str, Schema] = {}
     results = []
     wanted = sum(maker.amount.count for maker in makers.values())
@@ -70,7 +70,7 @@ def load(
         loaded: list[tuple[str, int, int | None]] = []
         if problems is None:
             schemas[table.name] = table.schema
-            # Of a table that can be created all the same.
+            # Faults of a table that can be created nevertheless.
             problems = [Discrepancy("wrong", fault_text(fault)) for fault in table_faults(table)]
             for spec in table.entities:
                 try:
@@ -85,8 +85,8 @@ def load(
 
 
 def _create(table: Table, recorder: Recorder) -> list[Discrepancy] | None:
-    """Create a table; None where that worked, else why it did not."""
-    plain = replace(table.schema, stream=None)  # who reads changes does not matter here
+    """Create a table; return None on success, otherwise the error message."""
+    plain = replace(table.schema, stream=None)  # streams do not matter here
     try:
         recorder.engine.call("CreateTable", create_request(OfPlan(plain, table.entities), table.name))
     except ServiceError as error:
@@ -99,17 +99,17 @@ def _create(table: Table, recorder: Recorder) -> list[Discrepancy] | None:
 
 
 def fault_text(fault: Fault) -> str:
-    """A fault in one line."""
+    """Return a fault as one line."""
     return f"{fault.code}: {fault.problem}; fix: {fault.fix}"
 
 
 def _fill(spec: EntitySpec, maker: EntityGenerator, recorder: Recorder, stock: StoredEntities) -> Iterator[int]:
-    """Write the items of an entity; how many are written, now and then."""
+    """Write the items of an entity; yield the number of written items from time to time."""
     waiting: list[Item] = []
     try:
         for number, entity in enumerate(maker.all(), 1):
             if stock.is_there(spec, entity):
-                continue  # another entity has the same key: one of both can be stored
+                continue  # another entity has the same key: only one of them can be stored
             stock.add(spec, entity)
             waiting += [item_builder(spec).item(entity), *sentinels_of(spec, entity)]
             if len(waiting) >= limits.BATCH_WRITE_ITEMS:
@@ -117,11 +117,11 @@ def _fill(spec: EntitySpec, maker: EntityGenerator, recorder: Recorder, stock: S
                 waiting = []
                 yield number
     finally:
-        _write(spec.schema.name, waiting, recorder)  # also where no more can be made up
+        _write(spec.schema.name, waiting, recorder)  # even if no more items can be generated
 
 
 def store(spec: EntitySpec, entity: Entity, recorder: Recorder, stock: StoredEntities) -> None:
-    """Write one entity more, or in another's place, with what keeps its unique values."""
+    """Store or replace one entity, with the sentinels of its unique values."""
     there = stock.at(spec, entity)
     stock.add(spec, entity)
     if there is not None:
@@ -130,7 +130,7 @@ def store(spec: EntitySpec, entity: Entity, recorder: Recorder, stock: StoredEnt
 
 
 def _delete(table: str, items: list[Item], recorder: Recorder) -> None:
-    """Delete items that are there."""
+    """Delete stored items."""
     shelf = recorder.shelves[table]
     for item in items:
         key = {name: item[name] for name in shelf.schema.key}
@@ -149,20 +149,20 @@ def _write(table: str, items: list[Item], recorder: Recorder) -> None:
 
 
 ITEMS = 4000
-"""How many items are generated in all, where nothing else is said."""
+"""Default number of items to generate in all."""
 READS, WRITES, SCANS = 20, 10, 2
 """Calls of each pattern."""
 MOST_ITEMS = 10_000
-"""Fewer calls are made of a pattern whose calls are about so many items that they would be about more in all."""
+"""Limit of items over all calls of a pattern: patterns with many items per call run fewer calls."""
 MOMENT_S = 1_767_225_600.0
-"""When it is, in the engine and in the data: the first second of 2026."""
+"""The time in the engine and in the data: the first second of 2026."""
 
 
 _CLOCK = SystemClock()
 
 
 def quiet(_what: str, _done: int, _total: int) -> None:
-    """Tell nobody of progress."""
+    """Ignore progress."""
 
 
 def verify(
@@ -176,12 +176,12 @@ def verify(
     running: Progress = quiet,
     seconds: float | None = None,
 ) -> VerificationReport:
-    """Run a design's patterns, or one of them, on generated data. Raises KeyError for a pattern that is not there.
+    """Run a design's patterns, or one of them, on generated data. Raises KeyError for an unknown pattern.
 
-    `items`: about how many are generated in all; the same `seed` generates the same. `book`: the prices that claims
-    are held against; those that are shipped if left out. `progress` is called while items are loaded, `running` with
-    a pattern's name, the number of its call and how many there will be, before each call. No call starts once
-    `seconds` have passed: patterns that had no call are reported as not run.
+    `items`: the approximate total number of generated items. The same `seed` generates the same items and calls.
+    `book`: prices for checking claims; the shipped prices by default. `progress` is called while items are loaded,
+    `running` before each call with the pattern's name, the number of the call and the number of calls. No call
+    starts after `seconds`; patterns without a call are reported as not run.
     """
     ends_s = None if seconds is None else _CLOCK.monotonic() + seconds
     wanted = [design.pattern(pattern)] if pattern is not None else list(design.patterns)
@@ -207,7 +207,7 @@ def verify(
 
 
 def _turn(pattern: Pattern[..., Any]) -> int:
-    """Reads first, on the data as it was made; what deletes comes last."""
+    """Order reads first, on the data as generated, and deletes last."""
     if pattern.plan.reading:
         return 0
     return 2 if pattern.kind in {"delete", "batch_delete"} else 1
@@ -224,7 +224,7 @@ def _notes(loaded: LoadedTables) -> Iterator[str]:
 
 @dataclass
 class _Run:
-    """The data, and what runs on it."""
+    """The data and the calls that run on it."""
 
     design: Design
     recorder: Recorder
@@ -234,7 +234,7 @@ class _Run:
     progress: Progress
     running: Progress
     ends_s: float | None
-    """When no more calls are made, by the monotonic clock; None if all are."""
+    """The monotonic time after which no call starts, or None."""
     loaded: LoadedTables = field(init=False)
 
     def __post_init__(self) -> None:
@@ -293,7 +293,7 @@ class _Run:
         made = _Call(measured=total(one.spent for one in exchanges))
         self._hold_against_prediction(made, pattern, exchanges, told)
         if plan.reading:
-            # A call that reads by pages of a size costs one of them; what it returns is right if all of them are.
+            # A call with a page size costs one page; its result is right if all pages are.
             whole = self._connection.all(call) if listing and plan.page_size is not None else answer
             made.returned, made.found = _count(answer), _count(whole)
             made.wrong = difference(pattern, self.stock, told, whole, int(self.samples.now_s))
@@ -321,7 +321,7 @@ class _Run:
                 made.defect = f"{exchange.operation} ends a page where none was predicted to end"
 
     def _written(self, exchanges: Sequence[Exchange]) -> str | None:
-        """Whether every item that was written has the keys that its entity makes, of indexes too."""
+        """Check that every written item has the keys that its entity derives, including index keys."""
         for spec, item, entity in self.stock.follow(exchanges, self.loaded.schemas):
             made, found = canonical(item_builder(spec).item(entity)), canonical(item)
             names = [name for name in spec.schema.key_attributes() if made.get(name) != found.get(name)]
@@ -383,7 +383,7 @@ class _Call:
     evaluated: float = 0
     returned: float = 0
     found: float = 0
-    """What is returned on all pages."""
+    """The number of results on all pages."""
     defect: str | None = None
     wrong: str | None = None
 
@@ -409,7 +409,7 @@ def _items_of_call(pattern: Pattern[..., Any]) -> float:
 
 
 def _grows(pattern: Pattern[..., Any]) -> bool:
-    """Whether a read becomes larger with the table: its partition key, if it has one, is always the same."""
+    """Return True if a read grows with the table: it has no partition key, or a constant one."""
     key = pattern.plan.key
     if key is None:
         return True
@@ -417,7 +417,7 @@ def _grows(pattern: Pattern[..., Any]) -> bool:
 
 
 def _told(texts: Sequence[str | None], kind: Any, calls: int) -> list[Discrepancy]:
-    """The first of several calls' problems, and how many calls have one."""
+    """Return the first of several calls' problems, with the number of affected calls."""
     found = [text for text in texts if text is not None]
     if not found:
         return []

@@ -1,4 +1,4 @@
-"""Items of the declared sizes: how large each is to be, and texts stretched or cut until it is."""
+"""Choose a target size for each item, and stretch or cut texts and collections to reach it."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from keyplan.verify.values import ValueGenerator, examples_of, unwrapped
 _NORMAL = NormalDist()
 _Z99 = _NORMAL.inv_cdf(0.99)
 _SPREAD = 0.1
-"""The spread of sizes of which only the average is said: log-normal sigma."""
+"""Sigma of the log-normal distribution if only the average size is declared."""
 _MOST = 400_000
-"""Of what nothing bounds: a little less than the bytes of an item."""
+"""Maximum length of an unbounded text: a little less than the maximum item size."""
 FILLER = "lorem ipsum dolor sit amet "
 
 
 def target_sizes(told: Bytes, count: int, chance: Random) -> list[int]:
-    """A size for each of so many items: log-normal, with the declared average and 99th percentile."""
+    """Return a size for each of `count` items: log-normal, with the declared average and 99th percentile."""
     sigma = _sigma(told)
     middle = math.log(max(1, told.average)) - sigma * sigma / 2
     found = [math.exp(middle + sigma * _NORMAL.inv_cdf((number + 0.5) / count)) for number in range(count)]
@@ -43,15 +43,15 @@ def target_sizes(told: Bytes, count: int, chance: Random) -> list[int]:
 
 
 def _sigma(told: Bytes) -> float:
-    """From average m and 99th percentile q of a log-normal: sigma² / 2 - z sigma + ln(q / m) = 0."""
+    """Solve sigma² / 2 - z sigma + ln(q / m) = 0 for average m and 99th percentile q of a log-normal distribution."""
     if told.p99 is None or told.p99 <= told.average or told.average <= 0:
         return _SPREAD
     inside = _Z99 * _Z99 - 2 * math.log(told.p99 / told.average)
-    return _Z99 - math.sqrt(max(0.0, inside))  # a tail beyond what any log-normal has is the longest there is
+    return _Z99 - math.sqrt(max(0.0, inside))  # the longest possible tail
 
 
 def stretch(annotation: Any, value: Any, by: int, metadata: Sequence[Any] = ()) -> tuple[Any, int]:
-    """A value with a text in it made longer or shorter by so many bytes, and how many it became."""
+    """Return a value with a text in it lengthened or shortened, and the achieved difference in bytes."""
     plain, _ = without_none(annotation)
     if plain is str and isinstance(value, str):
         least, most = length_limits(annotation, metadata)
@@ -65,7 +65,7 @@ def stretch(annotation: Any, value: Any, by: int, metadata: Sequence[Any] = ()) 
 
 
 def length_limits(annotation: Any, metadata: Sequence[Any]) -> tuple[int, int]:
-    """The least and most characters or elements that a type allows; none at all where it must have a certain form."""
+    """Return the minimum and maximum length that a type allows; both 0 if its values must have a certain form."""
     least, most = 1, _MOST
     for mark in unwrapped(annotation, metadata)[1]:
         if getattr(mark, "pattern", None) is not None or callable(getattr(mark, "func", None)):
@@ -94,7 +94,7 @@ def _stretch_model(model: BaseModel, by: int) -> tuple[BaseModel, int]:
 
 
 def stretched(model: BaseModel, names: Sequence[str], by: int) -> dict[str, Any]:
-    """Changes of some fields that make an object larger or smaller by so many bytes, as far as they can."""
+    """Return changes of fields that make an object larger or smaller by this many bytes, as far as possible."""
     changes: dict[str, Any] = {}
     left = by
     for name in names:
@@ -109,7 +109,7 @@ def stretched(model: BaseModel, names: Sequence[str], by: int) -> dict[str, Any]
 
 
 class SizeAdjuster:
-    """Gives each entity of a kind a size."""
+    """Adjusts entities of one kind to their declared sizes."""
 
     def __init__(
         self, spec: EntitySpec, amount: Amount, design: Design, samples: ValueGenerator, owners: Owners
@@ -120,11 +120,11 @@ class SizeAdjuster:
         self._sizes = [] if told is None else target_sizes(told, max(1, amount.count), samples.random)
 
     def keep(self, names: Collection[str]) -> None:
-        """Leave these fields as they are."""
+        """Exclude these fields from changes."""
         self._fillers = [name for name in self._fillers if name not in names]
 
     def sized(self, entity: Entity, number: int) -> Entity:
-        """The entity with texts and collections as long as its size asks for, as far as its model's rules let them."""
+        """Return the entity adjusted to its target size, as far as the model's constraints allow."""
         if not self._sizes:
             return entity
         target = self._sizes[number % len(self._sizes)]
@@ -135,12 +135,12 @@ class SizeAdjuster:
                 try:
                     entity = self._spec.model.model_validate({**entity.__dict__, **changes}, by_name=True)
                 except ValidationError:
-                    break  # a rule of the model's own keeps them as they are
+                    break  # a validator of the model rejects the change
                 by = target - stored_bytes(self._spec, entity)
         return entity
 
     def _lengthened(self, entity: Entity, names: Sequence[str], by: int) -> dict[str, Any]:
-        """A collection with more elements, about so many bytes in all; nothing where examples say how long they are."""
+        """Return a collection with about this many more bytes, or None if examples fix its length."""
         for name in () if examples_of(self._spec.model) else names:
             stored, value = self._spec.fields[name], getattr(entity, name)
             if stored.type_code == "L" and isinstance(value, (list, tuple)):
@@ -155,7 +155,7 @@ class SizeAdjuster:
 
 
 def fillers(spec: EntitySpec, design: Design, owners: Owners) -> list[str]:
-    """Fields whose texts can be longer or shorter without anything else changing: top-level texts first."""
+    """Return the fields whose texts can change their length without other effects, top-level fields first."""
     fixed = {name for bound in (spec.key, *spec.indexes) for name in bound.depends_on}
     fixed |= {name for rule in spec.uniques for name in rule.fields}
     fixed |= {name for names in spec.found_by for name in names}
@@ -172,16 +172,16 @@ def fillers(spec: EntitySpec, design: Design, owners: Owners) -> list[str]:
 
 
 def _asked(plan: Plan) -> Iterator[FieldPath]:
-    """What a pattern compares in filters and conditions: stretched only where nothing else can be."""
+    """Return the fields that a pattern compares in filters and conditions: stretched only if no other field can be."""
     for one in (plan.filter, plan.condition, plan.replace_when):
         yield from paths_of(one)
 
 
 def stored_bytes(spec: EntitySpec, entity: Entity) -> int:
-    """The size of an entity's item as the service counts it."""
+    """Return the size of an entity's item as the service counts it."""
     return normalise_item(item_builder(spec).item(entity), wire=False)[1]
 
 
 def _bytes_of_each(stored: StoredField, value: Sequence[Any]) -> int:
-    """The average size of a list's elements."""
+    """Return the average size of a list's elements."""
     return normalise_item({"value": stored.encode(value)}, wire=False)[1] // len(value)

@@ -1,4 +1,4 @@
-"""Items made to suit a condition: which fields to change so that it is true."""
+"""Choose the item that a write targets: a stored or a new item, changed if a condition requires it."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ from keyplan.verify.model import StoredEntities, as_read, place_of
 from keyplan.verify.values import ValueGenerator, leaves_out
 
 Choose = Callable[[str], Any]
-"""Makes up a value of a field."""
+"""Generates a value of a field."""
 _WAYS = 16
 _OPPOSITE: dict[str, Any] = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _STEP = {"<": -1, ">": 1, "<>": 1}
 
 
 def ways(condition: Condition, spec: EntitySpec, values: Mapping[str, Any], choose: Choose) -> Iterator[dict[str, Any]]:
-    """Changes of fields, each of which may make a condition true: of several branches those of the first come first."""
+    """Return changes of fields, each of which may make a condition true, with the first branches first."""
     if decided(condition, values) is True:
         yield {}
     elif isinstance(condition, AndCondition):
@@ -59,7 +59,7 @@ def ways(condition: Condition, spec: EntitySpec, values: Mapping[str, Any], choo
 
 
 def _ways_not(part: Condition, spec: EntitySpec, values: Mapping[str, Any], choose: Choose) -> Iterator[dict[str, Any]]:
-    """Ways to make a condition false."""
+    """Return changes that make a condition false."""
     if isinstance(part, NotCondition):
         yield from ways(part.part, spec, values, choose)
     elif isinstance(part, AndCondition):
@@ -81,7 +81,7 @@ def _ways_not(part: Condition, spec: EntitySpec, values: Mapping[str, Any], choo
 def _ways_of_one(
     condition: Condition, spec: EntitySpec, values: Mapping[str, Any], choose: Choose
 ) -> Iterator[dict[str, Any]]:
-    """Ways to make a comparison or a function true, of a field that is not within another."""
+    """Return changes that make a comparison or function of a top-level field true."""
     first, *others = condition.operands()
     path = first.path if isinstance(first, FieldSize) else first
     if not isinstance(path, FieldPath) or len(path.parts) > 1 or path.field not in spec.fields:
@@ -116,7 +116,7 @@ def _size(condition: Condition, told: Any) -> int:
 
 
 def _resized(value: Any, size: int, more: Callable[[], Any]) -> Any:
-    """A text or collection with as many characters or members; None where that cannot be made."""
+    """Return a text or collection of a length, or None if it cannot be made."""
     value = more() if value is None else value
     if isinstance(value, str):
         return (value + "x" * size)[:size]
@@ -131,7 +131,7 @@ def _resized(value: Any, size: int, more: Callable[[], Any]) -> Any:
 
 
 def beyond(value: Any, by: int) -> Any:
-    """The value just above or below; the same where there is no such thing."""
+    """Return the value just above or below, or the value itself if none exists."""
     if not by or isinstance(value, (bool, Enum)):
         return value
     if isinstance(value, (int, float, Decimal)):
@@ -146,13 +146,13 @@ def beyond(value: Any, by: int) -> Any:
 
 
 Known = Sequence[tuple[str, Any]]
-"""Fields, and the values that they must have."""
+"""Fields and the values that they must have."""
 _REPEATS = 3
 _TRIES = 10
 
 
 class WriteTargets:
-    """Finds items, and stores more where there are none that fit."""
+    """Chooses items for writes and stores more if none fits."""
 
     def __init__(
         self,
@@ -166,11 +166,13 @@ class WriteTargets:
         self._used: set[tuple[str, bytes]] = set()
 
     def start(self) -> None:
-        """A new call: nothing is used yet."""
+        """Start a call: no item is used yet."""
         self._used.clear()
 
     def use(self, spec: EntitySpec, entity: Entity) -> bool:
-        """That the call is about the entity's item; False if another of its steps is: a request may name it once."""
+        """Mark the entity's item as used by this call; return False if another step uses it: a request names an
+        item once.
+        """
         place = spec.schema.name, place_of(spec, entity)
         if place in self._used:
             return False
@@ -178,7 +180,7 @@ class WriteTargets:
         return True
 
     def of(self, plan: Plan, known: Known) -> Entity | None:
-        """The item that a write is about, which no other step of the call is about; None where there can be none."""
+        """Return an item for a write that no other step of the call uses, or None."""
         entity = self._of(plan, known)
         return entity if entity is not None and self.use(plan.entity, entity) else None
 
@@ -198,7 +200,7 @@ class WriteTargets:
         return self._added(spec, dict(known))
 
     def _added(self, spec: EntitySpec, fields: Mapping[str, Any]) -> Entity | None:
-        """An item more, with these values; None where there is one with its key."""
+        """Store and return another item with these values, or None if its key exists."""
         entity = _with(spec, self._makers[spec].make(), fields)
         if entity is None or self._stock.is_there(spec, entity):
             return None
@@ -206,12 +208,12 @@ class WriteTargets:
         return entity
 
     def _some(self, spec: EntitySpec, entities: Sequence[Entity]) -> Sequence[Entity]:
-        """A few that the call is not about yet."""
+        """Return a sample of the entities that the call does not use yet."""
         found = self._samples.random.sample(entities, min(len(entities), _REPEATS + len(self._used)))
         return [one for one in found if (spec.schema.name, place_of(spec, one)) not in self._used]
 
     def item(self, plan: Plan, *, changes: bool) -> Entity:
-        """A new item, or one that is there with some fields changed."""
+        """Return a new item, or a stored item with some fields changed."""
         spec, maker = plan.entity, self._makers[plan.entity]
         there = self._some(spec, self._stock.all(spec)) if changes else ()
         if not there and plan.exists == "must":
@@ -229,7 +231,7 @@ class WriteTargets:
         return there[0]
 
     def allowed(self, plan: Plan, anchor: Entity, arguments: Mapping[str, Any]) -> bool:
-        """Whether the pattern's own condition is true of the item, or of the item as it is changed to suit."""
+        """Return True if the pattern's condition holds for the item, after changing the item if necessary."""
         if plan.condition is None:
             return True
         condition = fill(plan.condition, arguments)
@@ -238,7 +240,7 @@ class WriteTargets:
         return plan.exists != "must_not" and self.suit(plan.entity, anchor, condition)
 
     def suit(self, spec: EntitySpec, anchor: Entity, condition: Condition) -> bool:
-        """Store the item changed so that a condition, without parameters, is true of it; False where that fails."""
+        """Store the item changed so that a condition without parameters holds; return False if that fails."""
         unique = {name for rule in spec.uniques for name in rule.fields}
         fixed = {*spec.key.fields, spec.version, *unique}
         for changes in ways(condition, spec, _stored(anchor), self._makers[spec].some):
@@ -251,7 +253,9 @@ class WriteTargets:
 
 
 def _as_new(plan: Plan, entity: Entity) -> Entity:
-    """What is created, as the cost of a creation is reckoned: with the defaults that put it into a sparse index."""
+    """Return a created item with the defaults that put it into a sparse index, as the estimated cost of a creation
+    assumes.
+    """
     for defaults in filter(None, (beginning(plan, bound) for bound in plan.entity.indexes)):
         entity = _with(plan.entity, entity, defaults) or entity
     return entity
@@ -262,7 +266,7 @@ def _stored(entity: Entity) -> dict[str, Any]:
 
 
 def _with(spec: EntitySpec, entity: Entity, fields: Mapping[str, Any]) -> Entity | None:
-    """The entity with other values; None where its model refuses them."""
+    """Return the entity with other values, or None if its model rejects them."""
     try:
         return spec.model.model_validate({**entity.__dict__, **fields}, by_name=True)
     except ValidationError:
@@ -270,7 +274,7 @@ def _with(spec: EntitySpec, entity: Entity, fields: Mapping[str, Any]) -> Entity
 
 
 def _changed(spec: EntitySpec, entity: Entity, changes: Mapping[str, Any]) -> Entity | None:
-    """The same, where a field that the model always has may also be made to be not there."""
+    """Return the entity with other values; a None removes a field, even one that the model requires."""
     gone = {name for name, value in changes.items() if value is None and not spec.fields[name].optional}
     changed = _with(spec, entity, {name: value for name, value in changes.items() if name not in gone})
     if changed is None or not gone:
@@ -279,9 +283,9 @@ def _changed(spec: EntitySpec, entity: Entity, changes: Mapping[str, Any]) -> En
 
 
 def _without(spec: EntitySpec, entity: Entity, names: set[str]) -> Entity | None:
-    """An item that lacks what its model always has, as an older program wrote it.
+    """Return an item without fields that its model requires, as an older program wrote it.
 
-    None unless the model reads it, and makes the same key of what it read: so that a write can be held against that.
+    Return None unless the model reads the item and derives the same key from it, so that writes can be checked.
     """
     less = dict.fromkeys(names)
     try:

@@ -1,4 +1,9 @@
-"""What keeps a pattern from being tried."""
+"""Generate values of types and fields with polyfactory from a seed.
+
+Each type is analyzed once, so that generating many values is fast. Collections, unions and models are assembled here
+from values that polyfactory generates. A value that the type's own constraints reject is generated again: a text for a
+pattern may have the right form and the wrong length. Pydantic examples of fields and models take precedence.
+"""
 
 from __future__ import annotations
 
@@ -23,22 +28,23 @@ from keyplan.errors import KeyplanError
 
 
 class SampleError(KeyplanError):
-    """A value, or an item, that could not be made up."""
+    """A value or item could not be generated."""
 
 
 class MissingGeneratorError(KeyplanError):
-    """What makes up values is not installed."""
+    """The generator of values (polyfactory) is not installed."""
 
 
 class NothingFitsError(KeyplanError):
-    """No arguments were found for a pattern among the generated items."""
+    """No arguments that fit the generated items were found for a pattern."""
 
 
 @lru_cache(maxsize=4096)
 def examples_of(model: type[BaseModel]) -> tuple[BaseModel, ...]:
-    """The examples of a model's `json_schema_extra`, by field or alias. Raises SampleError for one that does not fit.
+    """Return the examples in a model's `json_schema_extra`, by field or alias. Raises SampleError for an invalid
+    one.
 
-    Those that it only inherits may be of less than it has: of them the ones that fit are taken.
+    Inherited examples may lack fields of the model, so invalid ones among them are skipped.
     """
     found = []
     inherited = any(
@@ -58,12 +64,12 @@ def examples_of(model: type[BaseModel]) -> tuple[BaseModel, ...]:
 
 
 def has_examples(model: type[BaseModel]) -> bool:
-    """Whether there are examples of a model, be they ones that fit."""
+    """Return True if a model has examples, valid or not."""
     return bool(_declared_examples(model))
 
 
 def leaves_out(model: type[BaseModel], names: Iterable[str]) -> bool:
-    """Whether some example of a model has none of these fields: then there are items that are stored without them."""
+    """Return True if an example of a model has none of these fields: items are then stored without them."""
     fields = {name: model.model_fields[name] for name in names}
     aliases = [alias for field in fields.values() for alias in (field.alias, field.validation_alias)]
     known = {*fields, *(alias for alias in aliases if isinstance(alias, str))}
@@ -81,19 +87,21 @@ MakeValue = Callable[[], Any]
 _TRIES = 200
 _DIFFERENT_TRIES = 20
 _ELEMENTS, _WORD, _LETTERS, _NUMBERS = 2, 8, 64, 9_999
-"""A collection, a text or a number is at least what it must be, at least one, and at most so much more.
+"""The most that a collection, text or number exceeds its minimum (at least one).
 
-A text of which only the least length is said is a word; otherwise it may have any length, up to so many letters."""
+A text with only a minimum length is a word; a text with a maximum may have any length up to _LETTERS.
+"""
 DEEP = 4
-"""Models in models: from here on, what may be left out is left out, so that a tree comes to an end; and collections in
-collections have no more elements than they must."""
+"""Nesting depth of models at which optional fields are left out, so that recursive models end, and at which nested
+collections have no more elements than they need.
+"""
 _MANY: dict[Any, type] = {
     list: list, tuple: tuple, set: set, frozenset: frozenset, Sequence: list, AbstractSet: frozenset,
 }  # fmt: skip
 
 
 class TypeGenerators:
-    """Works out how values are made."""
+    """Builds generators of values by type."""
 
     def __init__(
         self,
@@ -102,10 +110,11 @@ class TypeGenerators:
         model: Callable[[type[BaseModel]], BaseModel],
         depth: Callable[[], int],
     ) -> None:
-        """`plain`: how types without constraints are made. `model` makes an object, `depth` says of how many others
-        it is a part. Raises MissingGeneratorError."""
+        """`plain`: generators of types without constraints. `model` generates an object at a nesting depth. Raises
+        MissingGeneratorError.
+        """
         self._chance, self._plain, self._model, self._depth = chance, plain, model, depth
-        self._inside = 0  # of how many collections what is being made is a part
+        self._inside = 0  # nesting depth of collections
         try:
             from faker import Faker  # noqa: PLC0415 - comes with polyfactory, which is an extra
             from polyfactory.factories.pydantic_factory import ModelFactory  # noqa: PLC0415
@@ -115,7 +124,7 @@ class TypeGenerators:
         self._faker.seed_instance(chance.getrandbits(32))
 
     def of(self, annotation: Any, metadata: Sequence[Any] = ()) -> MakeValue:
-        """How a value of a type is made, never None. The recipe raises SampleError where none can be."""
+        """Return a generator of values of a type, never None. It raises SampleError if no value can be generated."""
         told = _examples(annotation)
         if told:
             return checked_choice(self._chance, annotation, metadata, told, f"{annotation}")
@@ -148,7 +157,7 @@ class TypeGenerators:
         return self._bounded(kind, marks) or self._by_polyfactory(kind, marks)
 
     def _bounded(self, kind: Any, marks: Sequence[Any]) -> MakeValue | None:
-        """The most usual constraints: a whole number from one to another, a text of some length."""
+        """Handle the most frequent constraints: bounds of integers, lengths of texts."""
         if kind is int and not _constraints(marks, "multiple_of"):
             low, high = _bounds(marks)
             return lambda: self._chance.randint(low, high)
@@ -158,7 +167,7 @@ class TypeGenerators:
         return None
 
     def _many(self, kind: type, element: MakeValue, marks: Sequence[Any]) -> MakeValue:
-        """Some elements, different ones as far as a few tries find them."""
+        """Generate a collection with different elements, as far as a few tries find them."""
         least, most = _lengths(marks, _ELEMENTS)
         may_be_empty = not any(_constraints(marks, "min_length"))
 
@@ -187,7 +196,7 @@ class TypeGenerators:
         return made
 
     def _checked(self, made: MakeValue, kind: Any, marks: Sequence[Any]) -> MakeValue:
-        """A recipe repeated until the constraints accept what it makes."""
+        """Repeat a generator until the constraints accept its value."""
         accepts = _holder(kind, marks)
 
         def make() -> Any:
@@ -208,7 +217,7 @@ class TypeGenerators:
         known = {**self._factory.get_provider_map(), **self._plain}
         try:
             holder = _holder(kind, marks)
-        except Exception as error:  # whatever pydantic makes of a type that is none of its own
+        except Exception as error:  # whatever pydantic raises for a foreign type
             raise SampleError(f"{getattr(kind, '__name__', kind)} is no type that values can be made of") from error
         factory = self._factory.create_factory(
             holder,
@@ -230,7 +239,7 @@ class TypeGenerators:
 
 
 def _holder(annotation: Any, marks: Sequence[Any]) -> type[BaseModel]:
-    """A model whose only field has the type."""
+    """Return a model whose only field has the type."""
     whole: Any = Annotated[(annotation, *marks)] if marks else annotation
     return create_model("Holder", __config__=ConfigDict(arbitrary_types_allowed=True), value=(whole, ...))
 
@@ -238,7 +247,9 @@ def _holder(annotation: Any, marks: Sequence[Any]) -> type[BaseModel]:
 def checked_choice(
     chance: Random, annotation: Any, metadata: Sequence[Any], examples: Sequence[Any], what: str
 ) -> MakeValue:
-    """One of some examples, each as its type reads it. Raises SampleError for one that does not fit."""
+    """Return a generator that chooses among examples, validated by their type. Raises SampleError for an invalid
+    example.
+    """
     reads = _holder(annotation, metadata)
     fitting = []
     for example in examples:
@@ -250,19 +261,19 @@ def checked_choice(
 
 
 def _constraints(marks: Sequence[Any], name: str) -> list[Any]:
-    """What constraints say under a name."""
+    """Return the values of the constraints with a name."""
     return [value for mark in marks if (value := getattr(mark, name, None)) is not None]
 
 
 def _lengths(marks: Sequence[Any], spread: int) -> tuple[int, int]:
-    """The least and most elements or letters to make; none only where there may be none."""
+    """Return the least and most elements or characters to generate; zero only if the type requires it."""
     least = max([1, *_constraints(marks, "min_length")])
     most = min([least + spread, *_constraints(marks, "max_length")])
     return min(least, most), most
 
 
 def _bounds(marks: Sequence[Any]) -> tuple[int, int]:
-    """The least and most of a whole number; where only one is said, the other is not far from it."""
+    """Return the bounds of an integer; a missing bound is set near the other."""
     lows = [
         *(math.ceil(low) for low in _constraints(marks, "ge")),
         *(math.floor(low) + 1 for low in _constraints(marks, "gt")),
@@ -277,7 +288,7 @@ def _bounds(marks: Sequence[Any]) -> tuple[int, int]:
 
 
 def unwrapped(annotation: Any, metadata: Sequence[Any]) -> tuple[Any, list[Any]]:
-    """The type itself, without None, and what is said beside it."""
+    """Return the type itself, without None, and its annotations."""
     marks = list(metadata)
     while True:
         if get_origin(annotation) is Annotated:
@@ -293,7 +304,7 @@ def unwrapped(annotation: Any, metadata: Sequence[Any]) -> tuple[Any, list[Any]]
 
 
 def _examples(annotation: Any) -> Sequence[Any]:
-    """Examples that stand beside a type within another: list[Annotated[str, Field(examples=[...])]]."""
+    """Return examples within a nested type: list[Annotated[str, Field(examples=[...])]]."""
     if get_origin(annotation) is not Annotated:
         return ()
     told = [mark.examples for mark in get_args(annotation)[1:] if isinstance(mark, FieldInfo) and mark.examples]
@@ -318,15 +329,15 @@ def _any_fits(_value: Any) -> bool:
 
 
 def _is_mail(annotation: Any, name: str) -> bool:
-    """Whether a field is an address of mail by its name: what looks like one is mostly checked to be one."""
+    """Return True if a field's name suggests an e-mail address: such fields are usually validated as one."""
     return without_none(annotation)[0] is str and "mail" in name.lower()
 
 
 class ValueGenerator:
-    """Makes up values. The same seed gives the same values, in the same order of asking."""
+    """Generates values. The same seed gives the same values in the same order of calls."""
 
     def __init__(self, seed: int, now_s: float) -> None:
-        self.random = Random(seed)  # noqa: S311 - made-up data, no secrets
+        self.random = Random(seed)  # noqa: S311 - generated data, no secrets
         self.now_s = now_s
         self._depth = 0
         self._recipes = TypeGenerators(
@@ -336,7 +347,7 @@ class ValueGenerator:
         self._pools: dict[tuple[str, Any], list[Any]] = {}
 
     def field(self, model: type[BaseModel], name: str) -> Any:
-        """A value of a model's field, never None."""
+        """Return a value of a model's field, never None."""
         recipe = self._of_fields.get((model, name))
         if recipe is None:
             recipe = self._of_fields[model, name] = self._recipe(model, name)
@@ -358,15 +369,15 @@ class ValueGenerator:
         return f"{self.word()}@example.com"
 
     def of_type(self, annotation: Any, name: str = "value") -> Any:
-        """A value of a type, of something that has this name."""
+        """Return a value of a type; `name` is the name of the field or parameter."""
         if _is_mail(annotation, name):
             return self._mail()
         return self._recipes.of(annotation)()
 
     def nth(self, model: type[BaseModel], name: str, number: int, fits: Fits = _any_fits) -> Any:
-        """One of a row of different values of a field: the same for all models whose field has that name and type.
+        """Return one of a sequence of different values, the same for all models whose field has that name and type.
 
-        `fits` says which values can be used at all.
+        `fits` says which values can be used.
         """
         info = model.model_fields[name]
         plain, _ = without_none(info.annotation)
@@ -382,7 +393,7 @@ class ValueGenerator:
         return pool[number]
 
     def up_to(self, model: type[BaseModel], name: str, number: int, fits: Fits = _any_fits) -> Any:
-        """The same where there may be fewer values than that: then one of those there are."""
+        """Return one of the sequence, or an earlier value again if the sequence is shorter."""
         try:
             return self.nth(model, name, number, fits)
         except SampleError:
@@ -399,7 +410,7 @@ class ValueGenerator:
         raise SampleError(f"{model.__name__}.{name} has no more than {len(pool)} different values, and more are needed")
 
     def model(self, model: type[BaseModel], given: Mapping[str, Any]) -> BaseModel:
-        """An object of a model with some fields given: one of its examples, where it has any."""
+        """Return an object of a model with some given fields: one of its examples, if it has any."""
         told = examples_of(model)
         reason: ValidationError | None = None
         for attempt in range(_MODEL_TRIES):
@@ -414,7 +425,7 @@ class ValueGenerator:
         ) from reason
 
     def _values(self, model: type[BaseModel], given: Mapping[str, Any], *, whole: bool) -> dict[str, Any]:
-        """Values of the fields that are not given. `whole`: also of those that may be left out."""
+        """Return values of the other fields. `whole`: include optional fields."""
         self._depth += 1
         try:
             return {
@@ -427,23 +438,23 @@ class ValueGenerator:
             self._depth -= 1
 
     def moment(self) -> datetime:
-        """A moment of the last ninety days, in whole seconds."""
+        """Return a time in the last ninety days, in whole seconds."""
         return self.moment_of(90 * _DAY_S)
 
     def moment_of(self, period_s: int) -> datetime:
-        """The same of a period that ends now."""
+        """Return a time in a period that ends now."""
         return datetime.fromtimestamp(math.floor(self.now_s) - self.random.randrange(1, period_s), UTC)
 
     def expiry(self) -> datetime:
-        """A moment of the next ninety days."""
+        """Return a time in the next ninety days."""
         return datetime.fromtimestamp(math.floor(self.now_s) + self.random.randrange(_DAY_S, 90 * _DAY_S), UTC)
 
     def word(self) -> str:
-        """Some letters."""
+        """Return some letters."""
         return "".join(self.random.choices(ascii_lowercase, k=_WORD_LETTERS))
 
     def _plain(self) -> dict[Any, MakeValue]:
-        """What is made here: values that depend on the seed alone, and that keys can be made of."""
+        """Generators of values that depend on the seed alone and that can be part of keys."""
         chance = self.random
         return {
             str: self.word,
