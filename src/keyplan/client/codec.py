@@ -13,7 +13,6 @@ from keyplan.design.entities import Entity, EntitySpec
 from keyplan.design.fields.stored import plain_decoder
 from keyplan.design.fields.values import decode_value
 from keyplan.design.keys.entity_keys import BoundKeyAttribute
-from keyplan.design.requests.writes import expiry_attribute
 
 OWNER = "keyplan:owner"
 """The attribute of a sentinel that holds the key of the item whose unique values it keeps."""
@@ -51,7 +50,7 @@ class Reader:
             name for _, template in self._texts if template.reversible for name in template.fields if name in fields
         }
         self._recoverable = frozenset(recovered)
-        self._expiry = expiry_attribute(spec)
+        self._expiry = spec.expiry_attribute
 
     def entity(self, item: Mapping[str, Any]) -> Entity:
         """The entity that an item is. Raises UnreadableItemError."""

@@ -24,7 +24,7 @@ from keyplan.design.planning.plan import Plan
 from keyplan.design.requests.build import ACTIONS, write_request
 from keyplan.design.requests.items import Item, key_attribute_maker
 from keyplan.design.requests.writer import Arguments, reader
-from keyplan.design.requests.writes import NOW, expiry_attribute
+from keyplan.design.requests.writes import NOW
 from keyplan.errors import ServiceError
 
 Role = Literal["item", "take", "release"]
@@ -94,7 +94,7 @@ def read_stored(context: Context, key: Item, table: str) -> Program[Item | None]
 def _pinned_attributes(spec: EntitySpec) -> tuple[str, ...]:
     """What must not change between reading an item and writing it, for its sentinels to be right."""
     names = dict.fromkeys(spec.fields[name].attribute for rule in spec.sentinels for name in rule.fields)
-    ttl = expiry_attribute(spec)
+    ttl = spec.expiry_attribute
     return (*names, ttl) if ttl is not None and ttl not in names else tuple(names)
 
 
@@ -153,7 +153,7 @@ def _after(plan: Plan, arguments: Arguments, before: Mapping[str, Any] | None) -
 
 def _expiry(plan: Plan, members: Request, arguments: Arguments, old: Item | None) -> Any:
     """The expiry that the item has once the write is done."""
-    ttl = expiry_attribute(plan.entity)
+    ttl = plan.entity.expiry_attribute
     if ttl is None or plan.operation == "DeleteItem":
         return None
     if plan.operation == "PutItem":
@@ -207,7 +207,7 @@ def _take(own: Action, rule: BoundUnique, values: Mapping[str, Any], expiry: Any
     key = _key(rule, values)
     item: Item = {**key, OWNER: _owner(own)}
     members = {"TableName": own.members["TableName"], "Item": item, **_if_own(own)}
-    ttl = expiry_attribute(own.plan.entity)
+    ttl = own.plan.entity.expiry_attribute
     if ttl is not None:
         members["ConditionExpression"] += " OR #expiry <= :now"
         members["ExpressionAttributeNames"]["#expiry"] = ttl
@@ -286,7 +286,7 @@ def remove_expired(context: Context, plan: Plan, arguments: Arguments, request: 
         "TableName": request["TableName"],
         "Key": request["Key"],
         "ConditionExpression": "#ttl <= :now",
-        "ExpressionAttributeNames": {"#ttl": expiry_attribute(plan.entity)},
+        "ExpressionAttributeNames": {"#ttl": plan.entity.expiry_attribute},
         "ExpressionAttributeValues": {":now": {"N": str(arguments[NOW])}},
     }
     try:

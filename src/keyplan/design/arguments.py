@@ -9,15 +9,10 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from datetime import date
-from enum import Enum
-from typing import Any, TypeVar, get_origin
-from uuid import UUID
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
-from keyplan.design.annotations import without_none
 from keyplan.design.errors import DesignError, calling_place
-from keyplan.design.parameters import Param, annotation_of
 
 MAX_NUMBER = 10**18
 """No figure of a load is above this; with greater ones arithmetic would end in infinities."""
@@ -146,32 +141,6 @@ def check_count(word: str, values: int, most: int) -> None:
         raise DesignError(
             f"{word} is given {values} values", place=calling_place(), fix=f"give from 1 to {most} of them"
         )
-
-
-def check_not_list(word: str, values: tuple[object, ...]) -> None:
-    """Refuse a list where its members are meant: no field of another type is equal to it."""
-    if len(values) != 1:
-        return
-    (value,) = values
-    kind, _ = without_none(annotation_of(value)) if isinstance(value, Param) else (type(value), False)
-    if (get_origin(kind) or kind) in _LISTS:
-        problem = f"{word} is given {shorten(value)}, several values as one: no field is equal to all of them"
-        fix = f"write {word}(each(values)) for a parameter that is a list, or give each value by itself"
-        raise DesignError(problem, place=calling_place(), fix=fix)
-
-
-_LISTS = (list, tuple, set, frozenset, Sequence, Collection, Iterable)
-
-
-def check_path_part(path: object, part: object) -> None:
-    """Refuse what leads to nothing in a map or list."""
-    if isinstance(part, (str, Param, Enum, UUID, date)) or (type(part) is int and part >= 0):
-        return
-    raise DesignError(
-        f"{path!r}[{part!r}] leads to nothing",
-        place=calling_place(),
-        fix='name a key of the map, F.scores["technical"], or a place of the list from 0, F.scores[0]',
-    )
 
 
 def as_tuple(option: str, given: object, kinds: type | tuple[type, ...], fix: str) -> tuple[Any, ...]:

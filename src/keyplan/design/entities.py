@@ -105,6 +105,12 @@ class EntitySpec:
         return f"<Entity {self.name} of {self.schema.name}>"
 
     @property
+    def expiry_attribute(self) -> str | None:
+        """The attribute that holds the expiry of its items; None if they do not expire."""
+        ttl = self.schema.ttl
+        return ttl if any(stored.attribute == ttl for stored in self.fields.values()) else None
+
+    @property
     def sentinels(self) -> tuple[BoundUnique, ...]:
         """The unique rules that are enforced."""
         return tuple(rule for rule in self.uniques if rule.by == "sentinel")

@@ -21,7 +21,6 @@ from typing import Any
 from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.declaring.tables import Table
 from keyplan.design.planning.plan import Plan
-from keyplan.design.requests.writes import expiry_attribute
 from keyplan.export.examples import sent
 from keyplan.export.iam_keys import ANY, NOWHERE, Bindings, Leading, literal
 
@@ -284,7 +283,7 @@ def _write(plan: Plan, bindings: Bindings, limits: Limits) -> Iterator[Grant]:
         return
     if plan.entity.version is None and all(one.name in _MAY_CHANGE_NOTHING for one in plan.actions):
         yield Grant("ConditionCheckItem", table, leading=leading)  # what an update without changes is in a transaction
-    if plan.exists == "may" and expiry_attribute(plan.entity) is not None:
+    if plan.exists == "may" and plan.entity.expiry_attribute is not None:
         yield Grant("DeleteItem", table, leading=leading)  # an expired item is cleared away first
 
 

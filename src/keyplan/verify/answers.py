@@ -22,7 +22,6 @@ from keyplan.design.parameters import CALL_SOURCES, Each, EveryShard, Param, Sou
 from keyplan.design.planning.plan import KeyValue, Plan
 from keyplan.design.requests.items import absent_as_none, item_builder
 from keyplan.design.requests.writer import Arguments
-from keyplan.design.requests.writes import expiry_attribute
 from keyplan.verify.generate import has_choices
 from keyplan.verify.model import StoredEntities, as_read, index_key, place_of
 from keyplan.verify.population import AlignedPart, align, same_texts
@@ -173,7 +172,7 @@ def _of_others(plan: Plan, spec: EntitySpec) -> dict[str, str]:
 
 def has_expired(spec: EntitySpec, entity: Entity, now_s: int) -> bool:
     """Return True if an entity's expiry has passed."""
-    ttl = expiry_attribute(spec)
+    ttl = spec.expiry_attribute
     if ttl is None:
         return False
     value = item_builder(spec).item(entity).get(ttl)

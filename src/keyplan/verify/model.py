@@ -20,7 +20,6 @@ from keyplan.design.entities import Entity, EntitySpec
 from keyplan.design.keys.entity_keys import BoundKey
 from keyplan.design.requests.items import EntityIndexKey, item_builder, key_attribute_maker
 from keyplan.design.requests.items import Item as EntityItem
-from keyplan.design.requests.writes import expiry_attribute
 from keyplan.design.schema import Index, Schema
 from keyplan.dynamodb.values.attribute import normalise_item
 from keyplan.dynamodb.values.keybytes import escaped, joined, partition_prefix, scalar_key, tie_hash
@@ -223,9 +222,9 @@ def sentinels_of(spec: EntitySpec, entity: Entity) -> list[EntityItem]:
             continue
         item: EntityItem = {part.attribute: key_attribute_maker(part)(values) or {} for part in rule.key.attributes}
         item[OWNER] = {"M": item_builder(spec).key(values)}
-        expiry = item_builder(spec).item(entity).get(expiry_attribute(spec) or "")
+        expiry = item_builder(spec).item(entity).get(spec.expiry_attribute or "")
         if expiry is not None:
-            item[str(expiry_attribute(spec))] = expiry
+            item[str(spec.expiry_attribute)] = expiry
         found.append(item)
     return found
 

@@ -6,16 +6,19 @@ One tree has three uses: it is rendered as a condition expression (`requests.wri
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
+from enum import Enum
 from itertools import chain
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn, get_origin
+from uuid import UUID
 
 from keyplan import limits
-from keyplan.design.arguments import check_count, check_not_list, check_path_part
-from keyplan.design.errors import UNKNOWN_PLACE as NOWHERE
-from keyplan.design.errors import DesignError, Place, calling_place
-from keyplan.design.parameters import Each, Source
+from keyplan.design.annotations import without_none
+from keyplan.design.arguments import check_count, shorten
+from keyplan.design.errors import UNKNOWN_PLACE, DesignError, Place, calling_place
+from keyplan.design.parameters import Each, Param, Source, annotation_of
 
 
 class UnknownValue:
@@ -107,7 +110,7 @@ class Operand:
 
     def is_in(self, *choices: object) -> Condition:
         """One of up to 100 values: each given by itself, or all of a parameter that is a list, `each(values)`."""
-        check_not_list("is_in", choices)
+        _check_not_list("is_in", choices)
         told = tuple(chain.from_iterable(map(_choices_in, choices)))
         if sum(isinstance(choice, Each) for choice in told) > 1:
             fix = "join two conditions: F.x.is_in(each(some)) | F.x.is_in(each(others))"
@@ -134,7 +137,7 @@ def _not_none(value: object, instead: str) -> object:
 class FieldPath(Operand):
     """A field, or what lies in it: F.address, F.address["city"], F.scores[0]."""
 
-    def __init__(self, *parts: object, place: Place = NOWHERE) -> None:
+    def __init__(self, *parts: object, place: Place = UNKNOWN_PLACE) -> None:
         self.parts, self.place = parts, place
 
     @property
@@ -143,7 +146,7 @@ class FieldPath(Operand):
         return str(self.parts[0])
 
     def __getitem__(self, part: object) -> FieldPath:
-        check_path_part(self, part)
+        _check_path_part(self, part)
         return FieldPath(*self.parts, part, place=self.place)
 
     def __iter__(self) -> NoReturn:
@@ -322,3 +325,29 @@ def _leaves(condition: Condition | None) -> Iterator[Any]:
             yield operand.path
         else:
             yield operand.values if isinstance(operand, Each) and isinstance(condition, InCondition) else operand
+
+
+def _check_not_list(word: str, values: tuple[object, ...]) -> None:
+    """Refuse a list where its members are meant: no field of another type is equal to it."""
+    if len(values) != 1:
+        return
+    (value,) = values
+    kind, _ = without_none(annotation_of(value)) if isinstance(value, Param) else (type(value), False)
+    if (get_origin(kind) or kind) in _LISTS:
+        problem = f"{word} is given {shorten(value)}, several values as one: no field is equal to all of them"
+        fix = f"write {word}(each(values)) for a parameter that is a list, or give each value by itself"
+        raise DesignError(problem, place=calling_place(), fix=fix)
+
+
+_LISTS = (list, tuple, set, frozenset, Sequence, Collection, Iterable)
+
+
+def _check_path_part(path: object, part: object) -> None:
+    """Refuse what leads to nothing in a map or list."""
+    if isinstance(part, (str, Param, Enum, UUID, date)) or (type(part) is int and part >= 0):
+        return
+    raise DesignError(
+        f"{path!r}[{part!r}] leads to nothing",
+        place=calling_place(),
+        fix='name a key of the map, F.scores["technical"], or a place of the list from 0, F.scores[0]',
+    )

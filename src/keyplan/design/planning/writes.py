@@ -18,7 +18,6 @@ from keyplan.design.parameters import Each, EveryShard, Param, Source, annotatio
 from keyplan.design.planning.indexes import index_effects
 from keyplan.design.planning.plan import KeyRange, PatternDeclaration, Plan, SortCondition, key_value
 from keyplan.design.planning.queries import plan_walk
-from keyplan.design.requests.writes import expiry_attribute
 
 _NOTHING_ELSE = "return key_of(...) and nothing else; a query takes where(...)"
 
@@ -243,7 +242,7 @@ def plan_update(asked: PatternDeclaration, change: Change, draft: Plan) -> Plan:
 def _touches_unique(entity: EntitySpec, change: Change) -> bool:
     """Whether unique values change, or the expiry that their sentinels share."""
     changed = {action.path.field for action in change.actions}
-    expires = any(entity.fields[name].attribute == expiry_attribute(entity) for name in changed)
+    expires = any(entity.fields[name].attribute == entity.expiry_attribute for name in changed)
     return any(expires or changed.intersection(rule.fields) for rule in entity.sentinels)
 
 

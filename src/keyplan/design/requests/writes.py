@@ -23,12 +23,6 @@ NOW = "*now*"
 """Among the arguments: the moment of the call, whole seconds since 1970."""
 
 
-def expiry_attribute(spec: EntitySpec) -> str | None:
-    """The attribute that holds the expiry of an entity's items; None where they do not expire."""
-    ttl = spec.schema.ttl
-    return ttl if any(stored.attribute == ttl for stored in spec.fields.values()) else None
-
-
 def now_value(arguments: Arguments) -> AttributeValue:
     """The moment of the call as a Number."""
     return {"N": str(arguments[NOW])}
@@ -65,7 +59,7 @@ class WriteConditions:
         return ExpressionWriter(self._placeholders, self._spec.fields)
 
     def _existence(self, plan: Plan) -> list[Fragment]:
-        ttl = expiry_attribute(self._spec)
+        ttl = self._spec.expiry_attribute
         if plan.exists == "must":
             writer = self._writer()
             there = writer.fragment(f"attribute_exists({writer.name(plan.schema.partition)})")

@@ -15,7 +15,6 @@ from keyplan.check.subject import Subject
 from keyplan.design.declaring.tables import Table
 from keyplan.design.errors import Place
 from keyplan.design.fields.stored import StoredField
-from keyplan.design.requests.writes import expiry_attribute
 from keyplan.design.schema import TTL
 
 ttl_not_a_number = fault_rule(
@@ -245,7 +244,7 @@ def guard_without_ttl(subject: Subject) -> Iterator[Finding]:
     unique constraints using transactions".
     """
     for pair in guards_of(subject):
-        guarded, guard = (expiry_attribute(one) is not None for one in (pair.guarded, pair.guard))
+        guarded, guard = (one.expiry_attribute is not None for one in (pair.guarded, pair.guard))
         if guarded == guard:
             continue
         stays, goes = (pair.guard, pair.guarded) if guarded else (pair.guarded, pair.guard)

@@ -17,7 +17,6 @@ from keyplan.design.entities import EntitySpec
 from keyplan.design.keys.entity_keys import BoundKey
 from keyplan.design.parameters import CALL_SOURCES, Param
 from keyplan.design.planning.plan import Plan
-from keyplan.design.requests.writes import expiry_attribute
 
 
 @design_rule("KP408", "warning")
@@ -93,7 +92,7 @@ def sparse_index_never_shrinks(subject: Subject) -> Iterator[Finding]:
     """
     for _, entity in subject.entities:
         writes = subject.writes_of(entity)
-        expires = expiry_attribute(entity) is not None
+        expires = entity.expiry_attribute is not None
         for bound in entity.indexes:
             if bound.when is None or not writes or expires:
                 continue
