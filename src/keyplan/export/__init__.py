@@ -1,1 +1,1 @@
-"""What is written of a design for people to read: plans explained, documentation."""
+"""Export designs: explained plans, documentation, infrastructure templates, IAM policies."""

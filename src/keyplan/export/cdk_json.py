@@ -1,11 +1,11 @@
-"""A design as the data model that AWS's DynamoDB MCP server reads: dynamodb_data_model.json.
+"""Export a design as the data model for AWS's DynamoDB MCP server: dynamodb_data_model.json.
 
-Its `generate_resources` makes a CDK app of the model's tables, its `dynamodb_data_model_validation` creates them, puts
-the items and runs the commands of the access patterns.
+The server's `generate_resources` generates a CDK app for the model's tables; its `dynamodb_data_model_validation`
+creates them, puts the items and runs the commands of the access patterns.
 
-Source: github.com/awslabs/mcp, src/dynamodb-mcp-server, version 2.1.8: prompts/json_generation_guide.md (the file's
-form), cdk_generator/models.py (what the generator reads and refuses), cdk_generator/templates/stack.ts.j2 (what it
-makes of that), model_validation_utils.py (what the validation sends).
+Source: github.com/awslabs/mcp, src/dynamodb-mcp-server, version 2.1.8: prompts/json_generation_guide.md (file
+format), cdk_generator/models.py (accepted input), cdk_generator/templates/stack.ts.j2 (output),
+model_validation_utils.py (validation requests).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from keyplan.export.resources import TableResource, in_json
 
 
 def model(design: Design, tables: Sequence[TableResource]) -> str:
-    """The data model, in JSON."""
+    """Return the data model as JSON."""
     prefix = tables[0].prefix
     return in_json(
         {
@@ -41,7 +41,7 @@ def _table(table: TableResource) -> dict[str, Any]:
 
 
 def _items(table: Table) -> list[dict[str, Any]]:
-    """An example of each entity, as a batch writes it: of those that have the same key, the first."""
+    """Return an example item of each entity, as a batch writes them: of items with the same key, only the first."""
     made: dict[str, dict[str, Any]] = {}
     for entity in table.entities:
         item = example_item(entity)
@@ -63,11 +63,11 @@ def _pattern(pattern: Pattern[..., Any], prefix: str) -> dict[str, Any]:
     return {**made, "dynamodb_operation": told.operation, "implementation": command(told.operation, told.request)}
 
 
-# What the generator of CDK apps does not take.
+# Limits of the generator of CDK apps.
 
 
 def collisions(tables: Sequence[Table]) -> Iterator[Fault]:
-    """Tables whose names are one variable to the generator, which refuses them."""
+    """Return tables whose names become the same variable in the generator, which rejects them."""
     seen: dict[str, Table] = {}
     for table in tables:
         variable = _variable(table.name)
@@ -84,7 +84,7 @@ def collisions(tables: Sequence[Table]) -> Iterator[Fault]:
 
 
 def _variable(name: str) -> str:
-    """What the app calls a table: its words joined, as cdk_generator/generator.py joins them."""
+    """Return the app's name for a table: its words joined as in cdk_generator/generator.py."""
     words = re.sub(r"([a-z])([A-Z])", r"\1 \2", re.sub(r"[-_.]", " ", name)).split() or ["table"]
     joined = words[0].lower() + "".join(word.capitalize() for word in words[1:])
     return f"table{joined}" if joined[0].isdigit() else joined
@@ -98,11 +98,11 @@ _UNREAD = {
     "TableClass": "the table class",
     "DeletionProtectionEnabled": "deletion protection",
 }
-"""By member: what stands in the file and is not in the app that is made of it."""
+"""By member: what the file contains and the generated app does not."""
 
 
 def unread(tables: Sequence[TableResource]) -> Iterator[str]:
-    """What the generator leaves out of the tables that it makes, and which entities no item stands for."""
+    """Return what the generator leaves out of the tables, and the entities without an example item."""
     for table in tables:
         yield from (item for item in map(example_item, table.table.entities) if isinstance(item, str))
         lost = [words for member, words in _UNREAD.items() if member in table.request]

@@ -1,4 +1,4 @@
-"""A design's tables as an AWS CloudFormation template.
+"""Export a design's tables as an AWS CloudFormation template.
 
 Sources: CloudFormation template reference, AWS::DynamoDB::Table (properties, return values, DependsOn); user guide,
 "CloudFormation template sections" (logical ids, length of a description), "DeletionPolicy attribute" and
@@ -16,14 +16,14 @@ from keyplan.export.resources import TableResource, in_json, named
 
 _DESCRIPTION_BYTES = 1024
 _JOINED = "Table"
-"""How the ids of names with several words end, so that they are none of those with one."""
+"""The suffix of ids from several words, which keeps them distinct from ids of one word."""
 _SAME = ("TableName", "AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "LocalSecondaryIndexes")
 _SAME_SETTINGS = ("BillingMode", "ProvisionedThroughput", "WarmThroughput", "TableClass", "DeletionProtectionEnabled")
-"""Members of CreateTable that are properties of the resource, under the same names and in the same form."""
+"""Members of CreateTable that are properties of the resource with the same name and form."""
 
 
 def template(design: Design, tables: Sequence[TableResource]) -> str:
-    """The template, in JSON."""
+    """Return the template as JSON."""
     return in_json(
         {
             "AWSTemplateFormatVersion": "2010-09-09",
@@ -35,7 +35,7 @@ def template(design: Design, tables: Sequence[TableResource]) -> str:
 
 
 def logical_id(name: str) -> str:
-    """The logical id of a table, which is of letters and digits: orders is orders, todo-app is TodoAppTable."""
+    """Return a table's logical id, which has only letters and digits: orders for orders, TodoAppTable for todo-app."""
     return named(name, _joined, _split)
 
 
@@ -45,7 +45,7 @@ def _joined(name: str) -> str:
 
 
 def _split(made: str) -> str:
-    """The name that an id is made of, if its words are lower case and joined by hyphens."""
+    """Return the name for an id, if its words are lower case and joined by hyphens."""
     if not made.endswith(_JOINED):
         return made
     return re.sub(r"(?<!^)(?=[A-Z])", "-", made.removesuffix(_JOINED)).lower()
@@ -58,7 +58,9 @@ def _description(design: Design) -> str:
 
 
 def _resources(tables: Sequence[TableResource]) -> dict[str, Any]:
-    """The resources; tables with indexes are made one after another, as only so many may be in the making at once."""
+    """Return the resources; tables with indexes are created one after another, because concurrent creations are
+    limited.
+    """
     made: dict[str, Any] = {}
     before: str | None = None
     for table in tables:
@@ -73,7 +75,7 @@ def _resources(tables: Sequence[TableResource]) -> dict[str, Any]:
 
 
 def properties(table: TableResource) -> dict[str, Any]:
-    """The properties of a table's resource."""
+    """Return the properties of a table's resource."""
     request = table.request
     made = {name: request[name] for name in (*_SAME, *_SAME_SETTINGS) if name in request}
     if "StreamSpecification" in request:

@@ -1,4 +1,4 @@
-"""Key conditions and filters as documents write them: PK = USER#{user_id}, SK begins_with TASK#."""
+"""Render key conditions and conditions for documents: PK = USER#{user_id}, SK begins_with TASK#."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from keyplan.design.parameters import CALL_SOURCES, Param
 from keyplan.design.planning.plan import KeyValue, Plan, SortCondition
 
 _UNFIT = (KeyPartError, MissingField, ArithmeticError, AttributeError, TypeError, ValueError)
-"""What is raised for a constant that cannot be stored: the pattern cannot work, which findings say."""
+"""Raised for a constant that cannot be stored: the pattern cannot work, which findings report."""
 
 
 def key_condition(plan: Plan) -> str:
-    """The key condition of a plan; empty where it has none."""
+    """Return the key condition of a plan, or ""."""
     if plan.key is None:
         return ""
     parts = [f"{value.attribute} = {_text(value)}" for value in plan.key.partition]
@@ -46,7 +46,7 @@ def _sort(condition: SortCondition) -> str:
 
 
 _ENDS = {"upper": "the end of ", "after": "the end of ", "before": "the start of "}
-"""By the part of a template that is meant: what stands before its text where that is an end of many keys."""
+"""By the requested part of a template: the operator before its text if it is a bound."""
 
 
 def _text(value: KeyValue) -> str:
@@ -64,7 +64,7 @@ def _text(value: KeyValue) -> str:
 
 
 def _pieces(value: KeyValue, template: BoundTemplate) -> Iterator[str]:
-    """The template as far as its fields are given, each with where its value comes from."""
+    """Return the parts of the template whose fields are given, each with its source."""
     for part in _within_text(value, template):
         if not isinstance(part, BoundHole):
             yield part.text
@@ -75,7 +75,7 @@ def _pieces(value: KeyValue, template: BoundTemplate) -> Iterator[str]:
 
 
 def _within_text(value: KeyValue, template: BoundTemplate) -> Sequence[BoundHole | Text]:
-    """The parts that the text may reach; what begins as a field does goes on within its hole."""
+    """Return the parts that a text reaches; a text that starts within a field ends within its hole."""
     if value.part != "begins":
         return template.parts
     given = [number for number, part in enumerate(template.parts) if getattr(part, "name", None) in value.sources]
@@ -83,7 +83,7 @@ def _within_text(value: KeyValue, template: BoundTemplate) -> Sequence[BoundHole
 
 
 def _hole(hole: BoundHole, source: Any) -> str:
-    """A parameter in braces, a constant as it stands in the key."""
+    """Return a parameter in braces, or a constant as encoded in the key."""
     if isinstance(source, CALL_SOURCES):
         return "{" + repr(source) + "}"
     try:
@@ -99,7 +99,7 @@ def _source(source: Any) -> str:
 
 
 def condition(told: Condition | None) -> str:
-    """A condition as it reads in words; empty for none."""
+    """Return a condition in words, or ""."""
     if told is None:
         return ""
     if isinstance(told, AndCondition):
@@ -112,9 +112,9 @@ def condition(told: Condition | None) -> str:
 
 
 def written_only_if(plan: Plan) -> str:
-    """What a write wants of what is there, in words; empty where it wants nothing.
+    """Return the condition of a write in words, or "".
 
-    That an update, a deletion or a check is of an item that is there goes without saying.
+    The condition that the item of an update, deletion or check exists is left out.
     """
     asked = _asked_of_item(plan)
     if plan.operation != "PutItem" or plan.exists == "may":
@@ -128,7 +128,7 @@ def written_only_if(plan: Plan) -> str:
 
 
 def _asked_of_item(plan: Plan) -> Condition | None:
-    """The condition of a write, the fields that it knows, the version."""
+    """Return the condition of a write, the fields it requires, and the version check."""
     equal = dict(plan.known)
     if plan.version is not None and plan.entity.version is not None:
         equal[plan.entity.version] = plan.version

@@ -1,4 +1,4 @@
-"""Diagrams of a design: entities with keys and indexes, patterns around what they use, consumers behind tables."""
+"""Draw diagrams of a design: entities with keys and indexes, patterns around their tables, consumers behind tables."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from keyplan.export.conditions import condition
 from keyplan.export.svg import LINE, PAD, Drawing, Line, Rect, height_of, listed, width_of, wrapped
 
 _MOST = 64
-"""The longest line of a box, in characters."""
+"""Maximum length of a line in a box, in characters."""
 _GAP = 14
 _LANE = 14
 _PITCH = LINE + PAD + 4
-"""From one pattern to the next."""
+"""Vertical distance between patterns."""
 _COLOURS = 6
 
 
@@ -30,14 +30,14 @@ _COLOURS = 6
 
 @dataclass(frozen=True)
 class _Section:
-    """The lines of an entity's box about one index; None for the rest."""
+    """The lines about one index in an entity's box; None for the rest."""
 
     index: Index | None
     lines: list[Line]
 
 
 def entities(table: Table, name: str) -> str:
-    """Every entity with its fields and keys, joined to the indexes that it is in."""
+    """Draw every entity with its fields and keys, connected to its indexes."""
     drawing = Drawing()
     sections = {entity: list(_sections(entity)) for entity in table.entities}
     width = max((width_of(part.lines) for parts in sections.values() for part in parts), default=0)
@@ -85,7 +85,7 @@ def _lines(text: str, style: str) -> list[Line]:
 def _entity(
     drawing: Drawing, x: float, y: float, width: float, parts: Sequence[_Section]
 ) -> tuple[Rect, list[tuple[Index, float]]]:
-    """An entity's box; and where at its right edge each index's section is."""
+    """Draw an entity's box; return the vertical position of each index's section."""
     lines = [line for part in parts for line in part.lines]
     box = drawing.box(Rect(x, y, width, 0), lines, "entity")
     found: list[tuple[Index, float]] = []
@@ -100,7 +100,7 @@ def _entity(
 
 
 def _indexes(drawing: Drawing, frame: Rect, table: Table, ports: dict[str, list[tuple[float, float]]]) -> None:
-    """The indexes to the right, each about as high as the entities that are in it, with a lane of its own."""
+    """Draw the indexes on the right, each near its entities, with its own lane for lines."""
     indexes = sorted(table.schema.indexes, key=lambda index: _mean(ports[index.name]))
     lanes = {index.name: number for number, index in enumerate(indexes)}
     x = frame.right + _LANE * (len(indexes) + 2)
@@ -132,7 +132,7 @@ def _index_lines(index: Index, table: Table) -> list[Line]:
 
 
 def _headed(texts: Sequence[str]) -> list[Line]:
-    """The lines of texts, of which the first is a name."""
+    """Return lines for texts; the first is a name."""
     lines = [line for text in texts for line in wrapped(text, _MOST // 2)]
     return [Line(text, "" if number else "name") for number, text in enumerate(lines)]
 
@@ -154,7 +154,7 @@ def _entities_told(table: Table) -> str:
 
 
 def patterns(table: Table, used: Sequence[Pattern[..., Any]], name: str) -> str:
-    """The table and each index, with the patterns that read it to the left and those that write it to the right."""
+    """Draw the table and each index, with reading patterns on the left and writing patterns on the right."""
     drawing = Drawing()
     targets: list[Index | None] = [None, *table.schema.indexes]
     reads = {target: [one for one in used if one.plan.reading and one.plan.index is target] for target in targets}
@@ -196,9 +196,9 @@ def _target_lines(table: Table, target: Index | None) -> list[Line]:
 
 
 def _pills(drawing: Drawing, found: Sequence[Pattern[..., Any]], box: Rect, x: float, right: float) -> None:
-    """Patterns one under the other, each with an arrow from what it reads or to what it writes.
+    """Draw patterns below one another, each with an arrow from the source or to the target.
 
-    `right`: the edge that they end at; from x on they begin where it is 0.
+    `right`: their right edge; if 0, they start at x.
     """
     for number, one in enumerate(found):
         line = _pattern_line(one)
@@ -227,7 +227,7 @@ def _patterns_told(
 
 
 def consumers(tables: Sequence[Table], name: str) -> str:
-    """From each table with a stream to its consumers, and to where what fails for good goes."""
+    """Draw arrows from each table with a stream to its consumers and to the destinations of failed records."""
     drawing = Drawing()
     sources = {table: _source_lines(table) for table in tables if table.consumers}
     boxes = {one: _consumer_lines(one) for table in sources for one in table.consumers}

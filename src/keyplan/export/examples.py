@@ -1,4 +1,7 @@
-"""Examples brought within what a declaration allows: bounds and multiples of numbers, least lengths of collections."""
+"""Generate example values of a pattern's parameters and the requests with them.
+
+Examples respect declared bounds, multiples, lengths and patterns where possible; otherwise the reason is reported.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ _BOUNDS = ("ge", "gt", "le", "lt", "multiple_of")
 
 
 def bounds_of(annotation: Any, info: FieldInfo | None = None) -> dict[str, Decimal]:
-    """The bounds of a number, and what it is a multiple of, by their names in pydantic."""
+    """Return the bounds and multiple of a number, by their pydantic names."""
     return dict(_bounds([*unwrap(annotation)[2], *([info] if info is not None else [])]))
 
 
@@ -62,13 +65,13 @@ def _bounds(metadata: Iterable[Any]) -> Iterator[tuple[str, Decimal]]:
 
 
 def bounded(value: N, bounds: Mapping[str, Decimal]) -> N:
-    """The number, or one near a bound that is allowed; the number itself where none is found."""
+    """Return the number, or an allowed number near a bound; the number itself if none is found."""
     kind = type(value)
     return next((kind(one) for one in _near(Decimal(str(value)), bounds, kind) if _fits(one, bounds)), value)
 
 
 def nth_bounded(value: N, bounds: Mapping[str, Decimal], turn: int) -> N:
-    """Return an allowed number, for each turn another as long as the bounds allow it."""
+    """Return an allowed number, another for each turn as long as the bounds allow it."""
     first = bounded(value, bounds)
     if turn == 0:
         return first
@@ -77,7 +80,7 @@ def nth_bounded(value: N, bounds: Mapping[str, Decimal], turn: int) -> N:
 
 
 def _near(value: Decimal, bounds: Mapping[str, Decimal], kind: type) -> Iterator[Decimal]:
-    """Numbers that may do, the most like the example first."""
+    """Yield candidate numbers, the closest to the example first."""
     unit = bounds.get("multiple_of") or Decimal(1)
     ends = [bounds[name] for name in ("ge", "gt", "le", "lt") if name in bounds]
     middle = [sum(ends, Decimal(0)) / len(ends)] if ends else []
@@ -101,7 +104,7 @@ def _fits(value: Decimal, bounds: Mapping[str, Decimal]) -> bool:
 
 
 def of_least_length(value: Any, least: int) -> Any:
-    """A collection or binary with so many members, more of the kind of the one that it has."""
+    """Return a collection or binary with this many members, extended with values like its first."""
     lacking = least - len(value)
     if lacking <= 0 or not value:
         return value
@@ -117,7 +120,7 @@ def of_least_length(value: Any, least: int) -> Any:
 
 
 def _others(one: Any, count: int) -> Iterator[Any]:
-    """Other members of a set."""
+    """Yield other members of a set."""
     for number in range(1, count + 1):
         if isinstance(one, str):
             yield f"{one[:-1]}{number}{one[-1:]}"
@@ -143,10 +146,11 @@ _COLLECTIONS: dict[type, Any] = {list: list, tuple: tuple, set: set, frozenset: 
 
 @dataclass(frozen=True)
 class Scope:
-    """The position of an example: in which models, and for which of several parameters that would have the same value.
+    """The position of an example: in which models, and for which of several parameters that would have the same
+    value.
 
-    `models` are those that the value is a part of. `turn` is 0 for the first such parameter. Text of a model's field
-    starts with `prefix`, for example "to_address.".
+    `models` are the enclosing models. `turn` is 0 for the first such parameter. Text of a model's field starts with
+    `prefix`, for example "to_address.".
     """
 
     models: tuple[type[BaseModel], ...] = ()
@@ -158,10 +162,10 @@ _FIRST = Scope()
 
 
 def arguments_of(pattern: Pattern[..., Any]) -> dict[str, Any]:
-    """Return an example of each argument of a pattern: of the field that it goes into, where it is of the same type.
+    """Return an example of each argument of a pattern, from the field that it is written to or compared with.
 
-    Parameters of the same model, or for the same field, have different values where their declarations allow it:
-    a transaction may not write to one item twice.
+    Parameters of the same model, or for the same field, have different values where their declarations allow it: a
+    transaction may not write to one item twice.
     """
     fields = _fields_of(pattern)
     sources: list[StoredField | type[BaseModel] | None] = []
@@ -176,7 +180,7 @@ def arguments_of(pattern: Pattern[..., Any]) -> dict[str, Any]:
 
 
 def _fields_of(pattern: Pattern[..., Any]) -> dict[str, StoredField]:
-    """The field that each parameter goes into, or each of its elements."""
+    """Return the field for each parameter or for each of its elements."""
     if isinstance(pattern, Transaction):
         steps = [(step.call.arguments, _fields_of(step.call.pattern)) for step in pattern.steps]
         used = [(source, fields.get(name)) for given, fields in steps for name, source in given.items()]
@@ -198,7 +202,7 @@ def _kinds(annotation: Any) -> tuple[Any, Any]:
 
 
 def _source(annotation: Any, field: StoredField | None) -> StoredField | type[BaseModel] | None:
-    """Return the field or the model that the example of a parameter is made from; None if neither is."""
+    """Return the field or the model that the example of a parameter is generated from; None if neither is."""
     kind, element = _kinds(annotation)
     if field is not None and field.annotation in (kind, element):
         return field
@@ -215,7 +219,7 @@ def _argument(annotation: Any, name: str, field: StoredField | None, scope: Scop
 
 
 def _of_field(info: FieldInfo, name: str, scope: Scope) -> Any:
-    """Return an example of a field: one of its own, where it has any."""
+    """Return an example of a field, one of its own examples if it has any."""
     declared: Any = info.annotation
     own = list(_own_examples(info))
     if own:
@@ -238,7 +242,7 @@ def example(annotation: Any, name: str, scope: Scope = _FIRST) -> Any:
 
 
 def _fitting(value: Any, annotation: Any, name: str, scope: Scope, info: FieldInfo | None = None) -> Any:
-    """Return the value, or one like it that is within the declared limits."""
+    """Return the value, or a similar one within the declared limits."""
     declared = DeclaredField.of(name, annotation, info)
     if type(value) is str and declared.choices is None:
         return _matching(declared, scope.turn) if declared.pattern is not None else _of_length(value, declared)
@@ -253,9 +257,9 @@ def _of_length(text: str, declared: DeclaredField) -> str:
 
 
 def _matching(declared: DeclaredField, turn: int) -> str:
-    """Return a text that the field's pattern accepts, a short one, another for each turn while more are known.
+    """Return a short text that matches the field's pattern, another for each turn while more are known.
 
-    It is the field's name in angle brackets if no text is known.
+    If no text is known, return the field's name in angle brackets.
     """
     language = pattern_language(declared.pattern or "")
     if language is None:
@@ -292,7 +296,7 @@ def _of_class(kind: type, name: str, scope: Scope) -> Any:
         if issubclass(kind, known):
             return _varied(value, scope.turn)
     hints = {} if kind.__module__ == "builtins" else get_type_hints(kind, include_extras=True)
-    # Of a dataclass, a named tuple or a protocol only what lies in it is asked for.
+    # Only the accessed attributes of a dataclass, named tuple or protocol matter.
     return SimpleNamespace(**{of: example(hint, of, scope) for of, hint in hints.items()}) if hints else f"<{name}>"
 
 
@@ -328,19 +332,19 @@ def example_model(model: type[BaseModel], scope: Scope = _FIRST) -> BaseModel:
 _NOW_S = int(EXAMPLE_MOMENT.timestamp())
 _BETWEEN = re.compile(r"BETWEEN (\S+) AND (\S+)")
 _NO_EXAMPLE = (DesignError, KeyPartError, MissingField, ArithmeticError, AttributeError, TypeError, ValueError)
-"""What is raised where no example that could be made up fits."""
+"""Raised if no generated example fits."""
 
 
 @dataclass(frozen=True)
 class Sent:
-    """A request as the Python SDK's client takes it."""
+    """A request as the Python SDK's client accepts it."""
 
     operation: str
     request: dict[str, Any]
 
 
 def sent(pattern: Pattern[..., Any], prefix: str = "") -> Sent | str:
-    """What a call sends, of several requests (walks, long batches) the first; or why that cannot be shown."""
+    """Return the request of a call (the first of a walk or long batch), or the reason why there is none."""
     if faults := all_faults(pattern.plan):
         return f"it cannot work as declared: {faults[0].code}, {faults[0].problem}"
     try:
@@ -357,7 +361,7 @@ def sent(pattern: Pattern[..., Any], prefix: str = "") -> Sent | str:
 
 
 def _ascending(request: dict[str, Any]) -> dict[str, Any]:
-    """The request with the ends of its range in order: examples of text are names of parameters, and may be in none."""
+    """Return the request with the bounds of its range in order: example texts are in no particular order."""
     values = dict(request.get("ExpressionAttributeValues", {}))
     for low, high in _BETWEEN.findall(request.get("KeyConditionExpression", "")):
         if _order(values[low]) > _order(values[high]):
@@ -371,7 +375,7 @@ def _order(value: AttributeValue) -> bytes:
 
 
 def example_item(entity: EntitySpec) -> Item | str:
-    """An entity's item, made of examples of its fields; or why there is none."""
+    """Return an entity's item with example values, or the reason why there is none."""
     try:
         example: Any = example_model(entity.model)
         return item_builder(entity).item(example, 1)
@@ -380,7 +384,7 @@ def example_item(entity: EntitySpec) -> Item | str:
 
 
 def _together(calls: list[WriteCall[Any]], prefix: str) -> Sent | str:
-    """The writes of calls and of their sentinels, as one transaction."""
+    """Return the writes of calls and of their sentinels as one transaction."""
     context = Context(clock=SystemClock(), cursor_key=b"", prefix=prefix)
     items = []
     for number, call in enumerate(calls):
@@ -396,7 +400,7 @@ def _together(calls: list[WriteCall[Any]], prefix: str) -> Sent | str:
 
 
 def command(operation: str, request: Mapping[str, Any]) -> str:
-    """The command that sends a request."""
+    """Return the AWS CLI command that sends a request."""
     options = [_option(name, value) for name, value in request.items()]
     return " ".join(["aws dynamodb", _kebab(operation), *options])
 
@@ -413,7 +417,7 @@ def _option(name: str, value: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON holds it: binary as base64."""
+    """Return a value as JSON: binary as base64."""
     if isinstance(value, Mapping):
         return {name: plain(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)):

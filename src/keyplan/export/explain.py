@@ -1,4 +1,4 @@
-"""A pattern explained, as SQL's EXPLAIN does: the request, what it reads, what it costs, what must be true."""
+"""Explain a pattern as SQL's EXPLAIN does: the request, what it reads, what it costs, which conditions apply."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from keyplan.export.examples import sent
 
 
 def explain(pattern: Pattern[..., Any], book: PriceBook, findings: Sequence[Finding] = ()) -> str:
-    """Everything there is to say of a pattern, as text."""
+    """Return the explanation of a pattern as text."""
     plan = pattern.plan
     told = expected(pattern)
     parts = [_head(pattern), _request(pattern), _access(plan), _cost(pattern, told, book)]
@@ -50,7 +50,7 @@ def _head(pattern: Pattern[..., Any]) -> str:
 
 
 def _request(pattern: Pattern[..., Any]) -> str:
-    """The request, built from example arguments."""
+    """Return the request, built from example arguments."""
     if all_faults(pattern.plan):
         return "Request\n  none: it cannot work as declared, see below"
     told = sent(pattern)
@@ -116,7 +116,7 @@ _WALKS = {
     "BatchWriteItem": "one delete for each {}, up to 25 in a request",
     "Query": "one request for each {}, merged in order of the sort key",
 }
-"""By operation: what it does with several values; other operations are about one item (planning_writes.py)."""
+"""By operation: how it handles several values; other operations concern one item."""
 _CONDITIONS = {
     "must": "refused unless the item is there",
     "must_not": "refused if the item is there",

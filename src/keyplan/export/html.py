@@ -1,7 +1,7 @@
-"""A design as one HTML page: the Markdown document rendered, with a list of contents and diagrams.
+"""Render a design as one HTML page: the Markdown document with a table of contents and diagrams.
 
-The page holds everything that it shows: no script, nothing from elsewhere, which its security policy says too. What a
-design says, its names and docstrings, is text and never markup: raw HTML and images are not rendered.
+The page is self-contained: no scripts and no external resources, which its security policy enforces. Names and
+docstrings of a design are text and never markup: raw HTML and images are not rendered.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from keyplan.export.svg import printable
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _NO_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
-"""Control characters and lone surrogates, which no page can hold."""
+"""Control characters and lone surrogates, which HTML cannot contain."""
 _CONTENTS = (2, 3)
-"""The levels of headings that are listed."""
+"""The levels of headings in the table of contents."""
 
 
 def page(design: Design, findings: Sequence[Finding], month: Estimate) -> str:
-    """The whole page."""
+    """Return the whole page."""
     made = _Page()
     made.add(markdown.introduction(design))
     for number, table in enumerate(design.tables, 1):
@@ -78,7 +78,7 @@ def _consumers(made: _Page, design: Design) -> None:
 
 @dataclass
 class _Page:
-    """The page in the making."""
+    """Builds a page."""
 
     _parts: list[str] = field(default_factory=list)
     _headings: list[tuple[int, str, str]] = field(default_factory=list)
@@ -93,7 +93,7 @@ class _Page:
         self._parts.append(_MARKDOWN.renderer.render(_scrolling(tokens), _MARKDOWN.options, {}))
 
     def _anchor(self, opening: Token, text: str) -> None:
-        """Give a heading an id that no other has."""
+        """Return a unique id for a heading."""
         wanted = re.sub(r"[^\w]+", "-", text.lower()).strip("-") or "section"
         taken = {name for _, name, _ in self._headings}
         name, number = f"s-{wanted}", 2
@@ -110,7 +110,7 @@ class _Page:
         )
 
     def text(self, title: str) -> str:
-        """The page."""
+        """Return the page."""
         return "".join(
             [
                 '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
@@ -132,7 +132,7 @@ class _Page:
 
 
 def _markdown() -> MarkdownIt:
-    """Tables, and nothing that is markup of a design's own or loads anything."""
+    """Return a Markdown renderer with tables, without raw HTML and without images."""
     return MarkdownIt("commonmark", {"html": False}).enable("table").disable(["html_block", "html_inline", "image"])
 
 
@@ -140,12 +140,12 @@ _MARKDOWN = _markdown()
 
 
 def _plain(inline: Token) -> str:
-    """The text of a heading without its marks."""
+    """Return the text of a heading without markup."""
     return "".join(one.content for one in inline.children or () if one.type in {"text", "code_inline"})
 
 
 def _scrolling(tokens: Sequence[Token]) -> list[Token]:
-    """Tables in boxes of their own, which scroll where the page is narrower."""
+    """Put tables into boxes that scroll if the page is narrower."""
     made: list[Token] = []
     for one in tokens:
         if one.type == "table_open":

@@ -1,12 +1,12 @@
-"""A least-privilege IAM policy of a design: what its patterns and consumers send, and nothing else.
+"""Generate a least-privilege IAM policy of a design: exactly the requests of its patterns and consumers.
 
-All partitions that an action may name on one table stand in one statement, so that a batch or a transaction over
-several of them is allowed whether the service looks at its items one by one or together.
+All partitions that an action may access on one table are in one statement, so that a batch or transaction over
+several of them is allowed, whether the service checks its items one by one or together.
 
-Sources: DynamoDB developer guide, "Using IAM policy conditions for fine-grained access control" (condition keys, with
-ForAllValues; a scan has no leading keys) and "Using IAM with DynamoDB transactions" (EnclosingOperation); IAM user
-guide, "Single-valued vs. multivalued context keys" (ForAllValues is true where the key is missing: Null says that it
-may not be), "IAM JSON policy elements: Sid" (letters and digits), "IAM and AWS STS quotas" (sizes without white space).
+Sources: DynamoDB developer guide, "Using IAM policy conditions for fine-grained access control" (condition keys,
+with ForAllValues; a scan has no leading keys) and "Using IAM with DynamoDB transactions" (EnclosingOperation); IAM
+user guide, "Single-valued vs. multivalued context keys" (ForAllValues is true if the key is missing: Null requires
+it), "IAM JSON policy elements: Sid" (letters and digits), "IAM and AWS STS quotas" (sizes without white space).
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from keyplan.export.iam_keys import ANY, NOWHERE, Bindings, Leading, literal
 
 MANAGED_POLICY_CHARACTERS = 6144
 _VERSION = "2012-10-17"
-"""The version of the language that knows variables."""
+"""The policy language version that supports variables."""
 _KEYS = (
     "dynamodb:LeadingKeys",
     "dynamodb:SecondPartitionKeyValues",
     "dynamodb:ThirdPartitionKeyValues",
     "dynamodb:FourthPartitionKeyValues",
 )
-"""The condition key of each attribute of a partition key."""
+"""The condition key for each attribute of a partition key."""
 
 
 @dataclass(frozen=True)
 class Account:
-    """Where the tables are, and what they are called."""
+    """The account and region of the tables, and the prefix of their names."""
 
     region: str = "*"
     number: str = "*"
@@ -46,7 +46,7 @@ class Account:
     prefix: str = ""
 
     def arn(self, table: str, under: str) -> str:
-        """The ARN of a table, of what is under it, or of everything."""
+        """Return the ARN of a table, of a part of it, or of everything."""
         if not table:
             return "*"
         name = f"arn:{self.partition}:dynamodb:{self.region}:{self.number}:table/{self.prefix}{table}"
@@ -55,21 +55,21 @@ class Account:
 
 Texts = tuple[str, ...]
 Place = tuple[str, str]
-"""A table, and what is under it."""
+"""A table and the path below it."""
 
 
 @dataclass(frozen=True)
 class PolicyStatement:
-    """What is allowed on some resources."""
+    """Allowed actions on some resources."""
 
     actions: Texts
     places: tuple[Place, ...]
     leading: tuple[Texts, ...]
-    """Of each partition that may be named: a text for each attribute of its key; none for any partition."""
+    """For each allowed partition, a text for each attribute of its key; empty for any partition."""
     limits: Limits
 
     def as_json(self, account: Account, sid: str) -> dict[str, Any]:
-        """The statement as a policy holds it."""
+        """Return the statement in policy form."""
         made: dict[str, Any] = {
             "Sid": sid,
             "Effect": "Allow",
@@ -97,7 +97,7 @@ class PolicyStatement:
 
     @property
     def title(self) -> str:
-        """What it allows where, in letters and digits."""
+        """Return a title of letters and digits."""
         table = self.places[0][0]
         where = [table, *(_last(under) for _, under in self.places if under.startswith("index/"))]
         verbs = [action.removesuffix("Item") for action in self.actions]
@@ -117,12 +117,12 @@ def _camel(name: str) -> str:
 
 
 def policy(grants: Iterable[Grant], account: Account) -> dict[str, Any]:
-    """The policy that allows what is granted."""
+    """Return the policy that allows the grants."""
     return _document(_statements(grants), account)
 
 
 def policies(grants: Iterable[Grant], account: Account, most: int = MANAGED_POLICY_CHARACTERS) -> list[dict[str, Any]]:
-    """The same in as few policies as fit the size, a statement in one of them."""
+    """Return the same permissions in as few policies as the size limit allows, each with whole statements."""
     found: list[list[PolicyStatement]] = [[]]
     for statement in _statements(grants):
         if found[-1] and size(_document([*found[-1], statement], account)) > most:
@@ -132,7 +132,7 @@ def policies(grants: Iterable[Grant], account: Account, most: int = MANAGED_POLI
 
 
 def size(document: Any) -> int:
-    """How many characters of a policy are counted: all but white space."""
+    """Return the counted size of a policy in characters: without white space."""
     return len(re.sub(r"\s", "", json.dumps(document, ensure_ascii=False)))
 
 
@@ -147,7 +147,7 @@ def _document(statements: Sequence[PolicyStatement], account: Account) -> dict[s
     return {"Version": _VERSION, "Statement": made}
 
 
-# Statements: what one action may do at one place, then joined where nothing is allowed by it that was not before.
+# Statements: one action at one place each, then joined if that allows nothing more.
 
 
 def _statements(grants: Iterable[Grant]) -> list[PolicyStatement]:
@@ -165,7 +165,7 @@ def _statements(grants: Iterable[Grant]) -> list[PolicyStatement]:
 
 
 def _told(by_limits: dict[Limits, dict[Texts, None]]) -> Iterator[tuple[Limits, tuple[Texts, ...]]]:
-    """The partitions under each limit, without what is allowed anyway."""
+    """Return the partitions under each limit, without those that another limit allows anyway."""
     plain = by_limits.get(Limits(), {})
     for limits, texts in by_limits.items():
         if limits != Limits() and (() in plain or not texts.keys() - plain.keys()):
@@ -176,7 +176,7 @@ def _told(by_limits: dict[Limits, dict[Texts, None]]) -> Iterator[tuple[Limits, 
 
 
 def _parts(texts: Sequence[Texts]) -> Iterator[tuple[Texts, ...]]:
-    """What one condition can say: any partition, partitions of one attribute, or one partition of several."""
+    """Split partitions by what one condition can express: any, keys of one attribute, or one key of several."""
     if () in texts:
         yield ()
     elif all(len(one) == 1 for one in texts):
@@ -186,7 +186,7 @@ def _parts(texts: Sequence[Texts]) -> Iterator[tuple[Texts, ...]]:
 
 
 def _joined(statements: Iterable[PolicyStatement], same: Any) -> list[PolicyStatement]:
-    """One statement for all that are alike in what `same` gives: their actions, or their places, together."""
+    """Join the statements for which `same` is equal: their actions or their places."""
     found: dict[Any, PolicyStatement] = {}
     for one in statements:
         alike = same(one)
@@ -201,18 +201,18 @@ def _joined(statements: Iterable[PolicyStatement], same: Any) -> list[PolicyStat
 
 
 _MAY_CHANGE_NOTHING = frozenset({"set_if_missing", "add_to_set", "remove_from_set"})
-"""Actions of updates that are left out where their value is empty."""
+"""Actions of updates that are left out if their value is empty."""
 _FAILURE_KEY = ("consumer", "event_id")
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a request must be like beside its partition."""
+    """Conditions on a request besides its partition."""
 
     enclosed: bool = False
     """Whether it is part of a TransactWriteItems."""
     select: str = ""
-    """Its dynamodb:Select; any where it is empty."""
+    """Its dynamodb:Select, or "" for any."""
     attributes: tuple[str, ...] = ()
     """With SPECIFIC_ATTRIBUTES: the attributes that it may name."""
 
@@ -223,15 +223,15 @@ class Grant:
 
     action: str
     table: str
-    """Its declared name; empty for what has no resource."""
+    """Its declared name, or "" for actions without a resource."""
     under: str = ""
-    """What follows the table in the ARN: index/NAME, stream/*."""
+    """The path after the table in the ARN: index/NAME, stream/*."""
     leading: Leading = NOWHERE
     limits: Limits = field(default_factory=Limits)
 
 
 def of_pattern(pattern: Pattern[..., Any], bindings: Bindings) -> Iterator[Grant]:
-    """Everything that a call of a pattern sends."""
+    """Yield everything that a call of a pattern sends."""
     plan = pattern.plan
     if plan.steps:
         for step in plan.steps:
@@ -250,7 +250,7 @@ def _read(pattern: Pattern[..., Any], bindings: Bindings) -> Grant:
 
 
 def _selected(pattern: Pattern[..., Any]) -> Limits:
-    """Counts see no more of the items than they count by: keys, and what tells whose they are and whether they expired.
+    """Return the attributes that counts access: keys, discriminators and the expiry.
 
     Names in a request are the same in every call.
 
@@ -282,9 +282,11 @@ def _write(plan: Plan, bindings: Bindings, limits: Limits) -> Iterator[Grant]:
     if action != "UpdateItem":
         return
     if plan.entity.version is None and all(one.name in _MAY_CHANGE_NOTHING for one in plan.actions):
-        yield Grant("ConditionCheckItem", table, leading=leading)  # what an update without changes is in a transaction
+        yield Grant(
+            "ConditionCheckItem", table, leading=leading
+        )  # an update without changes becomes a check in a transaction
     if plan.exists == "may" and plan.entity.expiry_attribute is not None:
-        yield Grant("DeleteItem", table, leading=leading)  # an expired item is cleared away first
+        yield Grant("DeleteItem", table, leading=leading)  # an expired item is deleted first
 
 
 def _written(plan: Plan, bindings: Bindings) -> Leading:
@@ -294,7 +296,7 @@ def _written(plan: Plan, bindings: Bindings) -> Leading:
 
 
 def _sentinels(plan: Plan, bindings: Bindings, leading: Leading) -> Iterator[Grant]:
-    """The item as it was is read, what it gives up is released, what it takes is put."""
+    """Yield reads of the old item, deletes of released sentinels and puts of new ones."""
     table = plan.schema.name
     if plan.reads_first:
         yield Grant("GetItem", table, leading=leading)
@@ -310,7 +312,8 @@ def _sentinels(plan: Plan, bindings: Bindings, leading: Leading) -> Iterator[Gra
 def of_consumers(table: Table, prefix: str, checkpoints: Table | None) -> Iterator[Grant]:
     """Return what a runner of a table's consumers sends: reads of the stream, and checkpoints kept in a table.
 
-    A table that declares no consumer may be read by any: their checkpoints are all those that begin with its name.
+    Without declared consumers any consumer may read the table: all checkpoints that start with its name are
+    allowed.
     """
     yield Grant("ListStreams", "")
     for action in ("DescribeStream", "GetRecords", "GetShardIterator"):
@@ -325,14 +328,14 @@ def of_consumers(table: Table, prefix: str, checkpoints: Table | None) -> Iterat
 
 
 def of_failures(kept_in: Table, table: Table, prefix: str) -> Iterator[Grant]:
-    """Records of a table that failed for good, put into a table for them."""
+    """Yield the puts of a table's failed records into their table."""
     for consumer in table.consumers:
         if consumer.on_failure is not None:
             yield Grant("PutItem", kept_in.name, leading=_of_consumer(table, consumer.name, prefix))
 
 
 def keeps_failures(table: Table) -> bool:
-    """Whether a table is one that TableDestination writes to."""
+    """Return True if TableDestination writes to the table."""
     return table.schema.key == _FAILURE_KEY and any(entity.name == "Failure" for entity in table.entities)
 
 

@@ -1,9 +1,9 @@
-"""Partition keys as IAM conditions name them: literal text kept, a star for what a call fills in.
+"""Render partition keys for IAM conditions: literal text, and a star for values of a call.
 
-`USER#{user_id}` is `USER#*`, or `USER#${aws:PrincipalTag/user_id}` where user_id is bound to the principal.
+`USER#{user_id}` is `USER#*`, or `USER#${aws:PrincipalTag/user_id}` if user_id is bound to the principal.
 
-Sources: IAM user guide, "IAM policy elements: Variables and tags" (${*}, ${?} and ${$} stand for the signs themselves)
-and "String condition operators" (StringLike); DynamoDB developer guide, "Using IAM policy conditions for fine-grained
+Sources: IAM user guide, "IAM policy elements: Variables and tags" (${*}, ${?} and ${$} escape these characters) and
+"String condition operators" (StringLike); DynamoDB developer guide, "Using IAM policy conditions for fine-grained
 access control" (characters of a policy: U+0020 to U+00FF).
 """
 
@@ -28,17 +28,17 @@ _LAST_CHARACTER = "\u00ff"
 
 
 class BindError(Exception):
-    """A binding that no condition can say."""
+    """No condition can express a binding."""
 
 
 def literal(text: str) -> str:
-    """Text that is meant as it stands; a star stands for characters that a policy cannot hold."""
+    """Return an escaped literal; a star replaces characters that a policy cannot contain."""
     made = "".join(_SIGNS.get(sign, sign if " " <= sign <= _LAST_CHARACTER else ANY) for sign in text)
     return re.sub(r"\*{2,}", ANY, made)
 
 
 def principal_value(text: str) -> str:
-    """A value that something is bound to: policy variables as they are, the rest literal."""
+    """Return the value of a binding: policy variables unchanged, the rest escaped."""
     made, at = "", 0
     for found in _VARIABLE.finditer(text):
         made += literal(text[at : found.start()]) + found[0]
@@ -48,36 +48,38 @@ def principal_value(text: str) -> str:
 
 @dataclass(frozen=True)
 class Leading:
-    """What the partition key attributes of a request may be."""
+    """The allowed partition key values of a request."""
 
     texts: tuple[str, ...] = ()
-    """One for each attribute of the partition key; none for what names no partition."""
+    """One for each attribute of the partition key; empty for requests without a partition."""
     bound: frozenset[str] = frozenset()
-    """The bindings that are in them."""
+    """The bindings that they use."""
     notes: tuple[str, ...] = ()
 
     @property
     def is_open(self) -> bool:
-        """Whether any partition is meant."""
+        """Return True if any partition is allowed."""
         return all(text == ANY for text in self.texts)
 
 
 NOWHERE = Leading()
-"""What names no partition: a scan, a stream, a description."""
+"""Requests without a partition: a scan, a stream, a description."""
 
 
 @dataclass(frozen=True)
 class Bindings:
-    """By the name of a parameter, or of a field: what the principal's value is."""
+    """By name of a parameter or field: the principal's value."""
 
     values: Mapping[str, str]
 
     def of_call(self, partition: Sequence[KeyValue]) -> Leading:
-        """The partitions that a pattern names with its parameters."""
+        """Return the partitions that a pattern's parameters name."""
         return _joined([_Text(self, _sources(part)).of(part) for part in partition])
 
     def of_item(self, partition: Sequence[BoundKeyAttribute], item: Source) -> Leading:
-        """The partitions of whole items; a field is bound by its name, or by the item's parameter and its name."""
+        """Return the partitions of whole items; a field is bound by its name, or by the item's parameter and its
+        name.
+        """
         given = item.values if isinstance(item, Each) else item
         owner = f"{given!r}." if isinstance(given, Param) else ""
         text = _Text(self, lambda one: (one, owner + one) if owner else (one,))
@@ -90,7 +92,7 @@ class _Constant:
 
 
 Origin = tuple[str, ...] | _Constant
-"""The names that a value may be bound by; or the value, where a pattern says it."""
+"""The names by which a value may be bound, or the constant value."""
 
 
 def _sources(part: KeyValue) -> Callable[[str], Origin]:
@@ -113,10 +115,10 @@ class _Text:
 
     bindings: Bindings
     origin: Callable[[str], Origin]
-    """By field: where its value comes from."""
+    """By field: the source of its value."""
 
     def of(self, part: KeyValue | BoundKeyAttribute) -> Leading:
-        """What the attribute may be."""
+        """Return the allowed values of the attribute."""
         if part.template is not None:
             return self._of_template(part.template)
         assert part.field is not None, "a key attribute is made by a template or a field"
@@ -151,7 +153,7 @@ class _Text:
         return Leading(("".join(pieces),), frozenset(bound), tuple(notes))
 
     def _of_hole(self, hole: BoundHole) -> tuple[str, str | None]:
-        """The text of a hole, and the binding that it is made of."""
+        """Return the text of a hole and the binding it uses."""
         origin = self.origin(hole.name)
         if isinstance(origin, _Constant):
             try:

@@ -1,4 +1,4 @@
-"""A design as a Markdown document: the tables that people write by hand, made from the declarations."""
+"""Render a design as a Markdown document: tables of keys, patterns, consumers, costs and findings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TYPES = {
 
 
 def document(design: Design, findings: Sequence[Finding], month: Estimate) -> str:
-    """The whole document."""
+    """Return the whole document."""
     parts = list(introduction(design))
     parts += [part for table in design.tables for part in of_table(table)]
     parts += [*of_patterns(design), *of_consumers(design), *of_month(month), *of_findings(findings)]
@@ -35,20 +35,20 @@ def document(design: Design, findings: Sequence[Finding], month: Estimate) -> st
 
 
 def introduction(design: Design) -> Iterator[str]:
-    """The design's name and what it says of itself."""
+    """Return the design's name and docstring."""
     yield f"# {design.name}"
     if design.doc:
         yield design.doc
 
 
 def rows(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """A Markdown table."""
+    """Return a Markdown table."""
     cells = [[cell.replace("|", "\\|").replace("\n", " ") for cell in line] for line in lines]
     return "\n".join(["| " + " | ".join(line) + " |" for line in (list(head), ["---"] * len(head), *cells)])
 
 
 def of_table(table: Table) -> Iterator[str]:
-    """A table with its indexes and entities."""
+    """Return a table with its indexes and entities."""
     schema = table.schema
     yield f"## Table `{table.name}`"
     facts = [["Partition key", f"`{schema.partition}`"], ["Sort key", f"`{schema.sort}`" if schema.sort else "none"]]
@@ -91,7 +91,7 @@ def _projection(project: Any) -> str:
 
 
 def _chart(table: Table) -> str:
-    """A line for each entity, a column for each key attribute."""
+    """Return the entity chart: a row for each entity, a column for each key attribute."""
     attributes = table.schema.key_attributes()
     lines = []
     for entity in table.entities:
@@ -142,7 +142,7 @@ def _field(field: StoredField) -> list[str]:
 
 
 def of_patterns(design: Design) -> Iterator[str]:
-    """Every pattern, a line each."""
+    """Return one row for each pattern."""
     yield "## Access patterns"
     lines = [_pattern(pattern, pattern.plan) for pattern in design.patterns]
     head = ["Pattern", "Operation", "Table or index", "Key condition", "Filter or condition", "Units a call", "Claimed"]
@@ -167,7 +167,7 @@ def _pattern(pattern: Pattern[..., Any], plan: Plan) -> list[str]:
 
 
 def of_consumers(design: Design) -> Iterator[str]:
-    """Every change consumer, a line each; nothing where there are none."""
+    """Return one row for each consumer, or nothing without consumers."""
     consumers = [(table, consumer) for table in design.tables for consumer in table.consumers]
     if not consumers:
         return
@@ -190,7 +190,7 @@ def of_consumers(design: Design) -> Iterator[str]:
 
 
 def of_month(month: Estimate) -> Iterator[str]:
-    """What a month costs."""
+    """Return the monthly cost."""
     yield "## A month"
     recovery = f" ${month.point_in_time:,.2f} of point-in-time recovery," if month.point_in_time else ""
     yield (
@@ -214,7 +214,7 @@ def of_month(month: Estimate) -> Iterator[str]:
 
 
 def of_findings(findings: Sequence[Finding]) -> Iterator[str]:
-    """What the checks found."""
+    """Return the findings of the checks."""
     yield "## Findings"
     if not findings:
         yield "None."

@@ -1,7 +1,7 @@
-"""Tables as infrastructure: what they are called, what keeps them from being made, what no file can say of them.
+"""Tables as infrastructure resources: their names, faults that prevent their creation, and inexpressible settings.
 
-A table's settings are those of the request that connections send to create it (`create_request`), so that it is the
-same table whoever makes it.
+A table's settings are those of the request with which connections create it (`create_request`), so the table is the
+same whatever creates it.
 """
 
 from __future__ import annotations
@@ -27,42 +27,42 @@ _PREFIX = re.compile(r"[A-Za-z0-9_.-]*")
 
 @dataclass(frozen=True)
 class TableResource:
-    """A table as it is to be made."""
+    """A table to create."""
 
     table: Table
     prefix: str = ""
-    """What stands before its declared name, as in a connection's URL."""
+    """The prefix of its declared name, as in a connection's URL."""
 
     @property
     def name(self) -> str:
-        """Its real name."""
+        """Return its full name."""
         return self.prefix + self.table.name
 
     @cached_property
     def request(self) -> dict[str, Any]:
-        """The CreateTable request that connections send."""
+        """Return the CreateTable request that connections send."""
         return create_request(self.table, self.name)
 
     @property
     def ttl(self) -> str | None:
-        """The attribute that holds the expiry, if there is one."""
+        """Return the attribute that holds the expiry, or None."""
         return self.table.schema.ttl
 
     @property
     def recovers(self) -> bool:
-        """Whether backups to a point in time are declared."""
+        """Return True if point-in-time recovery is declared."""
         return self.table.schema.point_in_time_recovery
 
 
 def resources(tables: Sequence[Table], prefix: str = "") -> list[TableResource]:
-    """The tables as resources, in order. Raises DesignError for the first that cannot be made as declared."""
+    """Return the tables as resources, in order. Raises DesignError for the first that cannot be created as declared."""
     for fault in obstacles(tables):
         raise fault.error()
     return [TableResource(table, prefix) for table in tables]
 
 
 def obstacles(tables: Sequence[Table]) -> list[Fault]:
-    """Everything that keeps tables from being made as they are declared."""
+    """Return every fault that prevents tables from being created as declared."""
     return [fault for table in tables for fault in table_faults(table)] + [
         *_unstated_streams(tables),
         *_names(tables),
@@ -90,14 +90,14 @@ def _names(tables: Sequence[Table]) -> Iterator[Fault]:
 
 
 def is_prefix(prefix: str, tables: Sequence[Table]) -> bool:
-    """Whether tables may be called so, with this before their names."""
+    """Return True if table names may start with this prefix."""
     return bool(_PREFIX.fullmatch(prefix)) and all(
         len(prefix + table.name) <= limits.TABLE_NAME_MAX for table in tables
     )
 
 
 def left_out(tables: Sequence[TableResource]) -> Iterator[str]:
-    """What is declared of tables and their consumers, and cannot be said of a resource: a sentence for each."""
+    """Return a sentence for each declaration of tables and consumers that a resource cannot express."""
     for resource in tables:
         table = resource.table
         yield from _of_indexes(table)
@@ -128,10 +128,10 @@ def _of_consumers(table: Table) -> str:
 
 
 def named(name: str, plain: Callable[[str], str], original: Callable[[str], str]) -> str:
-    """What a file calls a table: made of the table's name alone, another for each name.
+    """Return a table's name in a file: derived from the table's name alone, unique for each name.
 
-    `plain` makes an allowed name, and `original` tells the table's name from it where it can. Where it cannot, some
-    digits of the name's hash follow, so that which other tables there are, and in which order, never matters.
+    `plain` makes an allowed name, and `original` returns the table's name for it if possible. Otherwise digits of
+    the name's hash are appended, so the result does not depend on other tables or their order.
     """
     made = plain(name)
     if original(made) == name and not _TAG.search(made):
@@ -141,5 +141,5 @@ def named(name: str, plain: Callable[[str], str], original: Callable[[str], str]
 
 
 def in_json(document: Any) -> str:
-    """A document as files hold it: indented, in ASCII, its order kept."""
+    """Return a document as indented ASCII JSON in its own order."""
     return json.dumps(document, indent=2) + "\n"

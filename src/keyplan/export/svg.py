@@ -1,6 +1,6 @@
-"""Boxes, lines and text as inline SVG. Text is monospaced, so that its width is known from its characters.
+"""Draw boxes, lines and text as inline SVG. Text is monospaced, so its width follows from its characters.
 
-Coordinates are pixels, from the top left. A drawing grows with what is drawn on it.
+Coordinates are pixels from the top left. A drawing grows with its content.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from html import escape
 
 CELL = 7.4
-"""The most that a character is wide at 12 pixels; of the fonts in use, DejaVu Sans Mono has the widest: 7.22."""
+"""The maximum character width at 12 pixels; of common fonts, DejaVu Sans Mono has the widest: 7.22."""
 LINE = 18
 PAD = 10
 _ASCENT = 13
@@ -28,22 +28,22 @@ class Line:
     style: str = ""
     """A class of the page's style: name, dim."""
     note: str = ""
-    """What follows it, less visible."""
+    """A note after the text, less prominent."""
 
     @property
     def whole(self) -> str:
-        """All of its text, as it is shown."""
+        """Return the displayed text and note."""
         return f"{self.shown} {printable(self.note)}" if self.note else self.shown
 
     @property
     def shown(self) -> str:
-        """Its own text as it is shown, its indentation kept."""
+        """Return the displayed text with its indentation."""
         return " " * (len(self.text) - len(self.text.lstrip(" "))) + printable(self.text)
 
 
 @dataclass(frozen=True)
 class Rect:
-    """Where something is."""
+    """A position and size."""
 
     x: float
     y: float
@@ -52,28 +52,28 @@ class Rect:
 
     @property
     def right(self) -> float:
-        """Its right edge."""
+        """Return the right edge."""
         return self.x + self.width
 
     @property
     def bottom(self) -> float:
-        """Its lower edge."""
+        """Return the lower edge."""
         return self.y + self.height
 
     @property
     def middle(self) -> float:
-        """Half way down."""
+        """Return the vertical center."""
         return self.y + self.height / 2
 
 
 def printable(text: str) -> str:
-    """Text on one line, without characters that have no picture."""
+    """Return text on one line without unprintable characters."""
     shown = ("\ufffd" if unicodedata.category(sign) in _UNPRINTABLE else sign for sign in " ".join(text.split()))
     return "".join(shown)
 
 
 def cells(text: str) -> int:
-    """How many characters of the font a text is wide: East Asian ones and pictures take two."""
+    """Return a text's width in character cells: East Asian characters and emoji take two."""
     return sum(_cells(sign) for sign in text)
 
 
@@ -84,17 +84,17 @@ def _cells(sign: str) -> int:
 
 
 def width_of(lines: Iterable[Line]) -> float:
-    """How wide a box of these lines is."""
+    """Return the width of a box with these lines."""
     return max((cells(line.whole) for line in lines), default=0) * CELL + 2 * PAD
 
 
 def height_of(lines: Sequence[Line]) -> float:
-    """How high it is."""
+    """Return the height of a box with these lines."""
     return len(lines) * LINE + PAD
 
 
 def wrapped(text: str, most: int, indent: str = "  ") -> list[str]:
-    """A text in lines of at most so many cells, broken between words, else where templates and names have a joint."""
+    """Wrap a text to this many cells, between words or at the joints of templates and names."""
     made: list[str] = []
     current = ""
     for piece in _pieces(printable(text), most - len(indent)):
@@ -107,7 +107,7 @@ def wrapped(text: str, most: int, indent: str = "  ") -> list[str]:
 
 
 def listed(items: Sequence[str], most: int) -> list[str]:
-    """Items with commas between them, each whole on one line unless it is longer than one."""
+    """Return comma-separated items, wrapped between items."""
     made: list[str] = []
     for number, item in enumerate(items, 1):
         *full, last = wrapped(item + ("," if number < len(items) else ""), most) or [""]
@@ -119,7 +119,7 @@ def listed(items: Sequence[str], most: int) -> list[str]:
 
 
 def _pieces(text: str, most: int) -> Iterator[str]:
-    """The words, with the space behind them; one that is too long for a line in parts."""
+    """Yield words with the space after them; words longer than a line are split."""
     for word in re.split(r"(?<=\s)", text):
         if cells(word.rstrip()) <= most:
             yield word
@@ -140,14 +140,14 @@ def _cut(text: str, most: int) -> Iterator[str]:
 
 @dataclass
 class Drawing:
-    """A picture in the making."""
+    """Builds a picture."""
 
     width: float = 0
     height: float = 0
     _parts: list[str] = field(default_factory=list)
 
     def rect(self, where: Rect, kind: str) -> None:
-        """A rectangle without text."""
+        """Draw a rectangle without text."""
         self._reach(where.right, where.bottom)
         self._parts.append(
             f'<rect class="{kind}" x="{where.x:g}" y="{where.y:g}" width="{where.width:g}" height="{where.height:g}"'
@@ -155,14 +155,14 @@ class Drawing:
         )
 
     def text(self, x: float, y: float, line: Line) -> None:
-        """A line of text, its upper left corner here."""
+        """Draw a line of text; x and y are its upper left corner."""
         self._reach(x + cells(line.whole) * CELL, y + LINE)
         kind = f' class="{line.style}"' if line.style else ""
         note = f'<tspan class="dim"> {escape(printable(line.note))}</tspan>' if line.note else ""
         self._parts.append(f'<text{kind} x="{x:g}" y="{y + _ASCENT:g}">{escape(line.shown)}{note}</text>')
 
     def box(self, where: Rect, lines: Sequence[Line], kind: str) -> Rect:
-        """A box with lines of text, as high as they are at least."""
+        """Draw a box with lines of text, at least as high as they need."""
         where = replace(where, height=max(where.height, height_of(lines)))
         self.rect(where, kind)
         for number, line in enumerate(lines):
@@ -170,25 +170,25 @@ class Drawing:
         return where
 
     def path(self, points: Sequence[tuple[float, float]], kind: str) -> None:
-        """A line through points; its end has a tip where the style gives it one."""
+        """Draw a line through points, with a tip if its style has one."""
         route = " ".join(f"{'L' if number else 'M'}{x:g} {y:g}" for number, (x, y) in enumerate(points))
         self._parts.append(f'<path class="{kind}" d="{route}"/>')
 
     def arrow(self, start: tuple[float, float], end: tuple[float, float], kind: str) -> None:
-        """A level line with a tip at its end."""
+        """Draw a horizontal arrow."""
         (x, y), back = end, 6 if start[0] < end[0] else -6
         self.path([start, end], kind)
         self.path([(x - back, y - 3.5), end, (x - back, y + 3.5)], f"{kind} tip")
 
     def rule(self, x: float, right: float, y: float) -> None:
-        """A line across a box, between its parts."""
+        """Draw a line across a box between its parts."""
         self.path([(x, y), (right, y)], "rule")
 
     def _reach(self, x: float, y: float) -> None:
         self.width, self.height = max(self.width, x), max(self.height, y)
 
     def svg(self, name: str, title: str, description: str) -> str:
-        """The picture, with what it shows for those who do not see it."""
+        """Return the picture with a text alternative for screen readers."""
         width, height = self.width + 2, self.height + 2
         head = (
             f'<svg class="diagram" role="img" aria-labelledby="{name}-title {name}-text"'

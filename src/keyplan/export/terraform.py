@@ -1,8 +1,8 @@
-"""A design's tables as a Terraform configuration, in its JSON syntax: a file whose name ends in .tf.json.
+"""Export a design's tables as a Terraform configuration in JSON syntax (.tf.json).
 
 Sources: developer.hashicorp.com/terraform/language/syntax/json (blocks, expressions) and .../resources/syntax
-(identifiers, lifecycle); registry.terraform.io/providers/hashicorp/aws, resource aws_dynamodb_table (arguments), and
-the provider's change log (since which version it knows them).
+(identifiers, lifecycle); registry.terraform.io/providers/hashicorp/aws, resource aws_dynamodb_table (arguments),
+and the provider's change log (versions that added them).
 """
 
 from __future__ import annotations
@@ -17,15 +17,17 @@ from keyplan.export.resources import TableResource, in_json, named
 TYPE = "aws_dynamodb_table"
 _ANY_VERSION, _NEXT_MAJOR = (5, 0, 0), "7.0.0"
 _WARM_VERSION = (6, 13, 0)
-"""Since when it knows warm_throughput."""
+"""The first version with warm_throughput."""
 _KEY_SCHEMA_VERSION = (6, 37, 0)
-"""Since when index keys of several attributes work: key_schema came with 6.29.0, was planned anew without end (issue
-46513), and until 6.37.0 the removal of one such index removed every index of its table (issue 46601)."""
+"""The first version in which index keys of several attributes work: key_schema was added in 6.29.0, produced
+endless plans (issue 46513), and until 6.37.0 the removal of one such index removed every index of its table (issue
+46601).
+"""
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
 def configuration(design: Design, tables: Sequence[TableResource]) -> str:
-    """The configuration, in JSON."""
+    """Return the configuration as JSON."""
     resources = {identifier(table.table.name): _table(table) for table in tables}
     provider = {"source": "hashicorp/aws", "version": f">= {_version(tables)}, < {_NEXT_MAJOR}"}
     return in_json(
@@ -39,7 +41,7 @@ def configuration(design: Design, tables: Sequence[TableResource]) -> str:
 
 
 def identifier(name: str) -> str:
-    """What the configuration calls a table: its name, where that may be an identifier."""
+    """Return a table's identifier: its name if that is a valid identifier."""
     return named(name, _plain, str)
 
 
@@ -50,12 +52,12 @@ def _plain(name: str) -> str:
 
 
 def literal(text: str) -> str:
-    """Text that is meant as it stands: ${ and %{ begin templates."""
+    """Return an escaped literal: ${ and %{ start templates."""
     return text.replace("${", "$${").replace("%{", "%%{")
 
 
 def _version(tables: Sequence[TableResource]) -> str:
-    """The first version of the provider that knows all that is said."""
+    """Return the first version of the provider that supports all used arguments."""
     needed = [_ANY_VERSION]
     needed += [_WARM_VERSION for table in tables if "WarmThroughput" in table.request]
     needed += [_KEY_SCHEMA_VERSION for table in tables if _has_long_keys(table)]
@@ -63,7 +65,9 @@ def _version(tables: Sequence[TableResource]) -> str:
 
 
 def _has_long_keys(table: TableResource) -> bool:
-    """Whether an index has a key of several attributes; all of the table's are then written in that form."""
+    """Return True if an index has a key of several attributes; all indexes of the table are then written in that
+    form.
+    """
     return any(len(index.partition) > 1 or len(index.sort) > 1 for index in table.table.schema.indexes)
 
 

@@ -1,5 +1,5 @@
-"""Designs made of what a team has: CloudFormation templates, descriptions of tables, NoSQL Workbench models.
+"""Import designs from CloudFormation templates, table descriptions and NoSQL Workbench models.
 
-Each source is read to the same thing, `source.SourceTable`; `writing` makes a Python file of these, in the words of
-the design language. What a source says and a design cannot is kept as a gap, told and written into the file.
+Every source is converted to `schemas.SourceTable`; `writing` writes these as a Python file in the design language.
+What a design cannot express is kept as a gap, which is reported and written into the file.
 """

@@ -1,4 +1,6 @@
-"""Global tables and SAM's simple tables, brought to the properties of AWS::DynamoDB::Table.
+"""Read the tables of CloudFormation templates, including those of SAM and the CDK.
+
+Global tables and SAM's simple tables are converted to the properties of AWS::DynamoDB::Table.
 
 Source: CloudFormation Template Reference, "AWS::DynamoDB::GlobalTable" and its ReplicaSpecification,
 ReadProvisionedThroughputSettings, GlobalReadProvisionedThroughputSettings, WriteProvisionedThroughputSettings and
@@ -30,7 +32,7 @@ _SAM_TYPES = {"String": "S", "Number": "N", "Binary": "B"}
 
 
 def global_table(whole: Node) -> tuple[Node, tuple[str, ...]]:
-    """The properties of a global table as those of its first replica: a design is of one region."""
+    """Return the properties of a global table with those of its first replica: a design covers one region."""
     replicas = list(whole.each("Replicas"))
     first = replicas[0] if replicas else Node({}, f"{whole.path}.Replicas")
     gaps = list(_replica_gaps(whole, replicas))
@@ -48,7 +50,7 @@ def global_table(whole: Node) -> tuple[Node, tuple[str, ...]]:
 
 
 def _replica_gaps(whole: Node, replicas: list[Node]) -> Iterator[str]:
-    """What is left out of the replicas, and of what all of them share."""
+    """Return the gaps: settings that differ between replicas or that all of them share."""
     for member in ("ReadOnDemandThroughputSettings", "WriteOnDemandThroughputSettings"):
         if whole.get(member) is not None:
             yield f"{member}: a design sets no maximum of on-demand throughput"
@@ -83,7 +85,9 @@ def _index(index: Node, of_replica: dict[str, Node], whole: Node, gaps: list[str
 
 
 def _throughput(writes: Sequence[Node], reads: Sequence[Node], gaps: list[str]) -> dict[str, Any]:
-    """Both capacities, as the first says that says any: a replica, then what all share; an index, then its table."""
+    """Return both capacities from the first that declares any: the replica, then the shared settings; the index,
+    then its table.
+    """
     found = {}
     for kind, holders in (("Read", reads), ("Write", writes)):
         member = f"{kind}ProvisionedThroughputSettings"
@@ -102,7 +106,7 @@ def _throughput(writes: Sequence[Node], reads: Sequence[Node], gaps: list[str]) 
 
 
 def simple_table(whole: Node) -> tuple[Node, tuple[str, ...]]:
-    """SAM's table of one key attribute: `id` of type String where it does not say, on demand without capacity."""
+    """Return SAM's table: one key attribute, by default `id` of type String; on demand without capacity."""
     key = whole.get("PrimaryKey")
     name = "id" if key is None else key.need("Name").text()
     kind = "String" if key is None else key.need("Type").one_of(*_SAM_TYPES)
@@ -115,25 +119,25 @@ def simple_table(whole: Node) -> tuple[Node, tuple[str, ...]]:
 
 
 Properties = tuple[Node, tuple[str, ...]]
-"""Properties as those of AWS::DynamoDB::Table, and what was left out on the way."""
+"""The properties in the form of AWS::DynamoDB::Table, and the gaps."""
 _TABLES: dict[str, Callable[[Node], Properties]] = {
     "AWS::DynamoDB::Table": lambda node: (node, ()),
     "AWS::DynamoDB::GlobalTable": global_table,
     "AWS::Serverless::SimpleTable": simple_table,
 }
 _NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
-"""Developer guide, "Supported data types and naming rules"; what is filled in by other tools is still none."""
+"""Developer guide, "Supported data types and naming rules"; placeholders of other tools do not match."""
 _SCALING = "AWS::ApplicationAutoScaling::ScalableTarget"
 _ELSEWHERE = {
     "AWS::CloudFormation::Stack": "is a stack of its own: import its template too",
     "AWS::Serverless::Application": "is an application of its own: import its template too",
     "Custom::DynamoDBReplica": "makes a replica: replication is not part of a design",
 }
-"""By kind of resource: what may lie behind it that is not read here."""
+"""By kind of resource: where its tables may be defined instead."""
 
 
 def cloudformation(documents: Sequence[Document], given: Mapping[str, str]) -> ImportSource:
-    """The tables of templates; `given` are values of their parameters. Raises ImportSourceError."""
+    """Return the tables of templates; `given`: values of their parameters. Raises ImportSourceError."""
     _check_parameters(documents, given)
     tables: list[SourceTable] = []
     gaps: list[str] = []
@@ -148,7 +152,7 @@ def cloudformation(documents: Sequence[Document], given: Mapping[str, str]) -> I
 
 
 def _check_parameters(documents: Sequence[Document], given: Mapping[str, str]) -> None:
-    """Every document is a template, and what is given is a parameter of one."""
+    """Check that every document is a template and that every given value is a parameter of one."""
     known: set[str] = set()
     for document in documents:
         if not isinstance(document.member("Resources"), Mapping):
@@ -162,7 +166,7 @@ def _check_parameters(documents: Sequence[Document], given: Mapping[str, str]) -
 
 
 def _kinds(document: Document) -> str:
-    """What a template without tables has instead."""
+    """Describe the resources of a template without tables."""
     resources = document.member("Resources").values()
     kinds = sorted({str(one["Type"]) for one in resources if isinstance(one, Mapping) and "Type" in one})
     return f"its resources are {', '.join(kinds[:5])}{', ...' if len(kinds) > 5 else ''}" if kinds else "it is empty"
@@ -195,7 +199,7 @@ def _tables(document: Document, resolver: Resolver, gaps: list[str]) -> Iterator
 
 
 def _is_made(resource: Mapping[str, Any], path: str, resolver: Resolver) -> bool:
-    """Whether a resource's condition holds."""
+    """Return True if a resource's condition holds."""
     if "Condition" not in resource:
         return True
     holds = resolver.condition(resource["Condition"])
@@ -212,14 +216,14 @@ def _table(logical_id: str, resource: Mapping[str, Any], path: str, resolver: Re
 
 
 def _kept(resource: Mapping[str, Any]) -> Iterator[str]:
-    """What is to become of the table without its stack."""
+    """Describe what happens to the table when its stack is deleted."""
     for member in ("DeletionPolicy", "UpdateReplacePolicy"):
         if (policy := resource.get(member, "Delete")) != "Delete":
             yield f"{member} {policy}: what becomes of a table without its stack is not part of a design"
 
 
 def _name(logical_id: str, properties: Node) -> tuple[str, tuple[str, ...]]:
-    """A table's name; where the template leaves it open its logical id."""
+    """Return a table's name; its logical id if the template does not set one."""
     named = properties.get("TableName")
     if named is None:
         return logical_id, ("TableName is not given: CloudFormation makes one, here the logical id stands for it",)

@@ -1,4 +1,4 @@
-"""What the service says of tables: DescribeTable, and the operations that tell of expiry, backups and tags.
+"""Read the service's descriptions of tables, from files or by calling the service.
 
 Source: API reference, TableDescription, DescribeTimeToLive, DescribeContinuousBackups, ListTagsOfResource.
 """
@@ -28,9 +28,9 @@ _OFF = {"DISABLED", "DISABLING"}
 
 
 def describe_table(documents: Sequence[Document]) -> ImportSource:
-    """The tables that documents describe, in their order.
+    """Return the tables that documents describe, in order.
 
-    What tells of expiry, backups or tags names no table: it is of the table described before it. Raises
+    Answers about expiry, backups or tags do not name their table: they belong to the table described before. Raises
     ImportSourceError.
     """
     found: list[tuple[Node, dict[str, Any]]] = []
@@ -44,7 +44,7 @@ def describe_table(documents: Sequence[Document]) -> ImportSource:
 
 
 def _take(document: Document, found: list[tuple[Node, dict[str, Any]]]) -> None:
-    """One answer of the service: a table, or something more about the last one."""
+    """Add one answer of the service: a table, or more about the last one."""
     table = document.member("Table") or document.member("TableDescription") or document.value
     if isinstance(table, Mapping) and "TableName" in table and "KeySchema" in table:
         found.append((Node(table, f"{document.name}: {table['TableName']}"), {}))
@@ -58,7 +58,7 @@ def _take(document: Document, found: list[tuple[Node, dict[str, Any]]]) -> None:
 
 
 def _more(document: Document) -> Iterator[tuple[str, Any]]:
-    """By property of a table: what a further answer says of it."""
+    """Return the properties that another answer adds to a table."""
     node = Node(document.value, document.name)
     if document.member("TimeToLiveDescription") is not None:
         expiry = node.need("TimeToLiveDescription")
@@ -96,7 +96,7 @@ def _index(described: Node) -> dict[str, Any]:
 
 
 def _figures(described: Node) -> TableStatistics | None:
-    """Numbers and sizes, which the service renews about every six hours; none of an empty table."""
+    """Return numbers and sizes, which the service updates about every six hours; None for an empty table."""
     count, size = described.get("ItemCount"), described.get("TableSizeBytes")
     if count is None or size is None or not count.whole():
         return None
@@ -104,7 +104,7 @@ def _figures(described: Node) -> TableStatistics | None:
         one
         for kind in ("Global", "Local")
         for one in described.each(f"{kind}SecondaryIndexes")
-        if (status := one.get("IndexStatus")) is None or status.text() != "CREATING"  # nothing of it is counted yet
+        if (status := one.get("IndexStatus")) is None or status.text() != "CREATING"  # not counted yet
     ]
     held = {one.need("IndexName").text(): found.whole() for one in indexes if (found := one.get("ItemCount"))}
     return TableStatistics(count.whole(), round(size.whole() / count.whole()), held)
@@ -115,7 +115,9 @@ _MORE = ("DescribeTimeToLive", "DescribeContinuousBackups")
 
 
 def described(url: str, names: Sequence[str]) -> list[Document]:
-    """What the service says of tables, or of all that it has. Raises ImportSourceError, and KeyplanError."""
+    """Return the service's answers about the named tables, or about all tables. Raises ImportSourceError and
+    KeyplanError.
+    """
     try:
         target = target_of(url)
         if target.path is not None:
@@ -133,7 +135,7 @@ def described(url: str, names: Sequence[str]) -> list[Document]:
 
 
 def _check_file(url: str, path: Path) -> None:
-    """Whether there is a database to be read: an empty file would be made one."""
+    """Check that a database exists: an empty file would become one."""
     if not path.is_file():
         raise ImportSourceError(f"--from {url}: there is no such file")
     if not path.stat().st_size:
@@ -141,7 +143,7 @@ def _check_file(url: str, path: Path) -> None:
 
 
 def _asking(url: str, call: Callable[[str, dict[str, Any]], Any], *, is_elsewhere: bool) -> Ask:
-    """Asks, and words what is no answer of the service: no credentials, no such region, another service."""
+    """Translate failures of the connection: missing credentials, unknown region, another service."""
 
     def ask(operation: str, request: dict[str, Any]) -> Node:
         try:
@@ -169,7 +171,7 @@ def _names(ask: Ask, prefix: str) -> Iterator[str]:
 
 
 def _described_table(ask: Ask, name: str) -> Iterator[Any]:
-    """The answers about one table. What stands in for the service may not know of backups or tags."""
+    """Return the answers about one table. Emulators may not support backups or tags."""
     answer = ask("DescribeTable", {"TableName": name})
     yield answer.value
     for operation in _MORE:
@@ -180,7 +182,7 @@ def _described_table(ask: Ask, name: str) -> Iterator[Any]:
 
 
 def _if_known(ask: Ask, operation: str, request: dict[str, Any]) -> Iterator[Any]:
-    """The answer; nothing where the operation is not known."""
+    """Return the answer, or nothing if the operation is not supported."""
     try:
         yield ask(operation, request).value
     except ServiceError as error:

@@ -1,4 +1,4 @@
-"""Files read as JSON or YAML, and what a document looks like."""
+"""Read files as JSON or YAML, and recognize their kind."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _HINTS: tuple[tuple[str, str], ...] = (
     ("TableStatus", f"{DESCRIBE_TABLE}: keyplan import describe-table"),
     ("TableNames", "output of aws dynamodb list-tables, which says only names"),
 )
-"""By a member of a document: what it looks like, and what reads it."""
+"""By a member of a document: the kind it suggests, and the command that reads it."""
 
 
 @dataclass(frozen=True)
@@ -34,16 +34,16 @@ class Document:
     """One document of a file."""
 
     name: str
-    """What it is called in messages: its file's name."""
+    """Its file's name, for messages."""
     value: Any
 
     def member(self, name: str) -> Any:
-        """A member of a mapping; None where there is none."""
+        """Return a member of a mapping, or None."""
         return self.value.get(name) if isinstance(self.value, Mapping) else None
 
 
 def documents(name: str, text: str) -> list[Document]:
-    """The documents of a file: JSON, one or several after each other, or YAML. Raises ImportSourceError."""
+    """Return the documents of a file: JSON, one or several in sequence, or YAML. Raises ImportSourceError."""
     called = PurePath(name).name or name
     text = text.removeprefix("\ufeff")
     if not text.strip():
@@ -59,7 +59,7 @@ def documents(name: str, text: str) -> list[Document]:
 
 
 def _json(name: str, text: str) -> Iterator[Any]:
-    """JSON values that follow each other, as several calls of the AWS CLI print them."""
+    """Return JSON values in sequence, as repeated calls of the AWS CLI print them."""
     decoder, at = json.JSONDecoder(), 0
     while at < len(text):
         if text[at].isspace():
@@ -67,7 +67,7 @@ def _json(name: str, text: str) -> Iterator[Any]:
             continue
         try:
             value, at = decoder.raw_decode(text, at)
-        except ValueError as error:  # also an integer of more digits than Python reads
+        except ValueError as error:  # also an integer with more digits than Python reads
             place = f" (line {error.lineno}, column {error.colno})" if isinstance(error, json.JSONDecodeError) else ""
             message = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
             raise ImportSourceError(f"{name} is no JSON: {message}{place}") from None
@@ -75,7 +75,7 @@ def _json(name: str, text: str) -> Iterator[Any]:
 
 
 def not_a(what: str, document: Document) -> ImportSourceError:
-    """The error for a document that is another than what was asked for."""
+    """Return the error for a document of another kind."""
     keys = document.value if isinstance(document.value, Mapping) else {}
     hint = next((text for member, text in _HINTS if member in keys and not text.startswith(what)), None)
     seen = f"it looks like {hint}" if hint else f"it is {_shape(document.value)}"

@@ -1,4 +1,4 @@
-"""Which Python type an attribute's values have: by its declared type, and by the values of sample items."""
+"""Plan entities from a source's knowledge about a table's items: typed fields, keys and discriminators."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SETS = ("SS", "NS", "BS")
 
 
 def is_item(value: object) -> bool:
-    """Whether a value has the form of an item: each attribute a type with its content."""
+    """Return True if a value has the form of an item: each attribute a type with its content."""
     return isinstance(value, Mapping) and all(map(_is_value, value.values()))
 
 
@@ -40,9 +40,9 @@ def _is_value(value: object) -> bool:
 
 
 def python_type(code: str | None, values: Iterable[Mapping[str, Any]]) -> str:
-    """The annotation for an attribute of a type (None where it is not said) with such values.
+    """Return the annotation for an attribute of a type (None if unknown) with these values.
 
-    Of numbers without values Decimal, which reads them all.
+    Numbers without values are Decimal, which reads all of them.
     """
     contents = [next(iter(value.items())) for value in values if "NULL" not in value]
     codes = {name for name, _ in contents} or ({code} if code else set())
@@ -71,27 +71,27 @@ def _is_whole(content: object) -> bool:
 _SEPARATOR = "#"
 _WORD = re.compile(r"[A-Za-z][A-Za-z_-]*")
 _TELLING_LENGTH = 6
-"""A single value of so many characters is not equal to another by chance."""
+"""Values of this length are unlikely to be equal by chance."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A key attribute's text: literal words, and values where the word is None."""
+    """The pattern of a key attribute: literal words, and None for values."""
 
     words: tuple[str | None, ...]
     values: tuple[tuple[str, ...], ...]
-    """Of each value part: what it is in each sample."""
+    """For each value part, its values in the samples."""
     called: tuple[str, ...]
-    """Of each value part: what the source calls it, or the word before it; "" where there is neither."""
+    """For each value part, its name in the source or the word before it, or ""."""
 
     @property
     def text(self) -> str:
-        """The words, with {} for each value."""
+        """Return the words, with {} for each value."""
         return _SEPARATOR.join("{}" if word is None else word for word in self.words)
 
 
 def shape_of(texts: Sequence[str], alias: str = "") -> Shape | None:
-    """The shape that all of some texts have; None where that is in doubt."""
+    """Return the common shape of texts, or None if it is ambiguous."""
     if not texts or any(brace in text for text in texts for brace in "{}"):
         return None
     split = [text.split(_SEPARATOR) for text in texts]
@@ -110,25 +110,25 @@ def shape_of(texts: Sequence[str], alias: str = "") -> Shape | None:
         return None
     called = tuple(_called(words, at, names[at]) for at in range(size) if words[at] is None)
     told = [name for name in alias.split(_SEPARATOR) if name]
-    if len(told) == len(values):  # an alias of values alone: SubId#SKU of SUB#17#SKU#99
+    if len(told) == len(values):  # an alias that names only the values: SubId#SKU of SUB#17#SKU#99
         called = tuple(map(_bare, told))
     return Shape(words, values, called)
 
 
 def _doubtful(column: Sequence[str], name: str) -> bool:
-    """Whether a part in the middle may be a word as well as a value: open in STATUS#open#17."""
+    """Return True if a part in the middle may be a word or a value: open in STATUS#open#17."""
     text = column[0]
     is_word = len(set(column)) == 1 and _WORD.fullmatch(text) is not None
     return is_word and not text.isupper() and not name
 
 
 def _is_one_word(texts: Sequence[str], alias: str) -> bool:
-    """Whether a key without separator is always the same word: that of its alias, or that of several items."""
+    """Return True if a key without separators is always the same word: its alias, or equal in several items."""
     return len(set(texts)) == 1 and (texts[0] == alias or (len(texts) > 1 and texts[0].isupper()))
 
 
 def _word(columns: Sequence[tuple[str, ...]], at: int, name: str, *, varied: bool) -> str | None:
-    """The literal text of a part, or None for a value."""
+    """Return the literal text of a part, or None for a value."""
     column = columns[at]
     if len(set(column)) > 1:
         return None
@@ -154,7 +154,7 @@ def _bare(name: str) -> str:
 
 
 def is_telling(column: Sequence[str]) -> bool:
-    """Whether another column that is the same is the same value, and not equal by chance."""
+    """Return True if equal columns hold the same value rather than being equal by chance."""
     return len(set(column)) > 1 or len(column[0]) >= _TELLING_LENGTH
 
 
@@ -167,27 +167,27 @@ class PlannedField:
 
     name: str
     attribute: str
-    """The attribute it is stored under."""
+    """The attribute in which it is stored."""
     annotation: str
     is_required: bool = False
     column: tuple[str, ...] | None = None
-    """Its text in each sample; None where one has none, or it is no text."""
+    """Its text in each sample, or None if missing or not a text."""
 
 
 @dataclass(frozen=True)
 class PlannedKey:
-    """How an attribute of a key is made: of text with fields in it, or it is a field."""
+    """The composition of a key attribute: a template with fields, or a single field."""
 
     attribute: str
     template: str | None
     fields: tuple[str, ...]
     shape: str = ""
-    """The samples' shape that the template was guessed from."""
+    """The sample shape from which the template was guessed."""
 
 
 @dataclass
 class PlannedEntity:
-    """An entity as it will be written."""
+    """An entity to write."""
 
     name: str
     source: SourceEntity
@@ -197,20 +197,20 @@ class PlannedEntity:
     indexes: dict[str, tuple[PlannedKey, ...]] = field(default_factory=dict)
     """By index that it can be in."""
     partition_sizes: dict[str, int] = field(default_factory=dict)
-    """By such an index: how many attributes its partition key has."""
+    """By index: the number of partition key attributes."""
     templated: frozenset[str] = frozenset()
-    """Indexes whose key is made of templates."""
+    """Indexes with template keys."""
     keeps_key_fields: bool = True
-    """Whether a field that keys hold is also an attribute of its own."""
+    """True if a field in a key is also stored as an attribute."""
 
     @property
     def is_guessed(self) -> bool:
-        """Whether a key is a guess."""
+        """Return True if a key is guessed."""
         return any(part.shape for key in (self.key, *self.indexes.values()) for part in key)
 
 
 def planned(table: SourceTable, discriminator: str | None = None) -> list[PlannedEntity]:
-    """The entities of a table: one for each kind of items that is known, or one for all."""
+    """Return a table's entities: one for each known kind of items, or one for all items."""
     known = table.entities or (SourceEntity(name="", attributes=()),)
     projected = [name for index in table.indexes if isinstance(index.project, tuple) for name in index.project]
     unclaimed = [
@@ -222,7 +222,7 @@ def planned(table: SourceTable, discriminator: str | None = None) -> list[Planne
 
 
 def _attributes(table: SourceTable, entity: SourceEntity) -> list[str]:
-    """The attributes of a kind of items, those of the primary key first, then those of indexes."""
+    """Return the attributes of a kind of items: primary key first, then index keys."""
     held = dict.fromkeys((*entity.attributes, *(name for item in entity.samples for name in item)))
     first = [name for name in table.key_attributes if name in held or name in table.key]
     return list(dict.fromkeys((*table.key, *first, *held)))
@@ -245,7 +245,7 @@ class _Planner:
         self._shapes = {name: shape for name in table.key if (shape := self._shape(name)) is not None}
 
     def plan(self) -> PlannedEntity:
-        """The entity."""
+        """Return the entity."""
         made = self._made
         for attribute in self._attributes:
             if attribute not in self._shapes:
@@ -264,11 +264,11 @@ class _Planner:
 
     @property
     def _stored_before(self) -> set[str]:
-        """Fields that are attributes of the samples, not only parts of their keys."""
+        """Return fields that are attributes of the samples, not only parts of their keys."""
         return {one.name for one in self._made.fields.values() if one.attribute in self._attributes}
 
     def _plan_index(self, index: Index, keys: dict[str, PlannedKey]) -> None:
-        """The key in an index, if its items have all attributes of it; `keys` are those planned so far."""
+        """Plan the key in an index if the items have all its attributes; `keys`: the keys planned so far."""
         if not all(name in self._attributes for name in index.attributes):
             return
         for name in index.attributes:
@@ -281,7 +281,7 @@ class _Planner:
             self._made.templated |= {index.name}
 
     def _key(self, attribute: str, *, may_add: bool) -> PlannedKey:
-        """How a key attribute is made. `may_add`: whether a value in it may become a field of its own."""
+        """Plan a key attribute. `may_add`: whether one of its values may become a new field."""
         shape = self._shapes.get(attribute) if may_add else self._shape(attribute)
         own = next((one for one in self._made.fields.values() if one.attribute == attribute), None)
         if shape is not None:
@@ -300,11 +300,11 @@ class _Planner:
         return PlannedKey(attribute, None, () if own is None else (own.name,))
 
     def _is_made(self, attribute: str) -> bool:
-        """Whether an attribute is only there for an index, as its name says: GSI1PK."""
+        """Return True if an attribute exists only for an index, judging by its name, such as GSI1PK."""
         return attribute not in self._table.key and _MADE.search(attribute) is not None
 
     def _shape(self, attribute: str) -> Shape | None:
-        """The shape of a text; only if every item has it, or items would come into an index that it is of."""
+        """Return the shape of a text if every item has the attribute: otherwise more items would enter the index."""
         if attribute == self._table.ttl or self._table.types.get(attribute) != "S":
             return None
         texts = [item[attribute]["S"] for item in self._source.samples if "S" in item.get(attribute, ())]
@@ -314,7 +314,7 @@ class _Planner:
         return shape_of(texts, "" if alias in self._attributes else alias)
 
     def _holder(self, called: str, column: tuple[str, ...] | None, besides: str) -> str:
-        """The field whose value a part of a key is in every sample."""
+        """Return the field with the value of a key part in every sample."""
         for one in self._made.fields.values():
             if column is None or one.column != column or one.attribute == besides or self._is_made(one.attribute):
                 continue
@@ -323,7 +323,7 @@ class _Planner:
         return ""
 
     def _new(self, called: str, column: tuple[str, ...], *, may_add: bool) -> str:
-        """A field for a value that only a key holds."""
+        """Add a field for a value that only a key contains."""
         if not may_add:
             return ""
         name = self._names.take(field_name(called))
@@ -333,7 +333,7 @@ class _Planner:
         return name
 
     def _alias(self, attribute: str) -> str:
-        """What the source calls a key attribute, if that is a name of its own."""
+        """Return the source's name for a key attribute, if it has its own."""
         alias = self._source.aliases.get(attribute, "")
         return alias if alias.isidentifier() and alias not in self._attributes else ""
 
@@ -343,7 +343,7 @@ class _Planner:
         self._made.fields[name] = PlannedField(name, attribute, annotation, needed, column)
 
     def _drop(self, one: PlannedField | None) -> None:
-        """Take away the field of an attribute that a template makes."""
+        """Remove the field of an attribute that a template composes."""
         if one is not None:
             del self._made.fields[one.name]
 
@@ -371,7 +371,7 @@ class _Planner:
 
 
 def discriminator(table: SourceTable) -> tuple[str | None, tuple[str, ...]]:
-    """The attribute that tells kinds of items apart in all samples, with its value for each kind."""
+    """Return the attribute that distinguishes kinds of items in all samples, with its value for each kind."""
     if len(table.entities) < 2 or not all(one.samples for one in table.entities):
         return None, ()
     for attribute in table.entities[0].samples[0]:
@@ -383,6 +383,6 @@ def discriminator(table: SourceTable) -> tuple[str | None, tuple[str, ...]]:
 
 
 def _constant(samples: Sequence[Item], attribute: str) -> str:
-    """The text that an attribute has in all samples; "" where there is none."""
+    """Return the constant text of an attribute in all samples, or ""."""
     found = {str(item.get(attribute, {}).get("S", "")) for item in samples}
     return found.pop() if len(found) == 1 else ""

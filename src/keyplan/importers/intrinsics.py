@@ -1,4 +1,4 @@
-"""CloudFormation's functions, as far as a template and its parameters decide them.
+"""Evaluate CloudFormation's intrinsic functions as far as a template and its parameters determine them.
 
 Source: CloudFormation User Guide, "Intrinsic function reference", "Pseudo parameters reference" and "Parameters";
 template reference, "Fn::FindInMap enhancements" (DefaultValue).
@@ -13,17 +13,17 @@ from typing import Any
 from keyplan.importers.nodes import UnresolvedValue
 
 NO_VALUE = UnresolvedValue("it is AWS::NoValue")
-"""What takes a property away."""
+"""Removes a property (AWS::NoValue)."""
 _PSEUDO = {"AWS::Partition": "aws", "AWS::URLSuffix": "amazonaws.com"}
 _HOLE = re.compile(r"\$\{(!?)([^}]*)\}")
 _DYNAMIC = "{{resolve:"
 
 
 class Resolver:
-    """Values of a template with its functions carried out; Unknown where that cannot be done."""
+    """Evaluates the functions in a template; the result is UnresolvedValue if that is impossible."""
 
     def __init__(self, template: Mapping[str, Any], given: Mapping[str, str]) -> None:
-        """`given`: values of parameters, also of pseudo parameters, by name."""
+        """`given`: values of parameters and pseudo parameters, by name."""
         self._parameters = _mapping(template.get("Parameters"))
         self._mappings = _mapping(template.get("Mappings"))
         self._conditions = _mapping(template.get("Conditions"))
@@ -46,7 +46,7 @@ class Resolver:
         }
 
     def resolve(self, value: Any) -> Any:
-        """A value as it will be, all the way down; what is NO_VALUE is left out of mappings and lists."""
+        """Evaluate a value recursively; NO_VALUE is left out of mappings and lists."""
         if isinstance(value, Mapping):
             if len(value) == 1:
                 ((name, told),) = value.items()
@@ -63,7 +63,7 @@ class Resolver:
         return value
 
     def condition(self, name: Any) -> Any:
-        """Whether a condition of the template holds."""
+        """Return whether a condition of the template holds."""
         if not isinstance(name, str) or name not in self._conditions:
             return UnresolvedValue(f"the template has no condition {name!r}")
         if name in self._deciding:
@@ -106,7 +106,7 @@ class Resolver:
         return self._typed(name, default)
 
     def _typed(self, name: str, value: Any) -> Any:
-        """A parameter's value: lists are given as text with commas."""
+        """Return a parameter's value: lists are given as comma-separated text."""
         kind = str(_mapping(self._parameters.get(name)).get("Type", "String"))
         kind = kind.removeprefix("AWS::SSM::Parameter::Value<")
         if isinstance(value, str) and kind.startswith(("CommaDelimitedList", "List<")):
@@ -163,7 +163,7 @@ class Resolver:
         return listed[at]
 
     def _find_in_map(self, told: Any) -> Any:
-        """A value of a mapping; what a fourth member says as DefaultValue where there is none."""
+        """Return a value of a mapping, or the DefaultValue in the fourth member."""
         default = _mapping(told[3]) if isinstance(told, list) and len(told) == 4 else {}
         path = self.resolve(told[:3] if default else told)
         unknown = next(_unknown(path), None)
@@ -197,7 +197,7 @@ class Resolver:
         return holds if isinstance(holds, UnresolvedValue) else not _truth(holds)
 
     def _all(self, told: Any, *, stops: bool) -> Any:
-        """Fn::Or stops at the first that is true, Fn::And at the first that is false; an unknown one may not matter."""
+        """Evaluate Fn::Or up to the first true, Fn::And up to the first false; an unknown condition may not matter."""
         if not (isinstance(told, list) and told):
             return UnresolvedValue(f"Fn::{'Or' if stops else 'And'} is wanted with conditions")
         found = [self.resolve(one) for one in told]
@@ -207,7 +207,7 @@ class Resolver:
         return next(_unknown(found), not stops)
 
     def _both(self, told: Any) -> Any:
-        """Two values, or the first of them that is unknown."""
+        """Return two values, or the first unresolved one."""
         found = self.resolve(told)
         if not (isinstance(found, list) and len(found) == 2):
             return (
@@ -221,7 +221,7 @@ def _attribute(name: str) -> UnresolvedValue:
 
 
 def _unknown(found: Any) -> Iterator[UnresolvedValue]:
-    """What is unknown of a value or of the elements of a list."""
+    """Return the first unresolved part of a value or of a list's elements."""
     return (one for one in (found if isinstance(found, list) else [found]) if isinstance(one, UnresolvedValue))
 
 
@@ -230,7 +230,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def _text(value: Any) -> str:
-    """A value as CloudFormation puts it into text."""
+    """Return a value as CloudFormation inserts it into text."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -1,4 +1,4 @@
-"""What an import cannot go on from."""
+"""Values of a document with their paths, so that errors name their position."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from keyplan.errors import KeyplanError
 
 
 class ImportSourceError(KeyplanError):
-    """A file is not what it is taken for, or says something of a table that has no meaning."""
+    """A file is not of the expected kind, or its description of a table is invalid."""
 
 
 _MOST_DIGITS = 18
-"""Of a whole number: more than any figure of the service has."""
+"""More digits than any number of the service has."""
 
 
 @dataclass(frozen=True)
 class UnresolvedValue:
-    """Stands for a value that cannot be told from the document alone."""
+    """A value that the document alone does not determine."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class Node:
-    """A value, and its path from the top of the document."""
+    """A value and its path from the top of the document."""
 
     value: Any
     path: str
 
     def fail(self, problem: str) -> ImportSourceError:
-        """An error of this value."""
+        """Return an error about this value."""
         return ImportSourceError(f"{self.path}: {problem}")
 
     def _known(self) -> Any:
@@ -45,21 +45,21 @@ class Node:
         return self.fail(f"{what} is wanted, not {shown if len(shown) <= 60 else shown[:57] + '...'}")
 
     def mapping(self) -> Mapping[str, Any]:
-        """It as a mapping."""
+        """Return the value as a mapping."""
         value = self._known()
         if not isinstance(value, Mapping):
             raise self._wanted("a mapping")
         return value
 
     def items(self) -> Iterator[Node]:
-        """The elements of a list."""
+        """Return the elements of a list."""
         value = self._known()
         if not isinstance(value, list):
             raise self._wanted("a list")
         return (Node(one, f"{self.path}[{number}]") for number, one in enumerate(value))
 
     def text(self) -> str:
-        """It as a text that is not empty; a YAML name that looks like a number or a truth value is one."""
+        """Return a non-empty text; a YAML name that looks like a number or boolean counts as text."""
         value = self._known()
         if isinstance(value, int):
             value = str(value).lower()
@@ -68,13 +68,13 @@ class Node:
         return value
 
     def one_of(self, *choices: str) -> str:
-        """It as one of some words."""
+        """Return the value if it is one of some words."""
         if self.text() not in choices:
             raise self._wanted(f"one of {', '.join(choices)}")
         return self.text()
 
     def whole(self, least: int = 0) -> int:
-        """It as a whole number; a parameter gives it as text."""
+        """Return an integer; parameters pass it as text."""
         value = self._known()
         if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= _MOST_DIGITS:
             value = int(value)
@@ -83,7 +83,7 @@ class Node:
         return value
 
     def flag(self) -> bool:
-        """It as a truth value; a parameter gives it as text."""
+        """Return a boolean; parameters pass it as text."""
         value = self._known()
         if isinstance(value, str) and value.lower() in {"true", "false"}:
             value = value.lower() == "true"
@@ -92,25 +92,25 @@ class Node:
         return value
 
     def get(self, member: str) -> Node | None:
-        """A member of a mapping; None where there is none."""
+        """Return a member of a mapping, or None."""
         value = self.mapping().get(member)
         return None if value is None else Node(value, f"{self.path}.{member}")
 
     def need(self, member: str) -> Node:
-        """A member that must be there."""
+        """Return a required member."""
         found = self.get(member)
         if found is None:
             raise self.fail(f"{member} is missing")
         return found
 
     def at(self, *members: str) -> Node | None:
-        """A member of a member; None where one is missing."""
+        """Return a member of a member, or None."""
         found: Node | None = self
         for member in members:
             found = None if found is None else found.get(member)
         return found
 
     def each(self, member: str) -> Iterator[Node]:
-        """The elements of a list that may be missing."""
+        """Return the elements of an optional list."""
         found = self.get(member)
         return iter(()) if found is None else found.items()

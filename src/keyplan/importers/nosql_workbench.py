@@ -1,7 +1,7 @@
-"""Data models of NoSQL Workbench: tables, indexes, facets, sample data.
+"""Read data models of NoSQL Workbench: tables, indexes, facets, sample data.
 
-Source: developer guide, "NoSQL Workbench for DynamoDB" (data modeler, facets, sample data), and models that are
-published. They differ by version: capacity and facets came later, so each may be missing.
+Source: developer guide, "NoSQL Workbench for DynamoDB" (data modeler, facets, sample data), and published models.
+Versions differ: capacity and facets were added later, so both are optional.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _KEY_TYPES = ("S", "N", "B")
 
 
 def nosql_workbench(documents: Sequence[Document]) -> ImportSource:
-    """The tables of data models. Raises ImportSourceError."""
+    """Return the tables of data models. Raises ImportSourceError."""
     tables: list[SourceTable] = []
     gaps: list[str] = []
     for document in documents:
@@ -66,7 +66,7 @@ def _table(model: Node) -> SourceTable:
 
 
 def _key_types(table: Node, others: Mapping[str, str]) -> dict[str, str]:
-    """The type of each attribute of a key; where a key does not say it, what it is among the other attributes."""
+    """Return the type of each key attribute; if the key does not state it, the type among the other attributes."""
     keys = [table.need("KeyAttributes")]
     keys += [index.need("KeyAttributes") for kind in _INDEXES for index in table.each(kind)]
     types: dict[str, str] = {}
@@ -91,7 +91,7 @@ def _parts(key: Node) -> Iterator[Node]:
 
 
 def _properties(table: Node, types: Mapping[str, str], told: list[str]) -> Node:
-    """The table's properties as CloudFormation names them."""
+    """Return the table's properties under CloudFormation's names."""
     made: dict[str, Any] = {
         "AttributeDefinitions": [{"AttributeName": name, "AttributeType": kind} for name, kind in types.items()],
         "KeySchema": _key_schema(table.need("KeyAttributes")),
@@ -112,14 +112,14 @@ def _properties(table: Node, types: Mapping[str, str], told: list[str]) -> Node:
 
 
 def _unknown(holder: Node, known: frozenset[str], within: Node) -> Iterator[str]:
-    """A sentence for each member that is not known, of a table or of what is within one."""
+    """Yield a sentence for each unknown member of a table or of its parts."""
     for member in holder.mapping():
         if member not in known:
             yield f"{_short(holder, within)}{member}: it is no member that is known here"
 
 
 def _scaling(holder: Node, within: Node) -> Iterator[str]:
-    """A sentence for each capacity that scales."""
+    """Yield a sentence for each capacity with auto scaling."""
     settings = holder.get("ProvisionedCapacitySettings")
     for member in () if settings is None else settings.mapping():
         if str(member).startswith("AutoScaling"):
@@ -127,7 +127,7 @@ def _scaling(holder: Node, within: Node) -> Iterator[str]:
 
 
 def _short(holder: Node, within: Node) -> str:
-    """The path from a table to something within it."""
+    """Return the path from a table to a part of it."""
     path = holder.path.removeprefix(within.path).removeprefix(".")
     return f"{path}." if path else ""
 
@@ -138,7 +138,7 @@ def _key_schema(key: Node) -> list[dict[str, str]]:
 
 
 def _index(index: Node, made_table: Mapping[str, Any], table: Node, told: list[str]) -> dict[str, Any]:
-    """An index; one that does not say its capacity has the table's."""
+    """Return an index; without its own capacity, it has the table's."""
     told += _unknown(index, _OF_INDEX, table)
     own = index.at("ProvisionedCapacitySettings", "ProvisionedThroughput") or index.get("ProvisionedThroughput")
     projection = index.get("Projection")
@@ -154,7 +154,7 @@ def _index(index: Node, made_table: Mapping[str, Any], table: Node, told: list[s
 
 
 def _entities(table: Node, found: SourceTable, others: Mapping[str, str]) -> Iterator[SourceEntity]:
-    """The facets, or where there are none the table's items as one kind."""
+    """Return the facets; without facets, the table's items as one kind."""
     facets = list(table.each("TableFacets"))
     for facet in facets:
         alias = facet.get("KeyAttributeAlias")

@@ -1,4 +1,4 @@
-"""Legal Python names made of any names."""
+"""Python names and source text: legal identifiers, literals, and code laid out as formatters do."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ _OF_MODULE = frozenset({
     *keyword.kwlist, *keyword.softkwlist, *dir(builtins), *design.__all__, "Annotated", "Any", "Decimal", "Literal",
     "accepted", "claims", "datetime", "item", "name",
 })  # fmt: skip
-"""What a design's module needs for itself, or reads as said of the whole design."""
+"""Names that a design's module needs, or that describe the whole design."""
 _OF_CLASS = frozenset({
     *keyword.kwlist, *(word for word in design.__all__ if word.islower()), *dir(Entity), "Annotated", "Any",
     "Attribute", "Decimal", "F", "bool", "bytes", "cls", "datetime", "dict", "int", "list", "self", "set", "str",
 })  # fmt: skip
-"""What every model has, and what a field would hide in the types of others or in the bodies of patterns."""
+"""Attributes of every model, and names that a field would hide in annotations or pattern bodies."""
 _LONGEST = 60
-"""Lines with longer names could not be laid out."""
+"""Longer names would not fit on a line."""
 
 
 class PythonNames:
-    """Names of one scope, each given once."""
+    """Unique names within one scope."""
 
     def __init__(self, taken: Iterable[str]) -> None:
         self._taken = set(taken)
 
     @classmethod
     def of_module(cls) -> PythonNames:
-        """Names beside those that a design's module uses."""
+        """Return a scope that excludes the names of a design's module."""
         return cls(_OF_MODULE)
 
     @classmethod
     def of_class(cls) -> PythonNames:
-        """Names of fields, beside those that the module uses and those that every model has."""
+        """Return a scope of fields that excludes the names of the module and of every model."""
         return cls(_OF_CLASS)
 
     def take(self, wanted: str) -> str:
-        """A name as it is wanted; with an underscore or a number after it where it is taken."""
+        """Reserve a name, with an underscore or a number appended if it is taken."""
         made = wanted
         number = 1
         while made in self._taken:
@@ -57,7 +57,7 @@ class PythonNames:
 
 
 def field_name(text: str) -> str:
-    """A field's name: the text itself where that is one."""
+    """Return a field's name: the text itself if it is an identifier."""
     made = _NO_LETTER.sub("_", unicodedata.normalize("NFKC", text)).strip("_")[:_LONGEST]
     if not made.isidentifier() or made.startswith("model_"):
         made = f"attribute_{made}".rstrip("_")
@@ -65,13 +65,13 @@ def field_name(text: str) -> str:
 
 
 def class_name(text: str) -> str:
-    """A class's name: OrderItem of order-item."""
+    """Return a class's name: OrderItem for order-item."""
     made = unicodedata.normalize("NFKC", "".join(word[:1].upper() + word[1:] for word in _words(text)))[:_LONGEST]
     return made if made.isidentifier() else _settled(f"Table{made}")
 
 
 def snake_name(text: str) -> str:
-    """A function's or variable's name: order_item of OrderItem."""
+    """Return a function's or variable's name: order_item for OrderItem."""
     made = "_".join(_words(text)).lower()[:_LONGEST].rstrip("_")
     return made if made.isidentifier() else _settled(f"table_{made}".rstrip("_"))
 
@@ -82,7 +82,7 @@ def _words(text: str) -> list[str]:
 
 
 def _settled(name: str) -> str:
-    """A name that Python takes as it stands; only its plain letters where it is none otherwise."""
+    """Return a legal identifier; reduced to ASCII letters if necessary."""
     if name.isidentifier() and unicodedata.normalize("NFKC", name) == name:
         return name
     return re.sub(r"[^A-Za-z0-9_]", "", name).strip("_")
@@ -94,32 +94,32 @@ _INDENT = "    "
 
 @dataclass(frozen=True)
 class Group:
-    """Parts within brackets: a call, a list, a dictionary, a type with parameters."""
+    """Parts within brackets: a call, a list, a dictionary, a parametrized type."""
 
     opening: str
     parts: Sequence[Part]
     closing: str
     always_open: bool = False
-    """Whether each part has a line of its own even where all would fit on one."""
+    """True if each part has its own line even if all would fit on one."""
 
 
 Part = str | Group
 
 
 def call(name: str, *parts: Part | None) -> Group:
-    """A call; parts that are None are left out."""
+    """Return a call; parts that are None are left out."""
     return Group(f"{name}(", [part for part in parts if part is not None], ")")
 
 
 def named(name: str, part: Part) -> Part:
-    """A part with something before it: name=..., "key": ..."""
+    """Return a part with a prefix: name=..., "key": ..."""
     if isinstance(part, str):
         return f"{name}{part}"
     return Group(f"{name}{part.opening}", part.parts, part.closing, part.always_open)
 
 
 def laid_out(part: Part, before: str = "", after: str = "", indent: str = "") -> str:
-    """The text of a part, with what stands before and after it on its lines."""
+    """Return the text of a part, with the text before and after it on its lines."""
     if isinstance(part, str):
         return f"{indent}{before}{part}{after}"
     flat = f"{indent}{before}{_flat(part)}{after}"
@@ -134,7 +134,7 @@ def _is_open(part: Part) -> bool:
 
 
 def _columns(text: str) -> int:
-    """How many columns a text takes: characters of East Asia two, marks on others none."""
+    """Return the width of a text in columns: East Asian characters take two, combining marks none."""
     if text.isascii():
         return len(text)
     wide = sum(unicodedata.east_asian_width(one) in "WF" for one in text)
@@ -148,18 +148,18 @@ def _flat(part: Part) -> str:
 
 
 def literal(text: str) -> str:
-    """A text as a Python literal, in the quotes that need fewer escapes, with nothing that cannot be seen."""
+    """Return a text as a Python literal, in the quotes that need fewer escapes, with invisible characters escaped."""
     quote = "'" if text.count('"') > text.count("'") else '"'
     return quote + "".join(f"\\{one}" if one == quote else plain(one) for one in text) + quote
 
 
 def plain(text: str) -> str:
-    """A text in which everything that is no visible character is escaped."""
+    """Return a text with every invisible character escaped."""
     return "".join(one if one.isprintable() and one != "\\" else ascii(one)[1:-1] for one in text)
 
 
 def comment(text: str, indent: str = "", hanging: str = "") -> list[str]:
-    """A text as lines of comment; `hanging` is put before all lines but the first."""
+    """Return a text as comment lines; `hanging` starts all lines but the first."""
     first, rest = f"{indent}# ", f"{indent}# {hanging}"
     return textwrap.wrap(
         plain(text), WIDTH, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
@@ -167,7 +167,7 @@ def comment(text: str, indent: str = "", hanging: str = "") -> list[str]:
 
 
 def docstring(text: str, indent: str = "") -> list[str]:
-    """A docstring of one paragraph, or of several that are parted by empty lines."""
+    """Return a docstring of one or more paragraphs."""
     paragraphs = [plain(one).replace('"', "'") for one in text.split("\n\n") if one.strip()]
     lines: list[str] = []
     for number, one in enumerate(paragraphs):

@@ -1,4 +1,4 @@
-"""What a source says of tables, whichever source it is."""
+"""Tables from any source in one form: properties as CloudFormation names them become a SourceTable."""
 
 from __future__ import annotations
 
@@ -11,40 +11,40 @@ from keyplan.design.workload import Billing, OnDemand, Provisioned
 from keyplan.importers.nodes import Node
 
 Item = Mapping[str, Mapping[str, Any]]
-"""An item as the service's JSON has it: {"PK": {"S": "USER#1"}}."""
+"""An item in the service's JSON form: {"PK": {"S": "USER#1"}}."""
 
 
 @dataclass(frozen=True)
 class TableStatistics:
-    """How many items a table has, and how large they are."""
+    """The number and size of a table's items."""
 
     count: int
     average_bytes: int
     in_index: Mapping[str, int] = field(default_factory=dict)
-    """By index: how many items it has."""
+    """By index: the number of items."""
 
 
 @dataclass(frozen=True)
 class SourceEntity:
-    """A kind of items that a source tells of."""
+    """A kind of items in a source."""
 
     name: str
     attributes: tuple[str, ...]
-    """Its attributes beside the primary key."""
+    """Its attributes besides the primary key."""
     samples: tuple[Item, ...] = ()
     aliases: Mapping[str, str] = field(default_factory=dict)
-    """By attribute of the primary key: what the source calls it, perhaps in the form USER#UserId."""
+    """By primary key attribute: its name in the source, possibly in the form USER#UserId."""
 
 
 @dataclass(frozen=True)
 class SourceTable:
-    """A table, and what is known of its items."""
+    """A table and the knowledge about its items."""
 
     name: str
     key: tuple[str, ...]
-    """The attributes of its primary key: partition key, and the sort key if there is one."""
+    """Partition key attribute and, if any, sort key attribute."""
     types: Mapping[str, str]
-    """The type of each attribute that is known: S, N, B for keys, others for other attributes."""
+    """The type of each known attribute: S, N or B for keys, any type for others."""
     indexes: tuple[Index, ...]
     billing: Billing
     stream: StreamView | None = None
@@ -55,11 +55,11 @@ class SourceTable:
     entities: tuple[SourceEntity, ...] = ()
     figures: TableStatistics | None = None
     gaps: tuple[str, ...] = ()
-    """What the source says of it that a design cannot, a sentence each."""
+    """What a design cannot express, one sentence each."""
 
     @property
     def key_attributes(self) -> tuple[str, ...]:
-        """The attributes of all keys, those of the primary key first."""
+        """Return the attributes of all keys, primary key first."""
         of_indexes = (name for index in self.indexes for name in index.attributes)
         return tuple(dict.fromkeys((*self.key, *of_indexes)))
 
@@ -69,12 +69,12 @@ class ImportSource:
     """All tables of a source."""
 
     title: str
-    """What it is, for the first line of the file: shop.json, a NoSQL Workbench model."""
+    """The description in the first line of the file: shop.json, a NoSQL Workbench model."""
     tables: tuple[SourceTable, ...]
     gaps: tuple[str, ...] = ()
     """What was left out of the source as a whole."""
     about: str = ""
-    """What its authors say it is about."""
+    """The description by its authors."""
 
 
 _CARRIED = frozenset({
@@ -102,12 +102,12 @@ _NOT_OF_DESIGNS = {
     "WriteOnDemandThroughputSettings": "a design sets no maximum of on-demand throughput",
 }
 _RECOVERY_DAYS = 35
-"""How far back recovery goes where nothing is said (API reference, PointInTimeRecoverySpecification)."""
+"""The default recovery period in days (API reference, PointInTimeRecoverySpecification)."""
 _STREAMS: tuple[str, ...] = tuple(view for view in get_args(StreamView) if view != "UNSTATED")
 
 
 def source_table(table: Node, name: str, gaps: Sequence[str] = ()) -> SourceTable:
-    """The table of a mapping of properties. Raises ImportSourceError."""
+    """Return the table for a mapping of properties. Raises ImportSourceError."""
     types = _types(table)
     key = _key(table, types)
     if len(key[0]) != 1 or len(key[1]) > 1:
@@ -137,8 +137,8 @@ def source_table(table: Node, name: str, gaps: Sequence[str] = ()) -> SourceTabl
 def _other_indexes(table: Node) -> Iterator[str]:
     """Yield a sentence for each index that is neither global nor local.
 
-    Its key attributes are defined beside those of the table, and what names them is not known. Source:
-    CloudFormation Template Reference, "AWS::DynamoDB::Table SearchSchemaElement".
+    Their key attributes are defined with those of the table, under unknown names. Source: CloudFormation Template
+    Reference, "AWS::DynamoDB::Table SearchSchemaElement".
     """
     for member, value in table.mapping().items():
         if not member.endswith("Indexes") or member in _CARRIED or not isinstance(value, list):
@@ -158,7 +158,7 @@ def _types(table: Node) -> dict[str, str]:
 
 
 def _key(holder: Node, types: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The attributes of a KeySchema: of the partition key, and of the sort key."""
+    """Return the partition key and sort key attributes of a KeySchema."""
     parts: dict[str, list[str]] = {"HASH": [], "RANGE": []}
     for one in holder.need("KeySchema").items():
         name = one.need("AttributeName").text()
@@ -230,7 +230,7 @@ def _units(table: Node) -> list[Node | None]:
 
 
 def _warmth(holder: Node, billing: Billing) -> tuple[int, int] | None:
-    """What is to be served at once, where it is more than the billing mode gives by itself."""
+    """Return the warm throughput if it exceeds the billing mode's default."""
     warm = holder.get("WarmThroughput")
     if warm is None:
         return None
@@ -241,7 +241,7 @@ def _warmth(holder: Node, billing: Billing) -> tuple[int, int] | None:
 
 
 def _other_warmth(index: Node, billing: Billing) -> Iterator[str]:
-    """A design gives all global indexes the warmth of their table."""
+    """Report other warm throughput of indexes: a design gives all global indexes the table's."""
     if isinstance(billing, Provisioned):
         own = _provisioned(index)
         if _warmth(index, own) is not None:
@@ -288,7 +288,7 @@ def _ttl(table: Node, types: Mapping[str, str], told: list[str]) -> str | None:
 
 
 def _left_out(holder: Node, carried: frozenset[str]) -> Iterator[str]:
-    """A sentence for each member that a design has no place for."""
+    """Yield a sentence for each member that a design cannot express."""
     for member in holder.mapping():
         if member not in carried:
             yield f"{member}: {_NOT_OF_DESIGNS.get(member, 'it is no member that is known here')}"

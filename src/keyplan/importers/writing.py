@@ -1,4 +1,4 @@
-"""A Python file in the design language, made of what a source says."""
+"""Write tables from a source as a Python file in the design language."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _OF_DESIGN = (
     "GSI", "LSI", "Attribute", "Bytes", "Change", "Cond", "Entity", "Items", "Key", "OnDemand", "Provisioned",
     "Table", "attr", "key", "key_of", "pk", "put",
 )  # fmt: skip
-"""The words of the language that are written, in the order in which they are imported."""
+"""Names of the design language, in import order."""
 _OTHERS = (("datetime", ("datetime",)), ("decimal", ("Decimal",)), ("typing", ("Annotated", "Any")))
 
 
 def design_text(source: ImportSource) -> str:
-    """The file. Raises ImportSourceError where two tables have one name."""
+    """Return the file. Raises ImportSourceError if two tables have the same name."""
     _check_names(source)
     names = PythonNames.of_module()
     blocks = [block for table in source.tables for block in table_blocks(table, names)]
@@ -62,7 +62,7 @@ def _check_names(source: ImportSource) -> None:
 
 
 def _imports(code: str) -> Iterator[str]:
-    """The imports that the code needs: of words that are more than the name of an argument."""
+    """Return the imports that the code needs."""
     words = set(re.findall(r"\w+\b(?!=)", "\n".join(_without_texts(line) for line in code.splitlines())))
     others = [(module, [name for name in names if name in words]) for module, names in _OTHERS]
     yield from (f"from {module} import {', '.join(names)}" for module, names in others if names)
@@ -82,7 +82,7 @@ _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"|' + r"'(?:[^'\\]|\\.)*'")
 
 
 def _without_texts(line: str) -> str:
-    """A line without literals and comment."""
+    """Return a line without string literals and comments."""
     return _TEXT.sub('""', line).partition("#")[0]
 
 
@@ -90,7 +90,7 @@ _GUESSED = "Guessed from sample items, to be looked at: "
 
 
 def table_blocks(table: SourceTable, names: PythonNames) -> Iterator[list[str]]:
-    """The lines of each definition of a table: itself, its entities, their patterns."""
+    """Return the lines of each definition of a table: itself, its entities, their patterns."""
     variable = names.take(snake_name(table.name))
     tells, values = discriminator(table)
     yield [*_notes(table, tells), *laid_out(_table(table, tells), f"{variable} = ").split("\n")]
@@ -180,7 +180,7 @@ def _entity(
 
 
 def _shapes(entity: PlannedEntity) -> Iterator[str]:
-    """The texts that keys were guessed from, with ... for values."""
+    """Describe the texts from which keys were guessed, with ... for values."""
     for part in (part for key in (entity.key, *entity.indexes.values()) for part in key):
         if part.shape:
             yield f"{literal(part.attribute)} as {literal(part.shape.replace('{}', '...'))}"
@@ -216,7 +216,7 @@ def _part(part: PlannedKey) -> Part:
 
 
 def _items(table: SourceTable, entity: PlannedEntity) -> Part:
-    """The numbers of a table's only entity, and the share of items that each sparse index holds."""
+    """Return the number of a table's only entity and the share of items in each sparse index."""
     figures = table.figures
     assert figures is not None, "asked for where there are figures"
     present: dict[str, float] = {}
@@ -246,7 +246,7 @@ def _field(one: PlannedField) -> str:
 def pattern_blocks(
     entity: PlannedEntity, table: str, model: str, subject: str, names: PythonNames
 ) -> Iterator[list[str]]:
-    """The lines of each pattern of an entity."""
+    """Return the lines of each pattern of an entity."""
     writer = _Writer(entity, table, model)
     key = [name for part in entity.key for name in part.fields]
     partition = list(entity.key[0].fields)
@@ -269,36 +269,36 @@ class _Writer:
         self._entity, self._table, self._model = entity, table, model
 
     def by_key(self, kind: str, name: str, fields: Sequence[str], about: str) -> list[str]:
-        """A pattern about one item."""
+        """Write a pattern about one item."""
         fields = list(dict.fromkeys(fields))
         returned = "Key" if kind == "get" else "Change"
         head = self._head(call(kind, self._model), name, self._typed(fields), returned, about)
         return [*head, *_returning("key_of", fields)]
 
     def query(self, name: str, fields: Sequence[str], index: str | None, about: str) -> list[str]:
-        """A pattern that reads a partition of the table or of an index."""
+        """Write a pattern that reads a partition of the table or of an index."""
         fields = list(dict.fromkeys(fields))
         options = None if index is None else f"index={literal(index)}"
         head = self._head(call("query", self._model, options), name, self._typed(fields), "Cond", about)
         return [*head, *_returning("pk", fields)]
 
     def put(self, name: str, about: str) -> list[str]:
-        """The pattern that writes a whole item."""
+        """Write the pattern that puts a whole item."""
         typed = [f"item: {self._model}"]
         return [*self._head(call("put", self._model), name, typed, "Change", about), "    return put(item)"]
 
     def _typed(self, fields: Sequence[str]) -> list[str]:
-        """Parameters for fields."""
+        """Return parameters for fields."""
         return [f"{one}: {self._entity.fields[one].annotation}" for one in fields]
 
     def _head(self, decorator: Group, name: str, typed: Sequence[str], returned: str, about: str) -> Iterator[str]:
-        """All of a pattern before its body."""
+        """Return a pattern up to its body."""
         yield from laid_out(decorator, f"@{self._table}.").split("\n")
         yield from laid_out(Group("(", typed, ")"), f"def {name}", f" -> {returned}:").split("\n")
         yield from docstring(about, "    ")
 
 
 def _returning(word: str, fields: Sequence[str]) -> list[str]:
-    """The body: key_of(...) or pk(...) of parameters that are called as the fields."""
+    """Return the body: key_of(...) or pk(...) with parameters named like the fields."""
     given = call(word, *(f"{one}={one}" for one in fields))
     return laid_out(given, "return ", indent="    ").split("\n")

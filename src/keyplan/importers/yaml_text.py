@@ -1,7 +1,7 @@
-"""YAML with the short forms of CloudFormation's functions: !Ref, !Sub, !GetAtt and the others.
+"""Read YAML with the short forms of CloudFormation's functions: !Ref, !Sub, !GetAtt and the others.
 
-Source: CloudFormation User Guide, "Intrinsic function reference": each function has a full form, and
-a short form as a tag; "CloudFormation quotas": a template has 1 MB at most.
+Source: CloudFormation User Guide, "Intrinsic function reference": each function has a full form, and a short form
+as a tag; "CloudFormation quotas": a template has at most 1 MB.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ except ModuleNotFoundError as missing:
 _TIMESTAMP = "tag:yaml.org,2002:timestamp"
 _WITHOUT_PREFIX = frozenset({"Ref", "Condition"})
 _MOST_VALUES = 1_000_000
-"""More than a template can have; a text with aliases of aliases can stand for any number."""
+"""More values than a template can have; nested aliases could expand to any number."""
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # PyYAML ships no types
-    """Plain values and functions; a date stays text, as a name that looks like one is meant."""
+    """Loads plain values and functions; dates stay text, because a name that looks like a date is meant."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - as the base class has it
         first: [(tag, pattern) for tag, pattern in known if tag != _TIMESTAMP]
@@ -31,7 +31,7 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # PyYAML ships no types
     }
 
     def get_single_node(self) -> Any:
-        """The document, if it is of a size that can be gone through."""
+        """Return the document if its expanded size is acceptable."""
         node = super().get_single_node()
         if node is not None and _size(node, {}) > _MOST_VALUES:
             raise yaml.composer.ComposerError(None, None, f"it has more than {_MOST_VALUES:,} values", node.start_mark)
@@ -39,7 +39,7 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # PyYAML ships no types
 
 
 def _size(node: Any, known: dict[int, int]) -> int:
-    """How many values a node stands for, those of an alias each time that it is named."""
+    """Return the number of values of a node, counting an alias each time it is used."""
     if id(node) not in known:
         known[id(node)] = 1
         parts = [] if isinstance(node, yaml.ScalarNode) else node.value
@@ -50,7 +50,7 @@ def _size(node: Any, known: dict[int, int]) -> int:
 
 
 def _function(loader: _Loader, tag: str, node: yaml.Node) -> dict[str, Any]:
-    """A short form as the full one."""
+    """Return the full form of a short form."""
     name = tag if tag in _WITHOUT_PREFIX else f"Fn::{tag}"
     value: Any
     if isinstance(node, yaml.ScalarNode):
@@ -65,7 +65,7 @@ def _function(loader: _Loader, tag: str, node: yaml.Node) -> dict[str, Any]:
 
 
 def _mapping(loader: _Loader, node: Any) -> dict[Any, Any]:
-    """A mapping in which no key is given twice: the second would hide the first. One of `<<` is there to be hidden."""
+    """Return a mapping; duplicate keys are an error, except overrides of `<<`."""
     own = {id(key_node) for key_node, _ in node.value}
     loader.flatten_mapping(node)
     made: dict[Any, Any] = {}
@@ -83,7 +83,7 @@ def _mapping(loader: _Loader, node: Any) -> dict[Any, Any]:
 
 
 def _whole(loader: _Loader, node: yaml.Node) -> int:
-    """A whole number, refused where it has more digits than Python writes: only 0x and 0b could give them."""
+    """Return an integer; reject more digits than Python writes, which only 0x and 0b allow."""
     found: int = loader.construct_yaml_int(node)
     str(found)
     return found
@@ -95,7 +95,7 @@ _Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
 
 
 def load(name: str, text: str) -> Any:
-    """The value of a YAML text. Raises ImportSourceError."""
+    """Return the value of a YAML text. Raises ImportSourceError."""
     try:
         return yaml.load(text, Loader=_Loader)  # noqa: S506 - a SafeLoader
     except yaml.YAMLError as error:
@@ -103,5 +103,5 @@ def load(name: str, text: str) -> Any:
         place = f" (line {mark.line + 1}, column {mark.column + 1})" if mark is not None else ""
         problem = " ".join(str(getattr(error, "problem", None) or error).split())
         raise ImportSourceError(f"{name} is no YAML: {problem}{place}") from None
-    except ValueError as error:  # a number that is none, such as 0o9, or one of too many digits
+    except ValueError as error:  # an invalid number such as 0o9, or too many digits
         raise ImportSourceError(f"{name} is no YAML: {error}") from None
