@@ -1,4 +1,4 @@
-"""The rules' pages: each from its module's docstring and the designs that test it, and an index by family."""
+"""Pages of rules, made from their docstrings and the designs that test them, and an index by family."""
 
 from __future__ import annotations
 
@@ -16,53 +16,70 @@ _CASE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _EXPECTED = re.compile(r"# expect.*$", re.MULTILINE)
-_NOTE = "<!-- fmt: off -->\n\nThe designs below are tests of the rule, as they stand there; imports are left out."
+_NOTE = "<!-- fmt: off -->\n\nThese designs are tests of the rule. Imports are left out."
+_SECTION = re.compile(r"^(Why is this bad\?|Fix:|Source:)\s+", re.MULTILINE)
 
 
 def pages() -> dict[str, str]:
-    """By path under docs/: the index, and a page for each rule."""
-    made = {f"rules/{code}.md": _page(rule) for code, rule in PAGES.items()}
-    return {"rules/index.md": _index(), **made}
+    """Return the index and a page for each rule, by path under docs/."""
+    return {"rules/index.md": _index(), **{f"rules/{code}.md": _page(rule) for code, rule in PAGES.items()}}
+
+
+def sections(rule: Rule[Any]) -> dict[str, str]:
+    """Return the text of a rule by heading: What it does, Why is this bad?, Fix, Source."""
+    first, *rest = _SECTION.split(rule.text)
+    headings = [heading.removesuffix(":") for heading in rest[::2]]
+    return {"What it does": first.strip(), **dict(zip(headings, map(_sentence, rest[1::2]), strict=True))}
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:].strip()
 
 
 def _index() -> str:
-    told = (
-        f"The {len(RULES)} rules of `keyplan check`, and the {len(CHANGE_RULES)} of [`keyplan diff`](../diff.md), which"
-        " compare two designs. How to read and accept findings: [checks](../checks.md)."
-    )
-    lines = ["# Rules", "", told]
+    lines = [
+        "# Rules",
+        "",
+        (
+            f"`keyplan check` has {len(RULES)} rules. [`keyplan diff`](../diff.md), which compares two designs, has"
+            f" {len(CHANGE_RULES)} more. How to read and accept findings: [checks](../checks.md)."
+        ),
+    ]
     for family, rules in FAMILIES.items():
-        lines += ["", f"## {family}", "", "| rule | finds | severity |", "|---|---|---|"]
+        lines += ["", f"## {family}", "", "| rule | name | finding | severity |", "|---|---|---|---|"]
         lines += [_row(rule) for rule in rules]
     return "\n".join(lines) + "\n"
 
 
 def _row(rule: Rule[Any]) -> str:
-    code = rule.code
-    return f"| [{code}]({code}.md) | {rule.title} | {', '.join(rule.severities)} |"
+    return f"| [{rule.code}]({rule.code}.md) | `{rule.slug}` | {rule.title} | {', '.join(rule.severities)} |"
 
 
 def _page(rule: Rule[Any]) -> str:
-    code = rule.code
     family = next(name for name, rules in FAMILIES.items() if rule in rules)
     anchor = family.lower().replace(" ", "-")
-    head = (
-        f"# {code}: {rule.title}\n\n`{rule.slug}` · {', '.join(rule.severities)}"
-        f" · [{family}](index.md#{anchor})\n\n{rule.text}\n"
-    )
-    return f"{head}\n## Designs\n\n{_NOTE}\n{_examples(code)}"
+    parts = [
+        f"# {rule.code}: {rule.title}",
+        f"`{rule.slug}` · {', '.join(rule.severities)} · [{family}](index.md#{anchor})",
+    ]
+    for heading, text in sections(rule).items():
+        if heading == "Fix":
+            parts.append(f"## Example\n\n{_NOTE}\n{_examples(rule.code).rstrip()}")
+        parts.append(f"## {heading}\n\n{text}")
+    if "Fix" not in sections(rule):
+        parts.append(f"## Example\n\n{_NOTE}\n{_examples(rule.code).rstrip()}")
+    return "\n\n".join(parts) + "\n"
 
 
 def _examples(code: str) -> str:
-    words = {"bad": "Found", "good": "Not found"}
     text = (_CASES / f"{code}.md").read_text()
     return "".join(
-        f"\n### {words[case['kind']]}: {case['title']}\n{_old(case)}\n"
+        f"\n### {case['kind'].capitalize()}: {case['title']}\n{_old(case)}\n"
         f"```py\n{_EXPECTED.sub(f'# {code}', case['source'])}```\n"
         for case in _CASE.finditer(text)
     )
 
 
 def _old(case: re.Match[str]) -> str:
-    """The design that runs, where two are compared."""
+    """Return the old design of a comparison."""
     return "" if case["old"] is None else f"\nFrom\n\n```py\n{case['old']}```\n\nto\n"

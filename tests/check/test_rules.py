@@ -113,7 +113,7 @@ def test_every_rule_has_a_page_with_a_source(code: str) -> None:
     assert "Source" in rule.page
 
 
-def test_a_query_of_a_range_is_told_to_say_what_that_holds() -> None:
+def test_the_fix_of_a_range_query_names_returns() -> None:
     app = Table("app", pk="question", sk="at")
 
     @app.entity(items=Items(1_000_000, bytes=Bytes(1_000), distinct={"question": 100}))
@@ -126,4 +126,4 @@ def test_a_query_of_a_range_is_told_to_say_what_that_holds() -> None:
         return pk(question=question) & sk.gte(at=at)
 
     (finding,) = check(Design("app", (app,)), [RULES["KP309"]]).findings
-    assert finding.fix.endswith("or declare returns= with what the range holds")
+    assert finding.fix.endswith("or declare returns= with the number of items in the range")

@@ -1,4 +1,4 @@
-"""Rules: encodings."""
+"""Rules about how keys encode values: separators, order, reversibility."""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ from keyplan.design.schema import Index
 
 @design_rule("KP205", "error", "warning", "advice")
 def delimiter_in_value(subject: Subject) -> Iterator[Finding]:
-    """A value in a key may hold the separator that follows it
+    """Key value can contain its separator
 
-    In `CATEGORY#{category}#{task_id}` a category "a#b" makes keys that `begins_with CATEGORY#a#` finds, and that
-    can be read back as another category. Keyplan never writes such a key: it refuses the value, so that what the
-    declaration allows fails when it is written. Where two fields stand side by side with nothing between them,
-    nothing can be refused, and two different pairs of values make one key: that is an error.
+    Finds fields in templates whose values can contain the text that follows them: an error if nothing follows, a
+    warning for text, advice for identifiers.
 
-    Declare what the value may hold (`Field(pattern=r"^[a-z0-9-]+$")`, a Literal, UUID), or let the template escape
-    it: `{category:quote}`. For identifiers that programs make this is advice.
+    Why is this bad? In `CATEGORY#{category}#{task_id}`, the category "a#b" makes a key that `begins_with CATEGORY#a#`
+    finds, and that reads back as another category. A write of such a value fails. If two fields are adjacent, no write
+    fails and two different pairs of values have the same key.
+
+    Fix: restrict the values (`Field(pattern=r"^[a-z0-9-]+$")`, a Literal, UUID), or escape them: `{category:quote}`.
 
     Source: developer guide, "Best practices for using sort keys to organize data", composite sort keys.
     """
@@ -55,17 +56,17 @@ def _delimiter_finding(
     if not delimiter:
         return delimiter_in_value.finding(
             entity.name,
-            f"nothing in {template.text} tells where {name} ends: two different pairs of values make one key",
-            f"write a separator after {{{name}}}, or give it a fixed width",
+            f"two different pairs of values have the same key: nothing in {template.text} separates {name}"
+            " from what follows",
+            "write a separator after {{name}}, or give it a fixed width",
             place,
             entity.place,
         )
     severity: Severity = "advice" if is_identifier_name(name) else "warning"
     return delimiter_in_value.finding(
         entity.name,
-        f"{entity.name}.{name} may hold {delimiter!r}, which follows it in {template.text}: such values are refused"
-        " when they are written",
-        f"declare what it holds, Field(pattern=...), or escape it: {{{name}:quote}}",
+        f"writes of {entity.name} fail if {name} contains {delimiter!r}, which follows it in {template.text}",
+        "restrict it with Field(pattern=...), or escape it: {{name}:quote}",
         place,
         entity.place,
         severity=severity,
@@ -75,20 +76,20 @@ def _delimiter_finding(
 _RANK_NAME = re.compile(r"(^|_)(priority|prio|severity|urgency|importance|level|rank|size|grade|tier)$")
 
 
-@design_rule("KP206", "error", "warning")
+@design_rule("KP206", "error", "warning", "advice")
 def sort_order_not_preserved(subject: Subject) -> Iterator[Finding]:
-    """A key's text sorts unlike the values it is made of
+    """Key does not sort by its values
 
-    Keys are compared as bytes. Numbers without padding sort 1, 10, 9; moments with an offset or of changing precision
-    sort by their spelling; high, low, medium are in the order of the alphabet. A range over such a text leaves values
-    out and takes others in, and a list in key order is not in the order of the values.
+    Finds ranges over keys whose text does not sort by its values (error), lists in the order of numbers without
+    padding (warning), and lists in the alphabetical order of words that the field's name calls a priority, level or
+    similar (advice). KP311 checks an order that a pattern declares with `ordered_by`.
 
-    Write holes that keep the order: `{points:010d}` for numbers, `{due_at:utc_ms}` for moments,
-    `{priority:rank(urgent,high,low)}` for words with an order of their own.
+    Why is this bad? DynamoDB compares keys as bytes. Numbers without padding sort 1, 10, 9; timestamps with an offset
+    or varying precision sort by their text; high, low, medium are in alphabetical order. A range returns wrong items
+    and misses others.
 
-    Found are ranges, and lists in the order of unpadded numbers or of words that their field's name calls a priority,
-    level or the like, unless the pattern's docstring speaks of the alphabet; an order that a pattern declares
-    (`ordered_by`) is KP311's.
+    Fix: use holes that keep the order: `{points:010d}` for numbers, `{due_at:utc_ms}` for timestamps,
+    `{priority:rank(urgent,high,low)}` for words.
 
     Source: developer guide, "Best practices for using sort keys to organize data"; naming rules, String order.
     """
@@ -104,11 +105,13 @@ def sort_order_not_preserved(subject: Subject) -> Iterator[Finding]:
             and hole.field.choices is None
             and not is_identifier_name(hole.name)
         ):
+            severity: Severity = "warning"
             said = f"order of {hole.name} as text, 10 before 9: {{{hole.name}}} is not padded"
             fix = f"write {{{hole.name}:010d}}, with as many digits as it can have"
-        elif _is_rank(hole) and not _is_sorted(texts := _choice_texts(hole)) and "alphabet" not in pattern.doc:
-            said = f"order of {hole.name} as text: {', '.join(sorted(texts))}"
-            fix = f"write {{{hole.name}:rank({','.join(texts)})}}, in the order that is meant"
+        elif _is_rank(hole) and not _is_sorted(texts := _choice_texts(hole)):
+            severity = "advice"
+            said = f"alphabetical order of {hole.name}: {', '.join(sorted(texts))}"
+            fix = f"write {{{hole.name}:rank({','.join(texts)})}} in the intended order"
         else:
             continue
         yield sort_order_not_preserved.finding(
@@ -117,7 +120,7 @@ def sort_order_not_preserved(subject: Subject) -> Iterator[Finding]:
             fix,
             pattern.place,
             plan.entity.place,
-            severity="warning",
+            severity=severity,
         )
 
 
@@ -130,12 +133,12 @@ def _choice_texts(hole: BoundHole) -> list[str]:
 
 
 def _is_sorted(texts: list[str]) -> bool:
-    """Whether texts sort as they are declared, upwards or downwards."""
+    """Return True if texts sort in their declared order, ascending or descending."""
     return sorted(texts) in (texts, texts[::-1])
 
 
 def _ordering_hole(plan: Plan) -> BoundHole | None:
-    """The hole that results differ in first, where one template makes the sort key."""
+    """Return the hole in which results differ first, if one template makes the sort key."""
     bound = plan.entity.key_in(plan.index)
     if bound is None or plan.key is None or len(bound.sort) != 1 or len(plan.entities) > 1:
         return None
@@ -149,13 +152,15 @@ _TIME_ENCODINGS = frozenset({"utc_s", "utc_ms", "utc_us", "epoch_s", "epoch_ms",
 
 @design_rule("KP207", "warning")
 def mixed_key_encodings(subject: Subject) -> Iterator[Finding]:
-    """Entities spell one thing differently at the same place of an index
+    """Entities encode the same value differently in an index
 
-    Where two entities share an index and their keys begin alike, a query reads both in one order. If one writes
-    moments as `utc_ms` and the other as `epoch_s`, or one pads a number and the other does not, all items of the
-    one come before all of the other, and a range finds only those that are spelled as its bounds are.
+    Finds pairs of entities whose keys in a table or index start alike and continue with different encodings, such as
+    `utc_ms` and `epoch_s`, or a padded and an unpadded number.
 
-    Use one spec for the same thing in all entities of an index.
+    Why is this bad? A query reads both in one order: all items of one entity come before all items of the other, and a
+    range finds only items with the encoding of its bounds.
+
+    Fix: use the same spec for the same value in all entities of the index.
 
     Source: developer guide, "Best practices for using sort keys to organize data".
     """
@@ -176,9 +181,9 @@ def _mixed(one: EntitySpec, ours: BoundKey, other: EntitySpec, theirs: BoundKey,
         if pair is not None:
             yield mixed_key_encodings.finding(
                 other.name,
-                f"{part.attribute} of {where} holds {one.name} as {part.text} and {other.name} as {its.text}, which"
-                f" begin alike: {pair[0].name} is spelled {pair[0].spec or 'as it is'} by one and"
-                f" {pair[1].spec or 'as it is'} by the other",
+                f"a query of {where} sorts {one.name} and {other.name} apart: {part.attribute} encodes"
+                f" {pair[0].name} as {pair[0].spec or 'plain text'} in {part.text} and as"
+                f" {pair[1].spec or 'plain text'} in {its.text}",
                 f"write {{{pair[1].name}{':' + pair[0].spec if pair[0].spec else ''}}} in both",
                 theirs.place,
                 ours.place,
@@ -186,7 +191,7 @@ def _mixed(one: EntitySpec, ours: BoundKey, other: EntitySpec, theirs: BoundKey,
 
 
 def _differing_encodings(left: BoundTemplate, right: BoundTemplate) -> tuple[BoundHole, BoundHole] | None:
-    """The first holes at one place that spell differently what may be the same."""
+    """Return the first holes at one position with different encodings of the same kind of value, or None."""
     for one, other in zip(left.parts, right.parts, strict=False):
         if isinstance(one, Text) or isinstance(other, Text):
             if one != other:
@@ -201,17 +206,18 @@ def _differing_encodings(left: BoundTemplate, right: BoundTemplate) -> tuple[Bou
     return None
 
 
-@design_rule("KP208", "warning")
+@design_rule("KP208", "advice")
 def timestamp_as_text(subject: Subject) -> Iterator[Finding]:
-    """A moment is kept as text of no fixed form
+    """Timestamp is stored as free text
 
-    Text sorts by its characters, so moments sort right only in one form: UTC, always the same number of digits,
-    always the same ending. Mixed forms go wrong quietly: `12:00:00.500Z` sorts before `12:00:00Z`, and
-    `+02:00` sorts by local time. Python's own `isoformat()` leaves out zero microseconds. A str field that nothing
-    binds to one form will hold several as soon as two programs write it.
+    Finds sort keys with a `str` field without a pattern whose name suggests a timestamp or date.
 
-    Declare it as `datetime` (stored as UTC with six digits) or `date`, use a template hole such as
-    `{created_at:utc_ms}`, or bind the str with `Field(pattern=...)`.
+    Why is this bad? Text sorts by its characters, so timestamps sort by time only in one form: UTC, a fixed number of
+    digits and a fixed ending. `12:00:00.500Z` sorts before `12:00:00Z`, and `+02:00` sorts by local time. Python's
+    `isoformat()` omits zero microseconds.
+
+    Fix: declare the field as `datetime` (stored as UTC with six digits) or `date`, use a hole such as
+    `{created_at:utc_ms}`, or restrict the text with `Field(pattern=...)`.
 
     Source: developer guide, "Supported data types and naming rules", String as date type.
     """
@@ -227,9 +233,9 @@ def timestamp_as_text(subject: Subject) -> Iterator[Finding]:
                 told.add(name)
                 yield timestamp_as_text.finding(
                     entity.name,
-                    f"{entity.name}.{name} is any text, and the sort key of {where} orders by it: moments of different"
-                    " forms (.500Z and Z, offsets, fewer digits) do not sort by time",
-                    f"declare {name} as datetime or date, or bind its form with Field(pattern=...)",
+                    f"items of {where} do not sort by time if {entity.name}.{name} has several forms (.500Z and Z,"
+                    " offsets): it is text without a pattern",
+                    f"declare {name} as datetime or date, or restrict its form with Field(pattern=...)",
                     entity.place.at(f"{name}: "),
                     bound.place,
                 )
@@ -237,16 +243,17 @@ def timestamp_as_text(subject: Subject) -> Iterator[Finding]:
 
 @design_rule("KP212", "warning", "advice")
 def irreversible_key(subject: Subject) -> Iterator[Finding]:
-    """A key does not give its fields back
+    """Key cannot restore its fields
 
-    With `store_key_fields=False` fields that the key holds are not stored a second time; they are read back from
-    the key's text. That works only as far as the text says everything: `{at:utc_s}` gives back whole seconds of a
-    moment that had more, so the value changes between write and read. Where a key cannot be read back at all
-    (`{name:lower}`, `{id:shard(8)}`), the fields stay stored as they are, and the option saves nothing.
+    Finds entities with `store_key_fields=False` whose key rounds a field (warning) or cannot be parsed (advice).
 
-    Use a hole that keeps the value (`{at:utc_us}`), or store the fields.
+    Why is this bad? With this option, fields are read back from the key. `{at:utc_s}` restores whole seconds only, so
+    the value changes between write and read. If a key cannot be parsed (`{name:lower}`, `{id:shard(8)}`), its fields
+    are stored anyway, and the option saves nothing.
 
-    Source: keyplan's own rule, about its own encodings.
+    Fix: use a hole that keeps the value (`{at:utc_us}`), or store the fields.
+
+    Source: encodings of keyplan.
     """
     for _, entity in subject.entities:
         if entity.store_key_fields:
@@ -260,9 +267,9 @@ def _irreversible(entity: EntitySpec, part: BoundKeyAttribute, template: BoundTe
     if not template.reversible:
         yield irreversible_key.finding(
             entity.name,
-            f"{part.attribute} of {entity.name}, {template.text}, cannot be read back, so its fields are stored"
-            " although store_key_fields is False",
-            "use holes that can be read back, or leave the option out",
+            f"store_key_fields=False saves nothing: {part.attribute} of {entity.name} ({template.text})"
+            " cannot be parsed, so its fields are stored",
+            "use holes that can be read back, or remove the option",
             entity.key.place.at(template.text),
             entity.place,
             severity="advice",
@@ -272,9 +279,9 @@ def _irreversible(entity: EntitySpec, part: BoundKeyAttribute, template: BoundTe
         if hole.encoding.rounds_to is not None:
             yield irreversible_key.finding(
                 entity.name,
-                f"{entity.name}.{hole.name} is stored in the key only, as {{{hole.name}:{hole.spec}}}, which rounds it"
-                f" to the {hole.encoding.rounds_to}: what is read is not what was written",
-                f"write {{{hole.name}:utc_us}}, or store the field with store_key_fields=True",
+                f"reads return another {entity.name}.{hole.name} than was written: the key holds it only as"
+                f" {{{hole.name}:{hole.spec}}}, rounded to the {hole.encoding.rounds_to}",
+                "write {{hole.name}:utc_us}, or store the field with store_key_fields=True",
                 entity.key.place.at(template.text),
                 entity.place,
             )
@@ -285,14 +292,15 @@ _PLAIN_SPECS = frozenset({"", "utc_us", "date"})
 
 @design_rule("KP213", "advice")
 def synthetic_index_key(subject: Subject) -> Iterator[Finding]:
-    """A made-up index key could be the fields themselves
+    """Index key could be plain attributes
 
-    Global indexes take up to four attributes for each part of their key, so `GSI1SK = "{status}#{due_at:utc_ms}"`
-    can be `sk=("status", "due_at")`: the index reads the fields, nothing has to be joined, escaped, or kept in step
-    by updates, and the entry is smaller. A query then gives equal values for the first attributes and one range.
+    Finds template keys of global indexes that only join fields of one entity with separators.
 
-    That holds where one entity is in the index, always, and its key adds nothing but separators. Mind that many
-    emulators and older libraries do not know multi-attribute keys yet; keyplan's engine does.
+    Why is this bad? A joined key must be escaped and kept up to date by each update, and makes entries larger. A
+    global index accepts up to four attributes for each part of its key: `GSI1SK = "{status}#{due_at:utc_ms}"` can be
+    `sk=("status", "due_at")`. Emulators and older libraries do not support such keys yet; keyplan's engine does.
+
+    Fix: let the index read the fields. Queries then give equal values for the first attributes and one range.
 
     Source: developer guide, "Multi-attribute keys" of global secondary indexes (November 2025).
     """
@@ -309,8 +317,8 @@ def synthetic_index_key(subject: Subject) -> Iterator[Finding]:
             )
             yield synthetic_index_key.finding(
                 index.name,
-                f"only {entity.name} is in index {index.name}, and its key only joins fields:"
-                f" {' and '.join(part.text for part in bound.attributes)}",
+                f"updates must keep the key of index {index.name} in step although it only joins fields of"
+                f" {entity.name}: {' and '.join(part.text for part in bound.attributes)}",
                 f"let the index read the fields: GSI({index.name!r}, {written})",
                 index.place,
                 bound.place,
@@ -337,16 +345,18 @@ def _has_plain_holes(part: BoundKeyAttribute) -> bool:
     return all(hole.spec in _PLAIN_SPECS for hole in part.template.holes)
 
 
-@design_rule("KP214", "warning")
+@design_rule("KP214", "warning", "advice")
 def order_by_random_id(subject: Subject) -> Iterator[Finding]:
-    """Newest first is asked of a key that ends in a random id
+    """Newest-first query sorts by random IDs
 
-    `descending=True` gives the highest sort key first. Where the first part of the key that differs between the
-    results is a UUID or another random id, the highest is not the newest: the order is that of random digits, and
-    the first page is any page.
+    Finds queries with `descending=True` whose results differ first in a UUID (warning) or in a `str` field with the
+    name of an identifier (advice).
 
-    Put the moment before the id (`BOOKING#{created_at:utc_ms}#{booking_id}`), or use ids that rise with time, and say
-    so by the type (pydantic's `UUID7`, a pattern of the letters of a ULID) or by `ordered_by="booking_id"`.
+    Why is this bad? Descending order returns the highest sort key first. With random IDs this is not the newest item:
+    the first page is an arbitrary page.
+
+    Fix: put the timestamp before the ID (`BOOKING#{created_at:utc_ms}#{booking_id}`), or use IDs that increase with
+    time and declare them: pydantic's `UUID7`, a pattern with the letters of a ULID, or `ordered_by="booking_id"`.
 
     Source: developer guide, "Query" (results are in the order of the sort key), ScanIndexForward.
     """
@@ -362,9 +372,11 @@ def order_by_random_id(subject: Subject) -> Iterator[Finding]:
                 continue
             yield order_by_random_id.finding(
                 pattern.name,
-                f"{pattern.name} asks for the highest first, and the sort key of {entity.name} orders by {stored.name},"
-                " an id: unless ids rise with time, that is no order",
-                f"put a moment before {stored.name} in the sort key, or say ordered_by={stored.name!r} where ids rise",
+                f"{pattern.name} does not return the newest items first: the sort key of {entity.name} orders by"
+                f" {stored.name}, an ID",
+                f"put a timestamp before {stored.name} in the sort key, or declare ordered_by={stored.name!r}"
+                " if IDs increase with time",
                 pattern.place,
                 entity.place,
+                severity="warning" if stored.annotation is UUID else "advice",
             )

@@ -1,4 +1,4 @@
-"""Rules: identity."""
+"""Rules about primary keys: what identifies an item, and keys that two items share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import combinations
 
-from keyplan.check.field_names import is_time_name, words_of
+from keyplan.check.field_names import is_time_by_type, is_time_name, words_of
 from keyplan.check.finding import Finding
 from keyplan.check.key_overlap import are_disjoint, as_template, is_unlikely, overlap, shared, skeleton
 from keyplan.check.rule import design_rule, fault_rule
@@ -29,13 +29,14 @@ from keyplan.design.planning.plan import KeyRange, KeyValue
 optional_primary_key = fault_rule(
     "KP202",
     "optional-primary-key",
-    """A primary key is made of an optional field
+    """Primary key contains an optional field
 
-    Every item has all of its primary key. A key that is made of a field which may be None cannot be made for some
-    items of the declared type, and their writes fail.
+    Finds primary keys with a field that can be None.
 
-    Make the field required, or leave it out of the key. Where the value is only known later, key the item by what
-    is known from the start and put the value into the key of an index: an item without it is not in the index.
+    Why is this bad? Every item has a complete primary key. Writes of items without the field fail.
+
+    Fix: make the field required, or remove it from the key. If the value is only known later, identify the item by
+    what is known from the start, and put the field into the key of an index: an item without it is not in the index.
 
     Source: developer guide, "Core components of Amazon DynamoDB", primary key.
     """,
@@ -44,7 +45,7 @@ optional_primary_key = fault_rule(
 
 @dataclass(frozen=True)
 class _Owner:
-    """Whose key it is: an entity, or the sentinel of one of its unique rules."""
+    """The owner of a key: an entity, or the sentinel of a unique rule."""
 
     entity: str
     name: str
@@ -53,20 +54,23 @@ class _Owner:
     is_entity: bool
 
 
-@design_rule("KP203", "error", "warning")
+@design_rule("KP203", "error", "warning", "advice")
 def key_collision(subject: Subject) -> Iterator[Finding]:
-    """Two entities can make the same key
+    """Two entities can have the same key
 
-    Items of one table are told apart by their primary keys alone. When the keys of two entities can have the same
-    text, a put of one silently replaces the other, and a read of one returns the other. The templates are compared
-    as languages: all values that the declared types, lengths and patterns allow, for both attributes of the key
-    together. A finding shows a key that both can make; without one there is none.
+    Finds pairs of entities and sentinels of one table whose primary keys can be equal. The rule compares the templates
+    as languages: all values that the declared types, lengths and patterns allow, for both key attributes together. The
+    finding shows a shared key.
 
-    It is a warning where the shared key needs a separator inside a value, which keyplan refuses at the write, and
-    where two kinds of ids share a prefix (`EVENT#{date}` and `EVENT#{event_id}`): their items then lie in
-    partitions of one name, and each query must tell them apart.
+    It is a warning if the shared key requires a separator inside a value, which writes reject, or if two kinds of IDs
+    share a prefix (`EVENT#{date}` and `EVENT#{event_id}`) and thus partition names. It is advice if only the names of
+    the fields suggest that the values differ.
 
-    Give each entity a literal prefix of its own, such as `USER#` and `TEAM#`, or declare patterns that cannot meet.
+    Why is this bad? Only the primary key identifies an item of a table. A put of one entity silently replaces an item
+    of the other, and a read of one returns the other.
+
+    Fix: start the key of each entity with its own literal prefix, such as `USER#` and `TEAM#`, or declare patterns
+    that exclude each other.
 
     Source: developer guide, "Core components of Amazon DynamoDB", primary key; API reference, PutItem.
     """
@@ -93,13 +97,13 @@ def _same_key(one: _Owner, other: _Owner, found: Overlap) -> Finding:
         f"{part.attribute} = {text}" for part, text in zip(other.key.attributes, found.texts, strict=False)
     )
     sure = found.plain and found.certain
-    how = f"both {'' if sure else 'may '}make {texts or 'the same numbers'}"
+    how = f"both {'' if sure else 'may '}have {texts or 'the same numbers'}"
     if not found.plain:
-        how += ", where a value holds the other's separator"
+        how += " if a value contains the other's separator"
     return key_collision.finding(
         other.entity,
-        f"{one.name} ({one.key.text}) and {other.name} ({other.key.text}) can have one key: {how}",
-        f"begin the key of one of them with a text of its own, such as {other.entity.upper()}#",
+        f"{one.name} ({one.key.text}) and {other.name} ({other.key.text}) can overwrite each other: {how}",
+        f"start the key of one of them with its own text, such as {other.entity.upper()}#",
         other.place,
         one.place,
         severity="error" if sure else "warning",
@@ -118,18 +122,18 @@ def _same_prefix(one: _Owner, other: _Owner) -> Iterator[Finding]:
         return
     yield key_collision.finding(
         other.entity,
-        f"{one.name} and {other.name} share the prefix of {theirs.text}, and what follows is {holes[0].name} of one"
-        f" ({holes[0].field.type_name}) and {holes[1].name} of the other ({holes[1].field.type_name}): the partition"
-        f" {found.text} can belong to either",
-        f"give the ids of {other.name} a prefix of their own",
+        f"{one.name} and {other.name} can share the partition {found.text}: after the prefix of {theirs.text} one"
+        f" has {holes[0].name} ({holes[0].field.type_name}), the other {holes[1].name}"
+        f" ({holes[1].field.type_name})",
+        f"give the IDs of {other.name} their own prefix",
         other.place,
         one.place,
-        severity="warning",
+        severity="warning" if holes[0].field.type is not holes[1].field.type else "advice",
     )
 
 
 def _differing_holes(ours: BoundTemplate, theirs: BoundTemplate) -> tuple[BoundHole, BoundHole] | None:
-    """Holes at one place behind one literal text that hold values of different kinds."""
+    """Return the first holes at one position, after equal text, with different kinds of values; or None."""
     if skeleton(ours) != skeleton(theirs) or not ours.literal_prefix:
         return None
     for one, other in zip(ours.holes, theirs.holes, strict=True):
@@ -143,13 +147,15 @@ def _differing_holes(ours: BoundTemplate, theirs: BoundTemplate) -> tuple[BoundH
 primary_key_updated = fault_rule(
     "KP209",
     "primary-key-updated",
-    """An update changes a field of the primary key
+    """Update changes a field of the primary key
 
-    The primary key is the item's identity: the service refuses an update that changes one of its attributes, and a
-    template made of a field that changes would point to another item than the one that holds the value.
+    Finds updates that change a field that the primary key contains.
 
-    Delete the item and create the new one in one transaction, or key the item by an id that stays and put the
-    field that changes into the key of an index.
+    Why is this bad? DynamoDB rejects an update of a key attribute. If a template contains the field, the new value
+    would belong to another item.
+
+    Fix: delete the item and create the new one in one transaction, or identify the item by an ID that does not change
+    and put the field into the key of an index.
 
     Source: API reference, UpdateItem; developer guide, "Update expressions".
     """,
@@ -158,17 +164,16 @@ primary_key_updated = fault_rule(
 
 @design_rule("KP210", "warning")
 def missing_entity_prefix(subject: Subject) -> Iterator[Finding]:
-    """Items of several entities, and nothing in the key that names theirs
+    """Key does not identify the entity
 
-    In a table of several entities an item should tell what it is: by a literal prefix in its key (`USER#`,
-    `TASK#`), or by an attribute that names its entity. Where an entity's key is made of values alone, programs,
-    stream consumers and people who look at the table can only guess, and a second entity of that form cannot be
-    added without moving the first.
+    Finds entities without literal text in their key, in tables with several entities and no `discriminator`.
 
-    Begin the key with a prefix, or declare the table with `discriminator="entity_type"`.
+    Why is this bad? Programs, stream consumers and people who read the table can only guess which entity an item is. A
+    second entity with keys of the same form cannot be added without rewriting the first one's keys.
 
-    Source: developer guide, "Best practices for designing and using partition keys effectively"; NoSQL design,
-    generic key names.
+    Fix: start the key with a prefix (`USER#`, `TASK#`), or declare the table with `discriminator="entity_type"`.
+
+    Source: developer guide, "Best practices for designing and using partition keys effectively".
     """
     for table in subject.tables:
         if len(table.entities) < 2 or table.schema.discriminator is not None:
@@ -177,9 +182,10 @@ def missing_entity_prefix(subject: Subject) -> Iterator[Finding]:
             if not _has_literal(entity):
                 yield missing_entity_prefix.finding(
                     entity.name,
-                    f"nothing in the key of {entity.name} ({entity.key.text}) says what it is, in table"
-                    f" {table.name} with {len(table.entities)} entities",
-                    f"write a prefix such as {entity.name.upper()}#, or declare the table with"
+                    f"programs and consumers cannot recognize an item of {entity.name}: its key"
+                    f" ({entity.key.text}) has no literal text, and table {table.name} has {len(table.entities)}"
+                    " entities",
+                    f"start the key with a prefix such as {entity.name.upper()}#, or declare the table with"
                     ' discriminator="entity_type"',
                     entity.key.place,
                     table.schema.place,
@@ -187,7 +193,7 @@ def missing_entity_prefix(subject: Subject) -> Iterator[Finding]:
 
 
 def _has_literal(entity: EntitySpec) -> bool:
-    """Whether some key attribute holds letters of its own."""
+    """Return True if a key attribute contains literal letters or digits."""
     return any(
         isinstance(part, Text) and any(character.isalnum() for character in part.text)
         for attribute in entity.key.attributes
@@ -198,14 +204,15 @@ def _has_literal(entity: EntitySpec) -> bool:
 
 @design_rule("KP211", "warning")
 def case_folded_primary_key(subject: Subject) -> Iterator[Finding]:
-    """Two values that differ in case are one item
+    """Values that differ in case share one item
 
-    `{name:lower}` in a primary key makes "Anna" and "ANNA" the same item: the second create is refused, and a plain
-    put replaces the first. For identities that people type, such as e-mail addresses, that is usually meant, but
-    then the stored field may still say "ANNA" while the key says "anna".
+    Finds primary keys that fold case, such as `{name:lower}`, for fields in which case can differ.
 
-    Bring the value into one form before it becomes the field (a pydantic validator), and use the field as it is;
-    or accept this finding where the fold is meant.
+    Why is this bad? "Anna" and "ANNA" are the same item: the second create fails, and a put replaces the first item.
+    This is usually intended for e-mail addresses, but the stored field can still be "ANNA" while the key has "anna".
+
+    Fix: normalize the value before it becomes the field (with a pydantic validator) and use the field as it is, or
+    accept the finding.
 
     Source: developer guide, "Supported data types and naming rules": names and values are case-sensitive.
     """
@@ -215,16 +222,16 @@ def case_folded_primary_key(subject: Subject) -> Iterator[Finding]:
                 if hole.spec in {"lower", "upper"} and not _allows_one_case(hole.field, hole.spec):
                     yield case_folded_primary_key.finding(
                         entity.name,
-                        f"{entity.name}.{hole.name} is folded to {hole.spec} case in {part.text}, its primary key:"
-                        " values that differ in case are one item",
-                        f"fold {hole.name} where it is made, and write {{{hole.name}}}",
+                        f"values of {entity.name}.{hole.name} that differ in case are one item: the primary key"
+                        f" {part.text} folds it to {hole.spec} case",
+                        f"fold {hole.name} in a validator, and write {{{hole.name}}}",
                         entity.key.place.at(f"{{{hole.name}:"),
                         entity.place,
                     )
 
 
 def _allows_one_case(field: DeclaredField, case: str) -> bool:
-    """Whether the declaration allows one case only."""
+    """Return True if the declaration allows values of one case only."""
     if field.choices is not None:
         texts = [str(choice) for choice in field.stored_choices]
         return len({getattr(text, case)() for text in texts}) == len(texts)
@@ -237,16 +244,17 @@ def _allows_one_case(field: DeclaredField, case: str) -> bool:
 _TIMESTAMP_NAME = re.compile(r"(^|_)(at|time|timestamp|datetime|moment)$")
 
 
-@design_rule("KP216", "warning")
+@design_rule("KP216", "warning", "advice")
 def timestamp_only_identity(subject: Subject) -> Iterator[Finding]:
-    """Only a moment tells items apart
+    """Only a timestamp identifies items
 
-    A primary key of a partition and a time makes the time the item's identity. Two events of one thread in the same
-    millisecond are then one item: a put of the second silently replaces the first, and a create of it is refused.
-    Clocks tick more coarsely than one thinks, imports carry past times, and retries carry the same one.
+    Finds primary keys whose sort key consists of timestamps: a warning for a `datetime`, advice if only the field's
+    name suggests one.
 
-    Put something of the item's own behind the moment, such as its id: `{at:utc_ms}#{event_id}`. Lists stay in the
-    order of time, and a repeat of the same write is a repeat.
+    Why is this bad? Two items of the same partition and millisecond have the same key: a put replaces the first one,
+    and a create fails. Clocks can be coarse, imports carry past times, and retries repeat a time.
+
+    Fix: append an ID to the timestamp: `{at:utc_ms}#{event_id}`. Items stay in order of time.
 
     Source: developer guide, "Core components of Amazon DynamoDB", primary key; API reference, PutItem.
     """
@@ -256,16 +264,17 @@ def timestamp_only_identity(subject: Subject) -> Iterator[Finding]:
             if names and all(_is_timestamp(entity, part, name) for name in names):
                 yield timestamp_only_identity.finding(
                     entity.name,
-                    f"only {' and '.join(names)} tells items of {entity.name} in one partition apart"
-                    f" ({entity.key.text}): two of the same moment are one item",
-                    f"put an id of the item behind {names[-1]} in the sort key",
+                    f"two items of {entity.name} with the same {' and '.join(names)} overwrite each other: nothing"
+                    f" else in the key ({entity.key.text}) differs within a partition",
+                    f"append an ID to {names[-1]} in the sort key",
                     entity.key.place,
                     table.schema.place,
+                    severity="warning" if all(is_time_by_type(entity.fields[name]) for name in names) else "advice",
                 )
 
 
 def _is_timestamp(entity: EntitySpec, part: BoundKeyAttribute, name: str) -> bool:
-    """Whether a field of the key is a point in time, not a day or an hour that is meant as a group."""
+    """Return True if a field of the key is a point in time, not a day or an hour that groups items."""
     holes = [hole for hole in part.template.holes if hole.name == name] if part.template is not None else []
     if any(hole.spec in PERIODS_S for hole in holes):
         return not all(hole.spec in PERIODS_S for hole in holes)
@@ -277,15 +286,17 @@ def _is_timestamp(entity: EntitySpec, part: BoundKeyAttribute, name: str) -> boo
 
 @design_rule("KP217", "warning")
 def shard_only_identity(subject: Subject) -> Iterator[Finding]:
-    """A key holds only a shard of what it is asked by
+    """Key contains only a shard of a field
 
-    `{game:shard(4)}` writes one of four numbers, so that every fourth game has the same. A primary key that holds
-    nothing else of the game makes one player's scores in two such games the same item: the second create is refused, an
-    update of one changes the other. A query by `pk(game=game)` of a key like that gives the items of all games of the
-    shard.
+    Finds primary keys that contain a shard of a field but not the field, and queries of such a key for one value of
+    the field.
 
-    Write the value too: `GAME#{game}#{player:shard(4)}` spreads the players of one game, `every_shard()` reads them
-    all. A query of an index that groups values by shard on purpose asks all shards, or filters by the field.
+    Why is this bad? `{game:shard(4)}` writes one of four numbers, so that a quarter of all games share each one. With
+    a primary key that contains nothing else of the game, scores in two games can be the same item. A query with
+    `pk(game=game)` returns the items of all games in the shard.
+
+    Fix: write the value too: `GAME#{game}#{player:shard(4)}` spreads the players of one game, and `every_shard()`
+    reads all shards. In an index that groups values by shard on purpose, query all shards or filter by the field.
 
     Source: developer guide, "Using write sharding to distribute workloads evenly".
     """
@@ -293,9 +304,9 @@ def shard_only_identity(subject: Subject) -> Iterator[Finding]:
         for name in _shard_only_fields(entity.key.attributes):
             yield shard_only_identity.finding(
                 entity.name,
-                f"the primary key of {entity.name} ({entity.key.text}) holds only a shard of {name}: items that differ"
-                f" in {name} alone may be one item",
-                f"write {{{name}}} in the key too, and spread it by a field that differs within one {name}",
+                f"items of {entity.name} with different values of {name} can overwrite each other: the primary key"
+                f" ({entity.key.text}) contains only its shard",
+                f"write {{{name}}} in the key too, and shard by a field that differs within one {name}",
                 entity.key.place.at(f"{{{name}:shard"),
                 entity.place,
             )
@@ -307,8 +318,8 @@ def shard_only_identity(subject: Subject) -> Iterator[Finding]:
                 continue
             yield shard_only_identity.finding(
                 pattern.name,
-                f"{pattern.name} asks for a value of {name}, and {plan.schema.where(plan.index)} holds only its shard"
-                " in the key: items of other values in that shard are given too",
+                f"{pattern.name} returns items with other values of {name}: the key of"
+                f" {plan.schema.where(plan.index)} contains only its shard",
                 f"write {{{name}}} in the key too, or add where(F.{name} == {name})",
                 pattern.place.at(f"{name}="),
                 plan.entities[0].place,
@@ -316,7 +327,7 @@ def shard_only_identity(subject: Subject) -> Iterator[Finding]:
 
 
 def _shard_only_fields(parts: Iterable[BoundKeyAttribute | KeyValue]) -> list[str]:
-    """Fields of which these parts of a key hold shards and nothing else."""
+    """Return the fields of which these parts of a key contain only shards."""
     shards: dict[str, bool] = {}
     for part in parts:
         holes = part.template.holes if part.template is not None else ()
@@ -328,7 +339,7 @@ def _shard_only_fields(parts: Iterable[BoundKeyAttribute | KeyValue]) -> list[st
 
 
 def _queried_by_shard(condition: KeyRange) -> list[str]:
-    """Fields that a query gives a value of, and whose shard alone it compares."""
+    """Return the fields that a query gives a value for but compares by shard only."""
     return [
         name
         for name in _shard_only_fields(condition.values)

@@ -1,4 +1,4 @@
-"""Rules: references."""
+"""Rules about names that do not exist, key ranges that include other entities, and tenants."""
 
 from __future__ import annotations
 
@@ -21,20 +21,18 @@ from keyplan.design.planning.plan import Plan, SortCondition
 
 @design_rule("KP201", "error")
 def unknown_name(subject: Subject) -> Iterator[Finding]:
-    """A name that nothing is declared under
+    """Name is not declared
 
-    A template, a condition or a pattern that names a field its entity does not have cannot mean anything, so it is
-    refused when the module is imported: the error shows the text with a caret under the name, and lists the fields
-    there are. What is looked up later is found here: fields in `ordered_by`, in the numbers of `Items(distinct=...,
-    present=...)`, attributes that an index projects or a table names for expiry and no entity stores, patterns named in
-    `after`.
+    Finds names that the design does not declare: fields in `ordered_by` and in `Items(distinct=..., present=...)`,
+    attributes that an index projects or a table uses for expiry, patterns in `after`. Unknown names in templates,
+    conditions and patterns raise an error when the module is imported.
 
-    Such a slip is quiet otherwise: a misspelt field in `distinct` only makes every estimate wrong, and of a misspelt
-    attribute for expiry nothing ever expires.
+    Why is this bad? A misspelled name has no effect: a field in `distinct` makes every estimate wrong, and nothing
+    expires by a misspelled attribute.
 
-    Correct the name.
+    Fix: correct the name.
 
-    Source: keyplan's own rule: a design has no words without meaning.
+    Source: design language of keyplan.
     """
     patterns = {pattern.name for pattern in subject.design.patterns}
     for _, entity in subject.entities:
@@ -46,14 +44,16 @@ def unknown_name(subject: Subject) -> Iterator[Finding]:
         yield from _unknown_order(pattern.name, pattern.facts, plan, pattern.place)
         for name in pattern.facts.after:
             if name not in patterns:
-                yield _unknown(pattern.name, f"no pattern is called {name}", name, patterns, pattern.place)
+                yield _unknown(
+                    pattern.name, f"after= has no effect: no pattern is called {name}", name, patterns, pattern.place
+                )
 
 
 def _unknown_in_items(entity: EntitySpec) -> Iterator[Finding]:
     items = entity.items
     for name in dict.fromkeys([*items.distinct, *items.present] if items is not None else []):
         if name not in entity.fields:
-            problem = f"{entity.name} has no field {name}, and its declared numbers speak of one"
+            problem = f"estimates ignore {name} in items= of {entity.name}, which has no such field"
             yield _unknown(entity.name, problem, name, set(entity.fields), entity.place.at(f'"{name}"'))
 
 
@@ -65,7 +65,7 @@ def _unknown_ttl(table: Table) -> Iterator[Finding]:
     stored = _stored_attributes(table)
     for ttl in table.schema.ttls if table.entities else ():
         if ttl.attribute not in stored:
-            problem = f"table {table.name} expires items by {ttl.attribute}, and no entity of it stores that"
+            problem = f"nothing in table {table.name} expires: no entity stores {ttl.attribute}"
             yield _unknown(table.name, problem, ttl.attribute, stored, table.schema.place.at("ttl="))
 
 
@@ -76,7 +76,7 @@ def _unknown_projected(table: Table) -> Iterator[Finding]:
     for index in table.schema.indexes:
         for name in index.project if isinstance(index.project, tuple) and table.entities else ():
             if name not in stored:
-                problem = f"index {index.name} projects {name}, and no entity of table {table.name} stores it"
+                problem = f"index {index.name} projects {name}, which no entity of table {table.name} stores"
                 yield _unknown(index.name, problem, name, stored, index.place)
 
 
@@ -84,7 +84,7 @@ def _unknown_order(pattern: str, facts: Facts, plan: Plan, place: Place) -> Iter
     name = (facts.ordered_by or "").removeprefix("-")
     if name and all(name not in entity.fields for entity in plan.entities):
         fields = {field for entity in plan.entities for field in entity.fields}
-        problem = f"{pattern} is ordered by {name}, a field that {plan.entity.name} does not have"
+        problem = f"{pattern} cannot be ordered by {name}: {plan.entity.name} has no such field"
         yield _unknown(pattern, problem, name, fields, place)
 
 
@@ -95,22 +95,20 @@ def _unknown(subject: str, problem: str, name: str, known: set[str], place: Plac
 
 @design_rule("KP204", "error", "warning")
 def prefix_capture(subject: Subject) -> Iterator[Finding]:
-    """A range of the sort key takes in another entity
+    """Key range includes another entity
 
-    `begins_with`, a range or an equality on the sort key returns every item with such a key, including items of
-    entities that the pattern does not name: `begins_with(SK, "USER")` finds `USERSTATS#...` too. They are read and paid
-    for, they use up the page, and a program that takes them for its own reads nonsense. Keyplan separates them by their
-    whole keys and drops them; other programs on the table do not.
+    Finds conditions on the sort key (`begins_with`, a range or an equality) that select keys of entities that the
+    pattern does not return. The rule compares the condition with the key templates of all entities in the partition;
+    the finding shows a selected key.
 
-    The condition is compared with the key templates of every entity in the same partition; the finding shows a key
-    that it captures.
+    Ranges over the pattern's own fields are not reported if the table's `discriminator` or the primary keys separate
+    the entities. A literal text (`sk.text("begins_with", "USER")`) is always compared.
 
-    Item types that are mixed on purpose are not reported: a range of the pattern's own fields, where the table's
-    `discriminator` separates the entities, or where both have a sort key of the same form in an index and their primary
-    keys separate them. A text that is written out (`sk.text("begins_with", "USER")`) is always compared.
+    Why is this bad? `begins_with(SK, "USER")` also reads `USERSTATS#...`. Such items are billed and fill the page.
+    Patterns drop them, but other programs on the table take them for their own.
 
-    End prefixes with the separator (`USER#`), bound ranges on both sides within the prefix, as `sk.gte(field=...)`
-    on a template does, or name the other entity in the pattern where both are wanted.
+    Fix: end prefixes with the separator (`USER#`), bound ranges on both sides within the prefix, as
+    `sk.gte(field=...)` on a template does, or add the other entity to the pattern.
 
     Source: developer guide, "Key condition expressions for the Query operation".
     """
@@ -128,10 +126,9 @@ def prefix_capture(subject: Subject) -> Iterator[Finding]:
                 condition = " and ".join(_condition_text(one) for one in plan.key.sort)
                 yield prefix_capture.finding(
                     pattern.name,
-                    f"{pattern.name} reads {plan.entity.name} by {condition}, which also takes in {other.name}"
-                    f" ({bound.text}), for example {found.text}",
-                    f"end the prefix with its separator, bound the range within it, or name {other.name} in the"
-                    " pattern where it is wanted",
+                    f"{pattern.name} also reads items of {other.name} ({bound.text}), such as {found.text}: it"
+                    f" selects {plan.entity.name} by {condition}",
+                    f"end the prefix with its separator, bound the range within it, or add {other.name} to the pattern",
                     pattern.place,
                     bound.place,
                     severity="error" if found.exact else "warning",
@@ -151,14 +148,14 @@ def _mixes_intentionally(plan: Plan, other: EntitySpec, bound: BoundKey) -> bool
 
 
 def _is_written_out(condition: SortCondition, plan: Plan) -> bool:
-    """Return True if a condition compares with a text of sk.text(...) and not with one that an entity's key makes."""
+    """Return True if a condition compares with the text of sk.text(...), not with an entity's template."""
     keys = [bound for entity in plan.entities if (bound := entity.key_in(plan.index)) is not None]
     own = [part.template for bound in keys for part in bound.sort]
     return condition.low.template is not None and all(condition.low.template is not template for template in own)
 
 
 def _condition_text(condition: SortCondition) -> str:
-    """Return a condition in words: as it is written, or on which template."""
+    """Return a condition as text."""
     value = condition.low
     text = value.template.text if value.template is not None else f"{{{', '.join(value.sources)}}}"
     what = f'"{text}"' if value.part == "whole" else f"on {text}"
@@ -171,15 +168,17 @@ def _other_entities(plan: Plan) -> Iterator[EntitySpec]:
 
 @design_rule("KP215", "advice")
 def tenant_not_leading_key(subject: Subject) -> Iterator[Finding]:
-    """The tenant does not lead the key
+    """Partition key does not start with the tenant
 
-    An entity that belongs to a tenant, and whose partition key does not begin with it, can be reached with another
-    tenant's id in hand: only program code keeps customers apart. With the tenant first, an IAM policy with the
-    condition key `dynamodb:LeadingKeys` does, a tenant's items can be found to be exported or deleted, and its load
-    can be told from that of others.
+    Finds entities with a field named after a tenant (tenant, org, organization, workspace) whose partition keys do not
+    start with it.
 
-    Begin partition keys with the tenant (`TENANT#{tenant_id}#USER#{user_id}`), in indexes too; or accept this where
-    all access goes through a service that checks.
+    Why is this bad? Only program code isolates customers: a request with another tenant's ID reaches the item. With
+    the tenant first, an IAM policy with the condition key `dynamodb:LeadingKeys` isolates them, and a tenant's items
+    can be exported, deleted and measured.
+
+    Fix: start partition keys with the tenant (`TENANT#{tenant_id}#USER#{user_id}`), also in indexes, or accept the
+    finding if all access goes through a service that checks it.
 
     Source: developer guide, "Using IAM policy conditions for fine-grained access control", dynamodb:LeadingKeys.
     """
@@ -192,8 +191,9 @@ def tenant_not_leading_key(subject: Subject) -> Iterator[Finding]:
             where = [entity.schema.where(bound.index) for bound in late]
             yield tenant_not_leading_key.finding(
                 entity.name,
-                f"{entity.name} belongs to {tenant}, which does not lead its partition key of {', '.join(where)}",
-                f"begin the partition key with {{{tenant}}}",
+                f"IAM cannot isolate tenants of {entity.name}: the partition key of {', '.join(where)} does"
+                f" not start with {tenant}",
+                "start the partition key with {{tenant}}",
                 late[0].place,
                 entity.place,
             )

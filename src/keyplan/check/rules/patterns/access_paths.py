@@ -1,4 +1,4 @@
-"""Rules: access paths."""
+"""Rules about the access path of a pattern: a key or index that serves it, or a scan."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ from keyplan.design.planning.plan import KeyValue, Plan
 
 @design_rule("KP301", "error")
 def no_matching_key(subject: Subject) -> Iterator[Finding]:
-    """Nothing in the design can answer this
+    """No key or index serves the pattern
 
-    A key condition gives every field of the partition key, and then leading fields of the sort key. A pattern that
-    knows less cannot be served by the key or index that it names, however few items it wants. An entity that must
-    be found by some fields (`found_by`) and has no key, index or unique value that begins with them can only be
-    found by reading all of them.
+    Finds patterns that do not know every field of the partition key that they name, and entities that must be found by
+    fields (`found_by`) with which no key, index or unique value starts.
 
-    Add an index whose key begins with what is known, or an item that points from the one to the other, such as an
-    idempotency key or an e-mail address with the id that it belongs to (`unique=` keeps such items).
+    Why is this bad? A key condition gives every field of the partition key, and then leading fields of the sort key.
+    Without them, only a scan of all items finds the item.
+
+    Fix: add an index whose key starts with the known fields, or an item that points from one to the other, such as an
+    e-mail address with the ID of its user (`unique=` keeps such items).
 
     Source: developer guide, "Key condition expressions for the Query operation".
     """
@@ -47,7 +48,7 @@ def _is_findable(entity: EntitySpec, names: set[str]) -> bool:
 
 
 def _can_find(bound: BoundKey, names: set[str]) -> bool:
-    """Whether a key condition on this key can say all of the names."""
+    """Return True if a key condition on this key can use all of the names."""
     needed = {name for part in bound.partition for name in _required_fields(part)}
     in_partition = {name for part in bound.partition for name in part.fields}
     order = [name for part in bound.sort for name in part.fields]
@@ -56,7 +57,7 @@ def _can_find(bound: BoundKey, names: set[str]) -> bool:
 
 
 def _required_fields(part: BoundKeyAttribute) -> Iterator[str]:
-    """Fields that must be known; what has few values, such as a shard, can be asked for one by one."""
+    """Yield the fields that must be known; a shard has few values, so that each can be queried."""
     if part.template is None:
         yield from part.fields
         return
@@ -71,8 +72,8 @@ def _not_findable(entity: EntitySpec, names: tuple[str, ...]) -> Finding:
     wanted = " and ".join(names)
     return no_matching_key.finding(
         entity.name,
-        f"{entity.name} must be found by {wanted}, and no key or index begins with {wanted} ({keys})",
-        f"add an index on {wanted}, or a pointer item whose key is made of {wanted}: unique={list(names)!r} keeps one",
+        f"only a scan finds {entity.name} by {wanted}: no key or index starts with {wanted} ({keys})",
+        f"add an index on {wanted}, or a pointer item with {wanted} as its key: unique={list(names)!r} keeps one",
         entity.place.at("found_by"),
         entity.schema.place,
     )
@@ -80,14 +81,15 @@ def _not_findable(entity: EntitySpec, names: tuple[str, ...]) -> Finding:
 
 @design_rule("KP302", "warning")
 def full_table_scan(subject: Subject) -> Iterator[Finding]:
-    """A pattern reads the whole table
+    """Pattern scans the whole table
 
-    A scan reads, and bills, every item of the table or index, whatever its filter lets through: 131,072 read units
-    for each gigabyte, half of that when eventually consistent, and minutes instead of milliseconds. The cost grows
-    with the table, not with the answer. Tables of less than one page (1 MB) are left alone.
+    Finds scans of tables and indexes that are larger than one page (1 MB) or of unknown size.
 
-    Give the pattern a key: an index that holds only what it wants, a counter that writes keep, an export of the
-    table or its stream for reports and full-text search.
+    Why is this bad? A scan reads and bills every item, whatever its filter returns: 131,072 read units per GB when
+    eventually consistent, twice that when strongly consistent, and it takes minutes. The cost grows with the table.
+
+    Fix: add an index that holds the requested items, keep a counter that writes update, or read an export of the table
+    or its stream for reports and full-text search.
 
     Source: developer guide, "Working with scans in DynamoDB" and "Best practices for querying and scanning data".
     """
@@ -107,14 +109,14 @@ def full_table_scan(subject: Subject) -> Iterator[Finding]:
         yield full_table_scan.finding(
             pattern.name,
             f"{pattern.name} reads all of {what}, {size}, and every entity in it: the cost grows with the table",
-            "add an index that holds what it wants, keep a counter, or read an export",
+            "add an index with the requested items, keep a counter, or read an export",
             pattern.place,
             table.schema.place_of(plan.index),
         )
 
 
 def _scanned_bytes(table: Table, plan: Plan) -> float | None:
-    """What a scan reads; None where an entity does not say how many items it has."""
+    """Return the bytes that a scan reads, or None if an entity does not declare its number of items."""
     total = 0.0
     for entity in table.entities:
         bound = entity.key_in(plan.index)
@@ -129,13 +131,15 @@ def _scanned_bytes(table: Table, plan: Plan) -> float | None:
 multi_attribute_key_query = fault_rule(
     "KP308",
     "multi-attribute-key-query",
-    """A multi-attribute key is asked for in a way it does not answer
+    """Query skips attributes of a multi-attribute key
 
-    A query of an index with several partition attributes gives an equal value for every one of them. Of several
-    sort attributes it names the first ones, without gaps, all equal but the last, which may be a range. The service
-    refuses anything else: these keys have no way to skip an attribute.
+    Finds queries of an index with several key attributes that leave out a partition attribute, skip a sort attribute,
+    or use a range before the last one.
 
-    Pass the attributes that lack, or add an index in whose key the attributes that are asked for come first.
+    Why is this bad? DynamoDB rejects such a query: it needs equal values for all partition attributes, and for the
+    first sort attributes without gaps; only the last one can be a range.
+
+    Fix: pass the missing attributes, or add an index whose key starts with the known ones.
 
     Source: developer guide, "Multi-attribute keys" of global secondary indexes, querying.
     """,
@@ -144,15 +148,16 @@ multi_attribute_key_query = fault_rule(
 
 @design_rule("KP314", "warning")
 def mixed_entity_read(subject: Subject) -> Iterator[Finding]:
-    """A query reads a whole partition in which other entities live
+    """Query also reads other entities
 
-    Without a condition on the sort key a query returns everything under the partition key: also items of entities
-    that the pattern does not name. They are read, billed and dropped, so that pages come back short, and the cost
-    grows with what others write there. A pattern that names all entities but cannot tell their items apart, because
-    keys and discriminator say nothing, gives one for the other.
+    Finds queries of a whole partition that contains items of entities the pattern does not return, and results whose
+    entities neither keys nor a discriminator tell apart.
 
-    Ask for the entity's own prefix of the sort key, give entities of one partition prefixes, or name the others in
-    the pattern where they are wanted too.
+    Why is this bad? Items of other entities are read, billed and dropped: pages come back short, and the cost grows
+    with what others write. Items that cannot be told apart are returned as the wrong entity.
+
+    Fix: add the entity's own prefix of the sort key to the condition, give entities of one partition prefixes, or add
+    the other entities to the pattern.
 
     Source: developer guide, "Best practices for using sort keys to organize data".
     """
@@ -163,9 +168,9 @@ def mixed_entity_read(subject: Subject) -> Iterator[Finding]:
         if strangers:
             yield mixed_entity_read.finding(
                 pattern.name,
-                f"{pattern.name} reads a whole partition for {', '.join(entity.name for entity in plan.entities)}, in"
-                f" which {', '.join(strangers)} can lie too: they are read, paid for and dropped",
-                "ask for a prefix of the sort key, or name them in the pattern",
+                f"{pattern.name} pays for items of {', '.join(strangers)} and drops them: it reads a whole"
+                f" partition for {', '.join(entity.name for entity in plan.entities)}",
+                "add a prefix of the sort key to the condition, or add these entities to the pattern",
                 pattern.place,
                 plan.schema.place_of(plan.index),
             )
@@ -190,8 +195,8 @@ def _indistinguishable(name: str, plan: Plan) -> Iterator[Finding]:
         if found is not None and found.plain:
             yield mixed_entity_read.finding(
                 name,
-                f"{name} returns {one.name} and {other.name}, and neither their keys nor a discriminator tell which is"
-                " which",
+                f"{name} can return items of {one.name} as {other.name}, or the reverse: neither keys nor a"
+                " discriminator tell them apart",
                 'declare the table with discriminator="entity_type", or give both a prefix',
                 other.key.place,
                 one.key.place,
@@ -200,13 +205,15 @@ def _indistinguishable(name: str, plan: Plan) -> Iterator[Finding]:
 
 @design_rule("KP322", "warning")
 def filter_served_by_index(subject: Subject) -> Iterator[Finding]:
-    """A filter does what an index is there for
+    """Existing index serves the filter
 
-    A filter drops items that were read and paid for. Where the design already has an index whose key begins with the
-    field that is filtered by, under the same partition, the same question asked there reads only what it returns.
+    Finds queries and scans that filter for one value of a field with which the key of another index starts, under the
+    same partition.
 
-    Ask the index: `index="..."`, with the field in `pk(...)` or `sk(...)`. Mind that a global index lags a moment
-    behind the table; where the answer must show a write just made, the filter may be right.
+    Why is this bad? A filter drops items that were read and paid for. The index reads only what it returns.
+
+    Fix: query the index with `index="..."` and the field in `pk(...)` or `sk(...)`. A global index lags behind the
+    table; keep the filter if the result must show a write just made.
 
     Source: developer guide, "Querying tables in DynamoDB" (a filter is applied after the read) and "Best practices for
     using secondary indexes".
@@ -219,9 +226,9 @@ def filter_served_by_index(subject: Subject) -> Iterator[Finding]:
             field, bound = found
             yield filter_served_by_index.finding(
                 pattern.name,
-                f"{pattern.name} reads a whole range and filters by {field}, and index {bound.index.name}"
-                f" ({bound.text}) finds the same items by their key",
-                f'declare index="{bound.index.name}" and put {field} into the key condition',
+                f"{pattern.name} pays for items that its filter by {field} drops; index {bound.index.name}"
+                f" ({bound.text}) finds the same items by key",
+                f'declare index="{bound.index.name}" and move {field} into the key condition',
                 pattern.place,
                 bound.place,
             )
@@ -243,15 +250,14 @@ def _serving_index(plan: Plan) -> tuple[str, BoundIndexKey] | None:
 
 @design_rule("KP323", "advice")
 def query_for_single_item(subject: Subject) -> Iterator[Finding]:
-    """A query for the one item that a get reads
+    """Query reads a single item
 
-    Where an entity's sort key is one text, or the table has none, its partition key names one item; elsewhere partition
-    and sort key together do. A query for it gives a page with at most one result, reads whatever else lies in the
-    partition if the sort key is not said, and cannot be part of a batch. A get is one read of one item, and
-    `consistent=True` makes it right after a write. Through an index that has the same fields the other way round the
-    query lags behind the table too.
+    Finds queries that name every field of an item's primary key.
 
-    Declare it with `@table.get` and `key_of(...)`.
+    Why is this bad? Such a query returns at most one result, but reads everything else in the partition if the sort
+    key is missing, and cannot be part of a batch. Through an index, it also lags behind the table.
+
+    Fix: declare it with `@table.get` and `key_of(...)`. `consistent=True` makes it read the latest write.
 
     Source: API reference, GetItem and Query; developer guide, "DynamoDB read consistency".
     """
@@ -263,8 +269,8 @@ def query_for_single_item(subject: Subject) -> Iterator[Finding]:
         if key.fields and set(key.fields) <= _pinned_fields(plan):
             yield query_for_single_item.finding(
                 pattern.name,
-                f"{pattern.name} queries for {with_article(plan.entity.name)}, of which there is one for each"
-                f" {', '.join(key.fields)}: a get reads it, alone and consistently if it must",
+                f"{pattern.name} queries for a single item, {with_article(plan.entity.name)} with its"
+                f" {', '.join(key.fields)}: a get reads it alone, and consistently if needed",
                 f"use @table.get(...) and key_of({', '.join(f'{name}=...' for name in key.fields)})",
                 pattern.place,
                 key.place,
@@ -272,7 +278,7 @@ def query_for_single_item(subject: Subject) -> Iterator[Finding]:
 
 
 def _pinned_fields(plan: Plan) -> set[str]:
-    """Fields that a query pins to one value each, of a table or of an index that holds the same items whole."""
+    """Return the fields that a query fixes to one value each, in the table or in an index with whole items."""
     bound = plan.entity.key_in(plan.index)
     if bound is None or plan.key is None or bound.when is not None:
         return set()
@@ -292,5 +298,5 @@ def _pinned_fields(plan: Plan) -> set[str]:
 
 
 def _is_made_alike(value: KeyValue, part: BoundKeyAttribute) -> bool:
-    """Whether a value is made as the entity makes it, and not by a text that is written out otherwise."""
+    """Return True if a value uses the template of the entity."""
     return part.template is None or (value.template is not None and value.template.text == part.template.text)

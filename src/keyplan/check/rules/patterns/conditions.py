@@ -1,4 +1,4 @@
-"""Rules: conditions."""
+"""Rule about conditions that no item satisfies."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from keyplan.design.planning.plan import KeyRange, KeyValue, Plan, SortOp
 
 @design_rule("KP319", "error")
 def impossible_condition(subject: Subject) -> Iterator[Finding]:
-    """A condition that nothing can fulfil
+    """Condition is never true
 
-    `SK = "STATUS#open#"` matches no item whose key goes on with an id: equality is of the whole key. The texts that the
-    condition can have are compared with all texts that the entity's template can make; where the two share none, the
-    query is always empty, without any error. The same is found of prefixes that no key begins with, of text compared
-    with a Number, in keys and in filters, of values that a Literal or Enum field does not have, and of constants that
-    cannot be sent, such as nan or a moment without a time zone; of constants in the key of one item; and of a field
-    that is to have two values at once.
+    Finds key conditions and comparisons that no item satisfies: a text that no template of the entity makes, a prefix
+    that no key starts with, text compared with a Number, values that a Literal or Enum field does not have, a field
+    with two values at once, and constants that cannot be sent, such as NaN or a datetime without a time zone.
 
-    Use `begins_with` for the beginning of a key, or give the fields and let the planner write the condition:
+    Why is this bad? `SK = "STATUS#open#"` matches no item whose key continues with an ID: equality compares the whole
+    key. The query is always empty, without an error.
+
+    Fix: use `begins_with` for the start of a key, or give the fields and let the planner write the condition:
     `pk(user_id=user_id) & sk(status=status)`.
 
     Source: developer guide, "Key condition expressions for the Query operation".
@@ -54,7 +54,8 @@ def impossible_condition(subject: Subject) -> Iterator[Finding]:
             for entity, name, value in _impossible_comparisons(condition, plan.entities):
                 yield impossible_condition.finding(
                     pattern.name,
-                    f"{pattern.name} compares {name} with {value!r}, which {entity.name}.{name} never is",
+                    f"{pattern.name} never matches: it compares {name} with {value!r}, which {entity.name}.{name}"
+                    " cannot be",
                     _comparison_fix(entity.fields[name], value),
                     pattern.place,
                     entity.place,
@@ -62,8 +63,8 @@ def impossible_condition(subject: Subject) -> Iterator[Finding]:
             for name, one, other in _contradictions(condition):
                 yield impossible_condition.finding(
                     pattern.name,
-                    f"{pattern.name} wants {name} to be {one!r} and {other!r} at once",
-                    f"join them by |, or write F.{name}.is_in({one!r}, {other!r})",
+                    f"{pattern.name} never matches: it requires {name} to be {one!r} and {other!r} at once",
+                    f"join them with |, or write F.{name}.is_in({one!r}, {other!r})",
                     pattern.place,
                     plan.entity.place,
                 )
@@ -72,7 +73,8 @@ def impossible_condition(subject: Subject) -> Iterator[Finding]:
             for _, name, value in _impossible_comparisons(bound.when, (entity,)):
                 yield impossible_condition.finding(
                     entity.name,
-                    f"{entity.name} is in the index only when {name} is {value!r}, which it never is",
+                    f"no {entity.name} is in the index: its condition requires {name} to be {value!r}, which it"
+                    " cannot be",
                     _comparison_fix(entity.fields[name], value),
                     bound.place,
                     entity.place,
@@ -88,8 +90,8 @@ def _key_condition(pattern: Pattern[..., Any], plan: Plan) -> Iterator[Finding]:
         if why is not None:
             yield impossible_condition.finding(
                 pattern.name,
-                f'{pattern.name} asks for {value.attribute} {op} "{_value_text(value)}", and {why}: it never finds'
-                " anything",
+                f'{pattern.name} never finds anything: {value.attribute} {op} "{_value_text(value)}" fails,'
+                f" because {why}",
                 _key_fix(op, value),
                 pattern.place,
                 plan.index.place if plan.index is not None else plan.entity.key.place,
@@ -97,15 +99,15 @@ def _key_condition(pattern: Pattern[..., Any], plan: Plan) -> Iterator[Finding]:
 
 
 def _item_key(pattern: Pattern[..., Any], key: KeyRange) -> Iterator[Finding]:
-    """Constants in the key of an item that no item has there."""
+    """Yield findings for constants in the key of one item that no item has."""
     for value in key.values:
         lacking = [name for name, source in value.sources.items() if source is None]
-        why = f"{lacking[0]} is None there" if lacking else _invalid_constant(value)
+        why = f"{lacking[0]} is None" if lacking else _invalid_constant(value)
         if why is not None:
             yield impossible_condition.finding(
                 pattern.name,
-                f"{pattern.name} names an item by {value.attribute}, and {why}: every call is refused",
-                "name it by a value of the field's type, or take it as a parameter",
+                f"every call of {pattern.name} fails: {value.attribute} names no item, because {why}",
+                "use a value of the field's type, or a parameter",
                 pattern.place,
                 pattern.plan.entity.key.place,
             )
@@ -121,12 +123,12 @@ def _key_fix(op: SortOp, value: KeyValue) -> str:
     if value.field is not None and _choices_text(value.field):
         return f"use one of {_choices_text(value.field)}"
     if op == "=":
-        return "write begins_with for the beginning of a key, or give the fields: sk(field=value)"
-    return "write the beginning as the entity's template makes it, or give the fields: sk(field=value)"
+        return "use begins_with for the start of a key, or give the fields: sk(field=value)"
+    return "write the prefix as the entity's template makes it, or give the fields: sk(field=value)"
 
 
 def _empty_reason(op: SortOp, value: KeyValue, plan: Plan) -> str | None:
-    """Why no item of any of the entities can match; None where one can, or nothing can be told."""
+    """Return why no item of any entity can match, or None."""
     reasons = [
         _mismatch_reason(op, value, part) for entity in plan.entities for part in _key_parts(entity, plan, value)
     ]
@@ -152,15 +154,15 @@ def _mismatch_reason(op: SortOp, value: KeyValue, part: BoundKeyAttribute) -> st
         return None
     if op == "=":
         found = overlap((asked,), (made,))
-        return None if found is not None and found.plain else f"no key made as {made.text} is such a text"
+        return None if found is not None and found.plain else f"no key {made.text} equals it"
     if value.part != "whole":
         return None
     prefix = begins(asked, made, frozenset(asked.fields))
-    return None if prefix is not None and prefix.plain else f"no key made as {made.text} begins so"
+    return None if prefix is not None and prefix.plain else f"no key {made.text} starts with it"
 
 
 def _invalid_constant(value: KeyValue) -> str | None:
-    """Why a constant of the condition cannot be part of a key; the beginning of one may be no whole value."""
+    """Return why a constant of the condition cannot be part of a key, or None."""
     if value.part == "begins":
         return None
     for hole in value.template.holes if value.template is not None else ():
@@ -174,14 +176,14 @@ def _invalid_constant(value: KeyValue) -> str | None:
     if value.field is not None:
         constant = value.sources.get(value.field.name)
         if constant is not None and _cannot_equal(value.field, constant):
-            return f"{value.field.name} is never {constant!r}"
+            return f"{value.field.name} cannot be {constant!r}"
     return None
 
 
 def _impossible_comparisons(
     condition: Condition | None, entities: tuple[EntitySpec, ...]
 ) -> Iterator[tuple[EntitySpec, str, object]]:
-    """Fields that are compared with a value that no entity which has them can hold there, and the first of these."""
+    """Yield comparisons with a value that no entity with the field can hold."""
     for operand in condition.operands() if condition is not None else ():
         if isinstance(operand, Condition):
             yield from _impossible_comparisons(operand, entities)
@@ -193,7 +195,7 @@ def _impossible_comparisons(
 
 
 def _contradictions(condition: Condition | None) -> Iterator[tuple[str, object, object]]:
-    """Fields that a condition wants to equal two constants that differ, and these."""
+    """Yield fields that a condition requires to equal two different constants, with both."""
     wanted: dict[str, object] = {}
     for part in condition.parts if isinstance(condition, AndCondition) else ():
         if not (isinstance(part, Comparison) and part.op == "=" and isinstance(part.left, FieldPath)):
@@ -206,7 +208,7 @@ def _contradictions(condition: Condition | None) -> Iterator[tuple[str, object, 
 
 
 def _comparisons(condition: Condition | None) -> Iterator[tuple[FieldPath, object, bool]]:
-    """Every path with a value that it is compared with, and whether that is for equality."""
+    """Yield every path with the value it is compared with, and whether for equality."""
     if isinstance(condition, Comparison) and isinstance(condition.left, FieldPath):
         yield condition.left, condition.right, condition.op in {"=", "<>"}
     elif isinstance(condition, InCondition) and isinstance(condition.operand, FieldPath):
@@ -227,7 +229,7 @@ def _cannot_equal(stored: StoredField, value: object) -> bool:
 
 
 def _has_other_type(stored: StoredField, value: object) -> bool:
-    """Whether a constant is stored as another type than the field: then they are neither equal nor in any order."""
+    """Return True if a constant is stored as another type than the field: it is neither equal nor in any order."""
     if value is None or isinstance(value, (FieldPath, *CALL_SOURCES)):
         return False
     if _is_unstorable(value):
@@ -242,7 +244,7 @@ def _has_other_type(stored: StoredField, value: object) -> bool:
 
 
 def _is_unstorable(value: object) -> bool:
-    """Whether a constant cannot be sent: nan, a moment without a time zone, an object of no attribute type."""
+    """Return True if a constant cannot be sent, such as NaN or a datetime without a time zone."""
     try:
         encode_value(value)
     except (TypeError, ValueError):
@@ -255,11 +257,11 @@ _SCALARS = {"S", "N", "B", "BOOL"}
 
 def _comparison_fix(stored: StoredField, value: object) -> str:
     if isinstance(value, datetime) and value.tzinfo is None:
-        return "give the moment a time zone: datetime(..., tzinfo=UTC)"
+        return "give it a time zone: datetime(..., tzinfo=UTC)"
     choices = _choices_text(stored)
     if choices:
         return f"use one of {choices}"
-    return f"compare it with what the field is declared as: {getattr(stored.annotation, '__name__', stored.annotation)}"
+    return f"compare it with a value of the field's type: {getattr(stored.annotation, '__name__', stored.annotation)}"
 
 
 def _choices_text(stored: StoredField) -> str:

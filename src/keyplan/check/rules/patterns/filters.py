@@ -1,4 +1,4 @@
-"""Rules: filters."""
+"""Rules about filters, which drop items after they were read and paid for."""
 
 from __future__ import annotations
 
@@ -25,20 +25,18 @@ _SHOWN_AS_ALL = 0.99
 
 @design_rule("KP303", "error", "warning")
 def wasteful_filter(subject: Subject) -> Iterator[Finding]:
-    """A filter throws away most of what was read
+    """Filter drops most of what is read
 
-    Filters save nothing: what they remove has been read and billed, and it counts towards the page of 1 MB, so that
-    pages come back short or empty. More than half removed is worth another key; more than nine tenths, at a rate,
-    is an error of the design. The share comes from what the pattern declares (`returns`, `evaluates`) or from the
-    values its entity declares (`Items(distinct={"status": {"open": 0.1, "done": 0.9}})`).
+    Finds queries whose filter drops more than half of the items: an error if it drops more than nine tenths at a rate
+    of one call per second or more. The share follows from the pattern (`returns`, `evaluates`) or from its entity's
+    values (`Items(distinct={"status": {"open": 0.1, "done": 0.9}})`). Also finds filters that another key of the
+    entity makes unnecessary. A filter on a field whose value the key condition states drops nothing.
 
-    It is also found where another key of the entity answers the same question without a filter.
+    Why is this bad? Dropped items are read and billed, and count toward the page of 1 MB, so that pages come back
+    short or empty.
 
-    A filter on a field whose value the key condition already states removes nothing and is not counted, also where the
-    key's text is written out: `pk.text("STATE#open") & where(F.state == "open")`.
-
-    Put the filtered field into the key: a leading part of the sort key, an index, or a sparse index that holds only
-    the matching items.
+    Fix: put the filtered field into the key: a leading part of the sort key, an index, or a sparse index with only the
+    matching items.
 
     Source: developer guide, "Filter expressions for the Query operation".
     """
@@ -55,9 +53,9 @@ def wasteful_filter(subject: Subject) -> Iterator[Finding]:
         elif removed is None and better is not None:
             yield wasteful_filter.finding(
                 pattern.name,
-                f"{pattern.name} filters by {_field_names(filtered)} after reading, and {_key_text(better)} answers"
-                " that by its key",
-                f"query {_key_text(better)} instead: only what comes back is read",
+                f"{pattern.name} filters by {_field_names(filtered)} after reading, and {_key_text(better)}"
+                " answers that by its key",
+                f"query {_key_text(better)} instead: it reads only what it returns",
                 pattern.place,
                 better.place,
                 severity="warning",
@@ -65,7 +63,7 @@ def wasteful_filter(subject: Subject) -> Iterator[Finding]:
 
 
 def _effective_filter(plan: Plan) -> Condition | None:
-    """Return the parts of a filter that the key condition leaves open, or None if it states them all."""
+    """Return the parts of a filter that the key condition leaves open, or None if it states all of them."""
     if plan.filter is None or len(plan.entities) > 1:
         return plan.filter
     known = stated_values(plan, plan.entity)
@@ -78,7 +76,7 @@ def _effective_filter(plan: Plan) -> Condition | None:
 
 
 def _repeats_key(part: Condition, known: Mapping[str, Source]) -> bool:
-    """Return True if a condition compares a field for equality with the very value that the key has."""
+    """Return True if a condition requires the value that the key condition has."""
     if not (isinstance(part, Comparison) and part.op == "=" and isinstance(part.left, FieldPath)):
         return False
     return len(part.left.parts) == 1 and part.left.field in known and known[part.left.field] is part.right
@@ -102,7 +100,7 @@ def _waste(
     cost = ""
     if rate is not None:
         wasted = expected(pattern).units.read * rate.average * removed
-        cost = f", {number(wasted)} read units a second for nothing"
+        cost = f", which wastes {number(wasted)} read units per second"
     fix = f"query {_key_text(better)} instead" if better is not None else "put it into a key or a sparse index"
     return wasteful_filter.finding(
         pattern.name,
@@ -115,7 +113,7 @@ def _waste(
 
 
 def _share_text(removed: float) -> str:
-    """A share in words, also close to all."""
+    """Return a share as text, also close to 1."""
     return f"{removed:.0%}" if removed <= _SHOWN_AS_ALL else f"all but {1 - removed:.1%}"
 
 
@@ -150,16 +148,16 @@ _MOST_KEPT = 0.8
 
 @design_rule("KP310", "warning")
 def limit_with_filter(subject: Subject) -> Iterator[Finding]:
-    """A limit and a filter together
+    """Limit is combined with a filter
 
-    The service counts its `Limit` before the filter: of ten items that were read, two may be left, or none, and the
-    page still says that there is more. Keyplan's `limit` counts results, so it reads on until it has them, each request
-    asking for twice as many: ten results of which one in a hundred passes cost a thousand reads, and the last page of
-    all reads to the end of the partition. With `page_size` pages come back short, or empty with a cursor. A filter that
-    is declared to let four fifths through is left alone.
+    Finds queries and scans with a limit or page size and a filter, unless the filter is declared to keep four fifths
+    of the items.
 
-    Let the key select, by a sort key prefix or a sparse index of what the filter lets through; then the limit is
-    exact and cheap.
+    Why is this bad? DynamoDB counts `Limit` before the filter: of ten items read, two or none may remain. A pattern's
+    `limit` counts results, so it reads until it has enough: ten results of which one in a hundred passes cost a
+    thousand reads. With `page_size`, pages come back short or empty.
+
+    Fix: let the key select, with a prefix of the sort key or a sparse index of the items that pass the filter.
 
     Source: developer guide, "Limiting the number of items in the result set" and "Filter expressions".
     """
@@ -173,10 +171,10 @@ def limit_with_filter(subject: Subject) -> Iterator[Finding]:
         if kept is not None and kept >= _MOST_KEPT:
             continue
         if plan.limit:
-            reads = "as many items as it takes" if not kept else f"about {number(read_for(plan.limit, kept))} items"
-            problem = f"{pattern.name} wants {plan.limit} results of a filter, and reads {reads} for them"
+            reads = "an unknown number of items" if not kept else f"about {number(read_for(plan.limit, kept))} items"
+            problem = f"{pattern.name} reads {reads} to return {plan.limit}: its limit counts results of a filter"
         else:
-            problem = f"{pattern.name} filters pages of {plan.page_size} items: pages come back short, or empty"
+            problem = f"{pattern.name} returns short or empty pages: it filters pages of {plan.page_size} items"
         yield limit_with_filter.finding(
             pattern.name,
             problem,
@@ -189,13 +187,14 @@ def limit_with_filter(subject: Subject) -> Iterator[Finding]:
 filter_on_key_attribute = fault_rule(
     "KP318",
     "filter-on-key-attribute",
-    """A filter names a key attribute of what is queried
+    """Filter uses a key attribute
 
-    Filters work on what the key condition found, and the service refuses those that name an attribute of the key
-    itself: "Filter Expression can only contain non-primary key attributes".
+    Finds filters that name a key attribute of the table or index that is queried.
 
-    Put the attribute into the key condition, with `pk(...)` or `sk(...)`. Where it must be compared twice, or with
-    something that key conditions cannot say, store the value a second time under another name.
+    Why is this bad? DynamoDB rejects the query: "Filter Expression can only contain non-primary key attributes".
+
+    Fix: move the attribute into the key condition, with `pk(...)` or `sk(...)`. If key conditions cannot express the
+    comparison, store the value a second time under another name.
 
     Source: developer guide, "Filter expressions for the Query operation".
     """,

@@ -1,4 +1,4 @@
-"""Rules: parameters."""
+"""Rules about the parameters of patterns: their types, and whether they are used."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ from keyplan.design.planning.plan import FieldUse, Plan, field_uses
 
 @design_rule("KP315", "warning")
 def parameter_type_mismatch(subject: Subject) -> Iterator[Finding]:
-    """A parameter is not what the field holds
+    """Parameter has another type than its field
 
-    The pattern's signature says one type and the field that it goes into another: a user id where a task id is
-    meant, a date for a moment, text for a number. Where both are NewTypes, type checkers see the call but not
-    which field the parameter ends in. At run time such a value is refused, or worse, makes a key that no item has.
+    Finds parameters whose annotation differs from the type of the field that they are used for: a user ID for a task
+    ID, a date for a datetime, text for a number, None for a key or a required field.
 
-    Annotate the parameter with the field's own type. None in a key never works, and is refused where a field that every
-    item has is set to it: decide before the call.
+    Why is this bad? Type checkers see the call, but not which field a parameter ends up in. At run time, the value is
+    rejected, or makes a key that no item has.
 
-    Source: keyplan's own rule, about what type checkers cannot see.
+    Fix: annotate the parameter with the field's type. Handle None before the call.
+
+    Source: design language of keyplan.
     """
     for _, pattern, plan in subject.patterns:
         told: set[str] = set()
@@ -55,9 +56,9 @@ def _type_problem(source: Source, stored: StoredField, use: FieldUse) -> str | N
     if annotation is None:
         return None
     if use == "key" and optional_param(annotation):
-        return "may be None, and a key is never None"
+        return "may be None, which no key is"
     if use == "set" and optional_param(annotation) and stored.is_needed:
-        return "may be None, and every item has one"
+        return "may be None, which the field cannot be"
     return mismatch(annotation, stored, each=False)
 
 
@@ -65,7 +66,7 @@ def _type_finding(pattern: Pattern[..., Any], plan: Plan, name: str, source: Sou
     entity: EntitySpec = next(entity for entity in plan.entities if name in entity.fields)
     return parameter_type_mismatch.finding(
         pattern.name,
-        f"{source!r} of {pattern.name} goes into {entity.name}.{name} and {problem}",
+        f"{pattern.name} can fail or use a key of no item: {source!r} goes into {entity.name}.{name} and {problem}",
         f"annotate it with the type of {entity.name}.{name}",
         pattern.place,
         entity.place,
@@ -74,22 +75,23 @@ def _type_finding(pattern: Pattern[..., Any], plan: Plan, name: str, source: Sou
 
 @design_rule("KP324", "warning")
 def unused_parameter(subject: Subject) -> Iterator[Finding]:
-    """A parameter that nothing is made of
+    """Parameter is not used
 
-    The body of a pattern takes a parameter and says nothing with it: neither in the key, nor in a filter, a condition
-    or a change. Often a line is missing, so that the pattern gives the items of everybody, or writes whatever the
-    caller had on condition of.
+    Finds parameters that the body of a pattern does not use in a key, filter, condition or change.
 
-    Say what it is for, or leave it out.
+    Why is this bad? Often a condition is missing, so that the pattern returns the items of all users, or writes
+    without its condition.
 
-    Source: keyplan's own rule: a design has no words without meaning.
+    Fix: use the parameter, or remove it.
+
+    Source: design language of keyplan.
     """
     for pattern in subject.design.patterns:
         for name in unused_parameters(pattern):
             yield unused_parameter.finding(
                 pattern.name,
-                f"{pattern.name} takes {name}, and makes no use of it",
-                f"say what {name} is for, or leave it out",
+                f"{name} has no effect on {pattern.name}: no key, filter, condition or change uses it",
+                f"use {name}, or remove it",
                 pattern.place.at(name),
             )
 
@@ -98,12 +100,12 @@ _NUMBERS: dict[type, tuple[type, ...]] = {int: (int,), float: (int, float), Deci
 
 
 def optional_param(annotation: Any) -> bool:
-    """Whether a parameter may be None."""
+    """Return True if a parameter can be None."""
     return without_none(annotation)[1]
 
 
 def mismatch(annotation: Any, stored: StoredField, *, each: bool) -> str | None:
-    """What a parameter is instead of the field's type, in words; None where it fits or cannot be told."""
+    """Return how a parameter's type differs from the field's, or None if it fits or is unknown."""
     if each:
         members = get_args(without_none(annotation)[0])
         annotation = members[0] if members else None
@@ -118,7 +120,7 @@ def mismatch(annotation: Any, stored: StoredField, *, each: bool) -> str | None:
 
 
 def _new_type(annotation: Any) -> Any:
-    """The NewType that an annotation names, under Annotated and None."""
+    """Return the NewType of an annotation, under Annotated and None."""
     while True:
         if isinstance(annotation, NewType):
             return annotation
@@ -143,9 +145,9 @@ def _fits(given: Any, wanted: Any) -> bool:
 
 
 def _values_of(annotation: Any, *, takes_values: bool) -> set[type] | None:
-    """The types that values have; None where that is not simple enough to compare.
+    """Return the types of the values, or None if they are too complex to compare.
 
-    A field of an Enum takes its members and their values; a parameter of one is a member only.
+    A field of an Enum accepts its members and their values; a parameter of an Enum is a member.
     """
     if isinstance(annotation, TypeVar):
         return None

@@ -1,4 +1,4 @@
-"""Rules: projections."""
+"""Rules about attributes that an index does not hold."""
 
 from __future__ import annotations
 
@@ -20,16 +20,18 @@ from keyplan.design.schema import Index
 
 @design_rule("KP306", "error", "warning")
 def attribute_not_projected(subject: Subject) -> Iterator[Finding]:
-    """An index lacks what is read from it
+    """Index does not project an attribute that is read
 
-    A query of a global index returns what the index projects, and nothing else: it cannot fetch from the table. If a
-    required field is missing, the item cannot come back as its entity, so the pattern is refused. If an optional field
-    is missing, it comes back as None although the table holds a value; not so where the index's own `when` says that
-    its items have none, or the default. No index, global or local, can be filtered by an attribute that it lacks: the
-    service refuses such a query, and to a scan the attribute is absent. Where the design does not say what an index
-    projects, none of this can be told.
+    Finds patterns that need attributes which the index does not project: an error for required fields and filters, a
+    warning for optional fields, unless the index's `when` states that its items do not have them. Also finds indexes
+    with readers that do not declare their projection.
 
-    A pattern that needs only projected fields reads a view, and is not reported:
+    Why is this bad? A query of a global index returns projected attributes only. Without a required field, the item
+    cannot be returned as its entity. A missing optional field is returned as None although the table holds a value. No
+    index can be filtered by an attribute that it does not project.
+
+    Fix: add the attributes to `project=[...]`, project all, or read the items by key after the query. A pattern that
+    needs only projected fields can return a view:
 
         @app.view(Task)
         class TaskTitle(Entity):  # the key fields, and some others
@@ -37,8 +39,6 @@ def attribute_not_projected(subject: Subject) -> Iterator[Finding]:
             title: str
 
         @app.query(TaskTitle, index="by_owner")
-
-    Otherwise add the attributes to `project=[...]`, project all, or read the items by key after the query.
 
     Source: developer guide, "Using Global Secondary Indexes in DynamoDB", attribute projections.
     """
@@ -50,9 +50,9 @@ def attribute_not_projected(subject: Subject) -> Iterator[Finding]:
         if index.project is None:
             yield attribute_not_projected.finding(
                 index.name,
-                f"the design does not say what index {index.name} projects, and {readers[0].name} reads it: an index"
-                " returns nothing that it does not hold",
-                'say it: project="all", "keys", or a list of attributes',
+                f"{readers[0].name} may miss attributes of index {index.name}: the design does not declare"
+                " what the index projects",
+                'declare it: project="all", "keys", or a list of attributes',
                 index.place,
                 readers[0].place,
                 severity="warning",
@@ -72,8 +72,8 @@ def _missing_attributes(pattern: Pattern[..., Any], plan: Plan, index: Index) ->
         if empty:
             yield attribute_not_projected.finding(
                 pattern.name,
-                f"{pattern.name} reads {entity.name} from index {index.name}, which lacks {', '.join(empty)}: they come"
-                " back as if the item had none",
+                f"{pattern.name} reads {entity.name} from index {index.name}, which lacks {', '.join(empty)}:"
+                " they are returned as if the item had none",
                 projection_fix(index, [entity.fields[name].attribute for name in empty]),
                 pattern.place,
                 index.place,
@@ -82,7 +82,7 @@ def _missing_attributes(pattern: Pattern[..., Any], plan: Plan, index: Index) ->
 
 
 def _read_as_default(entity: EntitySpec, index: Index) -> set[str]:
-    """Fields that every item in an index lacks, or has at their default: what is not there is read as that."""
+    """Return the fields that every item of an index misses, or has at their default."""
     told = [stated_values(bound.when, entity.fields) for bound in entity.indexes if bound.index is index]
     return {
         name
@@ -94,13 +94,14 @@ def _read_as_default(entity: EntitySpec, index: Index) -> set[str]:
 
 @design_rule("KP307", "warning")
 def local_index_fetch(subject: Subject) -> Iterator[Finding]:
-    """A local index fetches every item from the table
+    """Local index fetches every item from the table
 
-    A query of a local secondary index may ask for attributes that it does not project. The service then reads each
-    item from the table as well, a whole item and at least half a read unit apiece, instead of summing the sizes of
-    a page and rounding once: forty entries of 100 bytes cost 0.5 units by themselves and 20 more with the fetches.
+    Finds queries of local secondary indexes that need attributes which the index does not project.
 
-    Project what the query returns, or ask for less.
+    Why is this bad? DynamoDB reads each whole item from the table too, for at least half a read unit each, instead of
+    adding up the sizes of a page: forty entries of 100 bytes cost 0.5 units, and 20 more with the fetches.
+
+    Fix: project the attributes that the query returns, or request fewer.
 
     Source: developer guide, "Local Secondary Indexes", fetches from the table.
     """
@@ -111,10 +112,10 @@ def local_index_fetch(subject: Subject) -> Iterator[Finding]:
             more = fetches(plan, told.evaluated)
             yield local_index_fetch.finding(
                 pattern.name,
-                f"{pattern.name} needs {', '.join(lacking)}, which local index {plan.index.name} lacks: about"
-                f" {number(told.evaluated)} fetches a call, {number(more)} read units on top of"
-                f" {number(told.units.read - more)}",
-                f"project {', '.join(lacking)}, or all",
+                f"{pattern.name} pays for about {number(told.evaluated)} fetches per call, {number(more)} read"
+                f" units on top of {number(told.units.read - more)}: local index {plan.index.name} does not"
+                f" project {', '.join(lacking)}",
+                f"project {', '.join(lacking)}, or all attributes",
                 pattern.place,
                 plan.index.place,
             )

@@ -1,4 +1,4 @@
-"""Rules: reads."""
+"""Rules about reads: consistency, decisions, repeated and duplicate reads, missing rates."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ from keyplan.design.planning.plan import KeyValue, Plan
 consistent_read_of_global_index = fault_rule(
     "KP304",
     "consistent-read-of-global-index",
-    """A consistent read is asked of a global index
+    """Global index does not support consistent reads
 
-    A global secondary index is filled after the write has been acknowledged, so it has no strongly consistent
-    reads: the service refuses `ConsistentRead` on it.
+    Finds patterns with `consistent=True` on a global secondary index.
 
-    Read the table by its own key, or a local index, where the answer must show every write. Where it need not,
-    leave the option out and let the program live with an answer that is a moment old.
+    Why is this bad? DynamoDB rejects `ConsistentRead` on a global index, which is updated after the write was
+    acknowledged.
+
+    Fix: read the table by its own key, or a local index, if the result must show every write. Otherwise remove the
+    option.
 
     Source: developer guide, "DynamoDB read consistency".
     """,
@@ -41,15 +43,17 @@ _DECISION_FIXES = {
 
 @design_rule("KP305", "error", "warning")
 def decision_on_stale_read(subject: Subject) -> Iterator[Finding]:
-    """A decision rests on a read that may be old
+    """Decision rests on a stale read
 
-    A global index shows a write a moment after it was acknowledged, and an eventually consistent read of the table
-    may miss the last second. A program that decides by such an answer (is the quota used up, is the order still
-    open) decides wrongly exactly when two requests come close together.
+    Finds reads that decide a quota or a state (`decides=`) through a global index (error) or by an eventually
+    consistent read (warning), and reads that must show a write (`after=`) but can miss it (warning). KP605 reports
+    reads that decide uniqueness.
 
-    Let the write itself decide: a condition on the item or a counter with a condition, in one transaction where
-    several items are concerned. A pattern that must show a write just made (`after=`) reads the table, consistently.
-    Reads that decide uniqueness, which not even a consistent one can, are KP605's.
+    Why is this bad? A global index lags behind the table, and an eventually consistent read can miss the last second.
+    Two concurrent requests then both pass.
+
+    Fix: let the write decide: a condition on the item or on a counter, in one transaction for several items. A pattern
+    with `after=` reads the table consistently.
 
     Source: developer guide, "DynamoDB read consistency" and "Condition expressions".
     """
@@ -61,11 +65,15 @@ def decision_on_stale_read(subject: Subject) -> Iterator[Finding]:
             yield from _stale_decision(pattern, plan, through_index=through_index)
         if pattern.facts.after and (through_index or not plan.consistent):
             writes = " and ".join(pattern.facts.after)
-            lag = f"index {plan.index.name} lags behind" if plan.index is not None else "it reads eventually consistent"
+            lag = (
+                f"index {plan.index.name} lags behind the table"
+                if plan.index is not None
+                else "it reads with eventual consistency"
+            )
             yield decision_on_stale_read.finding(
                 pattern.name,
-                f"{pattern.name} is to show what {writes} wrote at once, and {lag}",
-                "read the table by key with consistent=True, or merge the item just written into what is shown",
+                f"{pattern.name} can miss what {writes} just wrote: {lag}",
+                "read the table by key with consistent=True, or merge the item just written into the result",
                 pattern.place,
                 plan.schema.place_of(plan.index),
                 severity="warning",
@@ -75,14 +83,14 @@ def decision_on_stale_read(subject: Subject) -> Iterator[Finding]:
 def _stale_decision(pattern: Pattern[..., Any], plan: Plan, *, through_index: bool) -> Iterator[Finding]:
     what = pattern.facts.decides
     if through_index and plan.index is not None:
-        problem = f"{pattern.name} decides {what} by index {plan.index.name}, which shows writes later"
+        problem = f"{pattern.name} decides {what} through index {plan.index.name}, which lags behind the table"
     elif not plan.consistent:
         problem = f"{pattern.name} decides {what} by an eventually consistent read"
     else:
         return
     yield decision_on_stale_read.finding(
         pattern.name,
-        f"{problem}: two requests at once both pass",
+        f"{problem}: two concurrent requests both pass",
         _DECISION_FIXES.get(what, "let a condition of the write decide"),
         pattern.place,
         plan.schema.place_of(plan.index),
@@ -96,19 +104,18 @@ _RATE_TOLERANCE = 0.2
 
 @design_rule("KP312", "warning")
 def n_plus_one_reads(subject: Subject) -> Iterator[Finding]:
-    """A list, and then a read for each of its members
+    """N+1 reads
 
-    The declared rates say that items are read one by one about as often as a list of them returns entries, and the list
-    holds less than the items: an index that projects keys, or entities that only point to them. So the program lists,
-    and then gets each. Every get costs at least half a read unit and a round trip, while a query sums sizes before it
-    rounds: forty items of 100 bytes cost 0.5 units by one query and 20 by gets. Found of lists of five entries and
-    more, where the gets are as often as these, give or take a fifth.
+    Finds gets whose rate is within a fifth of the number of entries that a list returns, for lists of five entries or
+    more which do not hold the whole item: an index that projects keys, or entities that only refer to the item by a
+    field of the same name and type (not `id`). Patterns that read the items in batches are not reported.
 
-    An entity points to another by a field of the same name and type; one that is only called `id` is its own. Nothing
-    is found where nothing tells how many entries are listed, or where a pattern reads the items in batches.
+    Why is this bad? The program lists entries and then gets each item. Every get costs at least half a read unit and a
+    round trip; a query adds up sizes before rounding: forty items of 100 bytes cost 0.5 units in one query and 20 in
+    gets.
 
-    Project what is shown into the index, keep the items in one collection so that one query returns them, or read
-    them in one batch.
+    Fix: project the displayed attributes into the index, keep the items in one collection so that one query returns
+    them, or read them in one batch.
 
     Source: developer guide, "Read and write capacity", and "Best practices for querying and scanning data".
     """
@@ -122,17 +129,17 @@ def n_plus_one_reads(subject: Subject) -> Iterator[Finding]:
             if listed is not None and listed.facts.rate is not None:
                 yield n_plus_one_reads.finding(
                     one.name,
-                    f"{one.name} is called {number(one.facts.rate.average)} times a second, about once for each of the"
-                    f" {number(expected(listed).returned)} entries that {listed.name} lists"
-                    f" {number(listed.facts.rate.average)} times a second",
-                    "project what is shown into what is listed, or read the members in one batch",
+                    f"{one.name} reads each of the {number(expected(listed).returned)} entries of {listed.name}"
+                    f" separately: {number(one.facts.rate.average)} calls per second for"
+                    f" {number(listed.facts.rate.average)} lists",
+                    f"project the displayed attributes into the index of {listed.name}, or read the items in one batch",
                     one.place,
                     listed.place,
                 )
 
 
 def _is_followed_by(many: Pattern[..., Any], one: Pattern[..., Any], gets: float) -> bool:
-    """Whether a list holds too little of what is got, and is called so often that each entry is got once."""
+    """Return True if a list holds too little of each entry and is called so often that each entry is read once more."""
     wanted, rate = one.plan.entity, many.facts.rate
     index = many.plan.index
     if wanted in many.plan.entities:
@@ -150,12 +157,12 @@ def _is_followed_by(many: Pattern[..., Any], one: Pattern[..., Any], gets: float
 
 
 def _references(entity: EntitySpec, wanted: EntitySpec) -> bool:
-    """Whether an entity names the key of another: a field that is only called id is its own."""
+    """Return True if an entity holds the key of another; a field called id is the entity's own."""
     return all(name != "id" and same_field(entity, wanted, name) for name in wanted.key.fields)
 
 
 def _partition_fields(plan: Plan) -> set[str]:
-    """Fields that are the same in all that a query returns."""
+    """Return the fields that are equal in all results of a query."""
     if plan.key is None:
         return set()
     return {name for value in plan.key.partition for name in value.sources}
@@ -163,15 +170,15 @@ def _partition_fields(plan: Plan) -> set[str]:
 
 @design_rule("KP313", "advice")
 def duplicate_pattern(subject: Subject) -> Iterator[Finding]:
-    """Two patterns are one
+    """Two patterns make the same request
 
-    Both make the same request of the same arguments: the same operation on the same key, filter, order and
-    changes. Two names for one thing drift apart, and each is priced, documented and tested for itself.
+    Finds patterns of one table with the same operation, key, filter, order and changes.
 
-    Keep one of them. Where the two differ in how often they are called, one pattern with the sum of the rates says
-    the same.
+    Why is this bad? Two names for one request drift apart, and each is priced, documented and tested separately.
 
-    Source: keyplan's own rule: a design says each thing once.
+    Fix: keep one of them, with the sum of the rates.
+
+    Source: design language of keyplan.
     """
     for table in subject.tables:
         seen: dict[Hashable, tuple[str, Place]] = {}
@@ -181,8 +188,8 @@ def duplicate_pattern(subject: Subject) -> Iterator[Finding]:
                 name, place = seen[shape]
                 yield duplicate_pattern.finding(
                     pattern.name,
-                    f"{pattern.name} asks for exactly what {name} asks for",
-                    "keep one of them",
+                    f"{pattern.name} and {name} make the same request, and each is priced and tested separately",
+                    "keep one of them, with the sum of the rates",
                     pattern.place,
                     place,
                 )
@@ -190,7 +197,7 @@ def duplicate_pattern(subject: Subject) -> Iterator[Finding]:
 
 
 def _request_shape(plan: Plan) -> Hashable:
-    """What a plan asks, without the names of its parameters."""
+    """Return the request of a plan without the names of its parameters."""
     key = plan.key
     return (
         plan.operation,
@@ -246,15 +253,17 @@ _SHOWN_NAMES = 6
 
 @design_rule("KP316", "advice")
 def missing_rate(subject: Subject) -> Iterator[Finding]:
-    """Patterns do not say how often they are called
+    """Pattern has no rate
 
-    Without a rate a pattern costs nothing in the estimate, and no check of throughput, hot keys or cost can say
-    anything about it. An order of magnitude is enough: `rate=Rate(average=20, peak=200)` calls a second, or
+    Finds tables with patterns that do not declare `rate=`. Steps of transactions need none.
+
+    Why is this bad? A pattern without a rate costs nothing in estimates, and checks of throughput, hot keys and cost
+    ignore it.
+
+    Fix: declare an order of magnitude: `rate=Rate(average=20, peak=200)` calls per second, or
     `Rate.monthly(1_000_000)`.
 
-    Steps of transactions need none: they are counted with the transaction.
-
-    Source: keyplan's own rule; developer guide, "NoSQL design": know the questions and their load first.
+    Source: design language of keyplan; developer guide, "NoSQL design": know the access patterns first.
     """
     steps = {id(step) for transaction in subject.design.transactions for step in transaction.plan.steps}
     for table in subject.tables:
@@ -268,8 +277,8 @@ def missing_rate(subject: Subject) -> Iterator[Finding]:
             more = f" and {len(lacking) - _SHOWN_NAMES} more" if len(lacking) > _SHOWN_NAMES else ""
             yield missing_rate.finding(
                 table.name,
-                f"{len(lacking)} of {len(table.patterns)} patterns of table {table.name} declare no rate:"
-                f" {names}{more}",
+                f"estimates and load checks ignore {len(lacking)} of {len(table.patterns)} patterns of table"
+                f" {table.name} without a rate: {names}{more}",
                 "declare one: rate=Rate(average=20, peak=200)",
                 lacking[0].place,
                 table.schema.place,

@@ -1,4 +1,4 @@
-"""Rules: results."""
+"""Rules about the results of queries: their number, order and range."""
 
 from __future__ import annotations
 
@@ -28,15 +28,17 @@ from keyplan.design.planning.plan import KeyRange, KeyValue, Plan, SortCondition
 
 @design_rule("KP309", "warning")
 def unbounded_query(subject: Subject) -> Iterator[Finding]:
-    """A query has no end
+    """Query has no limit
 
-    A query without a limit goes on to the end of its partition: what was three items in the test is a thousand
-    pages in the third year. By the declared numbers there is more than a page to read (1 MB, 128 read units when
-    eventually consistent); or it reads a partition that all items share, whose size nothing bounds.
+    Finds queries without a limit that read more than a page (1 MB, 128 read units when eventually consistent) by the
+    declared numbers, or a partition of unknown size that all items share. A range counts as the whole partition unless
+    `returns=` is declared.
 
-    Give it `limit=` or `page_size=`, and go on with the cursor; ask for a range of the sort key; or split the
-    partition by something that grows with the data, such as the month. How much a range holds is not guessed, but taken
-    to be all: `returns=` says it.
+    Why is this bad? A query without a limit reads to the end of its partition: three items in a test can become a
+    thousand pages in production.
+
+    Fix: declare `limit=` or `page_size=` and continue with the cursor, query a range of the sort key, or add something
+    that grows with the data to the partition key, such as the month.
 
     Source: developer guide, "Paginating table query results"; "Best practices for querying and scanning data".
     """
@@ -47,21 +49,21 @@ def unbounded_query(subject: Subject) -> Iterator[Finding]:
         read = told.evaluated * _average_bytes(plan)
         if told.is_counted and read > limits.PAGE_BYTES:
             problem = (
-                f"{pattern.name} has no limit, and {number(told.evaluated)} items to read, {read / 1e6:,.1f} MB for"
-                f" {number(told.units.read)} read units to the end"
+                f"{pattern.name} has no limit and {number(told.evaluated)} items to read, {read / 1e6:,.1f} MB for"
+                f" {number(told.units.read)} read units"
             )
         elif not told.is_counted and pattern.facts.returns is None and _is_constant_partition(plan):
-            problem = f"{pattern.name} reads one partition for every call, however many {plan.entity.name} are in it"
+            problem = f"{pattern.name} reads one partition that all calls share and each new {plan.entity.name} adds to"
         else:
             continue
         yield unbounded_query.finding(
             pattern.name,
             problem,
-            "set limit= or page_size= and go on with the cursor, or "
+            "declare limit= or page_size= and continue with the cursor, or "
             + (
-                "declare returns= with what the range holds"
+                "declare returns= with the number of items in the range"
                 if _has_sort_range(plan)
-                else "ask for a range of the sort key"
+                else "query a range of the sort key"
             ),
             pattern.place,
             plan.entity.place,
@@ -78,7 +80,7 @@ def _average_bytes(plan: Plan) -> float:
 
 
 def _is_constant_partition(plan: Plan) -> bool:
-    """Whether the partition key is one text for every call, and no field of the sort key is given."""
+    """Return True if the partition key is the same in every call and no field of the sort key is given."""
     if plan.key is None:
         return False
     sources = [source for value in plan.key.partition for source in value.sources.values()]
@@ -88,15 +90,16 @@ def _is_constant_partition(plan: Plan) -> bool:
 
 @design_rule("KP311", "error")
 def unsupported_order(subject: Subject) -> Iterator[Finding]:
-    """Results do not come in the order that is asked for
+    """Query cannot return the declared order
 
-    A query returns items in the order of the sort key, forwards or backwards; nothing else can be asked for. A
-    design that says its results are ordered by a field (`ordered_by="due_at"`, `"-due_at"` for the highest first)
-    needs that field at the front of the sort key, in a form that sorts by its values. Words sort by alphabet: high,
-    low, medium, urgent; completed, in_progress, pending. A scan has no order at all.
+    Finds patterns with `ordered_by` (`"due_at"`, or `"-due_at"` for the highest first) whose sort key does not start
+    with that field in a form that sorts by its values.
 
-    Put the field first in the sort key of an index, padded or dated; give words a rank
-    (`{priority:rank(urgent,high,medium,low)}`); or sort what came back in the program, where it is one page.
+    Why is this bad? A query returns items in the order of the sort key, ascending or descending. Words sort
+    alphabetically: high, low, medium, urgent. A scan has no order.
+
+    Fix: put the field first in the sort key of an index, padded or as a timestamp; rank words
+    (`{priority:rank(urgent,high,medium,low)}`); or sort the results in the program if they fit into one page.
 
     Source: developer guide, "Query", order of results and ScanIndexForward.
     """
@@ -106,27 +109,27 @@ def unsupported_order(subject: Subject) -> Iterator[Finding]:
             continue
         name = wanted.removeprefix("-")
         if any(name not in entity.fields for entity in plan.entities):
-            continue  # a name that is not there is KP201's
+            continue  # KP201 reports unknown names
         found = next(_order_problems(plan, name, highest_first=wanted != name), None)
         if found is not None:
             yield _order_finding(pattern, plan, *found)
 
 
 def _order_problems(plan: Plan, name: str, *, highest_first: bool) -> Iterator[tuple[str, str]]:
-    """What is wrong with the order, and what to do."""
+    """Yield problems with the order, each with its fix."""
     if plan.operation == "Scan":
-        yield "a scan returns items in no order", f"query an index whose sort key begins with {name}"
+        yield "a scan has no order", f"query an index whose sort key begins with {name}"
         return
     if _is_grouped_by_entity(plan):
         names = " and ".join(entity.name for entity in plan.entities)
         yield (
-            f"the sort keys of {names} begin with texts of their own, so that all of one come first",
-            "sort what came back in the program",
+            f"the sort keys of {names} start differently, so that all items of one come first",
+            "sort the results in the program",
         )
     for entity in plan.entities:
         yield from _entity_order_problems(plan, entity, name)
     if highest_first and not plan.descending:
-        yield "it reads forwards, the lowest first", "declare it with descending=True"
+        yield "it reads in ascending order", "declare descending=True"
 
 
 def _entity_order_problems(plan: Plan, entity: EntitySpec, name: str) -> Iterator[tuple[str, str]]:
@@ -137,7 +140,7 @@ def _entity_order_problems(plan: Plan, entity: EntitySpec, name: str) -> Iterato
         fixed = {field for one in plan.key.sort for field in one.low.sources} if plan.key is not None else set()
         if bound is not None and bound.sort and (name in fixed or name in bound.fields):
             return
-        yield f"{sort or 'the key'} has nothing of {name}", f"add an index whose sort key begins with {name}"
+        yield f"{sort or 'the key'} does not contain {name}", f"add an index whose sort key starts with {name}"
     elif order[0].field != name:
         yield (
             f"the sort key ({order[0].text}) orders by {order[0].field} first",
@@ -151,27 +154,27 @@ def _entity_order_problems(plan: Plan, entity: EntitySpec, name: str) -> Iterato
 
 
 def _order_fix(entity: EntitySpec, name: str) -> str:
-    """A hole that sorts by the field's values."""
+    """Return a hole that sorts by the field's values."""
     stored = entity.fields[name]
     choices = stored.declared.stored_choices
     if choices:
         order = ",".join(map(str, choices))
-        return f"write {{{name}:rank({order})}} into the key, in the order that is meant"
+        return f"write {{{name}:rank({order})}} into the key, in the intended order"
     return f"write {{{name}:010d}}" if stored.type_code == "N" else f"write {{{name}:utc_ms}}"
 
 
 def _stored_order(bound: BoundKey, name: str) -> str:
-    """The words in the order in which they sort, where the field has few."""
+    """Return the words in the order in which they sort, if the field has choices."""
     for part in bound.sort:
         template = as_template(part)
         for hole in template.holes if template is not None else ():
             if hole.name == name and hole.encoding.choices is not None:
                 return f": {', '.join(sorted(hole.encoding.choices))}"
-    return ", which sorts unlike its values"
+    return ", which does not sort by its values"
 
 
 def _is_grouped_by_entity(plan: Plan) -> bool:
-    """Whether several entities come one after the other, because their sort keys begin differently."""
+    """Return True if the sort keys of the entities start differently, so that all items of one come first."""
     starts = set()
     for entity in plan.entities:
         bound = entity.key_in(plan.index)
@@ -185,7 +188,7 @@ def _order_finding(pattern: Pattern[..., Any], plan: Plan, problem: str, fix: st
     order = wanted if not wanted.startswith("-") else f"{wanted[1:]}, highest first"
     other: Place = plan.index.place if plan.index is not None else plan.entity.key.place
     return unsupported_order.finding(
-        pattern.name, f"{pattern.name} is to be ordered by {order}, and {problem}", fix, pattern.place, other
+        pattern.name, f"{pattern.name} cannot return its results by {order}: {problem}", fix, pattern.place, other
     )
 
 
@@ -194,16 +197,18 @@ _COSTLY_COUNT = 10.0
 """Read units of one count from which a counter is cheaper in nearly every case."""
 
 
-@design_rule("KP317", "warning")
+@design_rule("KP317", "warning", "advice")
 def offset_or_count(subject: Subject) -> Iterator[Finding]:
-    """Pages by number, or counting by reading
+    """Pagination by offset, or count by reading
 
-    The service has no offset: page 50 can only be reached by reading pages 1 to 49, and a parameter called `offset`
-    or `page` has no effect on the request. Counting is no cheaper than reading: every item counted is billed by its
-    size, and a count of more than a page takes several requests.
+    Finds counts that read ten read units or more (warning), and queries and scans with a parameter named offset, skip
+    or page (advice).
 
-    Go on with the cursor that each page returns. Keep counts in an item that the same transaction changes
-    (`add(count=1)`), or in a consumer of the stream where a moment's delay is fine.
+    Why is this bad? DynamoDB has no offset: page 50 requires reading pages 1 to 49, and the parameter has no effect on
+    the request. A count reads and bills every item by its size, and takes several requests for more than a page.
+
+    Fix: continue with the cursor of the previous page. Keep counts in an item that the same transaction updates
+    (`add(count=1)`), or in a consumer of the stream if a delay is acceptable.
 
     Source: developer guide, "Paginating table query results" and "Counting the items in the results".
     """
@@ -212,18 +217,20 @@ def offset_or_count(subject: Subject) -> Iterator[Finding]:
         if plan.operation in {"Query", "Scan"} and offset is not None:
             yield offset_or_count.finding(
                 pattern.name,
-                f"{pattern.name} takes {offset}, and the service has no offset: pages before it are read and paid for",
-                "leave it out, and go on with the cursor of the page before",
+                f"{pattern.name} reads and pays for all earlier pages: DynamoDB has no offset, so {offset} has"
+                " no effect",
+                "remove it, and continue with the cursor of the previous page",
                 pattern.place,
+                severity="advice",
             )
         if plan.select == "count" and not plan.faults:
             told = expected(pattern)
             if told.is_counted and told.units.read >= _COSTLY_COUNT:
                 yield offset_or_count.finding(
                     pattern.name,
-                    f"{pattern.name} counts by reading {number(told.evaluated)} items, {number(told.units.read)} read"
-                    " units each time",
-                    "keep the count in an item, changed with add(...) in the transaction of what is counted",
+                    f"{pattern.name} counts by reading {number(told.evaluated)} items, {number(told.units.read)}"
+                    " read units each time",
+                    "keep the count in an item, updated with add(...) in the transaction of the counted item",
                     pattern.place,
                     plan.entity.place,
                 )
@@ -231,14 +238,16 @@ def offset_or_count(subject: Subject) -> Iterator[Finding]:
 
 @design_rule("KP320", "error", "warning")
 def range_end_excluded(subject: Subject) -> Iterator[Finding]:
-    """A range leaves out keys that begin with its end
+    """Range excludes keys that start with its end
 
-    BETWEEN and <= compare whole keys. `BETWEEN "DUE#2025-10-01#" AND "DUE#2025-10-31#"` leaves out every task of the
-    31st, because `DUE#2025-10-31#task-7` is greater than its own beginning. The other way round, `> "DUE#2025-10-31#"`
-    takes in the whole of the 31st.
+    Finds bounds of ranges that are a prefix of keys: the end of BETWEEN and <= (error), and the start of > (warning).
 
-    End the range past all that begin so: `DUE#{end}$` ("$" follows "#"), or let the planner bound it:
-    `sk.between(due=(start, end))` includes both ends with everything behind them.
+    Why is this bad? Ranges compare whole keys. `BETWEEN "DUE#2025-10-01#" AND "DUE#2025-10-31#"` excludes all tasks of
+    the 31st, because `DUE#2025-10-31#task-7` is greater than its own prefix. In reverse, `> "DUE#2025-10-31#"`
+    includes all of the 31st.
+
+    Fix: end the range after all keys with the prefix, such as `DUE#{end}$` ("$" follows "#"), or let the planner bound
+    it: `sk.between(due=(start, end))` includes both ends.
 
     Source: developer guide, "Key condition expressions for the Query operation"; String order by UTF-8 bytes.
     """
@@ -263,9 +272,11 @@ def _excluded_end(pattern: Pattern[..., Any], plan: Plan, condition: SortConditi
         past = condition.op == ">"
         yield range_end_excluded.finding(
             pattern.name,
-            f'{pattern.name} asks for {part.attribute} {condition.op} ... "{text}", the beginning of keys such as'
-            f" {found.text}: they sort after it and are {'all taken in' if past else 'left out'}",
-            f'write the bound past them, "{_bound_past(text)}", or give the fields and let the planner bound the range',
+            f"{pattern.name} {'includes' if past else 'misses'} all keys such as {found.text}: they sort after the"
+            f" bound"
+            f' {part.attribute} {condition.op} "{text}", their prefix',
+            f'write the bound after them, "{_bound_past(text)}", or give the fields and let the planner'
+            " bound the range",
             pattern.place,
             bound.place,
             severity="warning" if past else "error",
@@ -273,7 +284,7 @@ def _excluded_end(pattern: Pattern[..., Any], plan: Plan, condition: SortConditi
 
 
 def _key_with_prefix(end: KeyValue, part: BoundKeyAttribute) -> Overlap | None:
-    """A key that begins with the bound and goes on, where the bound itself is no key."""
+    """Return a key that continues after the bound, if the bound itself is not a key."""
     asked, made = template_of(end), as_template(part)
     if asked is None or made is None or end.template is part.template:
         return None
@@ -333,16 +344,17 @@ def _has_given_range(plan: Plan) -> bool:
 
 @design_rule("KP325", "warning")
 def range_crosses_period(subject: Subject) -> Iterator[Finding]:
-    """A range goes on beyond the period of its partition
+    """Range crosses the period of its partition
 
-    A partition key that holds the month of a moment (`METER#{meter}#{at:month}`) puts each month into a partition of
-    its own. A query names one of them: `pk(meter=meter, at=start) & sk.between(at=(start, end))` reads the month of
-    `start`, and of a range that ends in another month the rest is left out, without an error. The same is true of
-    `sk.gte(at=since)`, which ends with the month of `since`.
+    Finds queries for a range of a timestamp whose partition key contains a period of that timestamp, chosen by one end
+    of the range. A period that the caller passes as its own parameter is not reported.
 
-    Walk the periods: `pk(meter=meter, at=each(months))` with a list of moments, one in each month that the range
-    touches. A period that the caller names by a parameter of its own is left alone; accept this where no range crosses
-    a boundary.
+    Why is this bad? A key such as `METER#{meter}#{at:month}` puts each month into its own partition, and a query reads
+    one partition. `pk(meter=meter, at=start) & sk.between(at=(start, end))` reads the month of `start` and silently
+    misses the rest of the range.
+
+    Fix: read all periods: `pk(meter=meter, at=each(months))` with a list of timestamps, one in each month of the
+    range. Accept the finding if no range crosses a boundary.
 
     Source: developer guide, "Best practices for handling time series data in DynamoDB".
     """
@@ -357,8 +369,8 @@ def range_crosses_period(subject: Subject) -> Iterator[Finding]:
             period = _PERIOD_NAMES.get(hole.spec, hole.spec)
             yield range_crosses_period.finding(
                 pattern.name,
-                f"{pattern.name} asks for a range of {hole.name}, and reads the {period} of {source!r} alone"
-                f" ({value.attribute} = {template.text}): what of the range lies in another {period} is left out",
+                f"{pattern.name} misses the part of its {hole.name} range in other {period}s: it reads the"
+                f" {period} of {source!r} alone ({value.attribute} = {template.text})",
                 f"walk the periods, {hole.name}=each({period}s) in pk(...): one of each that the range touches",
                 pattern.place,
                 bound.place if bound is not None else None,
@@ -366,7 +378,7 @@ def range_crosses_period(subject: Subject) -> Iterator[Finding]:
 
 
 def _partition_periods(key: KeyRange) -> Iterator[tuple[KeyValue, BoundTemplate, BoundHole]]:
-    """Holes of the partition key that cut a moment or day, given by a parameter, to the period it lies in."""
+    """Yield holes of the partition key that reduce a timestamp of a parameter to its period."""
     for value in key.partition:
         template = value.template
         for hole in template.holes if template is not None else ():
@@ -376,7 +388,7 @@ def _partition_periods(key: KeyRange) -> Iterator[tuple[KeyValue, BoundTemplate,
 
 
 def _is_range_end(source: Source, key: KeyRange, field: str) -> bool:
-    """Whether a parameter is one end of a range of the field, and not both."""
+    """Return True if a parameter is one end of a range of the field, not both."""
     ranges = (one for one in key.sort if one.op not in {"=", "begins_with"})
     ends = [repr(end.sources[field]) for one in ranges for end in (one.low, one.high) if end and field in end.sources]
     return repr(source) in ends and ends != [repr(source)] * 2

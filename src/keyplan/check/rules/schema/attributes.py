@@ -1,4 +1,4 @@
-"""Rules: attributes."""
+"""Rules about the types and values of attributes."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ from keyplan.dynamodb.expressions.reserved import is_reserved
 
 @design_rule("KP111", "error", "warning")
 def inexact_number(subject: Subject) -> Iterator[Finding]:
-    """A number that keys or attributes cannot hold exactly
+    """Number does not have an exact value in DynamoDB
 
-    A Number has 38 significant digits and lies between 1E-130 and 9.99E+125. A field that is declared wider is
-    refused when such a value is written. In keys, floats do harm before that: an item is found by exactly the
-    digits it was stored with, so 0.1 + 0.2 does not find 0.3, and neither NaN nor infinity can be stored at all.
-    As a sort key a float at least sorts right; as a partition key, or as part of a primary key, it loses items.
+    Finds floats in keys, and numbers with more than 38 digits.
 
-    Use int in the smallest unit (cents, milliseconds), or Decimal with a fixed number of places.
+    Why is this bad? A Number has 38 significant digits and lies between 1E-130 and 9.99E+125; a write with another
+    value fails. In keys, floats lose items before that: a read must give exactly the stored digits, so 0.1 + 0.2 does
+    not find 0.3. NaN and infinity cannot be stored at all.
+
+    Fix: use an int in the smallest unit (cents, milliseconds), or a Decimal with a fixed number of places.
 
     Source: developer guide, "Supported data types and naming rules", Number.
     """
@@ -47,10 +48,12 @@ def _float_keys(entity: EntitySpec) -> Iterator[Finding]:
             severity: Literal["error", "warning"] = "error" if identity else "warning"
             yield inexact_number.finding(
                 entity.name,
-                f"{entity.name}.{part.field.name} is a float and a {'partition' if part in bound.partition else 'sort'}"
-                f" key of {where}: {'items are found by exactly its digits' if identity else 'NaN cannot be stored'},"
-                " and computed floats differ in the last of them",
-                "make it an int of its smallest unit, or a Decimal with fixed places",
+                f"{entity.name}.{part.field.name} is a float in a"
+                f" {'partition' if part in bound.partition else 'sort'} key of"
+                f" {where}: {'a read that computes it finds no item' if identity else 'writes of NaN fail'},"
+                f" because keys"
+                " compare exact digits",
+                "make it an int in its smallest unit, or a Decimal with fixed places",
                 bound.place.at(part.field.name) if bound.place != entity.place else entity.place,
                 entity.schema.place_of(bound.index),
                 severity=severity,
@@ -62,9 +65,9 @@ def _excess_digits(entity: EntitySpec, stored: StoredField) -> Iterator[Finding]
     if digits is not None and digits > limits.NUMBER_DIGITS:
         yield inexact_number.finding(
             entity.name,
-            f"{entity.name}.{stored.name} is declared with up to {digits} digits, and a Number has"
-            f" {limits.NUMBER_DIGITS}",
-            "declare it smaller, or store it as text",
+            f"writes of {entity.name}.{stored.name} with more than {limits.NUMBER_DIGITS} digits fail, and"
+            f" its declaration allows {digits}",
+            "declare fewer digits, or store it as text",
             entity.place.at(f"{stored.name}: "),
         )
 
@@ -84,15 +87,16 @@ def _number_of(entry: Any, name: str) -> bool:
 
 @design_rule("KP112", "error", "advice")
 def empty_key_attribute(subject: Subject) -> Iterator[Finding]:
-    """A key attribute can be empty
+    """Key attribute can be empty
 
-    An empty String or Binary is allowed as plain data since 2020, but not in a key of the table or of an index: the
-    write is refused. A field that is empty by default, that declares `min_length=0`, or that has "" among its
-    choices makes such items by itself, so this is an error. Free text that merely does not say `min_length=1` is
-    pointed out as advice.
+    Finds fields in keys that are empty by default, declare `min_length=0` or have "" among their choices (error), and
+    free text in keys without `min_length=1` (advice).
 
-    Declare `Field(min_length=1)`. Where "none" is meant, make the field optional and leave it out: an item without
-    the attribute is not in the index, and that is what a sparse index is for.
+    Why is this bad? DynamoDB accepts empty Strings and Binary values, but not in keys of tables and indexes: the write
+    fails.
+
+    Fix: declare `Field(min_length=1)`. For items without a value, make the field optional: an item without the
+    attribute is not in the index.
 
     Source: developer guide, "Supported data types and naming rules", empty values in key attributes.
     """
@@ -117,8 +121,9 @@ def _empty_value(entity: EntitySpec, bound: BoundKey, part: BoundKeyAttribute, s
     if how:
         return empty_key_attribute.finding(
             entity.name,
-            f"{entity.name}.{stored.name} {how}, and {part.attribute} of {where} is made of it: a key is never empty",
-            "declare Field(min_length=1), or make it optional and None where there is nothing",
+            f"writes fail while {entity.name}.{stored.name} is empty: it {how}, and it is part of"
+            f" {part.attribute}, a key of {where}",
+            "declare Field(min_length=1), or make it optional and leave it None if there is no value",
             place,
             entity.schema.place_of(bound.index),
         )
@@ -126,9 +131,9 @@ def _empty_value(entity: EntitySpec, bound: BoundKey, part: BoundKeyAttribute, s
     if free and stored.type_code == "S" and not is_identifier_name(stored.name) and not is_time_name(stored.name):
         return empty_key_attribute.finding(
             entity.name,
-            f"nothing keeps {entity.name}.{stored.name} from being empty, and {part.attribute} of {where} is made of"
-            " it: writes of items without a text there are refused",
-            f"declare it: {stored.name}: Annotated[str, Field(min_length=1)]",
+            f"writes of items with an empty {entity.name}.{stored.name} fail: it is part of"
+            f" {part.attribute}, a key of {where}",
+            f"declare {stored.name}: Annotated[str, DeclaredField(min_length=1)]",
             place,
             entity.schema.place_of(bound.index),
             severity="advice",
@@ -137,7 +142,7 @@ def _empty_value(entity: EntitySpec, bound: BoundKey, part: BoundKeyAttribute, s
 
 
 def _declared_empty(stored: StoredField, field: DeclaredField, *, whole: bool) -> str:
-    """How the declaration itself makes an empty value; the empty text where it does not."""
+    """Return how the declaration itself allows an empty value, or ""."""
     if field.choices is not None:
         empty = "" in field.stored_choices
         return 'has "" among its choices' if empty and whole else ""
@@ -148,14 +153,17 @@ def _declared_empty(stored: StoredField, field: DeclaredField, *, whole: bool) -
 
 @design_rule("KP114", "advice")
 def reserved_word(subject: Subject) -> Iterator[Finding]:
-    """Attributes are reserved words
+    """Attribute name is a reserved word
 
-    Some 570 words, among them status, name, type, date, ttl, count and role, cannot stand in an expression as they
-    are: the service refuses `SET status = :s` with a syntax error. Keyplan writes placeholders (`#status`) for all
-    names, so its patterns work; scripts, consoles and other programs that use the table must do the same.
+    Finds tables with attributes whose names are reserved words: about 570 words, such as status, name, type, date,
+    ttl, count and role.
 
-    Nothing has to be done. Where other programs write expressions by hand, another name under the same field
-    (`Annotated[str, Attribute("task_status")]`) spares them the placeholder.
+    Why is this bad? DynamoDB rejects an expression with a reserved word: `SET status = :s` is a syntax error. Patterns
+    use placeholders (`#status`) for all names and are not affected; scripts, consoles and other programs must use them
+    too.
+
+    Fix: use placeholders in other programs, or store the field under another name: `Annotated[str,
+    Attribute("task_status")]`.
 
     Source: developer guide, "Reserved words in DynamoDB" and "Expression attribute names".
     """
@@ -165,23 +173,26 @@ def reserved_word(subject: Subject) -> Iterator[Finding]:
         if names:
             yield reserved_word.finding(
                 table.name,
-                f"table {table.name} stores {', '.join(names)}, reserved {'word' if len(names) == 1 else 'words'} that"
-                " expressions cannot name as they are",
-                "nothing, within keyplan; other programs need placeholders such as #" + names[0],
+                f"expressions written by hand fail with the {'name' if len(names) == 1 else 'names'}"
+                f" {', '.join(names)} of table {table.name}: reserved words",
+                f"use placeholders such as #{names[0]} outside of keyplan, or store the fields under other"
+                " names with Attribute(...)",
                 table.schema.place,
             )
 
 
 @design_rule("KP115", "error")
 def key_attribute_type_conflict(subject: Subject) -> Iterator[Finding]:
-    """A key attribute is given two types
+    """Key attribute has two types
 
-    A key attribute has one type for the whole table. Where one entity makes it a String and another a Number, or keeps
-    an unrelated field of another type under its name, the writes of one of them are refused, whether or not the entity
-    was meant to be in the index. The items that keep unique values (`unique=`) have Strings for keys: a table whose key
-    is a Number refuses them.
+    Finds key attributes that one entity stores as a String and another as a Number, and unrelated fields of another
+    type under the name of a key attribute. Sentinels of `unique=` have Strings as keys.
 
-    Give both the same type, or attributes of their own: names such as GSI1PK that no field has are safe.
+    Why is this bad? A key attribute has one type in the whole table. DynamoDB rejects each write with another type,
+    even of entities that should not be in the index.
+
+    Fix: give both the same type, or store them in different attributes. Names such as GSI1PK that no field uses are
+    safe.
 
     Source: developer guide, "Using Global Secondary Indexes in DynamoDB", attribute types of index keys.
     """
@@ -193,7 +204,7 @@ def key_attribute_type_conflict(subject: Subject) -> Iterator[Finding]:
 
 
 def _key_types(table: Table) -> dict[str, tuple[TypeCode, EntitySpec, BoundKey]]:
-    """The type of each key attribute, and who gives it."""
+    """Return the type of each key attribute with the entity and key that define it."""
     found: dict[str, tuple[TypeCode, EntitySpec, BoundKey]] = {}
     for entity in table.entities:
         for bound in (entity.key, *entity.indexes):
@@ -205,7 +216,7 @@ def _key_types(table: Table) -> dict[str, tuple[TypeCode, EntitySpec, BoundKey]]
 def _conflicting_fields(
     entity: EntitySpec, types: dict[str, tuple[TypeCode, EntitySpec, BoundKey]]
 ) -> Iterator[Finding]:
-    """Fields under the name of a key attribute whose key the entity does not have."""
+    """Yield findings for fields under the name of a key attribute that their entity does not use as a key."""
     own = {part.attribute for bound in (entity.key, *entity.indexes) for part in bound.attributes}
     for stored in entity.fields.values():
         if stored.attribute in own or stored.attribute not in types:
@@ -214,8 +225,8 @@ def _conflicting_fields(
         if code != stored.type_code:
             yield key_attribute_type_conflict.finding(
                 entity.name,
-                f"{entity.name}.{stored.name} is stored as {stored.type_code} under {stored.attribute}, a key attribute"
-                f" that {other.name} makes {code}: every write of {entity.name} is refused",
+                f"every write of {entity.name} fails: {stored.name} is stored as {stored.type_code} under"
+                f" {stored.attribute}, a key attribute that {other.name} stores as {code}",
                 f'store it under another name: Attribute("{entity.name.lower()}_{stored.name}")',
                 entity.place.at(f"{stored.name}: "),
                 bound.place,

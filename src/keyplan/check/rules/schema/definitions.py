@@ -1,4 +1,4 @@
-"""Rules: definitions."""
+"""Rules about definitions of tables, keys and indexes that DynamoDB rejects."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from keyplan.design.errors import Place
 key_attribute_type = fault_rule(
     "KP101",
     "key-attribute-type",
-    """A key attribute is not a String, a Number or Binary
+    """Key attribute has an unsupported type
 
-    Keys of tables and indexes hold one String, Number or Binary each. The service refuses to create a table
-    whose key is declared as anything else, and refuses every write whose key attribute has another type than
-    the one declared: an index on a Boolean `active` fails at the first `put`.
+    Finds key attributes of tables and indexes whose field is not a String, a Number or Binary.
 
-    Keep the Boolean as plain data, and make the index key from a String that is there only while the item
+    Why is this bad? DynamoDB rejects a table whose key has another type, and each write whose key attribute has
+    another type than declared: an index on a Boolean `active` fails at the first `put`.
+
+    Fix: keep the Boolean as a plain attribute, and build the index key from a String that exists only while the item
     belongs in the index. The index is then sparse: items without the attribute are not in it and cost nothing.
 
     Source: developer guide, "Supported data types and naming rules"; API reference, AttributeDefinition.
@@ -31,12 +32,14 @@ key_attribute_type = fault_rule(
 too_many_local_indexes = fault_rule(
     "KP106",
     "too-many-local-indexes",
-    """A table has more than five local indexes
+    """Table has more than five local indexes
 
-    A table may have five local secondary indexes. They can only be created with the table and never be removed,
-    share its partition key, and bind every item collection to 10 GB, so five is a number to stay far below.
+    Finds tables with more than five local secondary indexes.
 
-    Use global indexes, which can be added to a living table, unless reads of the index must be strongly consistent.
+    Why is this bad? DynamoDB rejects the table. Local indexes can only be created with the table and never be removed,
+    share its partition key, and limit every item collection to 10 GB.
+
+    Fix: use global indexes, which can be added later, unless reads of the index must be strongly consistent.
 
     Source: developer guide, "Quotas in Amazon DynamoDB", secondary indexes per table.
     """,
@@ -46,14 +49,15 @@ too_many_local_indexes = fault_rule(
 too_many_global_indexes = fault_rule(
     "KP107",
     "too-many-global-indexes",
-    """A table has more than twenty global indexes
+    """Table has more than twenty global indexes
 
-    Twenty global secondary indexes a table is the default quota; creating a table with more is refused until the
-    account's quota is raised. Every index is another write for each item in it, so a design that needs more than
-    twenty usually asks one table to be a search engine.
+    Finds tables with more than twenty global secondary indexes.
 
-    Drop indexes that no pattern reads, let entities share an index with general names (GSI1PK, GSI1SK), or send
-    changes to a search service by the table's stream.
+    Why is this bad? Twenty is the default quota: DynamoDB rejects a table with more until the account's quota is
+    raised. Each index adds a write for each of its items.
+
+    Fix: drop indexes that no pattern reads, let entities share an index with generic key names (GSI1PK, GSI1SK), or
+    send changes to a search service through the table's stream.
 
     Source: developer guide, "Quotas in Amazon DynamoDB", secondary indexes per table.
     """,
@@ -63,12 +67,15 @@ too_many_global_indexes = fault_rule(
 too_many_projected_attributes = fault_rule(
     "KP108",
     "too-many-projected-attributes",
-    """Indexes list too many attributes
+    """Indexes project too many listed attributes
 
-    An index that projects listed attributes may list twenty, and all indexes of a table together a hundred; the
-    same attribute in two indexes counts twice. Creating a table that lists more is refused.
+    Finds indexes that list more than 20 projected attributes, and tables whose indexes list more than 100 together. An
+    attribute in two indexes counts twice.
 
-    Project all where most is needed anyway: the price of an entry is that of its size, not of how it is declared.
+    Why is this bad? DynamoDB rejects the table.
+
+    Fix: project all attributes where most are needed: the price of an entry depends on its size, not on the kind of
+    projection.
 
     Source: developer guide, "Quotas in Amazon DynamoDB", projected attributes; API reference, Projection.
     """,
@@ -77,15 +84,16 @@ too_many_projected_attributes = fault_rule(
 
 @design_rule("KP109", "error")
 def invalid_name(subject: Subject) -> Iterator[Finding]:
-    """A name that the service refuses, or that is given twice
+    """Name is invalid or used twice
 
-    Names of tables and indexes have 3 to 255 letters, digits, underscores, points and hyphens. Names of key attributes,
-    and of attributes that an index lists, have at most 255 bytes; others at most 64 KB. Two tables of one account and
-    Region cannot have one name, nor can two indexes of one table: the second would be refused when it is created. Nor
-    can two patterns of one module: a name means the last of them, and the first is priced and documented, but nothing
-    can call it.
+    Finds names of tables and indexes that do not have 3 to 255 letters, digits, underscores, dots and hyphens; names
+    of key attributes and listed attributes over 255 bytes, and of others over 64 KB; and names that two tables, two
+    indexes of a table or two patterns of a module share.
 
-    Choose another name. Short names of attributes are cheap, because names count as part of every item.
+    Why is this bad? DynamoDB rejects invalid names and a second table of the same name in an account and Region. Of
+    two patterns with the same name, only the last can be called; the first is still priced and documented.
+
+    Fix: choose another name. Short attribute names are cheap, because names count as part of each item.
 
     Source: developer guide, "Supported data types and naming rules" and "Quotas in Amazon DynamoDB".
     """
@@ -98,7 +106,7 @@ def invalid_name(subject: Subject) -> Iterator[Finding]:
         if table.name in seen:
             yield invalid_name.finding(
                 table.name,
-                f"the design has two tables called {table.name}",
+                f"creating the second table called {table.name} fails: the design declares two",
                 "give one of them another name",
                 place.at(f'"{table.name}"'),
                 seen[table.name],
@@ -107,14 +115,14 @@ def invalid_name(subject: Subject) -> Iterator[Finding]:
 
 
 def _hidden_patterns(subject: Subject) -> Iterator[Finding]:
-    """Patterns whose name another one of their module took."""
+    """Yield findings for patterns whose name another pattern of their module uses."""
     seen: dict[tuple[str, str], Place] = {}
     for pattern in subject.design.patterns:
         named = (pattern.module, pattern.name)
         if named in seen:
             yield invalid_name.finding(
                 pattern.name,
-                f"two patterns are called {pattern.name}: nothing can call the first",
+                f"nothing can call the first of two patterns called {pattern.name}",
                 "give one of them another name",
                 pattern.place,
                 seen[named],
@@ -131,8 +139,8 @@ def _long_names(table: Table) -> Iterator[Finding]:
         if len(name.encode()) > most:
             yield invalid_name.finding(
                 table.name,
-                f"the attribute {name[:20]}... of table {table.name} has a name of {len(name.encode()):,} bytes, and it"
-                f" may have {most:,}",
+                f"writes fail: the attribute name {name[:20]}... of table {table.name} has"
+                f" {len(name.encode()):,} bytes, and the limit is {most:,}",
                 "give it a shorter name",
                 stored.get(name, table.schema.place),
                 table.schema.place,
@@ -142,13 +150,15 @@ def _long_names(table: Table) -> Iterator[Finding]:
 invalid_key_schema = fault_rule(
     "KP113",
     "invalid-key-schema",
-    """A key has the wrong shape
+    """Key has an invalid number of attributes
 
-    Keys of global indexes may have up to four partition and four sort attributes; keys of tables and of local
-    indexes have one of each. A local index needs a table with a sort key. Creating anything else is refused. (An
-    attribute that occurs twice in one key is refused when the module is imported.)
+    Finds keys of global indexes with more than four partition or four sort attributes, keys of tables and local
+    indexes with more than one of each, and local indexes of tables without a sort key. (An attribute that occurs twice
+    in a key raises an error when the module is imported.)
 
-    Where four attributes are not enough, join some of them in one attribute made by a template.
+    Why is this bad? DynamoDB rejects the table.
+
+    Fix: if four attributes are not enough, join some of them in one attribute with a template.
 
     Source: developer guide, "Multi-attribute keys" of global secondary indexes; API reference, KeySchemaElement.
     """,

@@ -1,4 +1,4 @@
-"""Rules: sizes."""
+"""Rules about the size of keys and items."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from keyplan.design.entities import EntitySpec
 
 @design_rule("KP102", "error", "advice")
 def partition_key_too_long(subject: Subject) -> Iterator[Finding]:
-    """A partition key can pass 2,048 bytes
+    """Partition key can exceed 2,048 bytes
 
-    The value of a partition key may have 2,048 bytes of UTF-8. A template or field whose declared lengths allow
-    more makes keys that the service refuses, item by item, in production: the declaration proves it. Text that
-    people write and that nothing bounds is pointed out as advice; identifiers that programs make are not.
+    Finds partition keys whose declared lengths allow more than 2,048 bytes (error), and free text without a
+    `max_length` in a partition key (advice).
 
-    Lengths count characters, and a character has up to four bytes, so `max_length=600` can be 2,400 bytes.
-    Declare a smaller `max_length`, a `pattern` of plain characters, or put a hash or an id into the key instead.
+    Why is this bad? DynamoDB limits a partition key to 2,048 bytes of UTF-8 and rejects each write with a longer one.
+    Lengths count characters, and a character takes up to four bytes: `max_length=600` allows 2,400 bytes.
+
+    Fix: declare a smaller `max_length`, a `pattern` of ASCII characters, or put a hash or an ID into the key instead.
 
     Source: developer guide, "Quotas in Amazon DynamoDB", partition keys and sort keys.
     """
@@ -36,14 +37,17 @@ def partition_key_too_long(subject: Subject) -> Iterator[Finding]:
 
 @design_rule("KP103", "error", "advice")
 def sort_key_too_long(subject: Subject) -> Iterator[Finding]:
-    """A sort key can pass 1,024 bytes
+    """Sort key can exceed 1,024 bytes
 
-    The value of a sort key may have 1,024 bytes of UTF-8, half of what a partition key may have. Composed sort
-    keys grow quietly: `CATEGORY#{category}#{task_id}` with a category of 300 characters may take 1,200 bytes, and
-    the write that does so is refused. Text that people write and that nothing bounds is pointed out as advice.
+    Finds sort keys whose declared lengths allow more than 1,024 bytes (error), and free text without a `max_length` in
+    a sort key (advice).
 
-    Declare a smaller `max_length` (a character has up to four bytes), a `pattern` of plain characters, or keep the
-    text out of the key.
+    Why is this bad? DynamoDB limits a sort key to 1,024 bytes of UTF-8, half of a partition key, and rejects each
+    write with a longer one. Composed keys become long: `CATEGORY#{category}#{task_id}` with a category of 300
+    characters can take 1,200 bytes.
+
+    Fix: declare a smaller `max_length` (a character takes up to four bytes) or a `pattern` of ASCII characters, or
+    keep the text out of the key.
 
     Source: developer guide, "Quotas in Amazon DynamoDB", partition keys and sort keys.
     """
@@ -56,23 +60,25 @@ def sort_key_too_long(subject: Subject) -> Iterator[Finding]:
 
 @design_rule("KP104", "error", "warning")
 def item_too_large(subject: Subject) -> Iterator[Finding]:
-    """An item can pass 400 KB
+    """Item can exceed 400 KB
 
-    An item, names and values together, may have 400 KB (409,600 bytes); the write that passes it is refused. The
-    declaration tells in three ways: the sizes that the design states (`Items(bytes=Bytes(...))`), the lengths that
-    its fields allow, and updates that append to a list or set which nothing bounds, so that the item grows until
-    one day it cannot be written any more. Long before that every change is billed for the whole item.
+    Finds entities whose declared size (`Items(bytes=Bytes(...))`) or field lengths allow more than 400 KB, and updates
+    that append to a list or set without a bound.
 
-    Declare lengths that fit, put what grows into items of its own in the same item collection, or keep large
-    content in an object store with its key in the item.
+    Why is this bad? DynamoDB limits an item to 400 KB (409,600 bytes), names and values together, and rejects larger
+    writes. An item that grows without a bound cannot be written any more at some point. Long before that, each update
+    is billed for the whole item.
+
+    Fix: declare lengths that fit, store each member as its own item in the same item collection, or keep large content
+    in an object store with its key in the item.
 
     Source: developer guide, "Quotas in Amazon DynamoDB", item size; "Best practices for storing large items".
     """
     for _, entity in subject.entities:
-        told = entity.items.bytes if entity.items is not None else None
-        if told is not None:
-            yield from _declared_size(entity, max(told.average, told.p99 or 0, told.most or 0))
-        if told is None or told.most is None:
+        size = entity.items.bytes if entity.items is not None else None
+        if size is not None:
+            yield from _declared_size(entity, max(size.average, size.p99 or 0, size.most or 0))
+        if size is None or size.most is None:
             yield from _allowed_size(entity)
     for _, pattern, plan in subject.patterns:
         for action in plan.actions:
@@ -81,10 +87,10 @@ def item_too_large(subject: Subject) -> Iterator[Finding]:
             if action.name in {"append", "add_to_set"} and grows_without_end(stored, action.path):
                 yield item_too_large.finding(
                     pattern.name,
-                    f"{pattern.name} adds to {plan.entity.name}.{name}, and nothing bounds it: each call rewrites and"
-                    " bills the whole item, and at 400 KB the writes are refused",
-                    f"write an item for each member, in the item collection of {plan.entity.name}, or declare"
-                    f" {name} with a max_length that conditions keep",
+                    f"{pattern.name} fails once {plan.entity.name}.{name} has grown to 400 KB, and each call"
+                    f" before that is billed for the whole item: {name} has no bound",
+                    f"store each member as its own item in the item collection of {plan.entity.name}, or declare"
+                    f" {name} with a max_length that conditions enforce",
                     pattern.place.at(name),
                     plan.entity.place,
                     severity="warning",
@@ -95,8 +101,7 @@ def _declared_size(entity: EntitySpec, most: int) -> Iterator[Finding]:
     if most > limits.ITEM_BYTES:
         yield item_too_large.finding(
             entity.name,
-            f"items of {entity.name} are declared with up to {most:,} bytes, and an item may have"
-            f" {limits.ITEM_BYTES:,}",
+            f"writes of {entity.name} fail over {limits.ITEM_BYTES:,} bytes, and its declared size is up to {most:,}",
             "split the item, or keep its large content in an object store",
             entity.place.at("Bytes("),
         )
@@ -107,9 +112,10 @@ def _allowed_size(entity: EntitySpec) -> Iterator[Finding]:
     if most > limits.ITEM_BYTES:
         yield item_too_large.finding(
             entity.name,
-            f"the declared lengths of {entity.name} allow {most:,} bytes, {largest} most of them, and an item may have"
-            f" {limits.ITEM_BYTES:,}",
-            f"declare {largest} shorter, or say what items have at most: items=Items(..., bytes=Bytes(most=...))",
+            f"writes of {entity.name} fail over {limits.ITEM_BYTES:,} bytes, and its declared lengths"
+            f" allow {most:,}, most of them in {largest}",
+            f"declare {largest} shorter, or declare the largest size of an item: items=Items(...,"
+            " bytes=Bytes(most=...))",
             entity.place,
             severity="warning",
         )
@@ -120,15 +126,17 @@ _LARGE_BYTES = 100 * 1024
 
 @design_rule("KP105", "warning")
 def large_item_rewritten(subject: Subject) -> Iterator[Finding]:
-    """A large item is rewritten often
+    """Large item is rewritten often
 
-    A write is billed for the whole item, not for what it changes: setting one flag of a 100 KB item costs 100
-    write units, and the same again in every index that projects what changed. Above 100 KB, rates that look small
-    use up a partition, which takes 1,000 write units a second. Found from 25 write units a second on, some forty
-    dollars a month.
+    Finds updates and replacements of items over 100 KB that use 25 write units per second or more, about $40 per
+    month.
 
-    Keep what changes in a small item of its own (the counter, the status, the version), next to the large one in
-    the same item collection, so that one query still reads both.
+    Why is this bad? A write is billed for the whole item, not for the changed attribute: setting one flag of a 100 KB
+    item costs 100 write units, and as many in every index that projects it. A partition serves 1,000 write units per
+    second.
+
+    Fix: keep the attributes that change (a counter, a status, a version) in a small item next to the large one, in the
+    same item collection. One query still reads both.
 
     Source: developer guide, "Read and write capacity"; "Best practices for storing large items and attributes".
     """
@@ -142,10 +150,10 @@ def large_item_rewritten(subject: Subject) -> Iterator[Finding]:
         if size.declared and size.average > _LARGE_BYTES and per_second >= NOTABLE_UNITS:
             yield large_item_rewritten.finding(
                 work.pattern.name,
-                f"{work.pattern.name} rewrites {plan.entity.name}, {size.average:,} bytes on average,"
-                f" {number(rate.average)} times a second: {number(work.units.written)} write units each,"
-                f" ${monthly_price(per_second):,.0f} a month",
-                "keep what changes in a small item beside it",
+                f"{work.pattern.name} costs ${monthly_price(per_second):,.0f} per month:"
+                f" {number(rate.average)} times per second it rewrites {plan.entity.name}, {size.average:,}"
+                f" bytes on average, for {number(work.units.written)} write units",
+                "move the attributes that change into a small item in the same item collection",
                 work.pattern.place,
                 plan.entity.place,
             )
@@ -153,14 +161,15 @@ def large_item_rewritten(subject: Subject) -> Iterator[Finding]:
 
 @design_rule("KP110", "error", "warning")
 def nesting_too_deep(subject: Subject) -> Iterator[Finding]:
-    """A value is nested deeper than 32 levels
+    """Value can be nested more than 32 levels deep
 
-    Lists and maps may lie in one another 32 levels deep; the write of a deeper value is refused. Hardly any type
-    declares so many levels, but a model that holds itself (a comment with replies, a folder with folders) has no
-    end, and its depth is decided by whoever sends the data.
+    Finds fields whose type nests more than 32 lists and maps (error), or nests without a bound, such as a comment with
+    replies or a folder with folders (warning).
 
-    Store such trees flat: an item for each node, with its parent's id or its path in the key, so that one query
-    reads a branch.
+    Why is this bad? DynamoDB rejects the write of a value that is nested deeper than 32 levels. With a recursive
+    model, the sender of the data decides on the depth.
+
+    Fix: store each node as its own item, with its parent's ID or its path in the key. One query then reads a branch.
 
     Source: developer guide, "Quotas in Amazon DynamoDB", nested attribute depth.
     """
@@ -169,12 +178,12 @@ def nesting_too_deep(subject: Subject) -> Iterator[Finding]:
             levels = nesting(stored.info.annotation)
             if levels is not None and levels <= limits.NESTING_LEVELS:
                 continue
-            deep = "has no end of levels" if levels is None else f"has {levels} levels"
+            deep = "is recursive" if levels is None else f"has {levels} levels"
             yield nesting_too_deep.finding(
                 entity.name,
-                f"{entity.name}.{name} {deep} of lists and maps in one another, and a value may have"
-                f" {limits.NESTING_LEVELS}",
-                "store an item for each node, with its parent or its path in the key",
+                f"writes of {entity.name} fail if {name} is nested more than {limits.NESTING_LEVELS} levels"
+                f" deep: its type {deep}",
+                "store each node as its own item, with its parent or its path in the key",
                 entity.place.at(f"{name}: "),
                 severity="warning" if levels is None else "error",
             )
@@ -182,13 +191,14 @@ def nesting_too_deep(subject: Subject) -> Iterator[Finding]:
 
 @design_rule("KP116", "warning")
 def local_index_item_too_large(subject: Subject) -> Iterator[Finding]:
-    """An item and its local index entries can pass 400 KB together
+    """Item and its local index entries can exceed 400 KB
 
-    Entries of local secondary indexes are stored in the item's own partition and count towards the item's 400 KB:
-    a 150 KB item with two local indexes that project all takes 450 KB, and its write is refused, although the item
-    alone would fit.
+    Finds entities whose items fit into 400 KB, but not together with their entries in local secondary indexes.
 
-    Project keys only, use a global index, whose entries count for themselves, or keep large content elsewhere.
+    Why is this bad? Entries of local secondary indexes count toward the item's 400 KB. The write of a 150 KB item with
+    two local indexes that project all attributes is rejected: it takes 450 KB.
+
+    Fix: project keys only, use a global index, whose entries have their own limit, or keep large content elsewhere.
 
     Source: developer guide, "Local Secondary Indexes", item size and projected attributes.
     """
@@ -204,8 +214,8 @@ def local_index_item_too_large(subject: Subject) -> Iterator[Finding]:
             names = ", ".join(bound.index.name for bound in locals_)
             yield local_index_item_too_large.finding(
                 entity.name,
-                f"items of {entity.name} have up to {most:,} bytes, and with their entries in {names} {together:,}: the"
-                f" two together may have {limits.ITEM_BYTES:,}",
+                f"writes of {entity.name} fail: an item of {most:,} bytes with its entries in {names} has"
+                f" {together:,}, and the limit for both is {limits.ITEM_BYTES:,}",
                 "project keys only, or use a global index",
                 entity.place,
                 locals_[0].index.place,
