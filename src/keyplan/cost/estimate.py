@@ -195,8 +195,8 @@ def _capacity(design: Design, table: Table, index: Index | None, book: PriceBook
     klass = table.schema.table_class
     bought = table.schema.provisioned if index is None else index.billing
     if bought is None:
-        local = [one for one in table.schema.indexes if one.kind == "LSI"] if index is None else []
-        loads = [_load(design, table, one) for one in (index, *local)]
+        local = [other for other in table.schema.indexes if other.kind == "LSI"] if index is None else []
+        loads = [_load(design, table, place) for place in (index, *local)]
         bought = _enough(sum(load.peak_read for load in loads), sum(load.peak_write for load in loads))
     read_hour, write_hour = book.of_class("read_unit_hour", klass), book.of_class("write_unit_hour", klass)
     return (bought.read * read_hour + bought.write * write_hour) * HOURS_A_MONTH

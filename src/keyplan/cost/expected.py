@@ -63,17 +63,17 @@ def of_plan(plan: Plan, facts: Facts) -> Expected:
         times, assumed = _in_batch(plan, facts)
         guesses += assumed
     if plan.operation in {"GetItem", "BatchGetItem"}:
-        one = read_units(item_size(plan.entity).average, consistent=plan.consistent)
+        units = read_units(item_size(plan.entity).average, consistent=plan.consistent)
         if plan.operation == "GetItem" and facts.returns is not None:  # a missing item is billed as a small one
             missed = 1 - facts.returns
-            one = facts.returns * one + missed * read_units(0, consistent=plan.consistent)
-        return Expected(Units(read=one * times), times, times, guesses)
+            units = facts.returns * units + missed * read_units(0, consistent=plan.consistent)
+        return Expected(Units(read=units * times), times, times, guesses)
     return Expected(_write(plan) * times, times, times, guesses + _new_ones(plan))
 
 
 def _size_guesses(plan: Plan) -> tuple[str, ...]:
     return tuple(
-        f"sizes of {one.name} are guessed from its fields" for one in plan.entities if not item_size(one).declared
+        f"sizes of {spec.name} are guessed from its fields" for spec in plan.entities if not item_size(spec).declared
     )
 
 
@@ -142,7 +142,7 @@ def _page(plan: Plan, facts: Facts) -> float:
 
 def _filters_everything(plan: Plan) -> bool:
     """Return True if a whole partition or table is read, so that the number of results does not show how much."""
-    in_range = plan.key is not None and any(one.op not in {"=", "begins_with"} for one in plan.key.sort)
+    in_range = plan.key is not None and any(condition.op not in {"=", "begins_with"} for condition in plan.key.sort)
     return plan.filter is not None and plan.limit is None and plan.page_size is None and not in_range
 
 
@@ -161,11 +161,11 @@ def _read_in_passing(plan: Plan) -> list[EntitySpec]:
 
     Only entities with declared numbers count.
     """
-    others = [one for one in plan.siblings if one not in plan.entities and one.items is not None]
+    others = [sibling for sibling in plan.siblings if sibling not in plan.entities and sibling.items is not None]
     if plan.operation == "Scan":
         return others
     whole = plan.key is not None and not plan.key.sort and not plan.faults
-    return [one for one in others if whole and _lies_beside(plan, one)]
+    return [spec for spec in others if whole and _lies_beside(plan, spec)]
 
 
 def _lies_beside(plan: Plan, other: EntitySpec) -> bool:
@@ -206,7 +206,7 @@ def _requests(plan: Plan, evaluated: float, found: float) -> float:
     name, source = plan.walk
     if isinstance(source, EveryShard):
         templates = [value.template for value in plan.key.partition] if plan.key else []
-        holes = [hole for one in templates if one is not None for hole in one.holes if hole.name == name]
+        holes = [hole for template in templates if template is not None for hole in template.holes if hole.name == name]
         return float(len(holes[0].encoding.choices or ("",))) if holes else 1.0
     if isinstance(source.values, tuple):
         return float(len(source.values))

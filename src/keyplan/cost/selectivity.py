@@ -121,8 +121,8 @@ def _in(condition: InCondition, entity: EntitySpec) -> float | None:
 def _all(condition: AndCondition, entity: EntitySpec) -> float | None:
     told = [share for part in condition.parts if (share := kept_share(part, entity)) is not None]
     share = 1.0
-    for one in told:
-        share *= one
+    for known in told:
+        share *= known
     return share if told else None
 
 
@@ -209,7 +209,7 @@ def stated_values(plan: Plan, entity: EntitySpec) -> dict[str, Source]:
     if plan.key is None or bound is None:
         return {}
     exact = [(value, set(value.sources)) for value in plan.key.partition]
-    exact += [(one.low, _pinned_by(one, plan)) for one in plan.key.sort]
+    exact += [(condition.low, _pinned_by(condition, plan)) for condition in plan.key.sort]
     named = {
         name: source
         for value, names in exact
@@ -217,7 +217,7 @@ def stated_values(plan: Plan, entity: EntitySpec) -> dict[str, Source]:
         for name, source in value.sources.items()
         if name in names and name in entity.fields and not _shards(value, name)
     }
-    sort = [one.low for one in plan.key.sort if one.op == "="]
+    sort = [condition.low for condition in plan.key.sort if condition.op == "="]
     return {**_values_written(plan.key.partition, bound.partition), **_values_written(sort, bound.sort), **named}
 
 
@@ -240,7 +240,7 @@ def _pinned(plan: Plan) -> Iterator[tuple[str, Source, int]]:
     if plan.key is None:
         return
     asked = [(value, set(value.sources)) for value in plan.key.partition]
-    asked += [(one.low, _pinned_by(one, plan)) for one in plan.key.sort]
+    asked += [(condition.low, _pinned_by(condition, plan)) for condition in plan.key.sort]
     seen: set[str] = set()
     for value, names in asked:
         for name, source in value.sources.items():
@@ -253,7 +253,11 @@ def _pinned_by(condition: SortCondition, plan: Plan) -> set[str]:
     """Return the sort key fields that a condition fixes: those before a range."""
     low, high = condition.low, condition.high
     if condition.op not in {"=", "begins_with"}:
-        return set() if high is None else {name for name, one in low.sources.items() if high.sources.get(name) is one}
+        return (
+            set()
+            if high is None
+            else {name for name, source in low.sources.items() if high.sources.get(name) is source}
+        )
     if low.template is None:
         return set(low.sources) if condition.op == "=" else set()
     holes = low.template.holes
@@ -341,7 +345,7 @@ def _number_of(name: str, entity: EntitySpec, plan: Plan) -> tuple[float | None,
         return told.count, ""
     if entity.items is not None and entity.key.fields == (name,):
         return entity.items.count, ""
-    others = [one for one in plan.siblings if same_field(one, entity, name)]
+    others = [sibling for sibling in plan.siblings if same_field(sibling, entity, name)]
     for owner in others:
         if owner.items is not None and owner.key.fields == (name,):
             return owner.items.count, f"{entity.name}.{name} is taken to have as many values as there are {owner.name}"
@@ -392,10 +396,10 @@ def _bare(name: str) -> str:
     return name.replace("_", "").lower()
 
 
-def same_field(one: EntitySpec, other: EntitySpec, name: str) -> bool:
+def same_field(spec: EntitySpec, other: EntitySpec, name: str) -> bool:
     """Return True if two entities have a field with this name and type, so that it means the same."""
     mine = other.fields.get(name)
-    return mine is not None and name in one.fields and one.fields[name].annotation == mine.annotation
+    return mine is not None and name in spec.fields and spec.fields[name].annotation == mine.annotation
 
 
 def _combinations(alike: Mapping[str, ValueCounts], entity: EntitySpec, plan: Plan, guesses: list[str]) -> float:
@@ -405,7 +409,7 @@ def _combinations(alike: Mapping[str, ValueCounts], entity: EntitySpec, plan: Pl
     has items: repositories have owner and name, and most names exist once.
     """
     left, found = dict(alike), 1.0
-    for owner in sorted((entity, *plan.siblings), key=lambda one: -len(one.key.fields)):
+    for owner in sorted((entity, *plan.siblings), key=lambda spec: -len(spec.key.fields)):
         names = owner.key.fields
         if owner.items is None or len(names) < 2 or not all(name in left for name in names):
             continue

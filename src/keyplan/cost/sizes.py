@@ -42,7 +42,7 @@ def entry_size(entity: EntitySpec, bound: BoundKey) -> ItemSize:
     held = sum(_part_bytes(part) for part in keys.values())
     if isinstance(bound.index.project, tuple):
         projected = set(bound.index.project) - set(keys)
-        held += sum(_field_bytes(one) for one in entity.fields.values() if one.attribute in projected)
+        held += sum(_field_bytes(stored) for stored in entity.fields.values() if stored.attribute in projected)
     average = min(held, whole.average)
     return ItemSize(average, min(held, whole.p99), None, declared=whole.declared)
 
@@ -55,7 +55,7 @@ def read_size(entity: EntitySpec, index: Index | None) -> ItemSize:
 
 def _all_bytes(entity: EntitySpec) -> int:
     keys = _key_bytes(entity.key) + sum(_key_bytes(bound) for bound in entity.indexes)
-    return keys + sum(_field_bytes(one) for one in entity.fields.values())
+    return keys + sum(_field_bytes(stored) for stored in entity.fields.values())
 
 
 def _key_bytes(bound: BoundKey) -> int:

@@ -130,11 +130,11 @@ class Spent:
     def text(self) -> str:
         """Return a text: 2 RCU; with several places, each: 5 WCU (app 1, app/due 4)."""
         told = [_text(self.read, "RCU"), _text(self.write, "WCU")]
-        return " + ".join(one for one in told if one) or "nothing"
+        return " + ".join(spent for spent in told if spent) or "nothing"
 
 
-def _sum(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
-    total = {name: one.get(name, 0.0) + other.get(name, 0.0) for name in dict.fromkeys((*one, *other))}
+def _sum(mine: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
+    total = {name: mine.get(name, 0.0) + other.get(name, 0.0) for name in dict.fromkeys((*mine, *other))}
     return {name: units for name, units in total.items() if units}
 
 
@@ -168,9 +168,9 @@ def of_receipts(operation: str, answer: Mapping[str, Any]) -> Spent:
     for receipt in told if isinstance(told, list) else [told]:
         table = receipt["TableName"]
         indexes = {
-            f"{table}/{name}": one["CapacityUnits"]
+            f"{table}/{name}": entry["CapacityUnits"]
             for kind in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes")
-            for name, one in receipt.get(kind, {}).items()
+            for name, entry in receipt.get(kind, {}).items()
         }
         own = receipt.get("Table", {}).get("CapacityUnits", receipt["CapacityUnits"] - sum(indexes.values()))
         units = _sum(units, {table: own, **indexes})

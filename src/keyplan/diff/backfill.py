@@ -170,18 +170,18 @@ def rewrite(works: list[Rewrite], month: Estimate, tables: Mapping[str, Table]) 
     table = tables[old.schema.name]
     unknown = () if count is not None else (old.name,)
     stored, size = count or 0, write_units(item_size(sized).average)
-    is_written = any(one.items for one in works)
-    is_held = any(one.sentinels for one in works) and new is not None
+    is_written = any(work.items for work in works)
+    is_held = any(work.sentinels for work in works) and new is not None
     items = stored * _share(works)
-    is_moved = any(one.rekeyed for one in works)
+    is_moved = any(work.rekeyed for work in works)
     # Under another key, a write is a put and a delete; an item whose sentinel alone is put is checked in the
     # transaction.
     actions = 2 if is_moved else 1 if is_written or is_held else 0
     times = TRANSACTIONAL if is_moved or is_held else 1
-    sentinels = stored * sum(one.share * one.sentinels for one in works) * write_units(_SENTINEL_BYTES)
+    sentinels = stored * sum(work.share * work.sentinels for work in works) * write_units(_SENTINEL_BYTES)
     written = times * (items * actions * size + sentinels)
     indexes = _entries(works, stored) if is_written else {}
-    scanned = sum((count_of(one) or 0) * item_size(one).average for one in table.entities) if stored else 0
+    scanned = sum((count_of(spec) or 0) * item_size(spec).average for spec in table.entities) if stored else 0
     read = read_units(int(scanned), consistent=False)
     total = written + sum(indexes.values())
     is_same = new is not None and new.schema.name == old.schema.name
@@ -198,18 +198,18 @@ def rewrite(works: list[Rewrite], month: Estimate, tables: Mapping[str, Table]) 
 
 def _share(works: Iterable[Rewrite]) -> float:
     """Return the largest share of items that the changes may concern; they may overlap."""
-    return min(1.0, sum(one.share for one in works))
+    return min(1.0, sum(work.share for work in works))
 
 
 def _new(works: list[Rewrite]) -> EntitySpec | None:
     """Return the entity as its items are afterwards, or None if the items or their sentinels are deleted."""
-    return next((one.new for one in works if one.new is not None), None)
+    return next((work.new for work in works if work.new is not None), None)
 
 
 def _entries(works: list[Rewrite], stored: int) -> dict[str, float]:
     """Return write units by index of the old or new table for each entry that moves or changes."""
     old, new = works[0].old, _new(works)
-    names = {bound.index.name for one in (old, new) if one is not None for bound in one.indexes}
+    names = {bound.index.name for side in (old, new) if side is not None for bound in side.indexes}
     found = {}
     for name in sorted(names):
         units = stored * _share(_touching(works, name)) * _entry_units(works, name)
@@ -224,9 +224,9 @@ def _touching(works: list[Rewrite], name: str) -> list[Rewrite]:
     bound = (None if new is None else new.key_in(name)) or old.key_in(name)
     assert bound is not None, "one of the two is in it"
     found = [
-        one
-        for one in works
-        if one.rekeyed or name in one.indexes or any(_projects(bound, each, old.schema) for each in one.attributes)
+        work
+        for work in works
+        if work.rekeyed or name in work.indexes or any(_projects(bound, each, old.schema) for each in work.attributes)
     ]
     return found or works
 
@@ -237,16 +237,16 @@ def _entry_units(works: list[Rewrite], name: str) -> float:
     after = None if new is None else new.key_in(name)
     now = _held(new or old, old, after)
     before = old.key_in(name)
-    is_written = any(name in one.indexes for one in works)
+    is_written = any(name in work.indexes for work in works)
     was = now if _is_filled(old, new, after) and not is_written else _held(old, new, before)
-    if before is None and was[0] == 0 and not is_written and not any(one.rekeyed for one in works):
+    if before is None and was[0] == 0 and not is_written and not any(work.rekeyed for work in works):
         return 0.0  # no stored item is in the index before or after
-    moves = is_written or any(one.rekeyed for one in works)
+    moves = is_written or any(work.rekeyed for work in works)
     if was[0] == 0 or now[0] == 0 or moves:
         return was[0] * was[1] + now[0] * now[1]
-    attributes = {attribute for one in works for attribute in one.attributes}
+    attributes = {attribute for work in works for attribute in work.attributes}
     assert after is not None, "something of it is held there"
-    if not any(_projects(after, one, old.schema) for one in attributes):
+    if not any(_projects(after, attribute, old.schema) for attribute in attributes):
         return 0.0
     return was[0] * index_write_units(was[2], now[2], same_key=True, same_content=False)
 
@@ -275,7 +275,7 @@ def move(work: Move, before: Estimate, month: Estimate) -> Backfill:
     written, checks, items, scanned, unknown = 0.0, 0.0, 0, 0, []
     indexes: dict[str, float] = {}
     for spec in work.old.entities:
-        after = next((one for one in work.new.entities if one.name == spec.name), None)
+        after = next((entity for entity in work.new.entities if entity.name == spec.name), None)
         if after is None:
             continue
         count = count_of(spec, after)
@@ -305,7 +305,7 @@ def passes(
 ) -> list[Backfill]:
     """Return all backfills of a comparison, with one pass for each entity and each table."""
     works = [change.work for change in changes if change.work is not None]
-    moves = list(dict.fromkeys((one.old, one.new) for one in works if isinstance(one, Move)))
+    moves = list(dict.fromkeys((work.old, work.new) for work in works if isinstance(work, Move)))
     copied = {name for pair in moves for name in (pair[0].name, pair[1].name)}
     found = [move(Move(*pair), old, new) for pair in moves]
     together: dict[tuple[EntitySpec, bool], list[Rewrite]] = {}  # clean-ups are separate passes

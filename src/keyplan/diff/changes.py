@@ -182,7 +182,7 @@ def create_index(schema: Schema, index: Index, types: Mapping[str, str], name: s
     return {
         "TableName": schema.name,
         "AttributeDefinitions": [
-            {"AttributeName": one, "AttributeType": types.get(one, "S")} for one in index.attributes
+            {"AttributeName": attribute, "AttributeType": types.get(attribute, "S")} for attribute in index.attributes
         ],
         "GlobalSecondaryIndexUpdates": [{"Create": made}],
     }

@@ -88,8 +88,8 @@ class Comparison:
         found = matched(self.old_month.tables, self.new_month.tables)
         return (
             *(PriceChange(after.name, before.total, after.total) for before, after in found.kept),
-            *(PriceChange(one.name, None, one.total) for one in found.added),
-            *(PriceChange(one.name, one.total, None) for one in found.removed),
+            *(PriceChange(pattern.name, None, pattern.total) for pattern in found.added),
+            *(PriceChange(pattern.name, pattern.total, None) for pattern in found.removed),
         )
 
 
@@ -150,15 +150,15 @@ def _order(step: RolloutStep) -> bool:
 
 
 def _backfills(comparison: Comparison, phase: Phase) -> Iterator[Backfill]:
-    for one in comparison.backfills:
-        when: Phase = "prepare" if one.by == "the service" else "remove" if one.is_cleaning else "backfill"
+    for backfill in comparison.backfills:
+        when: Phase = "prepare" if backfill.by == "the service" else "remove" if backfill.is_cleaning else "backfill"
         if when == phase:
-            yield one
+            yield backfill
 
 
 def by_table(changes: Iterable[DesignChange]) -> Iterator[tuple[str, list[DesignChange]]]:
     """Return the changes of each table, in the order of the tables."""
     told = list(changes)
-    order = {name: number for number, name in enumerate(dict.fromkeys(one.table for one in told))}
-    for name, several in groupby(sorted(told, key=lambda one: order[one.table]), key=lambda one: one.table):
+    order = {name: number for number, name in enumerate(dict.fromkeys(change.table for change in told))}
+    for name, several in groupby(sorted(told, key=lambda change: order[change.table]), key=lambda change: change.table):
         yield name, list(several)

@@ -196,7 +196,7 @@ def _discriminator(pair: Entities) -> Iterator[DesignChange]:
 def _facts(pair: Entities) -> Iterator[DesignChange]:
     old, new = pair.old, pair.new
     if old.items != new.items:
-        was, now = (one.items.count if one.items is not None else None for one in (old, new))
+        was, now = (side.items.count if side.items is not None else None for side in (old, new))
         of = f": {_count(now)}, and were {_count(was)}" if was != now else ": their sizes, or how their fields vary"
         what = f"the declared numbers of {new.name} change{of}"
         yield _said(pair, what, "Only the reckoning changes.")
@@ -219,7 +219,7 @@ def _said(pair: Entities, what: str, how: str) -> DesignChange:
 def primary_key_changes(pair: Entities) -> Iterator[DesignChange]:
     old, new = pair.old, pair.new
     names = key_names(pair)
-    types = [[(part.attribute, part.type_code) for part in one.key.attributes] for one in (old, new)]
+    types = [[(part.attribute, part.type_code) for part in bound.key.attributes] for bound in (old, new)]
     if agree(key_form(old, old.key), key_form(new, new.key, names)) or types[0] != types[1]:
         return  # the table's own change covers other key attributes
     what = f"the key of {new.name} is {new.key.text}, and was {old.key.text}"
@@ -279,7 +279,10 @@ def already_stored(pair: Entities, bound: BoundKey) -> bool:
 def _is_stored(pair: Entities, bound: BoundKey, part: BoundKeyAttribute) -> bool:
     if part.attribute in pair.old.schema.key and part.attribute in pair.new.schema.key:
         return True  # every item has it; the primary key's own change covers another form
-    made, names = [one for one in _kept_attributes(pair.old, bound) if one.attribute == part.attribute], key_names(pair)
+    made, names = (
+        [name for name in _kept_attributes(pair.old, bound) if name.attribute == part.attribute],
+        key_names(pair),
+    )
     form = attribute_form(pair.new, part, names)
     return any(agree(attribute_form(pair.old, before, {}), form) for before in made)
 
@@ -309,9 +312,9 @@ def _kept_attributes(spec: EntitySpec, bound: BoundKey) -> Iterator[BoundKeyAttr
     if condition is None:
         yield from (BoundKeyAttribute(stored.attribute, field=stored) for stored in _attributes(spec))
         yield from spec.key.attributes
-    for one in spec.indexes:
-        if condition_form(one.when) == condition:
-            yield from one.attributes
+    for other in spec.indexes:
+        if condition_form(other.when) == condition:
+            yield from other.attributes
 
 
 def never_stored(pair: Entities, bound: BoundKey) -> bool:
@@ -323,7 +326,7 @@ def never_stored(pair: Entities, bound: BoundKey) -> bool:
 def own_attributes(pair: Entities, bound: BoundKey) -> list[str]:
     """Return the attributes of a key that nothing else writes."""
     kept = {stored.attribute for stored in _attributes(pair.new)}
-    kept |= {part.attribute for one in (pair.new.key, *pair.new.indexes) for part in one.attributes}
+    kept |= {part.attribute for key in (pair.new.key, *pair.new.indexes) for part in key.attributes}
     return [part.attribute for part in bound.attributes if part.attribute not in kept]
 
 
@@ -356,7 +359,7 @@ def _leaves(pair: Entities, was: BoundIndexKey) -> DesignChange:
 def _index_key(pair: Entities, was: BoundIndexKey, now: BoundIndexKey) -> DesignChange:
     name, index = pair.new.name, now.index.name
     made = _made_otherwise(pair, was, now)
-    before, after = (key_text(part for part in one.attributes if part.attribute in made) for one in (was, now))
+    before, after = (key_text(part for part in bound.attributes if part.attribute in made) for bound in (was, now))
     if before != after:
         what = f"the key of {name} in index {index} is {after}, and was {before}"
     elif made:

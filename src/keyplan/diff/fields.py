@@ -95,7 +95,7 @@ def _lookalikes(pair: Entities) -> dict[str, StoredField]:
     names = key_names(pair)
     old = [stored for name, stored in pair.old.fields.items() if name not in names.values()]
     new = [stored for name, stored in pair.new.fields.items() if name not in names]
-    return lookalikes(old, new, lambda one: (one.type_code, one.stored, name_of(one.info.annotation)))
+    return lookalikes(old, new, lambda stored: (stored.type_code, stored.stored, name_of(stored.info.annotation)))
 
 
 def _kept(pair: Entities, old: StoredField, new: StoredField) -> Iterator[DesignChange]:
@@ -127,8 +127,11 @@ def _kept(pair: Entities, old: StoredField, new: StoredField) -> Iterator[Design
 
 def _parts(old: StoredField, new: StoredField) -> str:
     """Return changes of the attributes of maps within a field."""
-    was, now = (dict.fromkeys(parts_of(one.info.annotation)) for one in (old, new))
-    told = {"has new parts": [one for one in now if one not in was], "lacks": [one for one in was if one not in now]}
+    was, now = (dict.fromkeys(parts_of(stored.info.annotation)) for stored in (old, new))
+    told = {
+        "has new parts": [name for name in now if name not in was],
+        "lacks": [name for name in was if name not in now],
+    }
     return ", ".join(f"{word} {', '.join(names)}" for word, names in told.items() if names)
 
 
@@ -193,7 +196,7 @@ def _narrowed(
     )
     if share is None:
         return _change(pair, "values narrowed", "code", new.name, what=what, how=_REFUSED, steps=steps)
-    indexes = frozenset(one.index.name for one in pair.old.indexes if old.name in one.depends_on)
+    indexes = frozenset(bound.index.name for bound in pair.old.indexes if old.name in bound.depends_on)
     work = Rewrite(
         pair.old, pair.new, rekeyed=is_rekeyed, attributes=frozenset({new.attribute}), indexes=indexes,
         sentinels=len(pair.old.sentinels) if is_rekeyed else 0, share=share,

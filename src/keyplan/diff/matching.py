@@ -50,17 +50,17 @@ class Matched(Generic[N]):
 def matched(old: Iterable[N], new: Iterable[N], shape: Callable[[N], Hashable | None] | None = None) -> Matched[N]:
     """Match by name, the rest by a shape that is unique on both sides. A shape of None matches nothing."""
     theirs, ours = _by_name(old), _by_name(new)
-    kept = tuple((theirs[name], one) for name, one in ours.items() if name in theirs)
-    removed = [one for name, one in theirs.items() if name not in ours]
-    added = [one for name, one in ours.items() if name not in theirs]
+    kept = tuple((theirs[name], shape) for name, shape in ours.items() if name in theirs)
+    removed = [shape for name, shape in theirs.items() if name not in ours]
+    added = [shape for name, shape in ours.items() if name not in theirs]
     renamed = [] if shape is None else list(_renamed(removed, added, shape))
     gone = {before.name for before, _ in renamed}
     come = {after.name for _, after in renamed}
     return Matched(
         kept,
         tuple(renamed),
-        tuple(one for one in removed if one.name not in gone),
-        tuple(one for one in added if one.name not in come),
+        tuple(named for named in removed if named.name not in gone),
+        tuple(named for named in added if named.name not in come),
     )
 
 
@@ -72,16 +72,16 @@ def lookalikes(old: Sequence[N], new: Sequence[N], shape: Callable[[N], Hashable
 def _by_name(several: Iterable[N]) -> dict[str, N]:
     """Return the objects by name; of duplicates, which have their own finding, the first."""
     found: dict[str, N] = {}
-    for one in several:
-        found.setdefault(one.name, one)
+    for named in several:
+        found.setdefault(named.name, named)
     return found
 
 
 def _renamed(removed: Sequence[N], added: Sequence[N], shape: Callable[[N], Hashable | None]) -> Iterable[tuple[N, N]]:
     for before in removed:
         wanted = shape(before)
-        twins = [one for one in removed if shape(one) == wanted]
-        found = [one for one in added if shape(one) == wanted]
+        twins = [named for named in removed if shape(named) == wanted]
+        found = [named for named in added if shape(named) == wanted]
         if wanted is not None and len(twins) == len(found) == 1:
             yield before, found[0]
 
@@ -96,17 +96,17 @@ def condition_form(told: Condition | None) -> Form:
     if told is None:
         return None
     op = getattr(told, "op", None) or getattr(told, "name", "")
-    return (type(told).__name__, op, *(_operand(one) for one in told.operands()))
+    return (type(told).__name__, op, *(_operand(operand) for operand in told.operands()))
 
 
-def _operand(one: object) -> Form:
-    if isinstance(one, Condition):
-        return condition_form(one)
-    if isinstance(one, FieldPath):
-        return ("path", *(value_form(part) for part in one.parts))
-    if isinstance(one, FieldSize):
-        return ("size", _operand(one.path))
-    return value_form(one)
+def _operand(operand: object) -> Form:
+    if isinstance(operand, Condition):
+        return condition_form(operand)
+    if isinstance(operand, FieldPath):
+        return ("path", *(value_form(part) for part in operand.parts))
+    if isinstance(operand, FieldSize):
+        return ("size", _operand(operand.path))
+    return value_form(operand)
 
 
 def value_form(value: object) -> Form:
@@ -116,11 +116,11 @@ def value_form(value: object) -> Form:
     if isinstance(value, Enum):
         return value_form(value.value)
     if isinstance(value, (list, tuple)):
-        return tuple(value_form(one) for one in value)
+        return tuple(value_form(member) for member in value)
     if isinstance(value, (set, frozenset)):
-        return frozenset(value_form(one) for one in value)
+        return frozenset(value_form(member) for member in value)
     if isinstance(value, Mapping):
-        return frozenset((value_form(name), value_form(one)) for name, one in value.items())
+        return frozenset((value_form(name), value_form(member)) for name, member in value.items())
     return (type(value).__name__, _ADDRESS.sub("", repr(value)))
 
 
@@ -133,7 +133,7 @@ def plan_form(plan: Plan) -> dict[str, Form]:
         "key condition": _key(plan.key),
         "filter": (condition_form(plan.filter), condition_form(plan.residue)),
         "condition": (condition_form(plan.condition), plan.exists, condition_form(plan.replace_when)),
-        "changes": tuple(_action(one) for one in plan.actions),
+        "changes": tuple(_action(action) for action in plan.actions),
         "known values": _sources(plan.known),
         "version": value_form(plan.version),
         "direction": plan.descending,
@@ -141,22 +141,22 @@ def plan_form(plan: Plan) -> dict[str, Form]:
         "expired items": plan.expired,
         "limit": (plan.limit, plan.page_size),
         "answer": plan.returns,
-        "steps": tuple(one.pattern for one in plan.steps),
-        "repeats": tuple(value_form(one) for one in plan.repeats),
+        "steps": tuple(step.pattern for step in plan.steps),
+        "repeats": tuple(value_form(repeated) for repeated in plan.repeats),
     }
 
 
 def partition_form(plan: Plan) -> Form:
     """Return what cursors of a plan are bound to besides its name: index, direction and partitions."""
-    partition = () if plan.key is None else tuple(_value(one) for one in plan.key.partition)
+    partition = () if plan.key is None else tuple(_value(part) for part in plan.key.partition)
     return (plan.index.name if plan.index is not None else None, plan.descending, partition)
 
 
 def _key(told: KeyRange | None) -> Form:
     if told is None:
         return None
-    sort = tuple((one.op, _value(one.low), None if one.high is None else _value(one.high)) for one in told.sort)
-    return (tuple(_value(one) for one in told.partition), sort)
+    sort = tuple((sort.op, _value(sort.low), None if sort.high is None else _value(sort.high)) for sort in told.sort)
+    return (tuple(_value(part) for part in told.partition), sort)
 
 
 def _value(told: KeyValue) -> Form:
@@ -165,7 +165,7 @@ def _value(told: KeyValue) -> Form:
 
 
 def _sources(told: Mapping[str, Any]) -> Form:
-    return tuple(sorted((name, value_form(one)) for name, one in told.items()))
+    return tuple(sorted((name, value_form(source)) for name, source in told.items()))
 
 
 def _action(told: UpdateAction) -> Form:
@@ -184,13 +184,13 @@ class Format:
     name: str | None
 
 
-def agree(one: object, other: object) -> bool:
+def agree(first: object, other: object) -> bool:
     """Return True if two forms encode values equally, as far as known: a text may be a date in any format."""
-    if isinstance(one, tuple) and isinstance(other, tuple):
-        return len(one) == len(other) and all(agree(*pair) for pair in zip(one, other, strict=True))
-    if isinstance(one, Format) and isinstance(other, Format):
-        return one == other or None in {one.name, other.name}
-    return one == other
+    if isinstance(first, tuple) and isinstance(other, tuple):
+        return len(first) == len(other) and all(agree(*pair) for pair in zip(first, other, strict=True))
+    if isinstance(first, Format) and isinstance(other, Format):
+        return first == other or None in {first.name, other.name}
+    return first == other
 
 
 def key_form(spec: EntitySpec, bound: BoundKey, names: Mapping[str, str] | None = None) -> KeyForm:
@@ -205,10 +205,10 @@ def attribute_form(spec: EntitySpec, part: BoundKeyAttribute, names: Mapping[str
         assert part.field is not None, "a key attribute is made by a template or a field"
         return ("field", names.get(part.field.name, part.field.name), part.type_code, _format(part.field))
     return tuple(
-        (names.get(one.name, one.name), one.spec, kind_of(one.field.type))
-        if isinstance(one, BoundHole) and one.name in spec.fields
-        else (str(getattr(one, "text", one)),)
-        for one in part.template.parts
+        (names.get(element.name, element.name), element.spec, kind_of(element.field.type))
+        if isinstance(element, BoundHole) and element.name in spec.fields
+        else (str(getattr(element, "text", element)),)
+        for element in part.template.parts
     )
 
 

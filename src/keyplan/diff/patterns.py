@@ -80,7 +80,7 @@ def _aspect(name: str, was: Form, now: Form) -> str:
 
 
 def _signature(pattern: Pattern[..., Any]) -> tuple[tuple[str, str], ...]:
-    return tuple((name, name_of(annotation_of(one))) for name, one in pattern.parameters.items())
+    return tuple((name, name_of(annotation_of(param))) for name, param in pattern.parameters.items())
 
 
 def _rate(pattern: Pattern[..., Any]) -> str:
@@ -127,7 +127,7 @@ def _change(
     uses: Sequence[str] = (),
 ) -> DesignChange:
     table = pattern.plan.schema.name
-    here = next((one for one in new.tables if one.name == table), new.tables[0])
+    here = next((new_table for new_table in new.tables if new_table.name == table), new.tables[0])
     place = here.schema.place if kind == "pattern removed" else pattern.place
     facts = {"pattern": pattern.name if before is None else before.name, "uses": tuple(uses)}
     other = before.place if before is not None else None
@@ -172,7 +172,7 @@ def _of_consumer(new: Table, consumer: Consumer, what: str, how: str, before: Co
 
 
 def _told(old: Consumer, new: Consumer) -> list[tuple[str, object, object]]:
-    was, now = (tuple(sorted(spec.name for spec in one.entities)) for one in (old, new))
+    was, now = (tuple(sorted(spec.name for spec in consumer.entities)) for consumer in (old, new))
     return [
         ("entities", was, now),
         ("events", old.events, new.events),

@@ -161,7 +161,7 @@ def _in_file(file: Path, module: str, names: set[str]) -> Iterator[NameUse]:
     aliases = set(_aliases(tree, module))
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and _last(node.module) == module:
-            yield from (NameUse(one.name, _place(file, node)) for one in node.names if one.name in names)
+            yield from (NameUse(alias.name, _place(file, node)) for alias in node.names if alias.name in names)
         elif isinstance(node, ast.Attribute) and node.attr in names and _dotted(node.value) in aliases:
             yield NameUse(node.attr, _place(file, node))
 
@@ -170,9 +170,9 @@ def _aliases(tree: ast.AST, module: str) -> Iterator[str]:
     """Return the names under which a file imports the module."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (one.asname or one.name for one in node.names if _last(one.name) == module)
+            yield from (alias.asname or alias.name for alias in node.names if _last(alias.name) == module)
         elif isinstance(node, ast.ImportFrom):
-            yield from (one.asname or one.name for one in node.names if one.name == module)
+            yield from (alias.asname or alias.name for alias in node.names if alias.name == module)
 
 
 def _dotted(node: ast.expr) -> str:

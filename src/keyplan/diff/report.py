@@ -32,7 +32,7 @@ def _changes(comparison: Comparison) -> Iterator[str]:
     for verdict in VERDICTS:
         mine = [change for change in comparison.changes if change.verdict == verdict]
         if mine:
-            yield "\n".join([f"{_TITLES[verdict]}:", *(_change(comparison, one) for one in mine)])
+            yield "\n".join([f"{_TITLES[verdict]}:", *(_change(comparison, change) for change in mine)])
 
 
 def _change(comparison: Comparison, change: DesignChange) -> str:
@@ -90,7 +90,7 @@ def _stages(stages: tuple[Stage, ...]) -> Iterator[str]:
     for count, stage in enumerate(stages, 1):
         lines.append(f"  {count}. {stage.title}")
         lines += [_wrapped(_step(step), 5, "- ") for step in stage.steps]
-        lines += [_wrapped(f"{one.what}: {told(one)}", 7) for one in stage.backfills]
+        lines += [_wrapped(f"{backfill.what}: {told(backfill)}", 7) for backfill in stage.backfills]
     yield "\n".join(lines)
 
 
@@ -117,7 +117,7 @@ _CENT = 0.01
 def _prices(comparison: Comparison) -> str:
     book = comparison.book
     lines = [f"a month, {book.region}, prices of {book.dated}:"]
-    rows = [(one.table, one.old, one.new, one.difference) for one in comparison.prices]
+    rows = [(price.table, price.old, price.new, price.difference) for price in comparison.prices]
     before, after = comparison.old_month, comparison.new_month
     if max(before.free_storage, after.free_storage) >= _CENT:
         free = -before.free_storage, -after.free_storage
@@ -149,8 +149,8 @@ def document(comparison: Comparison) -> dict[str, Any]:
     return {
         "old": comparison.old.name,
         "new": comparison.new.name,
-        "changes": [_change_document(comparison, one) for one in comparison.changes],
-        "backfills": [_backfill_document(one) for one in comparison.backfills],
+        "changes": [_change_document(comparison, change) for change in comparison.changes],
+        "backfills": [_backfill_document(backfill) for backfill in comparison.backfills],
         "rollout": [
             {
                 "phase": stage.phase,
@@ -164,8 +164,8 @@ def document(comparison: Comparison) -> dict[str, Any]:
             "dated": comparison.book.dated.isoformat(),
             "currency": comparison.book.currency,
             "tables": [
-                {"table": one.table, "old": one.old, "new": one.new, "difference": one.difference}
-                for one in comparison.prices
+                {"table": price.table, "old": price.old, "new": price.new, "difference": price.difference}
+                for price in comparison.prices
             ],
             "total": {"old": before.total, "new": after.total, "difference": after.total - before.total},
         },

@@ -72,9 +72,9 @@ def _warm(old: Schema, new: Schema, was: OnDemand, now: OnDemand) -> Iterator[De
         return
     told = [f"{read:,} read and {write:,} write units a second" for read, write in (after, before)]
     what = f"table {new.name} serves {told[0]} at once, and served {told[1]}"
-    if any(one < other for one, other in zip(after, before, strict=True)):
+    if any(now < other for now, other in zip(after, before, strict=True)):
         how = "Warm throughput is raised and never lowered: what is less is left as it is."
-        raised = any(one > other for one, other in zip(after, before, strict=True))
+        raised = any(now > other for now, other in zip(after, before, strict=True))
         if not raised:
             yield DesignChange("setting changed", "code", new.name, new.name, what, how, new.place, old.place)
             return

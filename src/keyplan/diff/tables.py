@@ -36,7 +36,7 @@ def match_tables(old: tuple[Table, ...], new: tuple[Table, ...]) -> Matched[Tabl
     renamed = tuple(
         (before, after)
         for before, after in pairs
-        if sum(one is before for one, _ in pairs) == sum(one is after for _, one in pairs) == 1
+        if sum(table is before for table, _ in pairs) == sum(table is after for _, table in pairs) == 1
     )
     return Matched(
         found.kept,
@@ -262,7 +262,7 @@ def key_types(table: Table) -> Mapping[str, str]:
 
 def attribute_types(table: Table) -> Mapping[str, str]:
     """Return the types of all possible key attributes, as fields or keys encode them."""
-    fields = {one.attribute: one.type_code for spec in table.entities for one in spec.fields.values()}
+    fields = {stored.attribute: stored.type_code for spec in table.entities for stored in spec.fields.values()}
     return {**fields, **key_types(table)}
 
 
@@ -405,7 +405,7 @@ def _without_keys(old: Table, new: Table, index: Index) -> Iterator[RolloutStep]
         if bound is None:
             continue
         made = {part.attribute for part in bound.attributes if part.template is not None}
-        gone = [one for one in own_attributes(Entities(before, after), bound) if one in made]
+        gone = [name for name in own_attributes(Entities(before, after), bound) if name in made]
         if gone:
             names = f"{', '.join(gone)} of {after.name}"
             yield RolloutStep("accept", f"a version that reads {index.name} no more, and still writes {names}")

@@ -27,16 +27,16 @@ def name_of(kind: Any) -> str:
     if isinstance(bare, type) and not get_args(bare):
         return bare.__name__
     if get_origin(bare) in {Union, types.UnionType}:
-        return " or ".join(name_of(one) for one in get_args(bare))
+        return " or ".join(name_of(argument) for argument in get_args(bare))
     if get_origin(bare) is Literal:
         return listed(get_args(bare))
     origin = getattr(get_origin(bare), "__name__", str(bare))
-    return f"{origin}[{', '.join('...' if one is Ellipsis else name_of(one) for one in get_args(bare))}]"
+    return f"{origin}[{', '.join('...' if argument is Ellipsis else name_of(argument) for argument in get_args(bare))}]"
 
 
 def listed(values: Sequence[Any]) -> str:
     """Return some values and the number of others."""
-    told = ", ".join(repr(one) for one in values[:_SHOWN])
+    told = ", ".join(repr(value) for value in values[:_SHOWN])
     return told if len(values) <= _SHOWN else f"{told} and {len(values) - _SHOWN} more"
 
 
@@ -122,7 +122,7 @@ def _single(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
         yield from _choices(pair, was, now)
         return
     if was is not None:
-        old = type(was[0]) if was and len({type(one) for one in was}) == 1 else object
+        old = type(was[0]) if was and len({type(value) for value in was}) == 1 else object
     first, second = get_origin(old) or old, get_origin(new) or new
     if "ANY" not in {_code(old), _code(new)} and _code(old) != _code(new):
         yield Loss("type", f"{_at(pair)}{name_of(old)} is stored as {_code(old)}, and {name_of(new)} is {_code(new)}")
@@ -148,7 +148,7 @@ def _choices(pair: _Pair, was: tuple[Any, ...] | None, now: tuple[Any, ...]) -> 
     if was is None:
         yield Loss("narrowed", f"{_at(pair)}any {name_of(pair.old)} is stored, and only {listed(now)} is read")
         return
-    gone = [one for one in was if one not in now]
+    gone = [value for value in was if value not in now]
     if gone:
         values = () if pair.path else tuple(gone)
         yield Loss("gone", f"{_at(pair)}{listed(gone)} may be stored, and only {listed(now)} is read", values)
@@ -165,22 +165,22 @@ def _unions(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
     """Require that some member of the new union reads each member of the old one."""
     ours = get_args(new) if _is_union(new) else (new,)
     for part in get_args(old) if _is_union(old) else (old,):
-        if all(list(_between(pair.part(part, one, pair.path))) for one in ours):
+        if all(list(_between(pair.part(part, member, pair.path))) for member in ours):
             yield Loss("narrowed", f"{_at(pair)}{name_of(part)} may be stored, and {name_of(new)} is read")
 
 
 def _containers(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
     ours, theirs = get_args(old), get_args(new)
-    is_fixed = [get_origin(one) is tuple and Ellipsis not in get_args(one) for one in (old, new)]
+    is_fixed = [get_origin(kind) is tuple and Ellipsis not in get_args(kind) for kind in (old, new)]
     if is_fixed[1] and (not is_fixed[0] or len(ours) != len(theirs)):
         yield Loss("narrowed", f"{_at(pair)}{name_of(old)} is stored, and exactly {len(theirs)} parts are read")
         return
-    written, read = ([one for one in parts if one is not Ellipsis] for parts in (ours, theirs))
+    written, read = ([part for part in parts if part is not Ellipsis] for parts in (ours, theirs))
     if is_fixed[0] and not is_fixed[1]:
         read = read * len(written)
-    for number, (one, other) in enumerate(zip(written, read, strict=False)):
+    for number, (first, other) in enumerate(zip(written, read, strict=False)):
         name = "each key" if len(written) == 2 and number == 0 and not is_fixed[0] else "each part"
-        yield from _between(pair.part(one, other, f"{name} of {pair.path}" if pair.path else name))
+        yield from _between(pair.part(first, other, f"{name} of {pair.path}" if pair.path else name))
 
 
 def _is_model(kind: Any) -> bool:
@@ -259,7 +259,7 @@ def _scalars(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
 def _family(kind: type) -> type:
     """Return the type that determines how values are written and read."""
     families = (bool, datetime, date, time, timedelta, UUID, bytes, str, int, float, Decimal)
-    return next((one for one in families if issubclass(kind, one)), kind)
+    return next((family for family in families if issubclass(kind, family)), kind)
 
 
 def _code(kind: Any) -> str:

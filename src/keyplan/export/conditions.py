@@ -146,7 +146,7 @@ def _within(part: Condition) -> str:
 
 
 def _simple(told: Condition) -> str:
-    operands = [_operand(one) for one in told.operands()]
+    operands = [_operand(operand) for operand in told.operands()]
     if isinstance(told, Comparison):
         return f"{operands[0]} {told.op} {operands[1]}"
     if isinstance(told, BetweenCondition):

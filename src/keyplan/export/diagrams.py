@@ -67,8 +67,8 @@ def _sections(entity: EntitySpec) -> Iterator[_Section]:
             lines += _lines(f"only while {condition(bound.when)}", "dim")
         yield _Section(bound.index, lines)
     fields = [
-        f"{one.name}{'?' if one.optional else ''} {one.type_code.replace('ANY', 'any')}"
-        for one in entity.fields.values()
+        f"{stored.name}{'?' if stored.optional else ''} {stored.type_code.replace('ANY', 'any')}"
+        for stored in entity.fields.values()
     ]
     yield _Section(None, [Line(text) for text in listed(fields, _MOST)])
 
@@ -79,7 +79,7 @@ def _key_lines(bound: BoundKey) -> Iterator[Line]:
 
 
 def _lines(text: str, style: str) -> list[Line]:
-    return [Line(one, style) for one in wrapped(text, _MOST)]
+    return [Line(line, style) for line in wrapped(text, _MOST)]
 
 
 def _entity(
@@ -157,9 +157,12 @@ def patterns(table: Table, used: Sequence[Pattern[..., Any]], name: str) -> str:
     """Draw the table and each index, with reading patterns on the left and writing patterns on the right."""
     drawing = Drawing()
     targets: list[Index | None] = [None, *table.schema.indexes]
-    reads = {target: [one for one in used if one.plan.reading and one.plan.index is target] for target in targets}
-    writes = [one for one in used if not one.plan.reading]
-    left = max((width_of([_pattern_line(one)]) for found in reads.values() for one in found), default=0)
+    reads = {
+        target: [pattern for pattern in used if pattern.plan.reading and pattern.plan.index is target]
+        for target in targets
+    }
+    writes = [pattern for pattern in used if not pattern.plan.reading]
+    left = max((width_of([_pattern_line(pattern)]) for found in reads.values() for pattern in found), default=0)
     middle = max(width_of(_target_lines(table, target)) for target in targets)
     x = left + (4 * _LANE if left else 0)
     y: float = 0
@@ -200,13 +203,13 @@ def _pills(drawing: Drawing, found: Sequence[Pattern[..., Any]], box: Rect, x: f
 
     `right`: their right edge; if 0, they start at x.
     """
-    for number, one in enumerate(found):
-        line = _pattern_line(one)
+    for number, pattern in enumerate(found):
+        line = _pattern_line(pattern)
         width = width_of([line])
-        kind = "read" if one.plan.reading else "write"
+        kind = "read" if pattern.plan.reading else "write"
         where = Rect(right - width if right else x, box.y + number * _PITCH, width, 0)
         pill = drawing.box(where, [line], f"pattern {kind}")
-        if one.plan.reading:
+        if pattern.plan.reading:
             drawing.arrow((box.x, pill.middle), (pill.right + 2, pill.middle), f"line {kind}")
         else:
             drawing.arrow((pill.x, pill.middle), (box.right + 2, pill.middle), f"line {kind}")
@@ -217,10 +220,12 @@ def _patterns_told(
 ) -> str:
     told = [
         f"{f'Index {target.name}' if target else f'Table {table.name}'} is read by"
-        f" {', '.join(one.name for one in found) or 'no pattern'}."
+        f" {', '.join(pattern.name for pattern in found) or 'no pattern'}."
         for target, found in reads.items()
     ]
-    return " ".join([*told, f"The table is written by {', '.join(one.name for one in writes) or 'no pattern'}."])
+    return " ".join(
+        [*told, f"The table is written by {', '.join(pattern.name for pattern in writes) or 'no pattern'}."]
+    )
 
 
 # Consumers.
@@ -230,64 +235,65 @@ def consumers(tables: Sequence[Table], name: str) -> str:
     """Draw arrows from each table with a stream to its consumers and to the destinations of failed records."""
     drawing = Drawing()
     sources = {table: _source_lines(table) for table in tables if table.consumers}
-    boxes = {one: _consumer_lines(one) for table in sources for one in table.consumers}
+    boxes = {consumer: _consumer_lines(consumer) for table in sources for consumer in table.consumers}
     first = max(map(width_of, sources.values()))
     second = max(map(width_of, boxes.values()))
     y: float = 0
     for table, lines in sources.items():
-        heights = [height_of(boxes[one]) for one in table.consumers]
+        heights = [height_of(boxes[consumer]) for consumer in table.consumers]
         whole = max(height_of(lines), sum(heights) + _GAP * (len(heights) - 1))
         source = drawing.box(Rect(0, y, first, whole), lines, "table")
-        for one, height in zip(table.consumers, heights, strict=True):
-            box = drawing.box(Rect(source.right + 5 * _LANE, y, second, height), boxes[one], "entity")
+        for consumer, height in zip(table.consumers, heights, strict=True):
+            box = drawing.box(Rect(source.right + 5 * _LANE, y, second, height), boxes[consumer], "entity")
             drawing.arrow((source.right, box.middle), (box.x - 2, box.middle), "line read")
-            _failures(drawing, one, box)
+            _failures(drawing, consumer, box)
             y = box.bottom + _GAP
         y = max(y, source.bottom + _GAP)
     return drawing.svg(name, "Change consumers", " ".join(_consumer_told(*pair) for pair in _pairs(tables)))
 
 
 def _pairs(tables: Sequence[Table]) -> Iterator[tuple[Table, Consumer]]:
-    return ((table, one) for table in tables for one in table.consumers)
+    return ((table, consumer) for table in tables for consumer in table.consumers)
 
 
 def _source_lines(table: Table) -> list[Line]:
     return _headed([f"table {table.name}", f"stream {table.schema.stream or 'off'}"])
 
 
-def _consumer_lines(one: Consumer) -> list[Line]:
-    told = [f"{_names(one)}: {', '.join(sorted(one.events))}"]
-    if one.when is not None:
-        told.append(f"only {_when(one)}")
-    told.append(f"batches of {one.batch}")
-    return [*_lines(one.name, "name"), *(line for text in told for line in _lines(text, ""))]
+def _consumer_lines(consumer: Consumer) -> list[Line]:
+    told = [f"{_names(consumer)}: {', '.join(sorted(consumer.events))}"]
+    if consumer.when is not None:
+        told.append(f"only {_when(consumer)}")
+    told.append(f"batches of {consumer.batch}")
+    return [*_lines(consumer.name, "name"), *(line for text in told for line in _lines(text, ""))]
 
 
-def _names(one: Consumer) -> str:
-    return ", ".join(entity.name for entity in one.entities)
+def _names(consumer: Consumer) -> str:
+    return ", ".join(entity.name for entity in consumer.entities)
 
 
-def _when(one: Consumer) -> str:
-    if not isinstance(one.when, Changed):
-        return f"while {condition(one.when)}"
-    becomes = "" if one.when.becomes is None else f" to {plain_value(one.when.becomes)!r}"
-    return f"when {one.when.field} changes{becomes}"
+def _when(consumer: Consumer) -> str:
+    if not isinstance(consumer.when, Changed):
+        return f"while {condition(consumer.when)}"
+    becomes = "" if consumer.when.becomes is None else f" to {plain_value(consumer.when.becomes)!r}"
+    return f"when {consumer.when.field} changes{becomes}"
 
 
-def _failures(drawing: Drawing, one: Consumer, box: Rect) -> None:
-    lines = _lines(_after_failures(one), "")
+def _failures(drawing: Drawing, consumer: Consumer, box: Rect) -> None:
+    lines = _lines(_after_failures(consumer), "")
     height = height_of(lines)
     where = Rect(box.right + 5 * _LANE, box.middle - height / 2, width_of(lines), height)
     drawing.box(where, lines, "failed")
     drawing.arrow((box.right, box.middle), (where.x - 2, box.middle), "line write")
 
 
-def _after_failures(one: Consumer) -> str:
-    if one.retries is None:
+def _after_failures(consumer: Consumer) -> str:
+    if consumer.retries is None:
         return "tried as long as the stream keeps it"
-    tries = "retry" if one.retries == 1 else "retries"
-    return f"after {one.retries} {tries}: {one.on_failure or 'the consumer stops'}"
+    tries = "retry" if consumer.retries == 1 else "retries"
+    return f"after {consumer.retries} {tries}: {consumer.on_failure or 'the consumer stops'}"
 
 
-def _consumer_told(table: Table, one: Consumer) -> str:
-    return f"{one.name} takes changes of {_names(one)} from table {table.name}; of what fails: {_after_failures(one)}."
+def _consumer_told(table: Table, consumer: Consumer) -> str:
+    changes = f"{consumer.name} takes changes of {_names(consumer)} from table {table.name}"
+    return f"{changes}; of what fails: {_after_failures(consumer)}."

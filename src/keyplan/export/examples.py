@@ -67,7 +67,9 @@ def _bounds(metadata: Iterable[Any]) -> Iterator[tuple[str, Decimal]]:
 def bounded(value: N, bounds: Mapping[str, Decimal]) -> N:
     """Return the number, or an allowed number near a bound; the number itself if none is found."""
     kind = type(value)
-    return next((kind(one) for one in _near(Decimal(str(value)), bounds, kind) if _fits(one, bounds)), value)
+    return next(
+        (kind(candidate) for candidate in _near(Decimal(str(value)), bounds, kind) if _fits(candidate, bounds)), value
+    )
 
 
 def nth_bounded(value: N, bounds: Mapping[str, Decimal], turn: int) -> N:
@@ -87,9 +89,9 @@ def _near(value: Decimal, bounds: Mapping[str, Decimal], kind: type) -> Iterator
     near = [value, *ends, *(end + step for end in ends for step in (unit, -unit)), *middle]
     if kind is not int:
         yield from near
-    for one in near:
-        yield from (Decimal(ceil(one)), Decimal(floor(one)))
-        yield from (ceil(one / unit) * unit, floor(one / unit) * unit)
+    for candidate in near:
+        yield from (Decimal(ceil(candidate)), Decimal(floor(candidate)))
+        yield from (ceil(candidate / unit) * unit, floor(candidate / unit) * unit)
     yield unit
 
 
@@ -113,19 +115,19 @@ def of_least_length(value: Any, least: int) -> Any:
     if isinstance(value, (list, tuple)):
         return type(value)([*value, *[value[-1]] * lacking])
     if isinstance(value, dict):
-        ((name, one),) = value.items()
-        return {**value, **{f"{name}{number}": one for number in range(2, lacking + 2)}}
-    (one,) = value
-    return type(value)([one, *_others(one, lacking)])
+        ((name, member),) = value.items()
+        return {**value, **{f"{name}{number}": member for number in range(2, lacking + 2)}}
+    (member,) = value
+    return type(value)([member, *_others(member, lacking)])
 
 
-def _others(one: Any, count: int) -> Iterator[Any]:
+def _others(member: Any, count: int) -> Iterator[Any]:
     """Yield other members of a set."""
     for number in range(1, count + 1):
-        if isinstance(one, str):
-            yield f"{one[:-1]}{number}{one[-1:]}"
-        elif isinstance(one, (int, float, Decimal)):
-            yield one + number
+        if isinstance(member, str):
+            yield f"{member[:-1]}{number}{member[-1:]}"
+        elif isinstance(member, (int, float, Decimal)):
+            yield member + number
 
 
 EXAMPLE_MOMENT = datetime(2026, 1, 31, 12, tzinfo=UTC)

@@ -56,7 +56,7 @@ def _patterns(made: _Page, design: Design) -> None:
     head, *rest = markdown.of_patterns(design)
     made.add([head])
     for number, table in enumerate(design.tables, 1):
-        used = [one for one in design.patterns if _uses(one.plan.steps or (one.plan,), table)]
+        used = [pattern for pattern in design.patterns if _uses(pattern.plan.steps or (pattern.plan,), table)]
         if used:
             drawn = diagrams.patterns(table, used, f"patterns-{number}")
             made.draw(drawn, f"What reads and what writes {table.name}; its indexes follow every write.")
@@ -141,17 +141,17 @@ _MARKDOWN = _markdown()
 
 def _plain(inline: Token) -> str:
     """Return the text of a heading without markup."""
-    return "".join(one.content for one in inline.children or () if one.type in {"text", "code_inline"})
+    return "".join(child.content for child in inline.children or () if child.type in {"text", "code_inline"})
 
 
 def _scrolling(tokens: Sequence[Token]) -> list[Token]:
     """Put tables into boxes that scroll if the page is narrower."""
     made: list[Token] = []
-    for one in tokens:
-        if one.type == "table_open":
+    for token in tokens:
+        if token.type == "table_open":
             made.append(Token("box_open", "div", 1, attrs={"class": "wide", "tabindex": "0"}, block=True))
-        made.append(one)
-        if one.type == "table_close":
+        made.append(token)
+        if token.type == "table_close":
             made.append(Token("box_close", "div", -1, block=True))
     return made
 

@@ -141,7 +141,9 @@ def _document(statements: Sequence[PolicyStatement], account: Account) -> dict[s
     made = []
     for statement in statements:
         title = statement.title
-        sid = next(one for number in count(1) if (one := title if number == 1 else f"{title}{number}") not in taken)
+        sid = next(
+            candidate for number in count(1) if (candidate := title if number == 1 else f"{title}{number}") not in taken
+        )
         taken.add(sid)
         made.append(statement.as_json(account, sid))
     return {"Version": _VERSION, "Statement": made}
@@ -160,8 +162,8 @@ def _statements(grants: Iterable[Grant]) -> list[PolicyStatement]:
         for (place, action), by_limits in asked.items()
         for limits, leading in _told(by_limits)
     ]
-    by_place = _joined(found, lambda one: (one.places, one.leading, one.limits))
-    return _joined(by_place, lambda one: (one.actions, one.leading, one.limits))
+    by_place = _joined(found, lambda statement: (statement.places, statement.leading, statement.limits))
+    return _joined(by_place, lambda statement: (statement.actions, statement.leading, statement.limits))
 
 
 def _told(by_limits: dict[Limits, dict[Texts, None]]) -> Iterator[tuple[Limits, tuple[Texts, ...]]]:
@@ -179,23 +181,23 @@ def _parts(texts: Sequence[Texts]) -> Iterator[tuple[Texts, ...]]:
     """Split partitions by what one condition can express: any, keys of one attribute, or one key of several."""
     if () in texts:
         yield ()
-    elif all(len(one) == 1 for one in texts):
+    elif all(len(text) == 1 for text in texts):
         yield tuple(texts)
     else:
-        yield from ((one,) for one in texts)
+        yield from ((text,) for text in texts)
 
 
 def _joined(statements: Iterable[PolicyStatement], same: Any) -> list[PolicyStatement]:
     """Join the statements for which `same` is equal: their actions or their places."""
     found: dict[Any, PolicyStatement] = {}
-    for one in statements:
-        alike = same(one)
-        other = found.get(alike, one)
+    for statement in statements:
+        alike = same(statement)
+        other = found.get(alike, statement)
         found[alike] = PolicyStatement(
-            tuple(dict.fromkeys((*other.actions, *one.actions))),
-            tuple(dict.fromkeys((*other.places, *one.places))),
-            one.leading,
-            one.limits,
+            tuple(dict.fromkeys((*other.actions, *statement.actions))),
+            tuple(dict.fromkeys((*other.places, *statement.places))),
+            statement.leading,
+            statement.limits,
         )
     return list(found.values())
 
@@ -281,7 +283,7 @@ def _write(plan: Plan, bindings: Bindings, limits: Limits) -> Iterator[Grant]:
         yield from _sentinels(plan, bindings, leading)
     if action != "UpdateItem":
         return
-    if plan.entity.version is None and all(one.name in _MAY_CHANGE_NOTHING for one in plan.actions):
+    if plan.entity.version is None and all(action.name in _MAY_CHANGE_NOTHING for action in plan.actions):
         yield Grant(
             "ConditionCheckItem", table, leading=leading
         )  # an update without changes becomes a check in a transaction

@@ -82,7 +82,7 @@ class Bindings:
         """
         given = item.values if isinstance(item, Each) else item
         owner = f"{given!r}." if isinstance(given, Param) else ""
-        text = _Text(self, lambda one: (one, owner + one) if owner else (one,))
+        text = _Text(self, lambda name: (name, owner + name) if owner else (name,))
         return _joined([text.of(part) for part in partition])
 
 

@@ -112,7 +112,7 @@ def _entity(entity: EntitySpec) -> Iterator[str]:
     told += [f"unique {', '.join(rule.fields)} ({_ENFORCED[rule.by]})" for rule in entity.uniques]
     told += [f"in {bound.index.name} only while {condition(bound.when)}" for bound in _sparse(entity)]
     yield ", ".join(told) + "."
-    yield rows(["Attribute", "Type", "Field", "Required"], [_field(one) for one in entity.fields.values()])
+    yield rows(["Attribute", "Type", "Field", "Required"], [_field(stored) for stored in entity.fields.values()])
 
 
 _ENFORCED = {
@@ -176,15 +176,15 @@ def of_consumers(design: Design) -> Iterator[str]:
         ["Consumer", "Table", "Entities", "Events", "Batch", "Retries", "On failure"],
         [
             [
-                f"`{one.name}`",
+                f"`{consumer.name}`",
                 table.name,
-                ", ".join(entity.name for entity in one.entities),
-                ", ".join(sorted(one.events)),
-                str(one.batch),
-                "as long as the stream keeps it" if one.retries is None else str(one.retries),
-                one.on_failure or "stops",
+                ", ".join(entity.name for entity in consumer.entities),
+                ", ".join(sorted(consumer.events)),
+                str(consumer.batch),
+                "as long as the stream keeps it" if consumer.retries is None else str(consumer.retries),
+                consumer.on_failure or "stops",
             ]
-            for table, one in consumers
+            for table, consumer in consumers
         ],
     )
 
@@ -221,5 +221,5 @@ def of_findings(findings: Sequence[Finding]) -> Iterator[str]:
         return
     yield rows(
         ["Rule", "Severity", "About", "Problem", "Fix"],
-        [[one.code, one.severity, one.subject, one.problem, one.fix] for one in findings],
+        [[finding.code, finding.severity, finding.subject, finding.problem, finding.fix] for finding in findings],
     )

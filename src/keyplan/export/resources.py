@@ -118,9 +118,9 @@ def _of_indexes(table: Table) -> Iterator[str]:
 
 
 def _of_consumers(table: Table) -> str:
-    names = ", ".join(one.name for one in table.consumers)
+    names = ", ".join(consumer.name for consumer in table.consumers)
     text = f"consumers of {table.name} ({names}) run in a keyplan.streams.Runner: nothing is written for them"
-    destinations = sorted({one.on_failure for one in table.consumers if one.on_failure is not None})
+    destinations = sorted({consumer.on_failure for consumer in table.consumers if consumer.on_failure is not None})
     return text + (f", nor for where failed records go ({', '.join(destinations)})" if destinations else "")
 
 

@@ -77,8 +77,8 @@ def _table(table: TableResource) -> dict[str, Any]:
         "name": request["TableName"],
         **_key(request["KeySchema"]),
         "attribute": [
-            {"name": literal(one["AttributeName"]), "type": one["AttributeType"]}
-            for one in request["AttributeDefinitions"]
+            {"name": literal(attribute["AttributeName"]), "type": attribute["AttributeType"]}
+            for attribute in request["AttributeDefinitions"]
         ],
         "billing_mode": request["BillingMode"],
         **_capacity(request),

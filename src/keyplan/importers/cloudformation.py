@@ -42,8 +42,8 @@ def global_table(whole: Node) -> tuple[Node, tuple[str, ...]]:
             made[member] = found.value
     if (mode := whole.get("BillingMode")) is None or mode.text() == "PROVISIONED":
         made["ProvisionedThroughput"] = _throughput([whole], [first, whole], gaps)
-    own = {one.need("IndexName").text(): one for one in first.each("GlobalSecondaryIndexes")}
-    indexes = [_index(one, own, whole, gaps) for one in whole.each("GlobalSecondaryIndexes")]
+    own = {index.need("IndexName").text(): index for index in first.each("GlobalSecondaryIndexes")}
+    indexes = [_index(index, own, whole, gaps) for index in whole.each("GlobalSecondaryIndexes")]
     if indexes:
         made["GlobalSecondaryIndexes"] = indexes
     return Node(made, whole.path), tuple(gaps)
@@ -91,7 +91,7 @@ def _throughput(writes: Sequence[Node], reads: Sequence[Node], gaps: list[str]) 
     found = {}
     for kind, holders in (("Read", reads), ("Write", writes)):
         member = f"{kind}ProvisionedThroughputSettings"
-        settings = next((one for holder in holders if (one := holder.get(member)) is not None), None)
+        settings = next((capacity for holder in holders if (capacity := holder.get(member)) is not None), None)
         if settings is None:
             raise writes[0].fail(f"{member} is missing, and the table is not PAY_PER_REQUEST")
         fixed = settings.get(f"{kind}CapacityUnits")
@@ -147,7 +147,7 @@ def cloudformation(documents: Sequence[Document], given: Mapping[str, str]) -> I
             raise ImportSourceError(f"{document.name} declares no table: {_kinds(document)}")
         tables += found
     names = ", ".join(document.name for document in documents)
-    about = next((text for one in documents if isinstance(text := one.member("Description"), str)), "")
+    about = next((text for document in documents if isinstance(text := document.member("Description"), str)), "")
     return ImportSource(f"{names}, {CLOUDFORMATION}", tuple(tables), tuple(gaps), about)
 
 
@@ -168,7 +168,9 @@ def _check_parameters(documents: Sequence[Document], given: Mapping[str, str]) -
 def _kinds(document: Document) -> str:
     """Describe the resources of a template without tables."""
     resources = document.member("Resources").values()
-    kinds = sorted({str(one["Type"]) for one in resources if isinstance(one, Mapping) and "Type" in one})
+    kinds = sorted(
+        {str(resource["Type"]) for resource in resources if isinstance(resource, Mapping) and "Type" in resource}
+    )
     return f"its resources are {', '.join(kinds[:5])}{', ...' if len(kinds) > 5 else ''}" if kinds else "it is empty"
 
 

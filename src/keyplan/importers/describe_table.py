@@ -40,7 +40,7 @@ def describe_table(documents: Sequence[Document]) -> ImportSource:
     if not found:
         raise ImportSourceError("there is no table in what was given")
     names = ", ".join(dict.fromkeys(document.name for document in documents))
-    return ImportSource(f"{names}, as the service describes them", tuple(_table(*one) for one in found))
+    return ImportSource(f"{names}, as the service describes them", tuple(_table(*table) for table in found))
 
 
 def _take(document: Document, found: list[tuple[Node, dict[str, Any]]]) -> None:
@@ -86,7 +86,7 @@ def _table(described: Node, more: Mapping[str, Any]) -> SourceTable:
         made["TableClass"] = kind.value
     for member in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes"):
         if described.get(member) is not None:
-            made[member] = [_index(one) for one in described.each(member)]
+            made[member] = [_index(entry) for entry in described.each(member)]
     found = source_table(Node(made, described.path), described.need("TableName").text())
     return replace(found, figures=_figures(described))
 
@@ -101,12 +101,12 @@ def _figures(described: Node) -> TableStatistics | None:
     if count is None or size is None or not count.whole():
         return None
     indexes = [
-        one
+        index
         for kind in ("Global", "Local")
-        for one in described.each(f"{kind}SecondaryIndexes")
-        if (status := one.get("IndexStatus")) is None or status.text() != "CREATING"  # not counted yet
+        for index in described.each(f"{kind}SecondaryIndexes")
+        if (status := index.get("IndexStatus")) is None or status.text() != "CREATING"  # not counted yet
     ]
-    held = {one.need("IndexName").text(): found.whole() for one in indexes if (found := one.get("ItemCount"))}
+    held = {index.need("IndexName").text(): found.whole() for index in indexes if (found := index.get("ItemCount"))}
     return TableStatistics(count.whole(), round(size.whole() / count.whole()), held)
 
 
@@ -162,7 +162,7 @@ def _names(ask: Ask, prefix: str) -> Iterator[str]:
     request: dict[str, Any] = {}
     while True:
         answer = ask("ListTables", request)
-        names = (one.text() for one in answer.need("TableNames").items())
+        names = (name.text() for name in answer.need("TableNames").items())
         yield from (name for name in names if name.startswith(prefix))
         last = answer.get("LastEvaluatedTableName")
         if last is None:

@@ -52,7 +52,7 @@ def python_type(code: str | None, values: Iterable[Mapping[str, Any]]) -> str:
     if found == "N":
         return _number([content for _, content in contents])
     if found == "NS":
-        return f"set[{_number([one for _, content in contents for one in content])}]"
+        return f"set[{_number([element for _, content in contents for element in content])}]"
     return _PLAIN.get(found, ANY)
 
 
@@ -216,9 +216,9 @@ def planned(table: SourceTable, discriminator: str | None = None) -> list[Planne
     unclaimed = [
         name
         for name in (*table.key_attributes, *projected, *([table.ttl] if table.ttl else []))
-        if not any(name in _attributes(table, one) for one in known)
+        if not any(name in _attributes(table, value) for value in known)
     ]
-    return [_Planner(table, one, unclaimed, discriminator).plan() for one in known]
+    return [_Planner(table, value, unclaimed, discriminator).plan() for value in known]
 
 
 def _attributes(table: SourceTable, entity: SourceEntity) -> list[str]:
@@ -253,8 +253,8 @@ class _Planner:
         keys = {name: self._key(name, may_add=True) for name in self._table.key}
         made.key = tuple(keys[name] for name in self._table.key)
         in_key = {name: made.fields[name] for part in made.key for name in part.fields}
-        made.fields = {name: replace(one, is_required=True) for name, one in in_key.items()} | {
-            name: one for name, one in made.fields.items() if name not in in_key
+        made.fields = {name: replace(planned_field, is_required=True) for name, planned_field in in_key.items()} | {
+            name: planned_field for name, planned_field in made.fields.items() if name not in in_key
         }
         held = [name for part in made.key if part.template for name in part.fields]
         made.keeps_key_fields = not held or any(name in self._stored_before for name in held)
@@ -265,7 +265,7 @@ class _Planner:
     @property
     def _stored_before(self) -> set[str]:
         """Return fields that are attributes of the samples, not only parts of their keys."""
-        return {one.name for one in self._made.fields.values() if one.attribute in self._attributes}
+        return {field.name for field in self._made.fields.values() if field.attribute in self._attributes}
 
     def _plan_index(self, index: Index, keys: dict[str, PlannedKey]) -> None:
         """Plan the key in an index if the items have all its attributes; `keys`: the keys planned so far."""
@@ -283,7 +283,7 @@ class _Planner:
     def _key(self, attribute: str, *, may_add: bool) -> PlannedKey:
         """Plan a key attribute. `may_add`: whether one of its values may become a new field."""
         shape = self._shapes.get(attribute) if may_add else self._shape(attribute)
-        own = next((one for one in self._made.fields.values() if one.attribute == attribute), None)
+        own = next((field for field in self._made.fields.values() if field.attribute == attribute), None)
         if shape is not None:
             names = [
                 self._holder(called, column, attribute) or self._new(called or attribute, column, may_add=may_add)
@@ -315,11 +315,16 @@ class _Planner:
 
     def _holder(self, called: str, column: tuple[str, ...] | None, besides: str) -> str:
         """Return the field with the value of a key part in every sample."""
-        for one in self._made.fields.values():
-            if column is None or one.column != column or one.attribute == besides or self._is_made(one.attribute):
+        for candidate in self._made.fields.values():
+            if (
+                column is None
+                or candidate.column != column
+                or candidate.attribute == besides
+                or self._is_made(candidate.attribute)
+            ):
                 continue
-            if called in {one.name, one.attribute} or is_telling(column):
-                return one.name
+            if called in {candidate.name, candidate.attribute} or is_telling(column):
+                return candidate.name
         return ""
 
     def _new(self, called: str, column: tuple[str, ...], *, may_add: bool) -> str:
@@ -342,10 +347,10 @@ class _Planner:
         needed = attribute in self._table.key
         self._made.fields[name] = PlannedField(name, attribute, annotation, needed, column)
 
-    def _drop(self, one: PlannedField | None) -> None:
+    def _drop(self, planned_field: PlannedField | None) -> None:
         """Remove the field of an attribute that a template composes."""
-        if one is not None:
-            del self._made.fields[one.name]
+        if planned_field is not None:
+            del self._made.fields[planned_field.name]
 
     def _annotation(self, attribute: str) -> str:
         found = python_type(self._table.types.get(attribute), self._values(attribute))
@@ -372,10 +377,10 @@ class _Planner:
 
 def discriminator(table: SourceTable) -> tuple[str | None, tuple[str, ...]]:
     """Return the attribute that distinguishes kinds of items in all samples, with its value for each kind."""
-    if len(table.entities) < 2 or not all(one.samples for one in table.entities):
+    if len(table.entities) < 2 or not all(kind.samples for kind in table.entities):
         return None, ()
     for attribute in table.entities[0].samples[0]:
-        values = [_constant(one.samples, attribute) for one in table.entities]
+        values = [_constant(kind.samples, attribute) for kind in table.entities]
         told = [value for value in values if value]
         if attribute not in table.key_attributes and len(set(told)) == len(values) == len(told):
             return attribute, tuple(told)

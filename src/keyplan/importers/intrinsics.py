@@ -54,10 +54,10 @@ class Resolver:
                     return self._functions[name](told)
                 if isinstance(name, str) and name.startswith("Fn::"):
                     return UnresolvedValue(f"{name} cannot be told from the template alone")
-            found = {name: self.resolve(one) for name, one in value.items()}
-            return {name: one for name, one in found.items() if one is not NO_VALUE}
+            found = {name: self.resolve(member) for name, member in value.items()}
+            return {name: member for name, member in found.items() if member is not NO_VALUE}
         if isinstance(value, list):
-            return [found for one in value if (found := self.resolve(one)) is not NO_VALUE]
+            return [found for element in value if (found := self.resolve(element)) is not NO_VALUE]
         if isinstance(value, str) and _DYNAMIC in value:
             return UnresolvedValue(f"{value} is looked up when the stack is made")
         return value
@@ -200,8 +200,8 @@ class Resolver:
         """Evaluate Fn::Or up to the first true, Fn::And up to the first false; an unknown condition may not matter."""
         if not (isinstance(told, list) and told):
             return UnresolvedValue(f"Fn::{'Or' if stops else 'And'} is wanted with conditions")
-        found = [self.resolve(one) for one in told]
-        known = [_truth(one) for one in found if not isinstance(one, UnresolvedValue)]
+        found = [self.resolve(element) for element in told]
+        known = [_truth(element) for element in found if not isinstance(element, UnresolvedValue)]
         if stops in known:
             return stops
         return next(_unknown(found), not stops)
@@ -222,7 +222,9 @@ def _attribute(name: str) -> UnresolvedValue:
 
 def _unknown(found: Any) -> Iterator[UnresolvedValue]:
     """Return the first unresolved part of a value or of a list's elements."""
-    return (one for one in (found if isinstance(found, list) else [found]) if isinstance(one, UnresolvedValue))
+    return (
+        element for element in (found if isinstance(found, list) else [found]) if isinstance(element, UnresolvedValue)
+    )
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -56,7 +56,7 @@ class Node:
         value = self._known()
         if not isinstance(value, list):
             raise self._wanted("a list")
-        return (Node(one, f"{self.path}[{number}]") for number, one in enumerate(value))
+        return (Node(element, f"{self.path}[{number}]") for number, element in enumerate(value))
 
     def text(self) -> str:
         """Return a non-empty text; a YAML name that looks like a number or boolean counts as text."""

@@ -38,7 +38,7 @@ def nosql_workbench(documents: Sequence[Document]) -> ImportSource:
         service = Node(document.member("ModelMetadata") or {}, f"{document.name}: ModelMetadata").get("AWSService")
         if service is not None and "DynamoDB" not in service.text():
             raise service.fail(f"it is a model of {service.text()}, not of Amazon DynamoDB")
-        found = [_table(one) for one in Node(document.member("DataModel"), f"{document.name}: DataModel").items()]
+        found = [_table(model) for model in Node(document.member("DataModel"), f"{document.name}: DataModel").items()]
         if not found:
             raise ImportSourceError(f"{document.name} has no table in its DataModel")
         tables += found
@@ -57,10 +57,10 @@ def _about(document: Document) -> str:
 def _table(model: Node) -> SourceTable:
     name = model.need("TableName").text()
     node = Node(model.value, f"{model.path.rpartition(': ')[0]}: table {name}")
-    others = {one.need("AttributeName").text(): _type(one) for one in node.each("NonKeyAttributes")}
+    others = {attribute.need("AttributeName").text(): _type(attribute) for attribute in node.each("NonKeyAttributes")}
     types = _key_types(node, others)
     facets = list(node.each("TableFacets"))
-    told = [*_unknown(node, _OF_TABLE, node), *(gap for one in facets for gap in _unknown(one, _OF_FACET, node))]
+    told = [*_unknown(node, _OF_TABLE, node), *(gap for facet in facets for gap in _unknown(facet, _OF_FACET, node))]
     found = source_table(_properties(node, types, told), name, told)
     return replace(found, types={**others, **found.types}, entities=tuple(_entities(node, found, others)))
 
@@ -70,13 +70,13 @@ def _key_types(table: Node, others: Mapping[str, str]) -> dict[str, str]:
     keys = [table.need("KeyAttributes")]
     keys += [index.need("KeyAttributes") for kind in _INDEXES for index in table.each(kind)]
     types: dict[str, str] = {}
-    for one in (part for key in keys for part in _parts(key)):
-        attribute = one.need("AttributeName").text()
-        kind = _type(one) if one.get("AttributeType") is not None else others.get(attribute, "S")
+    for key_part in (part for key in keys for part in _parts(key)):
+        attribute = key_part.need("AttributeName").text()
+        kind = _type(key_part) if key_part.get("AttributeType") is not None else others.get(attribute, "S")
         if kind not in _KEY_TYPES:
-            raise one.fail(f"{attribute!r} is a key attribute of type {kind}, which keys cannot have")
+            raise key_part.fail(f"{attribute!r} is a key attribute of type {kind}, which keys cannot have")
         if types.setdefault(attribute, kind) != kind:
-            raise one.fail(f"{attribute!r} is of type {types[attribute]} in one key and of {kind} in another")
+            raise key_part.fail(f"{attribute!r} is of type {types[attribute]} in one key and of {kind} in another")
     return types
 
 
@@ -105,7 +105,7 @@ def _properties(table: Node, types: Mapping[str, str], told: list[str]) -> Node:
         made["ProvisionedThroughput"] = capacity.value
     told += _scaling(table, table) if not on_demand else []
     for kind in _INDEXES:
-        indexes = [_index(one, made, table, told) for one in table.each(kind)]
+        indexes = [_index(index, made, table, told) for index in table.each(kind)]
         if indexes:
             made[kind] = indexes
     return Node(made, table.path)
@@ -133,7 +133,7 @@ def _short(holder: Node, within: Node) -> str:
 
 
 def _key_schema(key: Node) -> list[dict[str, str]]:
-    parts = [one.need("AttributeName").text() for one in _parts(key)]
+    parts = [part.need("AttributeName").text() for part in _parts(key)]
     return [{"AttributeName": name, "KeyType": kind} for name, kind in zip(parts, ("HASH", "RANGE"), strict=False)]
 
 
@@ -161,10 +161,12 @@ def _entities(table: Node, found: SourceTable, others: Mapping[str, str]) -> Ite
         called = [None if alias is None else alias.get(f"{part}KeyAlias") for part in ("Partition", "Sort")]
         yield SourceEntity(
             name=facet.need("FacetName").text(),
-            attributes=tuple(one.text() for one in facet.each("NonKeyAttributes")),
+            attributes=tuple(attribute.text() for attribute in facet.each("NonKeyAttributes")),
             samples=_samples(facet),
             aliases={
-                name: one.text() for name, one in zip(found.key, called, strict=False) if one is not None and one.value
+                name: alias.text()
+                for name, alias in zip(found.key, called, strict=False)
+                if alias is not None and alias.value
             },
         )
     if not facets:
@@ -172,7 +174,7 @@ def _entities(table: Node, found: SourceTable, others: Mapping[str, str]) -> Ite
 
 
 def _samples(holder: Node) -> tuple[Item, ...]:
-    return tuple(_sample(one) for one in holder.each("TableData"))
+    return tuple(_sample(item) for item in holder.each("TableData"))
 
 
 def _sample(node: Node) -> Item:

@@ -125,7 +125,7 @@ def laid_out(part: Part, before: str = "", after: str = "", indent: str = "") ->
     flat = f"{indent}{before}{_flat(part)}{after}"
     if not part.parts or not (_is_open(part) or _columns(flat) > WIDTH):
         return flat
-    inner = [laid_out(one, after=",", indent=indent + _INDENT) for one in part.parts]
+    inner = [laid_out(element, after=",", indent=indent + _INDENT) for element in part.parts]
     return "\n".join([f"{indent}{before}{part.opening}", *inner, f"{indent}{part.closing}{after}"])
 
 
@@ -137,8 +137,8 @@ def _columns(text: str) -> int:
     """Return the width of a text in columns: East Asian characters take two, combining marks none."""
     if text.isascii():
         return len(text)
-    wide = sum(unicodedata.east_asian_width(one) in "WF" for one in text)
-    return len(text) + wide - sum(unicodedata.combining(one) > 0 for one in text)
+    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
+    return len(text) + wide - sum(unicodedata.combining(character) > 0 for character in text)
 
 
 def _flat(part: Part) -> str:
@@ -150,12 +150,14 @@ def _flat(part: Part) -> str:
 def literal(text: str) -> str:
     """Return a text as a Python literal, in the quotes that need fewer escapes, with invisible characters escaped."""
     quote = "'" if text.count('"') > text.count("'") else '"'
-    return quote + "".join(f"\\{one}" if one == quote else plain(one) for one in text) + quote
+    return quote + "".join(f"\\{character}" if character == quote else plain(character) for character in text) + quote
 
 
 def plain(text: str) -> str:
     """Return a text with every invisible character escaped."""
-    return "".join(one if one.isprintable() and one != "\\" else ascii(one)[1:-1] for one in text)
+    return "".join(
+        character if character.isprintable() and character != "\\" else ascii(character)[1:-1] for character in text
+    )
 
 
 def comment(text: str, indent: str = "", hanging: str = "") -> list[str]:
@@ -168,12 +170,12 @@ def comment(text: str, indent: str = "", hanging: str = "") -> list[str]:
 
 def docstring(text: str, indent: str = "") -> list[str]:
     """Return a docstring of one or more paragraphs."""
-    paragraphs = [plain(one).replace('"', "'") for one in text.split("\n\n") if one.strip()]
+    paragraphs = [plain(paragraph).replace('"', "'") for paragraph in text.split("\n\n") if paragraph.strip()]
     lines: list[str] = []
-    for number, one in enumerate(paragraphs):
+    for number, paragraph in enumerate(paragraphs):
         start = f'{indent}"""' if number == 0 else indent
         lines += [*([""] if number else []), *textwrap.wrap(
-            one, WIDTH - 3, initial_indent=start, subsequent_indent=indent, break_long_words=False,
+            paragraph, WIDTH - 3, initial_indent=start, subsequent_indent=indent, break_long_words=False,
             break_on_hyphens=False,
         )]  # fmt: skip
     return [f'{lines[0]}"""'] if len(lines) == 1 else [*lines, f'{indent}"""']

@@ -143,28 +143,28 @@ def _other_indexes(table: Node) -> Iterator[str]:
     for member, value in table.mapping().items():
         if not member.endswith("Indexes") or member in _CARRIED or not isinstance(value, list):
             continue
-        for one in table.each(member):
-            name = one.need("IndexName").text()
+        for entry in table.each(member):
+            name = entry.need("IndexName").text()
             yield f"index {name!r} is left out: {member} is a kind of index that a design does not have"
 
 
 def _types(table: Node) -> dict[str, str]:
     types: dict[str, str] = {}
-    for one in table.need("AttributeDefinitions").items():
-        name, kind = one.need("AttributeName").text(), one.need("AttributeType").one_of("S", "N", "B")
+    for definition in table.need("AttributeDefinitions").items():
+        name, kind = definition.need("AttributeName").text(), definition.need("AttributeType").one_of("S", "N", "B")
         if types.setdefault(name, kind) != kind:
-            raise one.fail(f"{name!r} is defined as {types[name]} and as {kind}")
+            raise definition.fail(f"{name!r} is defined as {types[name]} and as {kind}")
     return types
 
 
 def _key(holder: Node, types: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the partition key and sort key attributes of a KeySchema."""
     parts: dict[str, list[str]] = {"HASH": [], "RANGE": []}
-    for one in holder.need("KeySchema").items():
-        name = one.need("AttributeName").text()
+    for element in holder.need("KeySchema").items():
+        name = element.need("AttributeName").text()
         if name not in types:
-            raise one.fail(f"{name!r} is part of the key, and AttributeDefinitions do not say its type")
-        parts[one.need("KeyType").one_of("HASH", "RANGE")].append(name)
+            raise element.fail(f"{name!r} is part of the key, and AttributeDefinitions do not say its type")
+        parts[element.need("KeyType").one_of("HASH", "RANGE")].append(name)
     if not parts["HASH"]:
         raise holder.need("KeySchema").fail("no attribute of it is of KeyType HASH, the partition key")
     return tuple(parts["HASH"]), tuple(parts["RANGE"])
@@ -178,19 +178,19 @@ def _check_definitions(table: Node, found: SourceTable) -> None:
 
 
 def _indexes(table: Node, types: Mapping[str, str], billing: Billing, told: list[str]) -> Iterator[Index]:
-    for one in table.each("GlobalSecondaryIndexes"):
-        name = one.need("IndexName").text()
-        partition, sort = _key(one, types)
-        own = _provisioned(one) if isinstance(billing, Provisioned) else None
-        told += [f"index {name!r}: {gap}" for gap in (*_left_out(one, _OF_INDEX), *_other_warmth(one, billing))]
-        yield Index(name, "GSI", partition, sort, _projection(one), own)
-    for one in table.each("LocalSecondaryIndexes"):
-        name = one.need("IndexName").text()
-        partition, sort = _key(one, types)
+    for index in table.each("GlobalSecondaryIndexes"):
+        name = index.need("IndexName").text()
+        partition, sort = _key(index, types)
+        own = _provisioned(index) if isinstance(billing, Provisioned) else None
+        told += [f"index {name!r}: {gap}" for gap in (*_left_out(index, _OF_INDEX), *_other_warmth(index, billing))]
+        yield Index(name, "GSI", partition, sort, _projection(index), own)
+    for index in table.each("LocalSecondaryIndexes"):
+        name = index.need("IndexName").text()
+        partition, sort = _key(index, types)
         if len(sort) != 1:
-            raise one.need("KeySchema").fail("a local index has one RANGE attribute, its sort key")
-        told += [f"index {name!r}: {gap}" for gap in _left_out(one, _OF_INDEX)]
-        yield Index(name, "LSI", partition, sort, _projection(one))
+            raise index.need("KeySchema").fail("a local index has one RANGE attribute, its sort key")
+        told += [f"index {name!r}: {gap}" for gap in _left_out(index, _OF_INDEX)]
+        yield Index(name, "LSI", partition, sort, _projection(index))
 
 
 def _projection(index: Node) -> Projection | tuple[str, ...]:
@@ -198,7 +198,7 @@ def _projection(index: Node) -> Projection | tuple[str, ...]:
     kind = projection.need("ProjectionType").one_of("ALL", "KEYS_ONLY", "INCLUDE")
     if kind != "INCLUDE":
         return "all" if kind == "ALL" else "keys"
-    names = tuple(one.text() for one in projection.each("NonKeyAttributes"))
+    names = tuple(attribute.text() for attribute in projection.each("NonKeyAttributes"))
     if not names:
         raise projection.fail("INCLUDE is said, and NonKeyAttributes name none")
     return names
@@ -236,7 +236,7 @@ def _warmth(holder: Node, billing: Billing) -> tuple[int, int] | None:
         return None
     floor = (billing.warm_read, billing.warm_write) if isinstance(billing, OnDemand) else (billing.read, billing.write)
     told = (warm.get(f"{kind}UnitsPerSecond") for kind in ("Read", "Write"))
-    read, write = (max(least, 0 if one is None else one.whole()) for least, one in zip(floor, told, strict=True))
+    read, write = (max(least, 0 if units is None else units.whole()) for least, units in zip(floor, told, strict=True))
     return None if (read, write) == floor else (read, write)
 
 

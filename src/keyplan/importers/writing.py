@@ -121,7 +121,9 @@ def _table(table: SourceTable, tells: str | None) -> Group:
         literal(table.name),
         f"pk={literal(table.key[0])}",
         f"sk={literal(table.key[1])}" if len(table.key) > 1 else None,
-        Group("indexes=[", [_index(one) for one in table.indexes], "]", always_open=True) if table.indexes else None,
+        Group("indexes=[", [_index(index) for index in table.indexes], "]", always_open=True)
+        if table.indexes
+        else None,
         f"ttl={literal(table.ttl)}" if table.ttl else None,
         f"stream={literal(table.stream)}" if table.stream else None,
         named("billing=", _billing(table.billing)),
@@ -145,12 +147,16 @@ def _index(index: Index) -> Part:
 
 
 def _names(attributes: Sequence[str]) -> Part:
-    return literal(attributes[0]) if len(attributes) == 1 else Group("[", [literal(one) for one in attributes], "]")
+    return (
+        literal(attributes[0])
+        if len(attributes) == 1
+        else Group("[", [literal(attribute) for attribute in attributes], "]")
+    )
 
 
 def _projection(index: Index) -> Part:
     if isinstance(index.project, tuple):
-        return Group("[", [literal(one) for one in index.project], "]")
+        return Group("[", [literal(attribute) for attribute in index.project], "]")
     return literal(str(index.project))
 
 
@@ -175,8 +181,8 @@ def _entity(
     what = f"Items of {literal(table.name)}" + (f" of the kind {literal(entity.name)}" if entity.name else "")
     yield from docstring(f"{what}.", "    ")
     yield ""
-    for one in entity.fields.values():
-        yield _field(one)
+    for field in entity.fields.values():
+        yield _field(field)
 
 
 def _shapes(entity: PlannedEntity) -> Iterator[str]:
@@ -224,7 +230,7 @@ def _items(table: SourceTable, entity: PlannedEntity) -> Part:
         own = [name for name in index.attributes if name not in table.key]
         held = figures.in_index.get(index.name)
         if len(own) == 1 and held is not None and held < figures.count:
-            name = next(one.name for one in entity.fields.values() if one.attribute == own[0])
+            name = next(field.name for field in entity.fields.values() if field.attribute == own[0])
             present[name] = round(held / figures.count, 4)
     return call(
         "Items",
@@ -234,13 +240,13 @@ def _items(table: SourceTable, entity: PlannedEntity) -> Part:
     )
 
 
-def _field(one: PlannedField) -> str:
-    kind = one.annotation if one.is_required or one.annotation == "Any" else f"{one.annotation} | None"
-    default = "" if one.is_required else " = None"
-    if one.name == one.attribute:
-        return f"    {one.name}: {kind}{default}"
-    typed = Group("Annotated[", [kind, call("Attribute", literal(one.attribute))], "]")
-    return laid_out(typed, before=f"{one.name}: ", after=default, indent="    ")
+def _field(field: PlannedField) -> str:
+    kind = field.annotation if field.is_required or field.annotation == "Any" else f"{field.annotation} | None"
+    default = "" if field.is_required else " = None"
+    if field.name == field.attribute:
+        return f"    {field.name}: {kind}{default}"
+    typed = Group("Annotated[", [kind, call("Attribute", literal(field.attribute))], "]")
+    return laid_out(typed, before=f"{field.name}: ", after=default, indent="    ")
 
 
 def pattern_blocks(
@@ -289,7 +295,7 @@ class _Writer:
 
     def _typed(self, fields: Sequence[str]) -> list[str]:
         """Return parameters for fields."""
-        return [f"{one}: {self._entity.fields[one].annotation}" for one in fields]
+        return [f"{field}: {self._entity.fields[field].annotation}" for field in fields]
 
     def _head(self, decorator: Group, name: str, typed: Sequence[str], returned: str, about: str) -> Iterator[str]:
         """Return a pattern up to its body."""
@@ -300,5 +306,5 @@ class _Writer:
 
 def _returning(word: str, fields: Sequence[str]) -> list[str]:
     """Return the body: key_of(...) or pk(...) with parameters named like the fields."""
-    given = call(word, *(f"{one}={one}" for one in fields))
+    given = call(word, *(f"{field}={field}" for field in fields))
     return laid_out(given, "return ", indent="    ").split("\n")

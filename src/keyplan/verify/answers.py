@@ -96,7 +96,7 @@ class ReadMeaning:
         fixed = [wish for wish in self.wishes_of(spec) if not isinstance(wish.low, CALL_SOURCES) and wish.high is None]
         if not fixed:
             return entities
-        return [one for one in entities if all(_is_as(wish, getattr(one, wish.field), {}) for wish in fixed)]
+        return [entity for entity in entities if all(_is_as(wish, getattr(entity, wish.field), {}) for wish in fixed)]
 
     def may_hold(self, spec: EntitySpec, entity: Entity, now_s: int) -> bool:
         """Return True if an entity is in the table or index that the pattern reads and has not expired."""
@@ -282,7 +282,7 @@ def _is_as(wish: KeyTest, value: Any, arguments: Arguments) -> bool | None:
     if wish.encoded is not None:
         return _makes(wish, wish.encoded.encode, value, low, arguments)
     if isinstance(wish.low, Each):
-        return plain_value(value) in [plain_value(one) for one in low]
+        return plain_value(value) in [plain_value(member) for member in low]
     try:
         return _OPS[wish.op](plain_value(value), plain_value(low), plain_value(_value(wish.high, arguments)))
     except TypeError:
@@ -296,7 +296,7 @@ def _makes(wish: KeyTest, encode: Callable[[Any], str], value: Any, low: Any, ar
         return _OPS[wish.op](encode(value), encode(low), high)
     if wish.asked is not None:
         return encode(value).startswith(wish.asked.encode(low))
-    return encode(value) in [encode(one) for one in (low if isinstance(wish.low, Each) else (low,))]
+    return encode(value) in [encode(member) for member in (low if isinstance(wish.low, Each) else (low,))]
 
 
 def _begins(value: Any, low: Any, _high: Any) -> bool | None:
@@ -324,7 +324,7 @@ def entities_in(answer: Any) -> list[Entity]:
     if isinstance(answer, Page):
         return list(answer.items)
     if isinstance(answer, list):
-        return [one for one in answer if one is not None]
+        return [entity for entity in answer if entity is not None]
     return [answer] if isinstance(answer, Entity) else []
 
 
@@ -410,7 +410,7 @@ def _out_of_order(pattern: Pattern[..., Any], meant: Meant, got: Sequence[Entity
         return None
     name = wanted.removeprefix("-")
     spec = next((spec for spec in pattern.plan.entities if name in spec.fields), None)
-    values = [getattr(one, name) for one in got if getattr(one, name, None) is not None]
+    values = [getattr(entity, name) for entity in got if getattr(entity, name, None) is not None]
     if spec is None:
         return None
     falls = pattern.plan.descending or wanted != name
@@ -446,9 +446,9 @@ def _ranked(spec: EntitySpec, plan: Plan, name: str) -> bool:
 
 
 def _spelled(values: Sequence[Any], name: str) -> str:
-    shown = ", ".join(str(plain_value(one)) for one in dict.fromkeys(values))
+    shown = ", ".join(str(plain_value(value)) for value in dict.fromkeys(values))
     return f"comes in the order {shown}: the alphabet's, not that of {name}"
 
 
 def _rises(values: Sequence[Any]) -> bool:
-    return all(one <= other for one, other in pairwise(values))
+    return all(value <= other for value, other in pairwise(values))

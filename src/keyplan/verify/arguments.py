@@ -124,12 +124,12 @@ class ArgumentGenerator:
         (name,) = [name for name, source in call.arguments.items() if isinstance(source, Each)]
         most = length_limits(annotation_of(repeated.values), ())[1]
         for _ in range(min(_REPEATS, most)):
-            one = binding.copy()
+            trial = binding.copy()
             element = Param(f"*{name}*", element_of(annotation_of(repeated.values)))
-            if not self._write(pattern, {**call.arguments, name: element}, one):
+            if not self._write(pattern, {**call.arguments, name: element}, trial):
                 return False
-            values.append(self._value(element, one))
-            binding.take(one, but=element._name)  # what all repetitions have in common
+            values.append(self._value(element, trial))
+            binding.take(trial, but=element._name)  # what all repetitions have in common
         binding.set(repeated.values, values)
         return len({repr(value) for value in values}) == len(values)
 
@@ -164,7 +164,7 @@ class ArgumentGenerator:
         if plan.operation == "BatchWriteItem":
             size = max(1, round(pattern.facts.returns or MANY))
             items = [self._anchors.item(plan, changes=number % 2 == 0) for number in range(size)]
-            binding.set(source, [one for one in items if self._anchors.use(plan.entity, one)])
+            binding.set(source, [item for item in items if self._anchors.use(plan.entity, item)])
             return True
         item = self._anchors.item(plan, changes=plan.exists == "must")
         if isinstance(source, Param) and not source._path:

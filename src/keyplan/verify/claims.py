@@ -113,7 +113,9 @@ def judge_of_design(
             return how(claim, told, month, book)
     if _FAST.search(claim.text):
         # Patterns with declared numbers come first: they prove more than slower ones without.
-        name, most = max(pages, key=lambda one: (one[1] > 1 and one[0] not in assumed, one[1]), default=("", 0.0))
+        name, most = max(
+            pages, key=lambda entry: (entry[1] > 1 and entry[0] not in assumed, entry[1]), default=("", 0.0)
+        )
         judged = _judge_speed(claim, most, assumed.get(name, ()))
         return replace(judged, reason=f"{name}: {judged.reason}") if most > 1 else judged
     return JudgedClaim(claim, "unproved", "not a figure that running the design could tell")

@@ -123,7 +123,7 @@ class EntityGenerator:
         """
         made = {name: make(number) for name, make in self._makes.items() if name not in self._open}
         choices = [name for name in made if has_choices(self.spec.fields[name])]
-        alike = [one for one in self._examples if all(getattr(one, name) == made[name] for name in choices)]
+        alike = [example for example in self._examples if all(getattr(example, name) == made[name] for name in choices)]
         example = self.samples.random.choice(alike or self._examples)
         values = {name: getattr(example, name) for name in self.spec.fields}
         return {**values, **{name: value for name, value in made.items() if values[name] is not None}}
@@ -153,7 +153,7 @@ class EntityGenerator:
         """Return the draw that decides whether an item has an optional field, one for all fields of an index key."""
         chance, fields = self.samples.random, self.spec.fields
         for bound in self.spec.indexes:
-            if name in bound.fields and sum(fields[one].optional for one in bound.fields) > 1:
+            if name in bound.fields and sum(fields[field].optional for field in bound.fields) > 1:
                 lots = self._lots.setdefault(bound.text, {})
                 return lambda number: lots.setdefault(number, chance.random())
         return lambda _number: chance.random()
@@ -182,7 +182,7 @@ class EntityGenerator:
         """Return a column of arbitrary values, or of the examples' values if there are examples."""
 
         def make(_number: int) -> Any:
-            told = [value for one in self._examples if (value := getattr(one, name)) is not None]
+            told = [value for example in self._examples if (value := getattr(example, name)) is not None]
             return self.samples.random.choice(told) if told else self.samples.field(self.spec.model, name)
 
         return make
@@ -327,5 +327,5 @@ def generators(design: Design, total: int, samples: ValueGenerator) -> dict[Enti
         spec: EntityGenerator(spec, amount, design, samples, owners_of(spec, wanted)) for spec, amount in wanted.items()
     }
     for spec, others in named_by({spec: amount.count for spec, amount in wanted.items()}).items():
-        found[spec].refer([found[one].keys for one in others])
+        found[spec].refer([found[spec].keys for spec in others])
     return found

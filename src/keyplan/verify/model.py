@@ -263,8 +263,8 @@ class StoredEntities:
         groups = self._groups.get((spec, fields))
         if groups is None:
             groups = self._groups[spec, fields] = {}
-            for one in self.all(spec):
-                groups.setdefault(_hashable([getattr(one, name) for name in fields]), []).append(one)
+            for entity in self.all(spec):
+                groups.setdefault(_hashable([getattr(entity, name) for name in fields]), []).append(entity)
         return groups.get(_hashable(values), [])
 
     def is_there(self, spec: EntitySpec, entity: Entity) -> bool:
@@ -310,4 +310,4 @@ class StoredEntities:
 
 def _hashable(values: Sequence[Any]) -> tuple[Any, ...]:
     """Return a hashable form of a value: equal values are equal; unhashable values compare by their repr."""
-    return tuple(one if one.__hash__ is not None else repr(one) for one in map(plain_value, values))
+    return tuple(value if value.__hash__ is not None else repr(value) for value in map(plain_value, values))

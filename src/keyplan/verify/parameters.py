@@ -197,8 +197,8 @@ def _of_comparison(condition: Condition, *, certain: bool) -> Iterator[Parameter
         yield ParameterUse(others[1], "high", first.field, nested, within)
     elif isinstance(condition, InCondition):
         yield from (
-            ParameterUse(one, "listed" if isinstance(one, Each) else "equal", first.field, nested, within)
-            for one in others
+            ParameterUse(entity, "listed" if isinstance(entity, Each) else "equal", first.field, nested, within)
+            for entity in others
         )
     elif isinstance(condition, FunctionCondition) and others:
         role: Role = "prefix" if condition.name == "begins_with" else "part"
@@ -255,7 +255,7 @@ class ParameterValues:
     ) -> Any:
         """Return several values from items whose other fields are equal, the item's own first."""
         alike = self._stock.alike(spec, equal, anchor)
-        values = list(dict.fromkeys([getattr(anchor, use.field), *(getattr(one, use.field) for one in alike)]))
+        values = list(dict.fromkeys([getattr(anchor, use.field), *(getattr(entity, use.field) for entity in alike)]))
         size = max(1, round(pattern.facts.returns or MANY))
         return [values[0], *self._chance.sample(values[1:], min(size - 1, len(values) - 1))]
 
@@ -263,7 +263,9 @@ class ParameterValues:
         self, spec: EntitySpec, anchor: Entity, use: ParameterUse, equal: tuple[str, ...], _pattern: Pattern[..., Any]
     ) -> Any:
         """Return several values that include the item's own."""
-        several = (_followed(getattr(one, use.field), use) for one in (anchor, *self._stock.alike(spec, equal, anchor)))
+        several = (
+            _followed(getattr(entity, use.field), use) for entity in (anchor, *self._stock.alike(spec, equal, anchor))
+        )
         values = list({repr(value): value for value in several if value is not None}.values())
         return values[:_LISTED] or [self.any(element_of(annotation_of(use.source.values)), use.field)]
 
@@ -279,7 +281,7 @@ class ParameterValues:
             return self._chance.choice(choices)  # no value lies beyond the choices
         if use.nested:
             return beyond(own, {"above": 1, "below": -1}.get(use.role, 0))
-        alike = [getattr(one, use.field) for one in self._stock.alike(spec, equal, anchor)]
+        alike = [getattr(entity, use.field) for entity in self._stock.alike(spec, equal, anchor)]
         fits = [value for value in alike if value is not None and _FITS[use.role](value, own)]
         value = self._chance.choice(fits) if fits else beyond(own, {"above": 1, "below": -1}.get(use.role, 0))
         return value if self._is_taken(spec, use, value) else self._within(spec, anchor, use, fits)
@@ -296,7 +298,7 @@ class ParameterValues:
     def _is_taken(self, spec: EntitySpec, use: ParameterUse, value: Any) -> bool:
         """Return True if the constraints of the parameter and of the field it may be written to accept a value."""
         declared = (annotation_of(use.source), annotation_with_limits(spec.fields[use.field].info))
-        return all(_takes(one, value) for one in declared if one is not None)
+        return all(_takes(annotation, value) for annotation in declared if annotation is not None)
 
     def prefix(self, _spec: EntitySpec, anchor: Entity, use: ParameterUse, *_rest: Any) -> Any:
         """Return a prefix of the item's text or of its encoded value; for a datetime, its day."""

@@ -148,8 +148,8 @@ def owners_of(spec: EntitySpec, wanted: Mapping[EntitySpec, Amount]) -> Owners:
     The position in a partition key decides: of `TXN#{id}` and `TXN#{transaction_id}` the second refers to the
     first, even if the entity has another field called `id`.
     """
-    single = {one: amount.count for one, amount in wanted.items() if len(one.key.fields) == 1}
-    found = {one.key.fields[0]: (one, count) for one, count in single.items()}
+    single = {owner: amount.count for owner, amount in wanted.items() if len(owner.key.fields) == 1}
+    found = {owner.key.fields[0]: (owner, count) for owner, count in single.items()}
     for owner, count in single.items():
         for name in _named_otherwise(spec, owner):
             if found.get(owner.key.fields[0], (owner, 0))[0] is not spec:
@@ -210,8 +210,8 @@ class Keys:
         """Return the keys by the value of one field; without a name, all keys under None."""
         found = defaultdict(list)
         number = 0
-        while (one := self.find(number)) is not None:
-            found[None if name is None else one[name]].append(one)
+        while (key := self.find(number)) is not None:
+            found[None if name is None else key[name]].append(key)
             number += 1
         return found
 
@@ -221,14 +221,14 @@ class References:
 
     def __init__(self, spec: EntitySpec, others: Sequence[Keys], fixed: frozenset[str], chance: Random) -> None:
         """`others`: the keys to refer to. `fixed`: fields whose values must not change."""
-        named = [one for one in others if not fixed.intersection(one.names)]
+        named = [keys for keys in others if not fixed.intersection(keys.names)]
         self._targets: list[Keys] = []
-        for one in sorted(named, key=lambda one: -len(one.names)):
-            if not any(set(one.names) <= set(larger.names) for larger in self._targets):
-                self._targets.append(one)
-                one.followed = True
+        for keys in sorted(named, key=lambda keys: -len(keys.names)):
+            if not any(set(keys.names) <= set(larger.names) for larger in self._targets):
+                self._targets.append(keys)
+                keys.followed = True
         self._spec, self._chance = spec, chance
-        self.names = tuple(dict.fromkeys(name for one in self._targets for name in one.names))
+        self.names = tuple(dict.fromkeys(name for keys in self._targets for name in keys.names))
 
     def taken(self, values: Values, number: int, *, settled: Collection[str] = ()) -> Values:
         """Return the values of the item with a number, with the references replaced by existing keys.
@@ -251,13 +251,13 @@ class References:
         """Return keys that the item may refer to: those that match its most specific field, or any if none matches."""
         once = (self._spec.key.fields, *(rule.fields for rule in self._spec.uniques))
         if any(set(target.names) == set(names) for names in once):  # one for each item, so their numbers are equal
-            one = target.find(number)
-            return [] if one is None else [one]
+            key = target.find(number)
+            return [] if key is None else [key]
         before = [name for name in target.names if name in settled]
         kept = before[0] if before else self._kept(target)
         alike = target.having(kept).get(None if kept is None else values[kept], [])
         if before:
-            return [one for one in alike if all(one[name] == values[name] for name in before)]
+            return [key for key in alike if all(key[name] == values[name] for name in before)]
         return alike or target.having(None).get(None, [])
 
     def _kept(self, target: Keys) -> str | None:
@@ -278,8 +278,8 @@ def named_by(counts: Mapping[EntitySpec, int]) -> dict[EntitySpec, list[EntitySp
     """Map each entity to those whose composite keys it refers to; of a mutual pair, only the rarer one."""
     found: dict[EntitySpec, list[EntitySpec]] = {spec: [] for spec in counts}
 
-    def leads(one: EntitySpec, to: EntitySpec) -> bool:
-        return one is to or any(leads(other, to) for other in found[one])
+    def leads(spec: EntitySpec, to: EntitySpec) -> bool:
+        return spec is to or any(leads(other, to) for other in found[spec])
 
     for spec in sorted(counts, key=lambda spec: (len(spec.key.fields), counts[spec])):
         for other in counts:
@@ -326,9 +326,9 @@ def align(template: BoundTemplate, written: KeyValue) -> list[AlignedPart] | Non
     return _Alignment(template.parts, written.template.parts, written).pairs()
 
 
-def same_texts(one: BoundTemplate, other: BoundTemplate) -> bool:
+def same_texts(template: BoundTemplate, other: BoundTemplate) -> bool:
     """Return True for templates that differ at most in the names of their fields."""
-    return [_shape(part) for part in one.parts] == [_shape(part) for part in other.parts]
+    return [_shape(part) for part in template.parts] == [_shape(part) for part in other.parts]
 
 
 def _shape(part: BoundPart) -> tuple[Any, ...]:

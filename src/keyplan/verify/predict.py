@@ -44,14 +44,14 @@ def predicted(exchange: Exchange, plan: Plan, arguments: Arguments, shelves: Map
 
 
 def _writes(exchange: Exchange, shelves: Mapping[str, ModelTable]) -> Iterator[Spent]:
-    for one in exchange.written:
-        schema = shelves[one.table].schema
-        units = item_write(schema, one.before, one.after, transactional=one.transactional)
-        yield Spent(write=_places(one.table, units))
+    for write in exchange.written:
+        schema = shelves[write.table].schema
+        units = item_write(schema, write.before, write.after, transactional=write.transactional)
+        yield Spent(write=_places(write.table, units))
 
 
 def _places(table: str, units: Units) -> dict[str, float]:
-    return {table: units.write, **{f"{table}/{name}": one for name, one in units.indexes.items()}}
+    return {table: units.write, **{f"{table}/{name}": written for name, written in units.indexes.items()}}
 
 
 def _points(exchange: Exchange) -> Predicted:
@@ -86,10 +86,10 @@ def _asked(exchange: Exchange, plan: Plan, arguments: Arguments) -> Arguments:
     """Return the arguments of the partition that a request reads: a walk sends several requests."""
     compiled = range_request(plan)
     values = exchange.request.get("ExpressionAttributeValues", {})
-    for one in compiled.partitions(arguments):
-        wanted = compiled.request(one, exchange.request["TableName"])
+    for partition in compiled.partitions(arguments):
+        wanted = compiled.request(partition, exchange.request["TableName"])
         if wanted.get("ExpressionAttributeValues", {}) == values:
-            return one
+            return partition
     raise AssertionError(f"{plan.pattern} sent a request that its plan does not have: {exchange.request}")
 
 

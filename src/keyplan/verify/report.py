@@ -107,12 +107,12 @@ def as_json(report: VerificationReport) -> dict[str, Any]:
                 "loaded": [
                     {"entity": name, "items": count, "declared": declared} for name, count, declared in table.loaded
                 ],
-                "problems": [_problem(one) for one in table.problems],
+                "problems": [_problem(problem) for problem in table.problems],
             }
             for table in report.tables
         ],
-        "patterns": [_pattern(one) for one in report.patterns],
-        "claims": [_claim(one) for one in report.claims],
+        "patterns": [_pattern(pattern) for pattern in report.patterns],
+        "claims": [_claim(claim) for claim in report.claims],
         "notes": list(report.notes),
     }
 
@@ -127,9 +127,9 @@ def _pattern(result: PatternResult) -> dict[str, Any]:
         "returned": result.returned,
         "predicted": asdict(average(result.predicted)),
         "measured": asdict(average(result.measured)),
-        "claims": [_claim(one) for one in result.claims],
+        "claims": [_claim(claim) for claim in result.claims],
         "verdict": result.verdict,
-        "problems": [_problem(one) for one in result.problems],
+        "problems": [_problem(problem) for problem in result.problems],
     }
 
 
@@ -175,14 +175,14 @@ def _patterns(report: VerificationReport) -> Table:
         table.add_column(name, justify="right")
     for name in ("claimed", "predicted", "measured", "verdict"):
         table.add_column(name)
-    for one in report.patterns:
+    for result in report.patterns:
         table.add_row(
-            one.name, one.operation, one.place,
-            str(one.calls) if one.calls else "",
-            f"{one.evaluated:,.1f}" if one.calls else "",
-            f"{one.returned:,.1f}" if one.calls else "",
-            "\n".join(judged.claim.text for judged in one.claims),
-            _units(one.predicted), _units(one.measured), _verdict(one),
+            result.name, result.operation, result.place,
+            str(result.calls) if result.calls else "",
+            f"{result.evaluated:,.1f}" if result.calls else "",
+            f"{result.returned:,.1f}" if result.calls else "",
+            "\n".join(judged.claim.text for judged in result.claims),
+            _units(result.predicted), _units(result.measured), _verdict(result),
         )  # fmt: skip
     return table
 
@@ -210,8 +210,8 @@ def _verdict(result: PatternResult) -> str:
 
 
 def _summary(report: VerificationReport, problems: int) -> str:
-    run = sum(1 for one in report.patterns if one.calls)
-    fine = sum(1 for one in report.patterns if not one.problems)
+    run = sum(1 for pattern in report.patterns if pattern.calls)
+    fine = sum(1 for pattern in report.patterns if not pattern.problems)
     what = "1 thing does" if problems == 1 else f"{problems} things do"
     ends = f"{what} not hold" if problems else "everything holds"
     return f"{run} of {len(report.patterns)} patterns run, {fine} without a problem: {ends}"

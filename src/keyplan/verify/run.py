@@ -189,16 +189,16 @@ def verify(
     samples = ValueGenerator(seed, MOMENT_S)
     with closing(Engine.memory(clock=ManualClock(MOMENT_S, seed))) as engine:
         run = _Run(design, Recorder(engine), StoredEntities(design.entities), samples, items, progress, running, ends_s)
-        results = {one: run.pattern(one) for one in sorted(wanted, key=_turn)}
+        results = {each: run.pattern(each) for each in sorted(wanted, key=_turn)}
     month = estimate(design, told)
-    reads = [one for one in wanted if one.plan.reading and not all_faults(one.plan)]
-    long = [(one.name, pages(one)) for one in reads]
-    assumed = {one.name: found for one in reads if (found := undeclared(expected(one).guesses))}
+    reads = [read for read in wanted if read.plan.reading and not all_faults(read.plan)]
+    long = [(read.name, pages(read)) for read in reads]
+    assumed = {read.name: found for read in reads if (found := undeclared(expected(read).guesses))}
     return VerificationReport(
         design=design.name,
         seed=seed,
         tables=run.loaded.results,
-        patterns=tuple(results[one] for one in wanted),
+        patterns=tuple(results[each] for each in wanted),
         claims=tuple(judge_of_design(claim, month, told, long, assumed) for claim in design.claims)
         if not pattern
         else (),
@@ -254,8 +254,8 @@ class _Run:
         """Run one pattern."""
         problems = [Discrepancy("not run", fault_text(fault)) for fault in all_faults(pattern.plan)]
         needed = [part.schema for part in pattern.plan.steps or (pattern.plan,)]
-        lacking = [one for one in needed if self.loaded.schemas.get(one.name) is not one]
-        problems += [Discrepancy("not run", f"table {one.name} {self._why_not_there(one)}") for one in lacking]
+        lacking = [schema for schema in needed if self.loaded.schemas.get(schema.name) is not schema]
+        problems += [Discrepancy("not run", f"table {schema.name} {self._why_not_there(schema)}") for schema in lacking]
         if problems:
             return self._result(pattern, [], tuple(dict.fromkeys(problems)))
         runs: list[_Call] = []
@@ -290,7 +290,7 @@ class _Run:
         answer: Any = read(call)
         exchanges = self.recorder.taken()
         told = {**arguments, NOW: int(self.samples.now_s)}
-        made = _Call(measured=total(one.spent for one in exchanges))
+        made = _Call(measured=total(exchange.spent for exchange in exchanges))
         self._hold_against_prediction(made, pattern, exchanges, told)
         if plan.reading:
             # A call with a page size costs one page; its result is right if all pages are.
@@ -345,7 +345,7 @@ class _Run:
     ) -> PatternResult:
         plan = pattern.plan
         claims = tuple(judge(claim, self._figures(pattern, runs)) for claim in pattern.facts.claims) if runs else ()
-        fallen = tuple(claim_problem(one) for one in claims if one.standing == "fails")
+        fallen = tuple(claim_problem(claim) for claim in claims if claim.standing == "fails")
         return PatternResult(
             name=pattern.name,
             operation=plan.operation,

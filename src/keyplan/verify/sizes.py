@@ -167,14 +167,16 @@ def fillers(spec: EntitySpec, design: Design, owners: Owners) -> list[str]:
         and (stored.annotation is str or stored.type_code in {"L", "M"})
         and not (stored.name in owners and same_type(owners[stored.name][0], stored))
     ]
-    asked = {path.field for one in design.patterns for path in _asked(one.plan)}
-    return [one.name for one in sorted(free, key=lambda one: (one.name in asked, one.annotation is not str))]
+    asked = {path.field for pattern in design.patterns for path in _asked(pattern.plan)}
+    return [
+        stored.name for stored in sorted(free, key=lambda stored: (stored.name in asked, stored.annotation is not str))
+    ]
 
 
 def _asked(plan: Plan) -> Iterator[FieldPath]:
     """Return the fields that a pattern compares in filters and conditions: stretched only if no other field can be."""
-    for one in (plan.filter, plan.condition, plan.replace_when):
-        yield from paths_of(one)
+    for condition in (plan.filter, plan.condition, plan.replace_when):
+        yield from paths_of(condition)
 
 
 def stored_bytes(spec: EntitySpec, entity: Entity) -> int:

@@ -63,9 +63,9 @@ def _ways_not(part: Condition, spec: EntitySpec, values: Mapping[str, Any], choo
     if isinstance(part, NotCondition):
         yield from ways(part.part, spec, values, choose)
     elif isinstance(part, AndCondition):
-        yield from ways(OrCondition(tuple(NotCondition(one) for one in part.parts)), spec, values, choose)
+        yield from ways(OrCondition(tuple(NotCondition(member) for member in part.parts)), spec, values, choose)
     elif isinstance(part, OrCondition):
-        yield from ways(AndCondition(tuple(NotCondition(one) for one in part.parts)), spec, values, choose)
+        yield from ways(AndCondition(tuple(NotCondition(member) for member in part.parts)), spec, values, choose)
     elif isinstance(part, Comparison):
         yield from ways(Comparison(_OPPOSITE[part.op], part.left, part.right), spec, values, choose)
     elif isinstance(part, FunctionCondition) and part.name == "attribute_exists":
@@ -86,7 +86,7 @@ def _ways_of_one(
     path = first.path if isinstance(first, FieldSize) else first
     if not isinstance(path, FieldPath) or len(path.parts) > 1 or path.field not in spec.fields:
         return
-    told = [values.get(one.field) if isinstance(one, FieldPath) else one for one in others]
+    told = [values.get(other.field) if isinstance(other, FieldPath) else other for other in others]
     if isinstance(first, FieldSize):
         if not isinstance(told[0], (int, float, Decimal)):
             return
@@ -126,7 +126,7 @@ def _resized(value: Any, size: int, more: Callable[[], Any]) -> Any:
     for _ in range(size):
         if len(members) >= size:
             break
-        members += [one for one in more() if isinstance(value, (list, tuple)) or one not in members]
+        members += [change for change in more() if isinstance(value, (list, tuple)) or change not in members]
     return type(value)(members[:size]) if 0 <= size <= len(members) else None
 
 
@@ -191,8 +191,8 @@ class WriteTargets:
         now_s = int(self._samples.now_s)
         every = self._stock.all(spec)
         if known:
-            every = [one for one in every if all(getattr(one, field) == value for field, value in known)]
-        live = [one for one in self._some(spec, every) if not has_expired(spec, one, now_s)]
+            every = [entity for entity in every if all(getattr(entity, field) == value for field, value in known)]
+        live = [entity for entity in self._some(spec, every) if not has_expired(spec, entity, now_s)]
         if live:
             return live[0]
         if plan.exists == "may" and plan.operation == "UpdateItem":
@@ -210,7 +210,7 @@ class WriteTargets:
     def _some(self, spec: EntitySpec, entities: Sequence[Entity]) -> Sequence[Entity]:
         """Return a sample of the entities that the call does not use yet."""
         found = self._samples.random.sample(entities, min(len(entities), _REPEATS + len(self._used)))
-        return [one for one in found if (spec.schema.name, place_of(spec, one)) not in self._used]
+        return [entity for entity in found if (spec.schema.name, place_of(spec, entity)) not in self._used]
 
     def item(self, plan: Plan, *, changes: bool) -> Entity:
         """Return a new item, or a stored item with some fields changed."""

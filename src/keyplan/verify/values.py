@@ -187,12 +187,12 @@ class TypeGenerators:
     def _different(self, element: MakeValue, wanted: int) -> list[Any]:
         made: list[Any] = []
         for _ in range(wanted):
-            one = element()
+            value = element()
             for _ in range(_DIFFERENT_TRIES):
-                if one not in made:
+                if value not in made:
                     break
-                one = element()
-            made.append(one)
+                value = element()
+            made.append(value)
         return made
 
     def _checked(self, made: MakeValue, kind: Any, marks: Sequence[Any]) -> MakeValue:
