@@ -44,7 +44,7 @@ def pages() -> dict[str, str]:
 
 def _unseen() -> set[str]:
     """Modules whose exceptions are kinds of ValidationError, which nobody outside the engine names."""
-    return {"keyplan.dynamodb.values.attribute", "keyplan.dynamodb.values.invalid", "keyplan.engine.items.keys"}
+    return {"keyplan.dynamodb.values.attribute", "keyplan.dynamodb.values.types", "keyplan.engine.items.keys"}
 
 
 def _all(root: type[KeyplanError]) -> Iterator[type[KeyplanError]]:

@@ -31,8 +31,8 @@ from keyplan.design.conditions.conditions import AndCondition, Condition, NotCon
 from keyplan.design.requests.build import count_operators, range_request, write_request
 from keyplan.design.requests.writer import ExpressionWriter, RequestPlaceholders
 from keyplan.design.requests.writes import NOW
-from keyplan.dynamodb.expressions.condition import parse
-from keyplan.dynamodb.expressions.update import parse as read_update
+from keyplan.dynamodb.expressions.parser import parse_condition
+from keyplan.dynamodb.expressions.parser import parse_update as read_update
 from keyplan.errors import ValidationError
 
 things = Table("things", pk="id")
@@ -71,7 +71,7 @@ conditions = st.recursive(
 
 def is_parsed(text: str) -> bool:
     try:
-        parse(text, "FilterExpression")
+        parse_condition(text, "FilterExpression")
     except ValidationError as error:
         return "operators" not in str(error)
     return True

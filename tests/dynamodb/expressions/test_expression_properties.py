@@ -11,17 +11,17 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from keyplan.dynamodb.expressions import condition as condition_parser
 from keyplan.dynamodb.expressions import nodes
-from keyplan.dynamodb.expressions import projection as projection_parser
-from keyplan.dynamodb.expressions import update as update_parser
+from keyplan.dynamodb.expressions import parser as condition_parser
+from keyplan.dynamodb.expressions import parser as projection_parser
+from keyplan.dynamodb.expressions import parser as update_parser
 from keyplan.dynamodb.expressions.compiled import (
     compile_condition,
     compile_key_condition,
     compile_projection,
     compile_update,
 )
-from keyplan.dynamodb.expressions.render import render_condition, render_projection, render_update
+from keyplan.dynamodb.expressions.nodes import render_condition, render_projection, render_update
 from keyplan.errors import ValidationError
 
 # Trees as the parsers make them.
@@ -74,17 +74,17 @@ projections = st.builds(nodes.Projection, st.lists(paths, min_size=1, max_size=4
 
 @given(conditions)
 def test_parsing_turns_around_rendering_of_conditions(tree: nodes.Condition) -> None:
-    assert condition_parser.parse(render_condition(tree), "FilterExpression") == tree
+    assert condition_parser.parse_condition(render_condition(tree), "FilterExpression") == tree
 
 
 @given(updates)
 def test_parsing_turns_around_rendering_of_updates(tree: nodes.Update) -> None:
-    assert update_parser.parse(render_update(tree), "UpdateExpression") == tree
+    assert update_parser.parse_update(render_update(tree), "UpdateExpression") == tree
 
 
 @given(projections)
 def test_parsing_turns_around_rendering_of_projections(tree: nodes.Projection) -> None:
-    assert projection_parser.parse(render_projection(tree), "ProjectionExpression") == tree
+    assert projection_parser.parse_projection(render_projection(tree), "ProjectionExpression") == tree
 
 
 # Any text at every door.

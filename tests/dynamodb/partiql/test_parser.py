@@ -8,27 +8,27 @@ from hypothesis import strategies as st
 
 from keyplan.dynamodb.partiql.nodes import (
     Assignment,
-    Between,
-    Call,
+    BetweenTerm,
+    CallTerm,
     Constant,
-    Delete,
-    Exists,
-    In,
+    DeleteStatement,
+    ExistsStatement,
     Infix,
-    Insert,
-    Is,
+    InsertStatement,
+    InTerm,
+    IsTerm,
     Joined,
-    Not,
+    NotTerm,
     Ordering,
     Parameter,
-    Path,
+    PathTerm,
     Removal,
-    Select,
-    Sequence,
+    SelectStatement,
+    SequenceTerm,
     Source,
     Struct,
     Term,
-    Update,
+    UpdateStatement,
 )
 from keyplan.dynamodb.partiql.parser import parse
 from keyplan.errors import ValidationError
@@ -37,55 +37,55 @@ from keyplan.errors import ValidationError
 def where(condition: str) -> Term:
     """The condition of a statement, without the places of its paths."""
     statement = parse(f"SELECT * FROM t WHERE {condition}").statement
-    assert isinstance(statement, Select)
+    assert isinstance(statement, SelectStatement)
     assert statement.where is not None
     return bare(statement.where)
 
 
 def bare(term: Term) -> Term:  # noqa: PLR0911 - one case for each kind of term
     match term:
-        case Path():
-            return Path(term.parts)
+        case PathTerm():
+            return PathTerm(term.parts)
         case Infix():
             return Infix(term.operator, bare(term.left), bare(term.right))
         case Joined():
             return Joined(term.operator, tuple(map(bare, term.terms)))
-        case Not():
-            return Not(bare(term.term))
-        case Call():
-            return Call(term.function, tuple(map(bare, term.arguments)), "")
-        case Between():
-            return Between(bare(term.operand), bare(term.lower), bare(term.upper))
-        case In():
-            return In(bare(term.operand), bare(term.choices))
-        case Is():
-            return Is(bare(term.operand), term.type_name)
+        case NotTerm():
+            return NotTerm(bare(term.term))
+        case CallTerm():
+            return CallTerm(term.function, tuple(map(bare, term.arguments)), "")
+        case BetweenTerm():
+            return BetweenTerm(bare(term.operand), bare(term.lower), bare(term.upper))
+        case InTerm():
+            return InTerm(bare(term.operand), bare(term.choices))
+        case IsTerm():
+            return IsTerm(bare(term.operand), term.type_name)
         case _:
             return term
 
 
-A, B, C = (Path((name,)) for name in "abc")
+A, B, C = (PathTerm((name,)) for name in "abc")
 ONE, TWO = Constant("N", "1"), Constant("N", "2")
 A_1, B_2, C_1 = Infix("=", A, ONE), Infix("=", B, TWO), Infix("=", C, ONE)
-TRUE_NULL = Sequence("list", (Constant("BOOL", "true"), Constant("NULL", "null")))
+TRUE_NULL = SequenceTerm("list", (Constant("BOOL", "true"), Constant("NULL", "null")))
 
 
 @pytest.mark.parametrize(
     ("text", "tree"),
     [
-        ("a = 1 OR b = 2 AND NOT c = 1", Joined("or", (A_1, Joined("and", (B_2, Not(C_1)))))),
+        ("a = 1 OR b = 2 AND NOT c = 1", Joined("or", (A_1, Joined("and", (B_2, NotTerm(C_1)))))),
         ("(a = 1 OR b = 2) AND c = 1", Joined("and", (Joined("or", (A_1, B_2)), C_1))),
         ("a + 1 > b - 2", Infix(">", Infix("+", A, ONE), Infix("-", B, TWO))),
-        ("a BETWEEN 1 AND 2 AND b != c", Joined("and", (Between(A, ONE, TWO), Infix("<>", B, C)))),
-        ("a NOT IN [1, ?]", Not(In(A, Sequence("list", (ONE, Parameter(0)))))),
-        ("a IN (1, 2)", In(A, Sequence("list", (ONE, TWO)))),
-        ("a IS NOT MISSING", Not(Is(A, "missing"))),
-        ("a IS CHARACTER VARYING", Is(A, "character varying")),
-        ("Begins_With(a, 'x')", Call("begins_with", (A, Constant("S", "x")), "")),
-        ("size(a) = -1", Infix("=", Call("size", (A,), ""), Constant("N", "-1"))),
-        ("a.b[3].\"c d\"['e'] = <<1>>", Infix("=", Path(("a", "b", 3, "c d", "e")), Sequence("bag", (ONE,)))),
+        ("a BETWEEN 1 AND 2 AND b != c", Joined("and", (BetweenTerm(A, ONE, TWO), Infix("<>", B, C)))),
+        ("a NOT IN [1, ?]", NotTerm(InTerm(A, SequenceTerm("list", (ONE, Parameter(0)))))),
+        ("a IN (1, 2)", InTerm(A, SequenceTerm("list", (ONE, TWO)))),
+        ("a IS NOT MISSING", NotTerm(IsTerm(A, "missing"))),
+        ("a IS CHARACTER VARYING", IsTerm(A, "character varying")),
+        ("Begins_With(a, 'x')", CallTerm("begins_with", (A, Constant("S", "x")), "")),
+        ("size(a) = -1", Infix("=", CallTerm("size", (A,), ""), Constant("N", "-1"))),
+        ("a.b[3].\"c d\"['e'] = <<1>>", Infix("=", PathTerm(("a", "b", 3, "c d", "e")), SequenceTerm("bag", (ONE,)))),
         ("a = {'x': [true, null]}", Infix("=", A, Struct((("x", TRUE_NULL),)))),
-        ("NOT NOT a = 1", Not(Not(A_1))),
+        ("NOT NOT a = 1", NotTerm(NotTerm(A_1))),
     ],
 )
 def test_terms(text: str, tree: Term) -> None:
@@ -96,7 +96,7 @@ def test_a_select() -> None:
     parsed = parse('SELECT a, b.c FROM "t"."i" WHERE a = ? ORDER BY a DESC, b;')
     statement = parsed.statement
     assert parsed.parameters == 1
-    assert isinstance(statement, Select)
+    assert isinstance(statement, SelectStatement)
     assert statement.source == Source("t", "i")
     assert [path.parts for path in statement.shown or ()] == [("a",), ("b", "c")]
     ordered = [Ordering(bare(each.term), each.descending) for each in statement.order]
@@ -105,7 +105,7 @@ def test_a_select() -> None:
 
 def test_an_insert() -> None:
     statement = parse("INSERT INTO t VALUE {'a': 1, b: ?}").statement
-    assert statement == Insert(Source("t"), Struct((("a", ONE), ("b", Parameter(0)))))
+    assert statement == InsertStatement(Source("t"), Struct((("a", ONE), ("b", Parameter(0)))))
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_an_insert() -> None:
 )
 def test_an_update_in_both_orders(text: str) -> None:
     statement = parse(text).statement
-    assert isinstance(statement, Update)
+    assert isinstance(statement, UpdateStatement)
     assert statement.returning == "UPDATED_OLD"
     first, second, third = statement.changes
     assert isinstance(first, Assignment)
@@ -131,13 +131,13 @@ def test_an_update_in_both_orders(text: str) -> None:
 
 def test_a_delete() -> None:
     statement = parse("delete from t where a = 1 returning all old *").statement
-    assert isinstance(statement, Delete)
+    assert isinstance(statement, DeleteStatement)
     assert statement.returning == "ALL_OLD"
 
 
 def test_a_check() -> None:
     statement = parse("EXISTS(SELECT * FROM t WHERE a = 1)").statement
-    assert isinstance(statement, Exists)
+    assert isinstance(statement, ExistsStatement)
     assert statement.select.source == Source("t")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from keyplan.dynamodb.partiql.nodes import Select
+from keyplan.dynamodb.partiql.nodes import SelectStatement
 from keyplan.dynamodb.partiql.parser import parse
 from keyplan.dynamodb.partiql.translate import condition
 from keyplan.dynamodb.partiql.values import Values
@@ -16,7 +16,7 @@ ITEM: Item = {"n": {"N": "1"}, "flag": {"S": "right"}, "yes": {"BOOL": True}}
 
 def holds(text: str, *parameters: AttributeValue) -> bool:
     parsed = parse(f"SELECT * FROM t WHERE {text}")
-    assert isinstance(parsed.statement, Select)
+    assert isinstance(parsed.statement, SelectStatement)
     assert parsed.statement.where is not None
     made = condition(parsed.statement.where, Values(parameters, parsed.parameters))
     return made.compiled.test(ITEM, made.values)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyplan.dynamodb.partiql.nodes import Insert, Struct
+from keyplan.dynamodb.partiql.nodes import InsertStatement, Struct
 from keyplan.dynamodb.partiql.parser import parse
 from keyplan.dynamodb.partiql.values import Values, parameters
 from keyplan.errors import ValidationError
@@ -16,7 +16,7 @@ from keyplan.errors import ValidationError
 
 def value(literal: str, *given_parameters: dict[str, Any]) -> Any:
     parsed = parse(f"INSERT INTO t VALUE {{'v': {literal}}}")
-    assert isinstance(parsed.statement, Insert)
+    assert isinstance(parsed.statement, InsertStatement)
     assert isinstance(parsed.statement.item, Struct)
     values = Values(parameters(given_parameters, wire=True), parsed.parameters)
     return values.of(parsed.statement.item.members[0][1])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.dynamodb.shapes.requests_of import JSON, ODD, damaged, good
 
 from keyplan.dynamodb import shapes
-from keyplan.dynamodb.shapes.acceptor import acceptor
+from keyplan.dynamodb.shapes.checker import acceptor
 from keyplan.dynamodb.shapes.constraints import check_constraints
 from keyplan.dynamodb.shapes.wire import check_types
 from keyplan.errors import ServiceError

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyplan.dynamodb.messages import values as messages
+from keyplan.dynamodb.messages import items as messages
 from keyplan.dynamodb.values import encoding, numbers, sizes
 from keyplan.dynamodb.values.attribute import normalise, normalise_item
 from keyplan.errors import SerializationError, ValidationError

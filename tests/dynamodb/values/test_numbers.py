@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyplan.dynamodb.messages import values as messages
+from keyplan.dynamodb.messages import items as messages
 from keyplan.dynamodb.values import numbers
 from keyplan.dynamodb.values.keybytes import number_key
 from keyplan.dynamodb.values.sizes import number_bytes

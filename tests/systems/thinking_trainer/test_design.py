@@ -16,7 +16,7 @@ from keyplan.check.checking import check
 from keyplan.client.connection import Connection
 from keyplan.clock import ManualClock
 from keyplan.design.declaring.design import Design
-from keyplan.dynamodb.expressions.reserved import RESERVED_WORDS
+from keyplan.dynamodb.expressions.names import RESERVED_WORDS
 from keyplan.engine.engine import Engine
 from keyplan.errors import ValidationError
 from keyplan_systems.thinking_trainer import design

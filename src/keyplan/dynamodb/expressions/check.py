@@ -1,25 +1,119 @@
-"""The checks of condition expressions, in the service's order.
-
-First the whole text from left to right: reserved words, function names and where they stand. Then
-condition by condition: names and values defined, operands counted, distinct and of the right type.
-"""
+"""The checks of conditions and updates, in the service's order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import NoReturn, TypeAlias
 
 from keyplan import limits
-from keyplan.dynamodb.expressions.functions import CONDITION_FUNCTIONS, OPERAND_COUNTS, UPDATE_FUNCTIONS
-from keyplan.dynamodb.expressions.nodes import And, Between, Call, Compare, Condition, In, Not, Operand, Or, Path, Value
-from keyplan.dynamodb.expressions.ordering import compare
-from keyplan.dynamodb.expressions.plan import Plan
-from keyplan.dynamodb.expressions.reserved import is_reserved
-from keyplan.dynamodb.expressions.resolve import path_text
+from keyplan.dynamodb.expressions.names import Names, ResolvedPath, clash, is_reserved, path_text
+from keyplan.dynamodb.expressions.nodes import (
+    Action,
+    AddAction,
+    And,
+    Arithmetic,
+    Between,
+    Call,
+    Compare,
+    Condition,
+    DeleteAction,
+    In,
+    Not,
+    Operand,
+    Or,
+    Path,
+    RemoveAction,
+    SetAction,
+    SetValue,
+    Update,
+    Value,
+)
+from keyplan.dynamodb.expressions.tokens import CONDITION_FUNCTIONS, OPERAND_COUNTS, UPDATE_FUNCTIONS
 from keyplan.dynamodb.messages import expressions as messages
 from keyplan.dynamodb.values import sizes
-from keyplan.dynamodb.values.types import ORDERED_TYPES, TYPES, AttributeValue, Values, type_of
+from keyplan.dynamodb.values.types import ORDERED_TYPES, SET_TYPES, TYPES, AttributeValue, Values, compare, type_of
 from keyplan.errors import ValidationError
+
+Step: TypeAlias = Callable[[Values], None]
+
+
+class AlwaysRefusedError(Exception):
+    """Checking stopped: the last step of the plan raises for every request. Never leaves this package."""
+
+
+class CheckPlan:
+    """The checks of one expression, written down in the service's order."""
+
+    __slots__ = ("names", "parameter", "paths", "steps", "values_used")
+
+    def __init__(self, names: Mapping[str, str] | None, parameter: str) -> None:
+        self.parameter = parameter
+        self.names = Names(names)
+        self.steps: list[Step] = []
+        self.values_used: set[str] = set()
+        self.paths: list[ResolvedPath] = []
+
+    def fail(self, problem: str) -> NoReturn:
+        """A problem for every request, behind the steps written so far."""
+        text = messages.invalid(self.parameter, problem)
+        if not self.steps:
+            raise ValidationError(text)
+
+        def step(_values: Values) -> None:
+            raise ValidationError(text)
+
+        self.steps.append(step)
+        raise AlwaysRefusedError
+
+    def name(self, path: Path) -> None:
+        """The placeholders of a path must be defined."""
+        undefined = self.names.undefined(path)
+        if undefined is not None:
+            self.fail(messages.name_undefined(undefined))
+
+    def path(self, path: Path) -> ResolvedPath:
+        """A path that is read: its placeholders are defined and it is at most 32 elements long."""
+        self.name(path)
+        if len(path.parts) > limits.NESTING_LEVELS:
+            self.fail(messages.too_many_levels(len(path.parts)))
+        resolved = self.names.resolve(path)
+        self.paths.append(resolved)
+        return resolved
+
+    def value(self, value: Value) -> None:
+        """A value that must be defined."""
+        name = value.name
+        if name in self.values_used:
+            return
+        self.values_used.add(name)
+        text = messages.invalid(self.parameter, messages.value_undefined(name))
+
+        def step(values: Values) -> None:
+            if name not in values:
+                raise ValidationError(text)
+
+        self.steps.append(step)
+
+    def require(self, operand: Operand, allowed: frozenset[str], problem: Callable[[str], str]) -> None:
+        """An operand of these types, where its type does not depend on the item.
+
+        `problem` makes the message from the type code found.
+        """
+        if isinstance(operand, Value):
+            self.steps.append(_type_step(operand.name, allowed, self.parameter, problem))
+        elif not isinstance(operand, Path) and operand.function == "size" and "N" not in allowed:
+            self.fail(problem("N"))
+
+
+def _type_step(name: str, allowed: frozenset[str], parameter: str, problem: Callable[[str], str]) -> Step:
+    def step(values: Values) -> None:
+        for type_code in values[name]:
+            if type_code not in allowed:
+                raise ValidationError(messages.invalid(parameter, problem(type_code)))
+
+    return step
+
 
 _SIZED_TYPES = TYPES - {"N", "BOOL", "NULL"}
 _TEXT_TYPES = frozenset("SB")
@@ -27,7 +121,7 @@ _ANY_TYPE = "{NS,SS,L,BS,N,M,B,BOOL,NULL,S}"
 _INDEX_MAX = 2**32 - 2
 
 
-def check_path_text(path: Path, plan: Plan) -> None:
+def check_path_text(path: Path, plan: CheckPlan) -> None:
     """Reserved words and list indexes of a path."""
     for part in path.parts:
         if isinstance(part, int):
@@ -37,13 +131,13 @@ def check_path_text(path: Path, plan: Plan) -> None:
             plan.fail(messages.reserved(part))
 
 
-def check_condition(condition: Condition, plan: Plan) -> None:
+def check_condition(condition: Condition, plan: CheckPlan) -> None:
     """Writes every check of a condition into the plan."""
     _check_text(condition, plan)
     _check_meaning(condition, plan)
 
 
-def _check_text(condition: Condition, plan: Plan) -> None:
+def _check_text(condition: Condition, plan: CheckPlan) -> None:
     pending: list[tuple[Condition | Operand, bool]] = [(condition, True)]
     while pending:
         node, is_condition = pending.pop()
@@ -63,7 +157,7 @@ def _check_text(condition: Condition, plan: Plan) -> None:
                 pending.extend((operand, False) for operand in reversed(_operands(node)))
 
 
-def _check_function(call: Call, is_condition: bool, plan: Plan) -> None:
+def _check_function(call: Call, is_condition: bool, plan: CheckPlan) -> None:
     name = call.function
     if name not in OPERAND_COUNTS:
         plan.fail(messages.function_unknown(name))
@@ -83,7 +177,7 @@ def _operands(node: Compare | Between | In) -> tuple[Operand, ...]:
             return (node.operand, *node.choices)
 
 
-def _check_meaning(condition: Condition, plan: Plan) -> None:
+def _check_meaning(condition: Condition, plan: CheckPlan) -> None:
     while isinstance(condition, Not):
         condition = condition.condition
     match condition:
@@ -106,12 +200,12 @@ def _check_meaning(condition: Condition, plan: Plan) -> None:
             _check_distinct("IN", condition.operand, condition.choices, plan)
 
 
-def _check_operands(node: Compare | Between | In, plan: Plan) -> None:
+def _check_operands(node: Compare | Between | In, plan: CheckPlan) -> None:
     for operand in _operands(node):
         check_operand(operand, plan)
 
 
-def check_operand(operand: Operand, plan: Plan) -> None:
+def check_operand(operand: Operand, plan: CheckPlan) -> None:
     """Names, values and function operands inside an operand of a condition or an update."""
     match operand:
         case Path():
@@ -126,7 +220,7 @@ def check_operand(operand: Operand, plan: Plan) -> None:
             _FUNCTION_CHECKS[operand.function](operand, plan)
 
 
-def _check_distinct(operator: str, first: Operand, rest: tuple[Operand, ...], plan: Plan) -> None:
+def _check_distinct(operator: str, first: Operand, rest: tuple[Operand, ...], plan: CheckPlan) -> None:
     """The first operand, if a path, is none of the others."""
     if not isinstance(first, Path):
         return
@@ -136,31 +230,31 @@ def _check_distinct(operator: str, first: Operand, rest: tuple[Operand, ...], pl
             plan.fail(messages.operands_not_distinct(operator, path_text(resolved)))
 
 
-def _require_ordered(operator: str, operands: tuple[Operand, ...], plan: Plan) -> None:
+def _require_ordered(operator: str, operands: tuple[Operand, ...], plan: CheckPlan) -> None:
     for operand in operands:
         plan.require(operand, ORDERED_TYPES, partial(messages.operand_type, operator))
 
 
-def _check_exists(call: Call, plan: Plan) -> None:
+def _check_exists(call: Call, plan: CheckPlan) -> None:
     if not isinstance(call.operands[0], Path):
         plan.fail(messages.path_required(call.function))
 
 
-def _check_size(call: Call, plan: Plan) -> None:
+def _check_size(call: Call, plan: CheckPlan) -> None:
     plan.require(call.operands[0], _SIZED_TYPES, partial(messages.operand_type, "size"))
 
 
-def _check_begins_with(call: Call, plan: Plan) -> None:
+def _check_begins_with(call: Call, plan: CheckPlan) -> None:
     _check_operands_distinct(call, plan)
     for operand in call.operands:
         plan.require(operand, _TEXT_TYPES, partial(messages.operand_type, "begins_with"))
 
 
-def _check_operands_distinct(call: Call, plan: Plan) -> None:
+def _check_operands_distinct(call: Call, plan: CheckPlan) -> None:
     _check_distinct(call.function, call.operands[0], call.operands[1:], plan)
 
 
-def _check_attribute_type(call: Call, plan: Plan) -> None:
+def _check_attribute_type(call: Call, plan: CheckPlan) -> None:
     _check_operands_distinct(call, plan)
     wanted = call.operands[1]
     wrong_type = partial(messages.operand_type, "attribute_type")
@@ -179,17 +273,17 @@ def _check_attribute_type(call: Call, plan: Plan) -> None:
         plan.steps.append(step)
 
 
-def _check_if_not_exists(call: Call, plan: Plan) -> None:
+def _check_if_not_exists(call: Call, plan: CheckPlan) -> None:
     _check_exists(call, plan)
     _check_operands_distinct(call, plan)
 
 
-def _check_list_append(call: Call, plan: Plan) -> None:
+def _check_list_append(call: Call, plan: CheckPlan) -> None:
     for operand in call.operands:
         plan.require(operand, frozenset("L"), partial(messages.operand_type, call.function))
 
 
-def _check_between(between: Between, plan: Plan) -> None:
+def _check_between(between: Between, plan: CheckPlan) -> None:
     _check_operands(between, plan)
     _check_distinct("BETWEEN", between.operand, (between.lower, between.upper), plan)
     _require_ordered("BETWEEN", (between.operand, between.lower, between.upper), plan)
@@ -218,7 +312,7 @@ def _bound_text(value: AttributeValue) -> str:
     return f"{{{type_code}:{content}}}"
 
 
-_FUNCTION_CHECKS: dict[str, Callable[[Call, Plan], None]] = {
+_FUNCTION_CHECKS: dict[str, Callable[[Call, CheckPlan], None]] = {
     "attribute_exists": _check_exists,
     "attribute_not_exists": _check_exists,
     "attribute_type": _check_attribute_type,
@@ -228,3 +322,111 @@ _FUNCTION_CHECKS: dict[str, Callable[[Call, Plan], None]] = {
     "list_append": _check_list_append,
     "size": _check_size,
 }
+
+
+_ADDABLE_TYPES = SET_TYPES | {"N"}
+
+
+def actions_of(update: Update) -> list[Action]:
+    """All actions as written."""
+    return [action for clause in update.clauses for action in clause.actions]
+
+
+def check_update(update: Update, plan: CheckPlan) -> None:
+    """Writes every check of an update into the plan."""
+    _check_sections(update, plan)
+    actions = actions_of(update)
+    for action in actions:
+        plan.name(action.path)
+    problem = clash([plan.names.resolve(action.path) for action in actions])
+    if problem is not None:
+        plan.fail(problem)
+    for action in reversed(actions):
+        for operand in _action_operands(action):
+            _check_names(operand, plan)
+    for action in reversed(actions):
+        _check_action(action, plan)
+
+
+def _check_sections(update: Update, plan: CheckPlan) -> None:
+    keywords = list(dict.fromkeys(clause.keyword for clause in update.clauses))
+    for keyword in keywords:
+        clauses = [clause for clause in update.clauses if clause.keyword == keyword]
+        for clause in clauses:
+            for action in clause.actions:
+                check_path_text(action.path, plan)
+                for operand in _action_operands(action):
+                    _check_update_text(operand, plan, nested=_is_arithmetic(action))
+        if len(clauses) > 1:
+            plan.fail(messages.section_repeated(keyword))
+
+
+def _is_arithmetic(action: Action) -> bool:
+    return isinstance(action, SetAction) and isinstance(action.value, Arithmetic)
+
+
+def _action_operands(action: Action) -> tuple[Operand, ...]:
+    match action:
+        case SetAction(value=Arithmetic() as value):
+            return (value.left, value.right)
+        case SetAction(value=Path() | Value() | Call() as operand):
+            return (operand,)
+        case AddAction() | DeleteAction():
+            return (action.value,)
+    return ()
+
+
+def _check_update_text(operand: Operand, plan: CheckPlan, *, nested: bool) -> None:
+    pending = [(operand, nested)]
+    while pending:
+        node, inside = pending.pop()
+        if isinstance(node, Path):
+            check_path_text(node, plan)
+        elif isinstance(node, Call):
+            _check_update_function(node.function, plan, nested=inside)
+            pending.extend((inner, True) for inner in reversed(node.operands))
+
+
+def _check_update_function(name: str, plan: CheckPlan, *, nested: bool) -> None:
+    if name not in OPERAND_COUNTS:
+        plan.fail(messages.function_unknown(name))
+    if name not in UPDATE_FUNCTIONS:
+        plan.fail(messages.function_not_in_update(name))
+    if nested and name == "list_append":
+        plan.fail(messages.function_misused(name))
+
+
+def _check_names(operand: Operand, plan: CheckPlan) -> None:
+    pending = [operand]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, Path):
+            plan.name(node)
+        elif isinstance(node, Call):
+            pending.extend(reversed(node.operands))
+
+
+def _check_action(action: Action, plan: CheckPlan) -> None:
+    plan.path(action.path)
+    match action:
+        case SetAction():
+            _check_set_value(action.value, plan)
+        case AddAction():
+            plan.value(action.value)
+            problem = partial(messages.clause_operand_type, "ADD")
+            plan.require(action.value, _ADDABLE_TYPES, problem)
+        case DeleteAction():
+            plan.value(action.value)
+            plan.require(action.value, SET_TYPES, partial(messages.clause_operand_type, "DELETE"))
+        case RemoveAction():
+            pass
+
+
+def _check_set_value(value: SetValue, plan: CheckPlan) -> None:
+    if not isinstance(value, Arithmetic):
+        check_operand(value, plan)
+        return
+    for operand in (value.left, value.right):
+        check_operand(operand, plan)
+    for operand in (value.left, value.right):
+        plan.require(operand, frozenset("N"), partial(messages.operand_type, value.operator))

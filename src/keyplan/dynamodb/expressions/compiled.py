@@ -15,33 +15,31 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
-from keyplan.dynamodb.expressions import condition as condition_parser
-from keyplan.dynamodb.expressions import projection as projection_parser
-from keyplan.dynamodb.expressions import update as update_parser
-from keyplan.dynamodb.expressions.apply import Branch, apply_branches
-from keyplan.dynamodb.expressions.apply import compile_update as compile_branches
-from keyplan.dynamodb.expressions.charge import Charge, charge_of
-from keyplan.dynamodb.expressions.check import check_condition, check_path_text
-from keyplan.dynamodb.expressions.check_update import actions_of, check_update
-from keyplan.dynamodb.expressions.evaluate import Test, compile_test
+from keyplan.dynamodb.expressions.check import (
+    AlwaysRefusedError,
+    CheckPlan,
+    Step,
+    actions_of,
+    check_condition,
+    check_path_text,
+    check_update,
+)
+from keyplan.dynamodb.expressions.evaluate import Required, Test, compile_test, required
 from keyplan.dynamodb.expressions.key_condition import KeyRange, KeyTerm, bind, key_terms
-from keyplan.dynamodb.expressions.overlap import clash
-from keyplan.dynamodb.expressions.plan import AlwaysRefusedError, Plan, Step
-from keyplan.dynamodb.expressions.project import Apply
-from keyplan.dynamodb.expressions.project import compile_projection as compile_paths
-from keyplan.dynamodb.expressions.required import Required, required
-from keyplan.dynamodb.expressions.resolve import ResolvedPath, check_names, check_placeholders, check_values
-from keyplan.dynamodb.expressions.sources import sources_of
+from keyplan.dynamodb.expressions.names import ResolvedPath, check_names, check_placeholders, check_values, clash
+from keyplan.dynamodb.expressions.parser import parse_condition, parse_projection, parse_update
+from keyplan.dynamodb.expressions.read import Apply, compile_paths
+from keyplan.dynamodb.expressions.updates import Branch, Charge, apply_branches, charge_of, compile_branches, sources_of
 from keyplan.dynamodb.messages import expressions as messages
 from keyplan.dynamodb.values.types import Item, Values
 from keyplan.errors import ValidationError
 
 __all__ = [
-    "Condition",
+    "CompiledCondition",
+    "CompiledProjection",
+    "CompiledUpdate",
     "KeyCondition",
     "KeyRange",
-    "Projection",
-    "Update",
     "check_names",
     "check_placeholders",
     "check_values",
@@ -58,7 +56,7 @@ _NamesKey: TypeAlias = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class CompiledCondition:
     """A condition or filter. `test(item, values)` is for an item, {} where there is none; it accepts
     none that lacks what is `required`."""
 
@@ -76,7 +74,7 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
-class Projection:
+class CompiledProjection:
     """A projection. `apply(item)` gives the parts of it that the paths name, values shared."""
 
     attributes: frozenset[str]
@@ -86,7 +84,7 @@ class Projection:
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
+class CompiledUpdate:
     """An update. `attributes` are the top-level names it changes, `paths` the paths it changes,
     `paths_read` those it reads or changes. `updated(item)` is what ReturnValues UPDATED_OLD and
     UPDATED_NEW show of an item."""
@@ -160,17 +158,17 @@ class KeyCondition:
         return bind(terms, partition, sort)
 
 
-def compile_condition(text: str, names: Mapping[str, str] | None, parameter: str) -> Condition:
+def compile_condition(text: str, names: Mapping[str, str] | None, parameter: str) -> CompiledCondition:
     """A condition; `parameter` is ConditionExpression, FilterExpression or STATEMENT, and begins errors."""
     return _compile_condition(text, _names_key(names), parameter)
 
 
-def compile_projection(text: str, names: Mapping[str, str] | None) -> Projection:
+def compile_projection(text: str, names: Mapping[str, str] | None) -> CompiledProjection:
     """A projection. Raises ValidationError, undefined names and overlapping paths included."""
     return _compile_projection(text, _names_key(names))
 
 
-def compile_update(text: str, names: Mapping[str, str] | None, parameter: str = "UpdateExpression") -> Update:
+def compile_update(text: str, names: Mapping[str, str] | None, parameter: str = "UpdateExpression") -> CompiledUpdate:
     """An update. Raises ValidationError with the service's text."""
     return _compile_update(text, _names_key(names), parameter)
 
@@ -191,9 +189,9 @@ def _run(steps: tuple[Step, ...], values: Values | None) -> None:
 
 
 @lru_cache(maxsize=_CACHED_EXPRESSIONS)
-def _compile_condition(text: str, names: _NamesKey, parameter: str) -> Condition:
-    node = condition_parser.parse(text, parameter)
-    plan = Plan(dict(names), parameter)
+def _compile_condition(text: str, names: _NamesKey, parameter: str) -> CompiledCondition:
+    node = parse_condition(text, parameter)
+    plan = CheckPlan(dict(names), parameter)
     needs: tuple[Required, ...] = ()
     try:
         check_condition(node, plan)
@@ -201,7 +199,7 @@ def _compile_condition(text: str, names: _NamesKey, parameter: str) -> Condition
         test = _refused(plan)
     else:
         test, needs = compile_test(node, plan.names), required(node, plan.names)
-    return Condition(
+    return CompiledCondition(
         attributes=_attributes(plan.paths),
         names_used=frozenset(plan.names.used),
         values_used=frozenset(plan.values_used),
@@ -212,7 +210,7 @@ def _compile_condition(text: str, names: _NamesKey, parameter: str) -> Condition
     )
 
 
-def _refused(plan: Plan) -> Test:
+def _refused(plan: CheckPlan) -> Test:
     """For a condition whose check always fails: its test fails the same way."""
     steps = tuple(plan.steps)
 
@@ -224,23 +222,23 @@ def _refused(plan: Plan) -> Test:
 
 
 @lru_cache(maxsize=_CACHED_EXPRESSIONS)
-def _compile_projection(text: str, names: _NamesKey) -> Projection:
+def _compile_projection(text: str, names: _NamesKey) -> CompiledProjection:
     parameter = "ProjectionExpression"
-    node = projection_parser.parse(text, parameter)
-    plan = Plan(dict(names), parameter)
+    node = parse_projection(text, parameter)
+    plan = CheckPlan(dict(names), parameter)
     for path in node.paths:
         check_path_text(path, plan)
     paths = tuple(plan.path(path) for path in node.paths)
     problem = clash(paths)
     if problem is not None:
         plan.fail(problem)
-    return Projection(_attributes(paths), frozenset(plan.names.used), paths, compile_paths(paths))
+    return CompiledProjection(_attributes(paths), frozenset(plan.names.used), paths, compile_paths(paths))
 
 
 @lru_cache(maxsize=_CACHED_EXPRESSIONS)
-def _compile_update(text: str, names: _NamesKey, parameter: str) -> Update:
-    node = update_parser.parse(text, parameter)
-    plan = Plan(dict(names), parameter)
+def _compile_update(text: str, names: _NamesKey, parameter: str) -> CompiledUpdate:
+    node = parse_update(text, parameter)
+    plan = CheckPlan(dict(names), parameter)
     branches: dict[str, Branch] = {}
     charge = _NO_CHARGE
     sources: tuple[tuple[str, str], ...] = ()
@@ -254,7 +252,7 @@ def _compile_update(text: str, names: _NamesKey, parameter: str) -> Update:
         charge = charge_of(actions_of(node), plan.names)
         sources = sources_of(actions_of(node), plan.names)
         paths = tuple(plan.names.resolve(action.path) for action in actions_of(node))
-    return Update(
+    return CompiledUpdate(
         attributes=_attributes(paths),
         names_used=frozenset(plan.names.used),
         values_used=frozenset(plan.values_used),
@@ -271,8 +269,8 @@ def _compile_update(text: str, names: _NamesKey, parameter: str) -> Update:
 @lru_cache(maxsize=_CACHED_EXPRESSIONS)
 def _compile_key_condition(text: str, names: _NamesKey) -> KeyCondition:
     parameter = "KeyConditionExpression"
-    node = condition_parser.parse(text, parameter)
-    plan = Plan(dict(names), parameter)
+    node = parse_condition(text, parameter)
+    plan = CheckPlan(dict(names), parameter)
     terms: dict[str, KeyTerm] = {}
     problem: str | None = None
     try:

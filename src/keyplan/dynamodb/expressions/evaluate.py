@@ -1,21 +1,27 @@
-"""Checked conditions to closures that test an item.
+"""Checked conditions compiled to closures that test an item.
 
-Each node becomes one closure; what can be known is looked up once, here. A missing attribute makes
-every comparison false but <>, which it makes true; so does a value of another type.
-"""
+Each node becomes one closure; everything that does not depend on the item is looked up at compile time. A
+missing attribute makes every comparison false except <>, which it makes true; so does a value of another type."""
 
 from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
+from keyplan.dynamodb.expressions.names import Names
 from keyplan.dynamodb.expressions.nodes import And, Between, Call, Compare, Condition, In, Not, Or, Path, Value
-from keyplan.dynamodb.expressions.ordering import number_key, order_key, same
 from keyplan.dynamodb.expressions.read import compile_operand
-from keyplan.dynamodb.expressions.resolve import Names
-from keyplan.dynamodb.values.types import ORDERED_TYPES, AttributeValue, Item, Values
+from keyplan.dynamodb.values.types import (
+    ORDERED_TYPES,
+    AttributeValue,
+    Item,
+    Values,
+    comparable_number,
+    order_key,
+    same,
+)
 
 Test: TypeAlias = Callable[[Item, Values], bool]
 
@@ -150,7 +156,7 @@ def _fast_order(accepts: Callable[[Any, Any], bool]) -> Callable[[str, str], Tes
                 return False
             right = values[name]
             if "N" in left and "N" in right:
-                return accepts(number_key(left["N"]), number_key(right["N"]))
+                return accepts(comparable_number(left["N"]), comparable_number(right["N"]))
             if "S" in left and "S" in right:
                 return accepts(left["S"], right["S"])
             return _ordered(left, right, accepts)
@@ -267,3 +273,31 @@ _FUNCTIONS: dict[str, Callable[[Call, Names], Test]] = {
     "begins_with": _compile_begins_with,
     "contains": _compile_contains,
 }
+
+
+class Required(NamedTuple):
+    """No item is accepted unless this attribute equals, or as a text begins with, the value of a placeholder."""
+
+    attribute: str
+    placeholder: str
+    is_prefix: bool
+
+
+def required(condition: Condition, names: Names) -> tuple[Required, ...]:
+    """All that a checked condition requires of top-level attributes."""
+    found: list[Required] = []
+    pending = [condition]
+    while pending:
+        match pending.pop():
+            case And(conditions):
+                pending.extend(reversed(conditions))
+            case Compare("=", Path() as path, Value(placeholder)) | Compare("=", Value(placeholder), Path() as path):
+                _add(found, path, placeholder, names, is_prefix=False)
+            case Call("begins_with", (Path() as path, Value(placeholder))):
+                _add(found, path, placeholder, names, is_prefix=True)
+    return tuple(found)
+
+
+def _add(found: list[Required], path: Path, placeholder: str, names: Names, *, is_prefix: bool) -> None:
+    if len(path.parts) == 1:
+        found.append(Required(str(names.resolve(path)[0]), placeholder, is_prefix))

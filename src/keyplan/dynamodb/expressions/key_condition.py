@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from keyplan.dynamodb.expressions.names import Names
 from keyplan.dynamodb.expressions.nodes import And, Between, Call, Compare, Condition, Operand, Path, Value
-from keyplan.dynamodb.expressions.resolve import Names
 from keyplan.dynamodb.messages import expressions as messages
 from keyplan.dynamodb.values.types import AttributeValue
 from keyplan.errors import ValidationError

@@ -15,14 +15,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from keyplan.dynamodb.expressions.apply import Branch, Effect, add, delete
-from keyplan.dynamodb.expressions.compiled import Condition, Projection, Update
+from keyplan.dynamodb.expressions.compiled import CompiledCondition, CompiledProjection, CompiledUpdate
 from keyplan.dynamodb.expressions.evaluate import Test, begins_with, contains
 from keyplan.dynamodb.expressions.key_condition import KeyRange, SortOperator, bind
-from keyplan.dynamodb.expressions.ordering import compare, same
-from keyplan.dynamodb.expressions.project import compile_projection
+from keyplan.dynamodb.expressions.read import compile_paths
+from keyplan.dynamodb.expressions.updates import Branch, Effect, add, delete
 from keyplan.dynamodb.messages import expressions as messages
-from keyplan.dynamodb.values.types import ORDERED_TYPES, SET_TYPES, AttributeValue, Item, Values, type_of
+from keyplan.dynamodb.values.types import ORDERED_TYPES, SET_TYPES, AttributeValue, Item, Values, compare, same, type_of
 from keyplan.errors import ValidationError
 
 Parameters: TypeAlias = Mapping[str, Mapping[str, Any]]
@@ -49,24 +48,24 @@ _KEY_OPERATORS: dict[str, SortOperator] = {
 _ADDABLE_TYPES = SET_TYPES | {"N", "L"}
 
 
-def compile_expected(expected: Parameters, conditional_operator: str | None) -> Condition:
+def compile_expected(expected: Parameters, conditional_operator: str | None) -> CompiledCondition:
     """Expected of a write. Raises ValidationError with the service's texts."""
     matches = {name: _expectation(name, given) for name, given in expected.items()}
     return _condition(matches, conditional_operator)
 
 
-def compile_filter(conditions: Parameters, conditional_operator: str | None) -> Condition:
+def compile_filter(conditions: Parameters, conditional_operator: str | None) -> CompiledCondition:
     """QueryFilter or ScanFilter. Raises ValidationError with the service's texts."""
     matches = {name: _filter_match(given) for name, given in conditions.items()}
     return _condition(matches, conditional_operator)
 
 
-def _condition(matches: dict[str, _Match], conditional_operator: str | None) -> Condition:
+def _condition(matches: dict[str, _Match], conditional_operator: str | None) -> CompiledCondition:
     attributes = frozenset(matches)
     nothing: frozenset[str] = frozenset()
     paths = tuple((name,) for name in matches)
     test = _test(matches, any_of=conditional_operator == "OR")
-    return Condition(attributes, nothing, nothing, paths, test, ())
+    return CompiledCondition(attributes, nothing, nothing, paths, test, ())
 
 
 def _test(matches: dict[str, _Match], *, any_of: bool) -> Test:
@@ -219,23 +218,23 @@ def compile_key_conditions(conditions: Parameters) -> LegacyKeyCondition:
     return LegacyKeyCondition(frozenset(operators), operators, arguments)
 
 
-def compile_attributes_to_get(names: Sequence[str]) -> Projection:
+def compile_attributes_to_get(names: Sequence[str]) -> CompiledProjection:
     """AttributesToGet of a read, in which no name stands twice."""
     paths = tuple((name,) for name in names)
-    return Projection(frozenset(names), frozenset(), paths, compile_projection(paths))
+    return CompiledProjection(frozenset(names), frozenset(), paths, compile_paths(paths))
 
 
-def compile_attribute_updates(updates: Parameters) -> Update:
+def compile_attribute_updates(updates: Parameters) -> CompiledUpdate:
     """AttributeUpdates of an UpdateItem. Raises ValidationError with the service's texts."""
     branches = {name: Branch(_update_effect(given)) for name, given in updates.items()}
     attributes = frozenset(branches)
     nothing: frozenset[str] = frozenset()
     paths = tuple((name,) for name in branches)
-    updated = compile_projection(paths)
+    updated = compile_paths(paths)
     sources = tuple(
         (name, type_of(given["Value"])) for name, given in updates.items() if given.get("Value") is not None
     )
-    return Update(attributes, nothing, nothing, paths, paths, updated, branches, (), sources=sources)
+    return CompiledUpdate(attributes, nothing, nothing, paths, paths, updated, branches, (), sources=sources)
 
 
 def _update_effect(given: Mapping[str, Any]) -> Effect:

@@ -1,9 +1,8 @@
-"""The lexer: expression text to tokens with positions, and the syntax error that names a place.
+"""The lexer: functions of expressions, tokens with positions, and the syntax error that names a position.
 
 One lexer serves every kind of expression: the service reads all of them with the same token rules,
-so `set` is a keyword in a filter too. A character that starts no token becomes a token of its own
-kind, `BAD`, and is refused where a parser meets it.
-"""
+so `set` is a keyword in a filter too. A character that starts no token becomes a token of kind `BAD`,
+which every parser rejects."""
 
 from __future__ import annotations
 
@@ -11,7 +10,6 @@ import re
 from dataclasses import dataclass
 
 from keyplan import limits
-from keyplan.dynamodb.expressions.functions import OPERAND_COUNTS
 from keyplan.dynamodb.messages import expressions as messages
 from keyplan.errors import ValidationError
 
@@ -135,3 +133,15 @@ class Cursor:
         if self._unknown_function is None and name not in OPERAND_COUNTS:
             self._unknown_function = name
         self.count_operator()
+
+
+CONDITION_FUNCTIONS = {
+    "attribute_exists": 1,
+    "attribute_not_exists": 1,
+    "attribute_type": 2,
+    "begins_with": 2,
+    "contains": 2,
+}
+OPERAND_FUNCTIONS = {"size": 1}
+UPDATE_FUNCTIONS = {"if_not_exists": 2, "list_append": 2}
+OPERAND_COUNTS = CONDITION_FUNCTIONS | OPERAND_FUNCTIONS | UPDATE_FUNCTIONS

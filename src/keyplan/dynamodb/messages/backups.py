@@ -5,7 +5,7 @@ As recorded in answers of the service in October 2026 and published by others; w
 
 from __future__ import annotations
 
-from keyplan.dynamodb.messages.values import PARAMETER_INVALID
+from keyplan.dynamodb.messages.items import PARAMETER_INVALID
 
 _INVALID = "Invalid Request: "
 

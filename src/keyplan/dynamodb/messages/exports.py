@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from keyplan.dynamodb.messages.values import PARAMETER_INVALID
+from keyplan.dynamodb.messages.items import PARAMETER_INVALID
 
 EXPORT_ARN_INVALID = "Invalid Export ARN"
 IMPORT_ARN_INVALID = "Invalid Import ARN"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from keyplan.dynamodb.messages.values import PARAMETER_INVALID as _PARAMETERS
+from keyplan.dynamodb.messages.items import PARAMETER_INVALID as _PARAMETERS
 
 EMPTY = "The expression can not be empty;"
 REDUNDANT_PARENTHESES = "The expression has redundant parentheses;"

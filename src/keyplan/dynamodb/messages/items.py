@@ -1,8 +1,71 @@
-"""What the service says of items and their keys."""
+"""Messages about values, items, queries, batches and transactions."""
 
 from __future__ import annotations
 
-from keyplan.dynamodb.messages.values import PARAMETER_INVALID as _INVALID
+from collections.abc import Iterable, Sequence
+
+NOT_A_NUMBER_EMPTY = "The parameter cannot be converted to a numeric value"
+NUMBER_OVERFLOW = "Number overflow. Attempting to store a number with magnitude larger than supported range"
+NUMBER_UNDERFLOW = "Number underflow. Attempting to store a number with magnitude smaller than supported range"
+NUMBER_PRECISION = "Attempting to store more than 38 significant digits in a Number"
+EMPTY_VALUE = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
+SEVERAL_TYPES = (
+    "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes"
+)
+NESTING = (
+    "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit"
+)
+
+PARAMETER_INVALID = "One or more parameter values were invalid: "
+"""How many of the service's sentences begin, also those about requests, tables and items."""
+
+NULL_NOT_TRUE = PARAMETER_INVALID + "Null attribute value types must have the value of true"
+EMPTY_STRING_SET = PARAMETER_INVALID + "An string set  may not be empty"
+NULL_STRING = PARAMETER_INVALID + "An string set may not have a null string as a member"
+EMPTY_NUMBER_SET = PARAMETER_INVALID + "An number set  may not be empty"
+EMPTY_BINARY_SET = PARAMETER_INVALID + "Binary sets should not be empty"
+EMPTY_NAME = "Empty attribute name"
+NAME_TOO_LONG = "Attribute name is too large, must be less than 65536 bytes"
+NUMBER_SET_DUPLICATES = PARAMETER_INVALID + "Input collection contains duplicates."
+NUMBER_SET_DUPLICATES_OLDER = "Input collection contains duplicates"
+
+
+def not_a_number(text: str) -> str:
+    """A number that cannot be read."""
+    return f"{NOT_A_NUMBER_EMPTY}: {text}"
+
+
+def not_a_number_older(text: str) -> str:
+    """The same in the older wording, which has no colon where there is no text."""
+    return not_a_number(text) if text else NOT_A_NUMBER_EMPTY
+
+
+def string_set_duplicates(members: Sequence[str]) -> str:
+    """A string set with the same member twice; members are quoted."""
+    listed = ", ".join(f'"{member}"' for member in members)
+    return f"{PARAMETER_INVALID}Input collection [{listed}] contains duplicates."
+
+
+def string_set_duplicates_older(members: Sequence[str]) -> str:
+    """The same in the older wording."""
+    return f"{PARAMETER_INVALID}Input collection [{', '.join(members)}] contains duplicates."
+
+
+def binary_set_duplicates(members: Sequence[str]) -> str:
+    """A binary set with the same member twice; members are quoted, without blanks between them."""
+    listed = ",".join(f'"{member}"' for member in members)
+    return f"{PARAMETER_INVALID}Input collection [{listed}]of type BS contains duplicates."
+
+
+def binary_set_duplicates_older(members: Sequence[str]) -> str:
+    """The same in the older wording."""
+    return f"{PARAMETER_INVALID}Input collection [{', '.join(members)}]of type BS contains duplicates."
+
+
+def value_invalid(problem: str, key: str) -> str:
+    """What is wrong with one of ExpressionAttributeValues, in the older wording."""
+    return f"ExpressionAttributeValues contains invalid value: {problem} for key {key}"
+
 
 _NOT_VALID = "One or more parameter values are not valid. "
 
@@ -10,20 +73,20 @@ KEY_MISMATCH = "The provided key element does not match the schema"
 CONDITION_FAILED = "The conditional request failed"
 ITEM_TOO_LARGE = "Item size has exceeded the maximum allowed size"
 UPDATED_ITEM_TOO_LARGE = "Item size to update has exceeded the maximum allowed size"
-PARTITION_KEY_TOO_LONG = _INVALID + "Size of hashkey has exceeded the maximum size limit of2048 bytes"
-SORT_KEY_TOO_LONG = _INVALID + "Aggregated size of all range keys has exceeded the size limit of 1024 bytes"
+PARTITION_KEY_TOO_LONG = PARAMETER_INVALID + "Size of hashkey has exceeded the maximum size limit of2048 bytes"
+SORT_KEY_TOO_LONG = PARAMETER_INVALID + "Aggregated size of all range keys has exceeded the size limit of 1024 bytes"
 UPDATED_INDEX_KEY_TYPE = "The update expression attempted to update the secondary index key to unsupported type"
 COLLECTION_TOO_LARGE = "Collection size exceeded."
 
 
 def missing_key(name: str) -> str:
     """A put item without one of its key attributes."""
-    return f"{_INVALID}Missing the key {name} in the item"
+    return f"{PARAMETER_INVALID}Missing the key {name} in the item"
 
 
 def key_type(name: str, expected: str, actual: str) -> str:
     """A put item whose key attribute has another type."""
-    return f"{_INVALID}Type mismatch for key {name} expected: {expected} actual: {actual}"
+    return f"{PARAMETER_INVALID}Type mismatch for key {name} expected: {expected} actual: {actual}"
 
 
 def empty_key(name: str, kind: str) -> str:
@@ -34,7 +97,8 @@ def empty_key(name: str, kind: str) -> str:
 
 def index_key_type(name: str, expected: str, actual: str, index: str) -> str:
     """An item whose attribute is an index key of another type."""
-    return f"{_INVALID}Type mismatch for Index Key {name} Expected: {expected} Actual: {actual} IndexName: {index}"
+    found = f"Expected: {expected} Actual: {actual} IndexName: {index}"
+    return f"{PARAMETER_INVALID}Type mismatch for Index Key {name} {found}"
 
 
 def empty_index_key(name: str, kind: str, index: str) -> str:
@@ -58,4 +122,84 @@ def empty_updated_index_key(kind: str) -> str:
 
 def key_update(name: str) -> str:
     """An update of a primary key attribute."""
-    return f"{_INVALID}Cannot update attribute {name}. This attribute is part of the key"
+    return f"{PARAMETER_INVALID}Cannot update attribute {name}. This attribute is part of the key"
+
+
+_START = "The provided starting key is invalid"
+
+CONSISTENT_GLOBAL_READ = "Consistent reads are not supported on global secondary indexes"
+KEY_TYPE = PARAMETER_INVALID + "Condition parameter type does not match schema type"
+START_KEY_INVALID = _START
+START_KEY_OUTSIDE = "The provided starting key is outside query boundaries based on provided conditions"
+START_KEY_PREDICATE = "The provided starting key does not match the range key predicate"
+START_KEY_SINGLE_ROW = "The query can return at most one row and cannot be restarted"
+
+
+def start_key_problem(problem: str) -> str:
+    """A start key whose table key part is wrong."""
+    return f"{_START}: {problem}"
+
+
+def start_key_segment(segment: int, total: int) -> str:
+    """A start key of another segment of a parallel scan."""
+    return start_key_problem(
+        "Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment. "
+        f"TotalSegments: {total} Segment: {segment}"
+    )
+
+
+def filter_on_key(parameter: str, name: str) -> str:
+    """A query's filter on a key attribute."""
+    told = "Filter Expression" if parameter == "FilterExpression" else parameter
+    return f"{told} can only contain non-primary key attributes: Primary key attribute: {name}"
+
+
+def nested_key(name: str, *, of_index: bool) -> str:
+    """A path into a key attribute."""
+    kind = "IndexKey" if of_index else "Key"
+    return f"Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: {kind}: {name}"
+
+
+def all_attributes(index: str) -> str:
+    """ALL_ATTRIBUTES asked of a global index that holds only some."""
+    return (
+        f"{PARAMETER_INVALID}Select type ALL_ATTRIBUTES is not supported for global secondary index {index} "
+        "because its projection type is not ALL"
+    )
+
+
+def not_projected(index: str, names: Iterable[str]) -> str:
+    """Attributes asked of a global index that does not hold them."""
+    return f"{PARAMETER_INVALID}Global secondary index {index} does not project [{', '.join(names)}]"
+
+
+def filter_not_projected(index: str, names: Iterable[str]) -> str:
+    """Attributes that a query filters by and the index that it reads, global or local, does not hold."""
+    listed = ", ".join(names)
+    return f"{PARAMETER_INVALID}Secondary index {index} does not project one or more filter attributes: [{listed}]"
+
+
+def backfilling(index: str) -> str:
+    """A read of a global index that is still being built."""
+    return f"Cannot read from backfilling global secondary index: {index}"
+
+
+DUPLICATE_KEYS = "Provided list of item keys contains duplicates"
+SEVERAL_ON_ONE_ITEM = "Transaction request cannot include multiple operations on one item"
+
+# As the API reference describes the error: no record of the service's own text was found.
+OTHER_PARAMETERS = (
+    "DynamoDB rejected the request because you retried a request with a different payload but with an idempotent token "
+    "that was already used."
+)
+
+
+def cancelled(codes: Iterable[str]) -> str:
+    """A cancelled transaction: the code of each action's reason, in order."""
+    return f"Transaction cancelled, please refer cancellation reasons for specific reasons [{', '.join(codes)}]"
+
+
+def payload_too_large(size_bytes: int) -> str:
+    """A transaction of more than 4 MB; the service says it twice."""
+    said = "Transaction payload size cannot exceed 4MB. Payload Size: "
+    return f"{said}: {said}{size_bytes}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from keyplan.dynamodb.messages.values import PARAMETER_INVALID
+from keyplan.dynamodb.messages.items import PARAMETER_INVALID
 
 # Details of a statement that cannot be read; some faults have none.
 EXPECTED_STATEMENT = "Expected data manipulation"

@@ -1,8 +1,4 @@
-"""What the service says before an operation begins: protocol, signatures, the HTTP door itself.
-
-Sources: the API reference ("Common Errors", "Low-level API"), the Signature Version 4 guide
-("Troubleshoot Signature Version 4"), and answers of the service recorded by public test suites.
-"""
+"""Messages about the HTTP protocol, signatures, throttling and failures."""
 
 from __future__ import annotations
 
@@ -110,3 +106,26 @@ def scope_wrong(date: str, service: str, term: str, signed: str) -> str | None:
             f"HTTP: '{date}' != '{signed[:8]}', from '{signed}'."
         )
     return "".join(parts) or None
+
+
+TABLE_PROVISIONED = (
+    "The level of configured provisioned throughput for the table was exceeded. "
+    "Consider increasing your provisioning level with the UpdateTable API."
+)
+INDEX_PROVISIONED = (
+    "The level of configured provisioned throughput for one or more global secondary indexes of the table was "
+    "exceeded. Consider increasing your provisioning level for the under-provisioned global secondary indexes "
+    "with the UpdateTable API"
+)
+TABLE_ON_DEMAND = (
+    "Throughput exceeds the current capacity of your table or index. DynamoDB is automatically scaling your table "
+    "or index so please try again shortly. If exceptions persist, check if you have a hot key: "
+    "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html."
+)
+INDEX_ON_DEMAND = (
+    "Throughput exceeds the current capacity for one or more global secondary indexes. "
+    "DynamoDB is automatically scaling your index so please try again shortly."
+)
+ON_DEMAND_MAXIMUM = "Throughput exceeds the maximum OnDemandThroughput configured on table or index"
+CONFLICT = "Transaction is ongoing for the item"
+INTERNAL_ERROR = "Internal server error"

@@ -1,11 +1,11 @@
-"""What the service says of requests before it looks at a table."""
+"""Messages about requests before any table is read, and about streams."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
 
-from keyplan.dynamodb.messages.values import PARAMETER_INVALID, SEVERAL_TYPES
+from keyplan.dynamodb.messages.items import PARAMETER_INVALID, SEVERAL_TYPES
 
 ENVELOPE = "1 validation error detected: "
 _DETECTED = re.compile(r"\d+ validation errors? detected: ")
@@ -221,3 +221,17 @@ def iterator_needs(member: str, kind: str) -> str:
 def iterator_takes_no(member: str, kind: str) -> str:
     """A place to start at beside an iterator type that has its own."""
     return f"{PARAMETER_INVALID}{member} cannot be specified when ShardIteratorType is {kind}"
+
+
+INVALID_ARN = "Invalid StreamArn"
+INVALID_ITERATOR = "Invalid ShardIterator"
+INVALID_SEQUENCE_NUMBER = "Invalid SequenceNumber"
+SHARD_NOT_FOUND = "Requested resource not found: Shard does not exist"
+SHARD_OF_ITERATOR_NOT_FOUND = "Invalid ShardId in ShardIterator"
+TRIMMED = "The data you are trying to access has been trimmed"
+ITERATOR_EXPIRED = "The shard iterator has expired. Shard iterators are only valid for 15 minutes"
+
+
+def stream_not_found(arn: str) -> str:
+    """A well-formed ARN of no stream that can be read."""
+    return f"Requested resource not found: Stream: {arn} not found"

@@ -1,9 +1,13 @@
-"""The trees that PartiQL statements are read into."""
+"""The trees that PartiQL statements are parsed into, and what can be read from them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence as Several
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
+
+from keyplan.dynamodb.messages import partiql as messages
+from keyplan.errors import ValidationError
 
 Parts: TypeAlias = tuple[str | int, ...]
 """A document path: names, and list indexes."""
@@ -14,7 +18,7 @@ COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class PathTerm:
     """An attribute, or what lies in a document; `place` is that of its first part."""
 
     parts: Parts
@@ -30,7 +34,7 @@ class Constant:
 
 
 @dataclass(frozen=True, slots=True)
-class Sequence:
+class SequenceTerm:
     """A list [...] or (...), or a set <<...>>."""
 
     kind: Literal["list", "bag"]
@@ -53,7 +57,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CallTerm:
     """A function, its name in lower case, and its arguments."""
 
     function: str
@@ -71,7 +75,7 @@ class Infix:
 
 
 @dataclass(frozen=True, slots=True)
-class Between:
+class BetweenTerm:
     """operand BETWEEN lower AND upper."""
 
     operand: Term
@@ -80,7 +84,7 @@ class Between:
 
 
 @dataclass(frozen=True, slots=True)
-class In:
+class InTerm:
     """operand IN choices."""
 
     operand: Term
@@ -88,7 +92,7 @@ class In:
 
 
 @dataclass(frozen=True, slots=True)
-class Is:
+class IsTerm:
     """operand IS type."""
 
     operand: Term
@@ -96,7 +100,7 @@ class Is:
 
 
 @dataclass(frozen=True, slots=True)
-class Not:
+class NotTerm:
     """NOT term."""
 
     term: Term
@@ -110,14 +114,27 @@ class Joined:
     terms: tuple[Term, ...]
 
 
-Term: TypeAlias = Path | Constant | Sequence | Struct | Parameter | Call | Infix | Between | In | Is | Not | Joined
+Term: TypeAlias = (
+    PathTerm
+    | Constant
+    | SequenceTerm
+    | Struct
+    | Parameter
+    | CallTerm
+    | Infix
+    | BetweenTerm
+    | InTerm
+    | IsTerm
+    | NotTerm
+    | Joined
+)
 
 
 def is_test(term: Term) -> bool:
     """Whether a term is a condition, calls aside: what functions are is not known here."""
     if isinstance(term, Infix):
         return term.operator in COMPARISONS
-    return isinstance(term, Between | In | Is | Not | Joined)
+    return isinstance(term, BetweenTerm | InTerm | IsTerm | NotTerm | Joined)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,18 +154,18 @@ class Ordering:
 
 
 @dataclass(frozen=True, slots=True)
-class Select:
+class SelectStatement:
     """SELECT; no `shown` stands for all attributes. `call` is the first function call in the projection."""
 
     source: Source
-    shown: tuple[Path, ...] | None
+    shown: tuple[PathTerm, ...] | None
     where: Term | None
     order: tuple[Ordering, ...]
-    call: Call | None = None
+    call: CallTerm | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Insert:
+class InsertStatement:
     """INSERT INTO table VALUE item."""
 
     source: Source
@@ -159,7 +176,7 @@ class Insert:
 class Assignment:
     """SET path = value."""
 
-    path: Path
+    path: PathTerm
     value: Term
 
 
@@ -167,11 +184,11 @@ class Assignment:
 class Removal:
     """REMOVE path."""
 
-    path: Path
+    path: PathTerm
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
+class UpdateStatement:
     """UPDATE; `returning` as ReturnValues of UpdateItem."""
 
     source: Source
@@ -181,7 +198,7 @@ class Update:
 
 
 @dataclass(frozen=True, slots=True)
-class Delete:
+class DeleteStatement:
     """DELETE FROM; `returning` is ALL_OLD or NONE."""
 
     source: Source
@@ -190,13 +207,13 @@ class Delete:
 
 
 @dataclass(frozen=True, slots=True)
-class Exists:
+class ExistsStatement:
     """EXISTS(SELECT ...), which a transaction may hold as a check."""
 
-    select: Select
+    select: SelectStatement
 
 
-Statement: TypeAlias = Select | Insert | Update | Delete | Exists
+Statement: TypeAlias = SelectStatement | InsertStatement | UpdateStatement | DeleteStatement | ExistsStatement
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,3 +222,88 @@ class Parsed:
 
     statement: Statement
     parameters: int
+
+
+def attributes(term: Term) -> list[str]:
+    """The attributes that a term names, in order."""
+    match term:
+        case PathTerm():
+            return [str(term.parts[0])]
+        case Joined():
+            parts: Several[Term] = term.terms
+        case NotTerm():
+            parts = (term.term,)
+        case Infix():
+            parts = (term.left, term.right)
+        case BetweenTerm():
+            parts = (term.operand, term.lower, term.upper)
+        case InTerm():
+            parts = (term.operand,)
+        case IsTerm():
+            parts = (term.operand,)
+        case CallTerm():
+            parts = term.arguments
+        case _:
+            return []
+    return [name for part in parts for name in attributes(part)]
+
+
+def equalities(term: Term | None, names: Several[str], *, several: bool = False) -> tuple[dict[str, Term], Term | None]:
+    """The terms that these attributes must equal, and what else is required.
+
+    Only what is joined by AND counts. An attribute that is compared with two values is a fault, a ValidationError,
+    or, of `several`, equal to the first; the other is required besides.
+    """
+    found: dict[str, Term] = {}
+    rest: list[Term] = []
+    for part in () if term is None else joined(term, "and"):
+        compared = equality(part)
+        if compared is not None and compared[0] in names:
+            name, value = compared
+            if found.setdefault(name, value) != value:
+                if not several:
+                    raise ValidationError(messages.several_on_key(name))
+                rest.append(part)
+        else:
+            rest.append(part)
+    return found, together(rest)
+
+
+def joined(term: Term, operator: Literal["and", "or"]) -> tuple[Term, ...]:
+    """The terms that the operator joins, whatever parentheses stand between them; a term of another kind alone."""
+    if not isinstance(term, Joined) or term.operator != operator:
+        return (term,)
+    return tuple(inner for part in term.terms for inner in joined(part, operator))
+
+
+def equality(term: Term) -> tuple[str, Term] | None:
+    """Attribute and value of an equality of the two."""
+    if not isinstance(term, Infix) or term.operator != "=":
+        return None
+    for path, value in ((term.left, term.right), (term.right, term.left)):
+        if isinstance(path, PathTerm) and len(path.parts) == 1 and not _is_computed(value):
+            return str(path.parts[0]), value
+    return None
+
+
+def _is_computed(term: Term) -> bool:
+    return isinstance(term, PathTerm | CallTerm | Infix) or is_test(term)
+
+
+def choices_of(term: InTerm) -> Several[Term]:
+    """The terms that an IN names."""
+    return term.choices.members if isinstance(term.choices, SequenceTerm) else ()
+
+
+def single(term: Term) -> Term:
+    """The equality that an IN with one value is; another term as it is."""
+    if isinstance(term, InTerm) and len(choices_of(term)) == 1:
+        return Infix("=", term.operand, *choices_of(term))
+    return term
+
+
+def together(terms: Several[Term]) -> Term | None:
+    """Terms joined by AND; None for none."""
+    if not terms:
+        return None
+    return terms[0] if len(terms) == 1 else Joined("and", tuple(terms))

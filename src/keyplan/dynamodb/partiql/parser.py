@@ -8,24 +8,24 @@ from functools import lru_cache
 from keyplan.dynamodb.messages import partiql as messages
 from keyplan.dynamodb.partiql.nodes import (
     Assignment,
-    Call,
-    Delete,
-    Exists,
-    Insert,
-    Is,
-    Not,
+    CallTerm,
+    DeleteStatement,
+    ExistsStatement,
+    InsertStatement,
+    IsTerm,
+    NotTerm,
     Ordering,
     Parsed,
-    Path,
+    PathTerm,
     Removal,
-    Select,
+    SelectStatement,
     Source,
     Statement,
     Term,
-    Update,
+    UpdateStatement,
 )
 from keyplan.dynamodb.partiql.terms import read_path, read_term
-from keyplan.dynamodb.partiql.tokens import KEYWORD, NAME, QUOTED, STRING, Cursor
+from keyplan.dynamodb.partiql.tokens import KEYWORD, NAME, QUOTED, STRING, StatementCursor
 from keyplan.errors import ValidationError
 
 _CACHED_STATEMENTS = 1024
@@ -35,7 +35,7 @@ _CLAUSES_ELSEWHERE = ("group", "having", "limit", "offset", "let")
 @lru_cache(maxsize=_CACHED_STATEMENTS)
 def parse(text: str) -> Parsed:
     """The statement in the text. Raises ValidationError with the service's text."""
-    cursor = Cursor(text)
+    cursor = StatementCursor(text)
     word = cursor.current
     read = _READERS.get(word.text) if word.kind == KEYWORD else None
     if read is None:
@@ -45,16 +45,16 @@ def parse(text: str) -> Parsed:
     return Parsed(statement, cursor.parameters)
 
 
-def _no_statement(cursor: Cursor) -> ValidationError:
+def _no_statement(cursor: StatementCursor) -> ValidationError:
     """A term that stands alone is refused for what it is, and all else as no statement."""
     try:
         term = read_term(cursor)
         cursor.finish()
     except ValidationError:
         return ValidationError(messages.malformed(messages.EXPECTED_STATEMENT))
-    while isinstance(term, Not):
+    while isinstance(term, NotTerm):
         term = term.term
-    if isinstance(term, Is):
+    if isinstance(term, IsTerm):
         return ValidationError(messages.unsupported_operation("IsType"))
     return ValidationError(messages.malformed(messages.EXPECTED_STATEMENT))
 
@@ -62,7 +62,7 @@ def _no_statement(cursor: Cursor) -> ValidationError:
 # SELECT
 
 
-def _read_select(cursor: Cursor) -> Select:
+def _read_select(cursor: StatementCursor) -> SelectStatement:
     cursor.advance()
     columns = _read_columns(cursor)
     cursor.expect_keyword("from")
@@ -76,12 +76,12 @@ def _read_select(cursor: Cursor) -> Select:
     _refuse_clauses(cursor)
     order = _read_order(cursor)
     _refuse_clauses(cursor)
-    shown = None if columns is None else tuple(column for column in columns if isinstance(column, Path))
-    call = next((column for column in columns or () if isinstance(column, Call)), None)
-    return Select(source, shown, where, order, call)
+    shown = None if columns is None else tuple(column for column in columns if isinstance(column, PathTerm))
+    call = next((column for column in columns or () if isinstance(column, CallTerm)), None)
+    return SelectStatement(source, shown, where, order, call)
 
 
-def _read_columns(cursor: Cursor) -> tuple[Path | Call, ...] | None:
+def _read_columns(cursor: StatementCursor) -> tuple[PathTerm | CallTerm, ...] | None:
     """Return the columns of a projection, or None for `*`."""
     if cursor.current.is_keyword("value") or cursor.current.is_keyword("pivot"):
         raise ValidationError(messages.SELECT_VALUE)
@@ -99,16 +99,16 @@ def _read_columns(cursor: Cursor) -> tuple[Path | Call, ...] | None:
     return tuple(columns)
 
 
-def _read_column(cursor: Cursor) -> Path | Call:
+def _read_column(cursor: StatementCursor) -> PathTerm | CallTerm:
     term = read_term(cursor)
     if cursor.current.is_keyword("as") or cursor.current.kind in (NAME, QUOTED):
         raise ValidationError(messages.ALIASING)
-    if not isinstance(term, Path | Call):
+    if not isinstance(term, PathTerm | CallTerm):
         raise ValidationError(messages.malformed(messages.UNEXPECTED_TERM))
     return term
 
 
-def _read_order(cursor: Cursor) -> tuple[Ordering, ...]:
+def _read_order(cursor: StatementCursor) -> tuple[Ordering, ...]:
     if not cursor.take_keyword("order"):
         return ()
     cursor.expect_keyword("by")
@@ -118,7 +118,7 @@ def _read_order(cursor: Cursor) -> tuple[Ordering, ...]:
     return tuple(keys)
 
 
-def _read_ordering(cursor: Cursor) -> Ordering:
+def _read_ordering(cursor: StatementCursor) -> Ordering:
     term = read_term(cursor)
     descending = cursor.take_keyword("desc") is not None
     if not descending:
@@ -126,7 +126,7 @@ def _read_ordering(cursor: Cursor) -> Ordering:
     return Ordering(term, descending)
 
 
-def _refuse_clauses(cursor: Cursor) -> None:
+def _refuse_clauses(cursor: StatementCursor) -> None:
     if cursor.current.is_keyword(*_CLAUSES_ELSEWHERE):
         raise ValidationError(messages.unsupported_clause(cursor.current.text.upper()))
 
@@ -134,7 +134,7 @@ def _refuse_clauses(cursor: Cursor) -> None:
 # Writes
 
 
-def _read_insert(cursor: Cursor) -> Insert:
+def _read_insert(cursor: StatementCursor) -> InsertStatement:
     cursor.advance()
     cursor.expect_keyword("into")
     source = _read_source(cursor, messages.EXPECTED_SIMPLE_PATH)
@@ -147,29 +147,29 @@ def _read_insert(cursor: Cursor) -> Insert:
     item = read_term(cursor)
     if cursor.current.is_keyword("returning"):
         raise ValidationError(messages.RETURNING_IN_INSERT)
-    return Insert(source, item)
+    return InsertStatement(source, item)
 
 
-def _read_update(cursor: Cursor) -> Update:
+def _read_update(cursor: StatementCursor) -> UpdateStatement:
     cursor.advance()
     source = _read_source(cursor, messages.EXPECTED_SIMPLE_PATH)
     _refuse_alias(cursor)
     changes = _read_changes(cursor)
     where = _read_where(cursor)
-    return Update(source, changes, where, _read_returning(cursor))
+    return UpdateStatement(source, changes, where, _read_returning(cursor))
 
 
-def _read_from(cursor: Cursor) -> Update:
+def _read_from(cursor: StatementCursor) -> UpdateStatement:
     """An update that begins with FROM, its condition before its changes."""
     cursor.advance()
     source = _read_source(cursor, messages.UNEXPECTED_TERM)
     _refuse_alias(cursor)
     where = _read_where(cursor)
     changes = _read_changes(cursor)
-    return Update(source, changes, where, _read_returning(cursor))
+    return UpdateStatement(source, changes, where, _read_returning(cursor))
 
 
-def _read_delete(cursor: Cursor) -> Delete:
+def _read_delete(cursor: StatementCursor) -> DeleteStatement:
     cursor.advance()
     cursor.expect_keyword("from")
     source = _read_source(cursor, messages.EXPECTED_SIMPLE_PATH)
@@ -180,10 +180,10 @@ def _read_delete(cursor: Cursor) -> Delete:
         which, _, when = returning.partition("_")
         text = f"{'MODIFIED' if which == 'UPDATED' else which} {when} *"
         raise ValidationError(messages.delete_returning(text))
-    return Delete(source, where, returning)
+    return DeleteStatement(source, where, returning)
 
 
-def _read_changes(cursor: Cursor) -> tuple[Assignment | Removal, ...]:
+def _read_changes(cursor: StatementCursor) -> tuple[Assignment | Removal, ...]:
     changes: list[Assignment | Removal] = []
     while clause := cursor.take_keyword("set", "remove"):
         while True:
@@ -202,7 +202,7 @@ def _read_changes(cursor: Cursor) -> tuple[Assignment | Removal, ...]:
     return tuple(changes)
 
 
-def _read_returning(cursor: Cursor) -> str:
+def _read_returning(cursor: StatementCursor) -> str:
     if not cursor.take_keyword("returning"):
         return "NONE"
     which = cursor.take_keyword("all", "modified")
@@ -214,20 +214,20 @@ def _read_returning(cursor: Cursor) -> str:
     return f"{'ALL' if which.text == 'all' else 'UPDATED'}_{when.text.upper()}"
 
 
-def _read_exists(cursor: Cursor) -> Exists:
+def _read_exists(cursor: StatementCursor) -> ExistsStatement:
     cursor.advance()
     cursor.expect_sign("(", "LEFT_PAREN")
     if not cursor.current.is_keyword("select"):
         raise ValidationError(messages.malformed(messages.EXPECTED_STATEMENT))
     select = _read_select(cursor)
     cursor.expect_sign(")", "RIGHT_PAREN")
-    return Exists(select)
+    return ExistsStatement(select)
 
 
 # What they share
 
 
-def _read_source(cursor: Cursor, missing: str) -> Source:
+def _read_source(cursor: StatementCursor, missing: str) -> Source:
     """A table or "table"."index"; `missing` is what is said where none stands."""
     if cursor.current.kind == STRING or cursor.current.is_sign("[", "<<", "{", "("):
         raise ValidationError(messages.UNEXPECTED_SOURCE)
@@ -247,16 +247,16 @@ def _read_source(cursor: Cursor, missing: str) -> Source:
     return Source(*names)
 
 
-def _refuse_alias(cursor: Cursor) -> None:
+def _refuse_alias(cursor: StatementCursor) -> None:
     if cursor.current.kind in (NAME, QUOTED) or cursor.current.is_keyword("as", "at", "by"):
         raise ValidationError(messages.ALIASING)
 
 
-def _read_where(cursor: Cursor) -> Term | None:
+def _read_where(cursor: StatementCursor) -> Term | None:
     return read_term(cursor) if cursor.take_keyword("where") else None
 
 
-_READERS: dict[str, Callable[[Cursor], Statement]] = {
+_READERS: dict[str, Callable[[StatementCursor], Statement]] = {
     "delete": _read_delete,
     "exists": _read_exists,
     "from": _read_from,

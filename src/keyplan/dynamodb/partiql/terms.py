@@ -10,21 +10,32 @@ from keyplan import limits
 from keyplan.dynamodb.messages import partiql as messages
 from keyplan.dynamodb.partiql.nodes import (
     COMPARISONS,
-    Between,
-    Call,
+    BetweenTerm,
+    CallTerm,
     Constant,
-    In,
     Infix,
-    Is,
+    InTerm,
+    IsTerm,
     Joined,
-    Not,
+    NotTerm,
     Parameter,
-    Path,
-    Sequence,
+    PathTerm,
+    SequenceTerm,
     Struct,
     Term,
 )
-from keyplan.dynamodb.partiql.tokens import END, INT_LIMIT, ION, KEYWORD, NAME, NUMBER, QUOTED, STRING, Cursor, Token
+from keyplan.dynamodb.partiql.tokens import (
+    END,
+    INT_LIMIT,
+    ION,
+    KEYWORD,
+    NAME,
+    NUMBER,
+    QUOTED,
+    STRING,
+    StatementCursor,
+    StatementToken,
+)
 from keyplan.errors import ValidationError
 
 _TYPE_NAMES = """
@@ -42,7 +53,7 @@ _INDEX_DIGITS = 10
 """No index of more digits is in range."""
 
 
-def read_term(cursor: Cursor, level: int = 0) -> Term:
+def read_term(cursor: StatementCursor, level: int = 0) -> Term:
     """A whole term. Raises ValidationError."""
     if level > MOST_LEVELS:
         raise ValidationError(messages.malformed(messages.UNEXPECTED_TERM))
@@ -53,7 +64,7 @@ def read_term(cursor: Cursor, level: int = 0) -> Term:
     return terms[0] if len(terms) == 1 else Joined("or", tuple(terms))
 
 
-def _read_and(cursor: Cursor, level: int) -> Term:
+def _read_and(cursor: StatementCursor, level: int) -> Term:
     terms = [_read_not(cursor, level)]
     while cursor.take_keyword("and"):
         _expect_operand(cursor)
@@ -61,17 +72,17 @@ def _read_and(cursor: Cursor, level: int) -> Term:
     return terms[0] if len(terms) == 1 else Joined("and", tuple(terms))
 
 
-def _read_not(cursor: Cursor, level: int) -> Term:
+def _read_not(cursor: StatementCursor, level: int) -> Term:
     negations = 0
     while cursor.take_keyword("not"):
         negations += 1
     term = _read_comparison(cursor, level)
     for _ in range(min(negations, 2 - negations % 2)):  # NOT NOT NOT x is NOT x
-        term = Not(term)
+        term = NotTerm(term)
     return term
 
 
-def _read_comparison(cursor: Cursor, level: int) -> Term:
+def _read_comparison(cursor: StatementCursor, level: int) -> Term:
     left = _read_sum(cursor, level)
     while True:
         sign = cursor.take_sign(*COMPARISONS)
@@ -88,7 +99,7 @@ def _read_comparison(cursor: Cursor, level: int) -> Term:
             return left
 
 
-def _read_word_comparison(cursor: Cursor, left: Term, level: int) -> Term:
+def _read_word_comparison(cursor: StatementCursor, left: Term, level: int) -> Term:
     negated = cursor.take_keyword("not") is not None
     operator = cursor.advance().text
     _expect_operand(cursor)
@@ -96,24 +107,24 @@ def _read_word_comparison(cursor: Cursor, left: Term, level: int) -> Term:
     if operator == "like":
         raise ValidationError(messages.unsupported_operation("Like"))
     if operator == "in":
-        found = In(left, _read_choices(cursor, level))
+        found = InTerm(left, _read_choices(cursor, level))
     else:
         lower = _read_sum(cursor, level)
         cursor.expect_keyword("and")
-        found = Between(left, lower, _read_sum(cursor, level))
-    return Not(found) if negated else found
+        found = BetweenTerm(left, lower, _read_sum(cursor, level))
+    return NotTerm(found) if negated else found
 
 
-def _read_choices(cursor: Cursor, level: int) -> Term:
+def _read_choices(cursor: StatementCursor, level: int) -> Term:
     """What follows IN: there parentheses make a list of what they hold, even of one, as in the open-source parser."""
     if cursor.take_sign("("):
         choices = _read_terms(cursor, level)
         cursor.expect_sign(")", "RIGHT_PAREN")
-        return Sequence("list", tuple(choices))
+        return SequenceTerm("list", tuple(choices))
     return _read_sum(cursor, level)
 
 
-def _read_is(cursor: Cursor, operand: Term) -> Term:
+def _read_is(cursor: StatementCursor, operand: Term) -> Term:
     cursor.advance()
     negated = cursor.take_keyword("not") is not None
     token = cursor.current
@@ -124,11 +135,11 @@ def _read_is(cursor: Cursor, operand: Term) -> Term:
     second = _SECOND_WORDS.get(name)
     if second is not None and cursor.take_keyword(second):
         name = f"{name} {second}"
-    found = Is(operand, name)
-    return Not(found) if negated else found
+    found = IsTerm(operand, name)
+    return NotTerm(found) if negated else found
 
 
-def _read_sum(cursor: Cursor, level: int) -> Term:
+def _read_sum(cursor: StatementCursor, level: int) -> Term:
     left = _read_product(cursor, level)
     while sign := cursor.take_sign("+", "-", "||"):
         _expect_operand(cursor)
@@ -136,7 +147,7 @@ def _read_sum(cursor: Cursor, level: int) -> Term:
     return left
 
 
-def _read_product(cursor: Cursor, level: int) -> Term:
+def _read_product(cursor: StatementCursor, level: int) -> Term:
     left = _read_operand(cursor, level)
     while sign := cursor.take_sign("*", "/", "%"):
         _expect_operand(cursor)
@@ -144,12 +155,12 @@ def _read_product(cursor: Cursor, level: int) -> Term:
     return left
 
 
-def _expect_operand(cursor: Cursor) -> None:
+def _expect_operand(cursor: StatementCursor) -> None:
     if cursor.current.kind == END or cursor.current.is_sign(";"):
         raise ValidationError(messages.malformed(messages.MISSING_OPERAND))
 
 
-def _read_operand(cursor: Cursor, level: int) -> Term:
+def _read_operand(cursor: StatementCursor, level: int) -> Term:
     token = cursor.current
     if token.kind == STRING:
         return Constant("S", cursor.advance().text)
@@ -168,7 +179,7 @@ def _read_operand(cursor: Cursor, level: int) -> Term:
     return _read_word(cursor, token, level)
 
 
-def _is_signed(cursor: Cursor) -> bool:
+def _is_signed(cursor: StatementCursor) -> bool:
     """Whether the signs here are those of a number."""
     ahead = 1
     while cursor.peek(ahead).is_sign("-", "+"):
@@ -176,7 +187,7 @@ def _is_signed(cursor: Cursor) -> bool:
     return cursor.peek(ahead).kind == NUMBER
 
 
-def _sign(cursor: Cursor) -> str:
+def _sign(cursor: StatementCursor) -> str:
     """The sign that the signs of a number make."""
     negative = False
     while sign := cursor.take_sign("-", "+"):
@@ -184,7 +195,7 @@ def _sign(cursor: Cursor) -> str:
     return "-" if negative else ""
 
 
-def _read_word(cursor: Cursor, token: Token, level: int) -> Term:
+def _read_word(cursor: StatementCursor, token: StatementToken, level: int) -> Term:
     if token.is_keyword("true", "false"):
         return Constant("BOOL", cursor.advance().text)
     if token.is_keyword("null"):
@@ -204,33 +215,33 @@ def _read_word(cursor: Cursor, token: Token, level: int) -> Term:
     raise ValidationError(messages.malformed(messages.UNEXPECTED_OPERATOR if is_operator else messages.UNEXPECTED_TERM))
 
 
-def _read_call(cursor: Cursor, level: int) -> Call:
+def _read_call(cursor: StatementCursor, level: int) -> CallTerm:
     name = cursor.advance()
     cursor.advance()
     if cursor.current.is_sign("*") and cursor.peek().is_sign(")"):  # COUNT(*)
         cursor.advance()
         cursor.advance()
-        return Call(name.text.lower(), (), name.place)
+        return CallTerm(name.text.lower(), (), name.place)
     arguments = [] if cursor.current.is_sign(")") else _read_terms(cursor, level)
     cursor.expect_sign(")", "RIGHT_PAREN")
-    return Call(name.text.lower(), tuple(arguments), name.place)
+    return CallTerm(name.text.lower(), tuple(arguments), name.place)
 
 
-def _read_enclosed(cursor: Cursor, level: int) -> Term:
+def _read_enclosed(cursor: StatementCursor, level: int) -> Term:
     opening = cursor.advance().text
     if opening == "(":
         members = _read_terms(cursor, level)
         cursor.expect_sign(")", "RIGHT_PAREN")
-        return members[0] if len(members) == 1 else Sequence("list", tuple(members))
+        return members[0] if len(members) == 1 else SequenceTerm("list", tuple(members))
     if opening == "{":
         return _read_struct(cursor, level)
     closing, name = ("]", "RIGHT_BRACKET") if opening == "[" else (">>", "RIGHT_DOUBLE_ANGLE_BRACKET")
     members = [] if cursor.current.is_sign(closing) else _read_terms(cursor, level)
     cursor.expect_sign(closing, name)
-    return Sequence("list" if opening == "[" else "bag", tuple(members))
+    return SequenceTerm("list" if opening == "[" else "bag", tuple(members))
 
 
-def _read_terms(cursor: Cursor, level: int) -> list[Term]:
+def _read_terms(cursor: StatementCursor, level: int) -> list[Term]:
     """Terms with commas between them, one level deeper."""
     terms = [read_term(cursor, level + 1)]
     while cursor.take_sign(","):
@@ -238,7 +249,7 @@ def _read_terms(cursor: Cursor, level: int) -> list[Term]:
     return terms
 
 
-def _read_struct(cursor: Cursor, level: int) -> Struct:
+def _read_struct(cursor: StatementCursor, level: int) -> Struct:
     members: list[tuple[str, Term]] = []
     while not cursor.current.is_sign("}"):
         if members:
@@ -252,7 +263,7 @@ def _read_struct(cursor: Cursor, level: int) -> Struct:
     return Struct(tuple(members))
 
 
-def read_path(cursor: Cursor) -> Path:
+def read_path(cursor: StatementCursor) -> PathTerm:
     """A document path. Raises ValidationError."""
     first = cursor.current
     if first.kind not in (NAME, QUOTED):
@@ -268,10 +279,10 @@ def read_path(cursor: Cursor) -> Path:
         elif cursor.take_sign("["):
             parts.append(_read_step(cursor))
         else:
-            return Path(tuple(parts), first.place)
+            return PathTerm(tuple(parts), first.place)
 
 
-def _read_step(cursor: Cursor) -> str | int:
+def _read_step(cursor: StatementCursor) -> str | int:
     """What stands between brackets: a list index, or a name as a string."""
     sign = _sign(cursor) if cursor.current.is_sign("-", "+") and _is_signed(cursor) else ""
     token = cursor.advance()
@@ -285,7 +296,7 @@ def _read_step(cursor: Cursor) -> str | int:
     return step
 
 
-def _index(token: Token, sign: str) -> int:
+def _index(token: StatementToken, sign: str) -> int:
     """A list index. Raises ValidationError for one out of range."""
     plain = token.text.lstrip("0") or "0"
     if len(plain) > _INDEX_DIGITS or not 0 <= int(sign + plain) < INT_LIMIT:

@@ -60,7 +60,7 @@ _TOKEN = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class StatementToken:
     """`text` is what is meant: a keyword in lower case, a name or string without its quotes."""
 
     kind: str
@@ -83,9 +83,9 @@ class Token:
         return self.kind == SIGN and self.text in signs
 
 
-def tokenize(text: str) -> list[Token]:
+def tokenize(text: str) -> list[StatementToken]:
     """All tokens; the last is of kind END. Raises ValidationError for what starts no token."""
-    tokens: list[Token] = []
+    tokens: list[StatementToken] = []
     at, line, line_start = 0, 1, 0
     while at < len(text):
         match = _TOKEN.match(text, at)
@@ -94,13 +94,13 @@ def tokenize(text: str) -> list[Token]:
         written = match.group()
         if match.lastgroup != "blank":
             kind, meant = _meaning(str(match.lastgroup), written)
-            tokens.append(Token(kind, meant, written, line, at - line_start + 1))
+            tokens.append(StatementToken(kind, meant, written, line, at - line_start + 1))
         at = match.end()
         breaks = written.count("\n")
         if breaks:
             line += breaks
             line_start = match.start() + written.rindex("\n") + 1
-    tokens.append(Token(END, "", "", line, len(text) - line_start + 1))
+    tokens.append(StatementToken(END, "", "", line, len(text) - line_start + 1))
     return tokens
 
 
@@ -135,7 +135,7 @@ def scale_of(number: str) -> int | None:
     return scale if -INT_LIMIT <= power < INT_LIMIT and -INT_LIMIT <= scale < INT_LIMIT else None
 
 
-class Cursor:
+class StatementCursor:
     """A place in the tokens of one statement."""
 
     __slots__ = ("_at", "_tokens", "parameters")
@@ -147,26 +147,26 @@ class Cursor:
         """How many parameters have been read."""
 
     @property
-    def current(self) -> Token:
+    def current(self) -> StatementToken:
         """The token to be read next."""
         return self._tokens[self._at]
 
-    def peek(self, ahead: int = 1) -> Token:
+    def peek(self, ahead: int = 1) -> StatementToken:
         """The token after the current one, or that many after it."""
         return self._tokens[min(self._at + ahead, len(self._tokens) - 1)]
 
-    def advance(self) -> Token:
+    def advance(self) -> StatementToken:
         """The current token; the next one becomes current."""
         token = self._tokens[self._at]
         if token.kind != END:
             self._at += 1
         return token
 
-    def take_keyword(self, *words: str) -> Token | None:
+    def take_keyword(self, *words: str) -> StatementToken | None:
         """The current token if it is one of these keywords."""
         return self.advance() if self.current.is_keyword(*words) else None
 
-    def take_sign(self, *signs: str) -> Token | None:
+    def take_sign(self, *signs: str) -> StatementToken | None:
         """The current token if it is one of these signs."""
         return self.advance() if self.current.is_sign(*signs) else None
 

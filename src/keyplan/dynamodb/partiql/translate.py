@@ -1,8 +1,7 @@
-"""Conditions and updates of statements made the expressions that all other operations have.
+"""Conditions and updates of statements translated to expressions.
 
-Names and values go behind placeholders, so that an attribute may be called anything. What the service
-says of an expression names the parameter it came in; of a statement it does not.
-"""
+Names and values become placeholders, so that an attribute can have any name. The service's messages about an
+expression name the request parameter; those about a statement do not."""
 
 from __future__ import annotations
 
@@ -11,32 +10,57 @@ from dataclasses import dataclass, field
 
 from keyplan import limits
 from keyplan.dynamodb.expressions import compiled, nodes
-from keyplan.dynamodb.expressions.functions import CONDITION_FUNCTIONS
-from keyplan.dynamodb.expressions.placeholders import Placeholders
-from keyplan.dynamodb.expressions.render import render_condition, render_update
+from keyplan.dynamodb.expressions.nodes import render_condition, render_update
+from keyplan.dynamodb.expressions.tokens import CONDITION_FUNCTIONS
 from keyplan.dynamodb.messages import expressions as expression_messages
 from keyplan.dynamodb.messages import partiql as messages
 from keyplan.dynamodb.partiql.nodes import (
     COMPARISONS,
     Assignment,
-    Between,
-    Call,
+    BetweenTerm,
+    CallTerm,
     Constant,
-    In,
     Infix,
-    Is,
+    InTerm,
+    IsTerm,
     Joined,
-    Not,
-    Path,
+    NotTerm,
+    PathTerm,
     Removal,
     Term,
+    attributes,
+    choices_of,
     is_test,
 )
 from keyplan.dynamodb.partiql.terms import MOST_LEVELS
-from keyplan.dynamodb.partiql.trees import attributes, choices_of
 from keyplan.dynamodb.partiql.values import Values
-from keyplan.dynamodb.values.types import Item
+from keyplan.dynamodb.values.types import AttributeValue, Item
 from keyplan.errors import ValidationError
+
+
+@dataclass(slots=True)
+class Placeholders:
+    """The placeholders of one request; give the same one to every expression of it."""
+
+    names: dict[str, str] = field(default_factory=dict)
+    values: Item = field(default_factory=dict)
+    _by_name: dict[str, str] = field(default_factory=dict)
+
+    def path(self, parts: tuple[str | int, ...]) -> nodes.Path:
+        """The path with a placeholder for every name."""
+        return nodes.Path(tuple(part if isinstance(part, int) else self._name(part) for part in parts))
+
+    def _name(self, name: str) -> str:
+        placeholder = self._by_name.setdefault(name, f"#n{len(self._by_name)}")
+        self.names[placeholder] = name
+        return placeholder
+
+    def bind(self, value: AttributeValue) -> nodes.Value:
+        """A new placeholder for an attribute value."""
+        placeholder = f":v{len(self.values)}"
+        self.values[placeholder] = value
+        return nodes.Value(placeholder)
+
 
 _NEED_PATHS = ("attribute_exists", "attribute_not_exists")
 _TYPES = {
@@ -54,7 +78,7 @@ _SET_FUNCTIONS = ("set_add", "set_delete")
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class StatementCondition:
     """A compiled condition, the values of its placeholders, and the attributes it names, in order."""
 
     compiled: compiled.Condition
@@ -63,7 +87,7 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
+class StatementUpdate:
     """A compiled update and the values of its placeholders."""
 
     compiled: compiled.Update
@@ -81,13 +105,13 @@ class _Placeholders(Placeholders):
         return self.bind(self.given.of(term))
 
 
-def condition(term: Term, values: Values) -> Condition:
+def condition(term: Term, values: Values) -> StatementCondition:
     """A condition. Raises ValidationError for what is wrong with it before any item is."""
     taken = _Placeholders(given=values)
     text = render_condition(_condition(term, taken))
     made = compiled.compile_condition(text, taken.names, expression_messages.STATEMENT)
     made.check(taken.values)
-    return Condition(made, taken.values, tuple(dict.fromkeys(attributes(term))))
+    return StatementCondition(made, taken.values, tuple(dict.fromkeys(attributes(term))))
 
 
 def _condition(term: Term, taken: _Placeholders) -> nodes.Condition:
@@ -95,37 +119,37 @@ def _condition(term: Term, taken: _Placeholders) -> nodes.Condition:
         case Joined():
             parts = tuple(_joined_part(part, taken) for part in term.terms)
             return nodes.And(parts) if term.operator == "and" else nodes.Or(parts)
-        case Not():
-            if isinstance(term.term, Path | Constant):
+        case NotTerm():
+            if isinstance(term.term, PathTerm | Constant):
                 raise ValidationError(messages.NOT_OPERAND)
             return nodes.Not(_condition(term.term, taken))
         case Infix():
             return _comparison(term, taken)
-        case Between():
+        case BetweenTerm():
             operand, lower, upper = (_operand(part, taken) for part in (term.operand, term.lower, term.upper))
             return nodes.Between(operand, lower, upper)
-        case In():
+        case InTerm():
             return _in(term, taken)
-        case Is():
+        case IsTerm():
             return _is(term, taken)
-        case Call():
+        case CallTerm():
             return _call(term, taken)
         case _:
             raise ValidationError(messages.WHERE_OPERAND)
 
 
 def _joined_part(term: Term, taken: _Placeholders) -> nodes.Condition:
-    if isinstance(term, Path | Constant):
+    if isinstance(term, PathTerm | Constant):
         raise ValidationError(messages.LOGICAL_OPERANDS)
     return _condition(term, taken)
 
 
-def _in(term: In, taken: _Placeholders) -> nodes.Condition:
+def _in(term: InTerm, taken: _Placeholders) -> nodes.Condition:
     choices = choices_of(term)
-    if not choices or not (isinstance(term.operand, Path) or _is_test(term.operand)):
+    if not choices or not (isinstance(term.operand, PathTerm) or _is_test(term.operand)):
         raise ValidationError(messages.IN_OPERANDS)
     among = tuple(_operand(choice, taken) for choice in choices)
-    if isinstance(term.operand, Path):
+    if isinstance(term.operand, PathTerm):
         return nodes.In(taken.path(term.operand.parts), among)
     return _either(_compared(term.operand, taken), *(nodes.In(truth, among) for truth in _truths(taken)))
 
@@ -140,7 +164,7 @@ def _comparison(term: Infix, taken: _Placeholders) -> nodes.Condition:
 
 
 def _is_test(term: Term) -> bool:
-    return term.function in CONDITION_FUNCTIONS if isinstance(term, Call) else is_test(term)
+    return term.function in CONDITION_FUNCTIONS if isinstance(term, CallTerm) else is_test(term)
 
 
 def _test_comparison(test: Term, operator: str, other: Term, taken: _Placeholders) -> nodes.Condition:
@@ -191,8 +215,8 @@ def _operators(node: nodes.Condition) -> int:
             return 1
 
 
-def _is(term: Is, taken: _Placeholders) -> nodes.Condition:
-    if not isinstance(term.operand, Path):
+def _is(term: IsTerm, taken: _Placeholders) -> nodes.Condition:
+    if not isinstance(term.operand, PathTerm):
         raise ValidationError(messages.IS_OPERAND)
     path = taken.path(term.operand.parts)
     if term.type_name == "missing":
@@ -203,7 +227,7 @@ def _is(term: Is, taken: _Placeholders) -> nodes.Condition:
     return nodes.Call("attribute_type", (path, taken.of(Constant("S", kind))))
 
 
-def _call(term: Call, taken: _Placeholders) -> nodes.Call:
+def _call(term: CallTerm, taken: _Placeholders) -> nodes.Call:
     count = CONDITION_FUNCTIONS.get(term.function)
     if count is None:
         if term.function == "size":
@@ -212,21 +236,21 @@ def _call(term: Call, taken: _Placeholders) -> nodes.Call:
     return _function(term, count, taken)
 
 
-def _function(term: Call, count: int, taken: _Placeholders) -> nodes.Call:
+def _function(term: CallTerm, count: int, taken: _Placeholders) -> nodes.Call:
     if len(term.arguments) != count:
         raise ValidationError(expression_messages.operand_count(term.function, len(term.arguments)))
-    if term.function in _NEED_PATHS and not isinstance(term.arguments[0], Path):
+    if term.function in _NEED_PATHS and not isinstance(term.arguments[0], PathTerm):
         raise ValidationError(expression_messages.path_required(term.function))
     return nodes.Call(term.function, tuple(_operand(argument, taken) for argument in term.arguments))
 
 
 def _operand(term: Term, taken: _Placeholders) -> nodes.Operand:
     match term:
-        case Path():
+        case PathTerm():
             return taken.path(term.parts)
-        case Call(function="size"):
+        case CallTerm(function="size"):
             return _function(term, 1, taken)
-        case Call():
+        case CallTerm():
             raise ValidationError(messages.unknown_function(term.function, term.place))
         case Infix():
             raise ValidationError(messages.unsupported_in_condition(term.operator))
@@ -237,7 +261,7 @@ def _operand(term: Term, taken: _Placeholders) -> nodes.Operand:
 # Updates
 
 
-def update(changes: Sequence[Assignment | Removal], values: Values) -> Update:
+def update(changes: Sequence[Assignment | Removal], values: Values) -> StatementUpdate:
     """An update. Raises ValidationError for what is wrong with it before any item is."""
     taken = _Placeholders(given=values)
     clauses: dict[str, list[nodes.Action]] = {}
@@ -247,7 +271,7 @@ def update(changes: Sequence[Assignment | Removal], values: Values) -> Update:
     text = render_update(nodes.Update(tuple(nodes.Clause(word, tuple(actions)) for word, actions in clauses.items())))
     made = compiled.compile_update(text, taken.names, expression_messages.STATEMENT)
     made.check(taken.values)
-    return Update(made, taken.values)
+    return StatementUpdate(made, taken.values)
 
 
 def _action(change: Assignment | Removal, taken: _Placeholders) -> tuple[str, nodes.Action]:
@@ -255,17 +279,17 @@ def _action(change: Assignment | Removal, taken: _Placeholders) -> tuple[str, no
     if isinstance(change, Removal):
         return "REMOVE", nodes.RemoveAction(path)
     value = change.value
-    if isinstance(value, Call) and value.function in _SET_FUNCTIONS:
+    if isinstance(value, CallTerm) and value.function in _SET_FUNCTIONS:
         return _set_change(change.path, path, value, taken)
     return "SET", nodes.SetAction(path, _assigned(value, taken))
 
 
-def _set_change(target: Path, path: nodes.Path, call: Call, taken: _Placeholders) -> tuple[str, nodes.Action]:
+def _set_change(target: PathTerm, path: nodes.Path, call: CallTerm, taken: _Placeholders) -> tuple[str, nodes.Action]:
     name = call.function.upper()
     if len(call.arguments) != 2:
         raise ValidationError(messages.set_arguments(name, call.place))
     first, second = call.arguments
-    if not isinstance(first, Path) or first.parts != target.parts:
+    if not isinstance(first, PathTerm) or first.parts != target.parts:
         raise ValidationError(messages.set_target(name, call.place))
     value = taken.of(second)
     if not {"SS", "NS", "BS"} & taken.values[value.name].keys():
@@ -287,15 +311,15 @@ def _assigned(term: Term, taken: _Placeholders) -> nodes.SetValue:
 
 def _assigned_operand(term: Term, taken: _Placeholders) -> nodes.Operand:
     match term:
-        case Path():
+        case PathTerm():
             return taken.path(term.parts)
-        case Call(function="list_append"):
+        case CallTerm(function="list_append"):
             if len(term.arguments) != 2:
                 raise ValidationError(expression_messages.operand_count("list_append", len(term.arguments)))
             return nodes.Call("list_append", tuple(_assigned_operand(part, taken) for part in term.arguments))
-        case Call():
+        case CallTerm():
             raise ValidationError(messages.unknown_function(term.function, term.place))
-        case Is() | Not():
+        case IsTerm() | NotTerm():
             raise ValidationError(messages.IS_IN_UPDATE)
         case Infix():
             raise ValidationError(messages.unsupported_in_update(term.operator))

@@ -7,14 +7,13 @@ from collections.abc import Sequence as Several
 from typing import Any
 
 from keyplan import limits
+from keyplan.dynamodb.messages import items as value_messages
 from keyplan.dynamodb.messages import partiql as messages
-from keyplan.dynamodb.messages import values as value_messages
-from keyplan.dynamodb.partiql.nodes import Call, Constant, Infix, Parameter, Path, Sequence, Struct, Term
+from keyplan.dynamodb.partiql.nodes import CallTerm, Constant, Infix, Parameter, PathTerm, SequenceTerm, Struct, Term
 from keyplan.dynamodb.partiql.tokens import INT_LIMIT, scale_of
 from keyplan.dynamodb.values import numbers
 from keyplan.dynamodb.values.attribute import normalise
-from keyplan.dynamodb.values.invalid import InvalidValueError
-from keyplan.dynamodb.values.types import AttributeValue
+from keyplan.dynamodb.values.types import AttributeValue, InvalidValueError
 from keyplan.errors import ValidationError
 
 
@@ -50,13 +49,13 @@ class Values:
                 return _constant(term, path)
             case Struct():
                 return {"M": self._members(term, lambda name: f"{path}.{name}", path, level + 1)}
-            case Sequence(kind="list"):
+            case SequenceTerm(kind="list"):
                 return {"L": [self._value(each, f"{path}[{at}]", level + 1) for at, each in enumerate(term.members)]}
-            case Sequence():
+            case SequenceTerm():
                 return self._set(term, path)
-            case Call():
+            case CallTerm():
                 raise ValidationError(messages.unsupported_value(term.function, term.place))
-            case Path():
+            case PathTerm():
                 raise ValidationError(messages.unsupported_value(str(term.parts[0]), term.place))
             case _:
                 operation = term.operator if isinstance(term, Infix) else type(term).__name__
@@ -76,7 +75,7 @@ class Values:
         """The attributes of an item; each value is a root of its own."""
         return self._members(struct, lambda _name: "root", "root", 0)
 
-    def _set(self, bag: Sequence, path: str) -> AttributeValue:
+    def _set(self, bag: SequenceTerm, path: str) -> AttributeValue:
         if any(isinstance(member, Parameter) for member in bag.members):
             raise ValidationError(messages.SET_MEMBERS)
         members = [self._value(member, f"{path}[{at}]") for at, member in enumerate(bag.members)]

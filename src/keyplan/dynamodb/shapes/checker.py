@@ -3,14 +3,241 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar
 
-from keyplan.dynamodb.shapes.acceptor import acceptor
-from keyplan.dynamodb.shapes.constraints import check_constraints
-from keyplan.dynamodb.shapes.model import Structure
-from keyplan.dynamodb.shapes.wire import check_types
+from keyplan import limits
+from keyplan.dynamodb.shapes.constraints import check_constraints, is_table_arn
+from keyplan.dynamodb.shapes.model import (
+    AttributeValue,
+    Blob,
+    Boolean,
+    Integer,
+    List,
+    Long,
+    Map,
+    Scalar,
+    Shape,
+    String,
+    Structure,
+    Timestamp,
+)
+from keyplan.dynamodb.shapes.wire import canonical_base64, check_types, encodable, is_time
 from keyplan.dynamodb.values.encoding import Form
+
+Acceptor: TypeAlias = Callable[[Any], bool]
+
+_DEEPEST = 40  # more is left to the walk that keeps its own stack
+_ANY_WIDTH = 1 << 31
+_TEXT_TYPES = frozenset("SN")
+
+
+def acceptor(shape: Shape, wire: bool, late: bool = False) -> Acceptor:
+    """A closure that accepts surely good content of the shape; with `late`, whatever late members hold."""
+    match shape:
+        case AttributeValue():
+            return _value_acceptor(wire)
+        case Structure():
+            return _structure(shape, wire, late)
+        case Map():
+            return _map(shape, wire, late)
+        case List():
+            return _list(shape, wire, late)
+        case _:
+            return _scalar(shape, wire)
+
+
+def _scalar(shape: Scalar, wire: bool) -> Acceptor:
+    match shape:
+        case String():
+            return _string(shape, wire)
+        case Integer() | Long():
+            return _number(shape)
+        case Boolean():
+            return lambda content: content is True or content is False
+        case Blob():
+            return _wire_blob if wire else _python_blob
+        case Timestamp():
+            return lambda content: is_time(content, wire)
+
+
+def _structure(shape: Structure, wire: bool, late: bool = False) -> Acceptor:
+    tests = {name: acceptor(member, wire, late) for name, member in shape.members.items()}
+    demanded = () if shape.demanded is None else (shape.demanded.name,)
+    required = tuple({*shape.required, *demanded})
+    if len(tests) == len(required) == 1:
+        return _only_member(required[0], tests[required[0]])
+
+    def accept(content: Any) -> bool:
+        if type(content) is not dict:
+            return False
+        for name in required:
+            if name not in content:
+                return False
+        try:
+            for name, inner in content.items():
+                if not tests[name](inner):
+                    return False
+        except (KeyError, TypeError):  # an unknown member, or a name that is no text
+            return False
+        return True
+
+    return accept
+
+
+def _only_member(name: str, test: Acceptor) -> Acceptor:
+    return lambda content: type(content) is dict and len(content) == 1 and name in content and test(content[name])
+
+
+def _map(shape: Map, wire: bool, late: bool = False) -> Acceptor:
+    if late and shape.late:
+        return lambda content: type(content) is dict
+    if isinstance(shape.value, AttributeValue) and shape.keys is None and shape.min is None and shape.max is None:
+        return _item_acceptor(wire)
+    test = acceptor(shape.value, wire, late)
+    key_test = _string(shape.keys or String(), wire)
+    low, high = _bounds(shape)
+
+    def accept(content: Any) -> bool:
+        if type(content) is not dict or not low <= len(content) <= high:
+            return False
+        return all(key_test(key) and test(inner) for key, inner in content.items())
+
+    return accept
+
+
+def _list(shape: List, wire: bool, late: bool = False) -> Acceptor:
+    test = acceptor(shape.element, wire, late)
+    low, high = _bounds(shape)
+
+    def accept(content: Any) -> bool:
+        return type(content) is list and low <= len(content) <= high and all(map(test, content))
+
+    return accept
+
+
+def _string(shape: String, wire: bool) -> Acceptor:
+    if shape.enum is not None:
+        words = frozenset(shape.enum)
+        return lambda content: type(content) is str and content in words
+    low, high = _bounds(shape)
+    if shape.pattern is not None:
+        matches = re.compile(shape.pattern).fullmatch
+        arn = shape.arn
+        if arn:
+            low = max(low, limits.TABLE_NAME_MIN)
+
+        def accept(content: Any) -> bool:
+            if type(content) is not str:
+                return False
+            if low <= len(content) <= high and matches(content) is not None:
+                return True
+            return arn and is_table_arn(content)
+
+        return accept
+    if wire:
+        return lambda content: type(content) is str and low <= len(content) <= high
+    return lambda content: type(content) is str and low <= len(content) <= high and encodable(content)
+
+
+def _number(shape: Integer | Long) -> Acceptor:
+    width = _ANY_WIDTH if isinstance(shape, Integer) else 1 << 63
+    low = -width if shape.min is None else shape.min
+    high = width - 1 if shape.max is None else shape.max
+    return lambda content: type(content) is int and low <= content <= high
+
+
+def _bounds(shape: String | List | Map) -> tuple[int, int]:
+    return shape.min or 0, _ANY_WIDTH if shape.max is None else shape.max
+
+
+def _wire_blob(content: Any) -> bool:
+    return type(content) is str and canonical_base64(content)
+
+
+def _python_blob(content: Any) -> bool:
+    return isinstance(content, bytes | bytearray | memoryview) or (type(content) is str and encodable(content))
+
+
+def _item_acceptor(wire: bool) -> Acceptor:
+    """Names to attribute values."""
+    return _wire_item(_value_acceptor(wire)) if wire else _python_item(_value_acceptor(wire))
+
+
+def _wire_item(value_test: Acceptor) -> Acceptor:
+    """In JSON. The two commonest types are told in line: they are most of what items hold."""
+
+    def accept(content: Any) -> bool:
+        if type(content) is not dict:
+            return False
+        for value in content.values():
+            if type(value) is not dict or len(value) != 1:
+                return False
+            ((kind, inner),) = value.items()
+            if kind in _TEXT_TYPES:
+                if type(inner) is not str:
+                    return False
+            elif not value_test(value):
+                return False
+        return True
+
+    return accept
+
+
+def _python_item(value_test: Acceptor) -> Acceptor:
+    """In Python, where names and text may be anything."""
+
+    def accept(content: Any) -> bool:
+        if type(content) is not dict:
+            return False
+        for name, value in content.items():
+            if type(value) is not dict or len(value) != 1 or type(name) is not str:
+                return False
+            if not name.isascii() and not encodable(name):
+                return False
+            ((kind, inner),) = value.items()
+            if kind in _TEXT_TYPES:
+                if type(inner) is not str or not (inner.isascii() or encodable(inner)):
+                    return False
+            elif not value_test(value):
+                return False
+        return True
+
+    return accept
+
+
+def _value_acceptor(wire: bool) -> Acceptor:
+    text = _string(String(), wire)
+    texts = _list(List(String()), wire)
+    blob = _wire_blob if wire else _python_blob
+    blobs = _list(List(Blob()), wire)
+    tests: dict[str, Acceptor] = {
+        "S": text,
+        "N": text,
+        "B": blob,
+        "SS": texts,
+        "NS": texts,
+        "BS": blobs,
+        "BOOL": lambda content: content is True or content is False,
+        "NULL": lambda content: content is True or content is False,
+    }
+
+    def accept(value: Any, level: int = 0) -> bool:
+        if type(value) is not dict or len(value) != 1 or level > _DEEPEST:
+            return False
+        ((kind, content),) = value.items()
+        if kind == "M":
+            return type(content) is dict and all(
+                text(name) and accept(inner, level + 1) for name, inner in content.items()
+            )
+        if kind == "L":
+            return type(content) is list and all(accept(inner, level + 1) for inner in content)
+        test = tests.get(kind)
+        return test is not None and test(content)
+
+    return accept
+
 
 T = TypeVar("T")
 Request: TypeAlias = dict[str, Any]

@@ -1,9 +1,4 @@
-"""Phase 2: the constraints of a request's members, and the one message that tells all that are broken.
-
-Which wording applies is the operation's `Layer`. Two things send a request back to the older wording
-whatever its layer: a required member that is missing, and a value nested 63 levels deep or deeper
-(seen on the service, October 2026).
-"""
+"""Phase 2: the constraints of a request's members, and the one message that lists all broken ones."""
 
 from __future__ import annotations
 
@@ -13,11 +8,15 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
 
+import orjson
+
 from keyplan import limits
+from keyplan.dynamodb.messages import items as value_messages
 from keyplan.dynamodb.messages import requests as messages
-from keyplan.dynamodb.messages import values as value_messages
 from keyplan.dynamodb.shapes.model import (
     AttributeValue,
+    Blob,
+    Boolean,
     Demanded,
     Integer,
     Layer,
@@ -28,9 +27,114 @@ from keyplan.dynamodb.shapes.model import (
     String,
     Structure,
 )
-from keyplan.dynamodb.shapes.order import camel, hash_order
-from keyplan.dynamodb.shapes.rendering import shown
+from keyplan.dynamodb.shapes.wire import NAMED_VALUES, VALUE_MEMBERS, VALUES
+from keyplan.dynamodb.values.encoding import binary_text
 from keyplan.errors import ValidationError
+
+_SMALLEST_TABLE = 16
+_FILL = 0.75
+
+
+def hash_order(names: Iterable[str], hidden: int = 0) -> list[str]:
+    """The names in the order of a Java hash map that holds them and `hidden` more."""
+    listed = list(names)
+    table = _SMALLEST_TABLE
+    while len(listed) + hidden > table * _FILL:
+        table *= 2
+    return sorted(listed, key=lambda name: _spread(name) & (table - 1))
+
+
+def _spread(name: str) -> int:
+    """Java's hash of a string (s[0]*31^(n-1) + ...), high half folded into the low one."""
+    code = 0
+    for character in name:
+        code = (code * 31 + ord(character)) & 0xFFFFFFFF
+    return code ^ (code >> 16)
+
+
+def camel(name: str) -> str:
+    """A member's name as messages show it: the first letter small."""
+    return name[:1].lower() + name[1:]
+
+
+_VALUE_ORDER = ("S", "N", "B", "INT", "DECIMAL", "DOUBLE", "SS", "NS", "BS", "INTSET", "DECIMALSET", "DOUBLESET")
+_VALUE_ORDER_LAST = ("M", "L", "NULL", "BOOL")
+_DEEPEST = 40  # deeper values are cut off: the service's own limit is 32, and messages are for people
+
+
+def shown(shape: Shape, content: Any) -> str:
+    """The value as it stands in a message: "null", or rendered and in quotes."""
+    return "null" if content is None else f"'{render(shape, content)}'"
+
+
+def render(shape: Shape, content: Any, level: int = 0) -> str:
+    """The value in the service's manner."""
+    if content is None:
+        return "null"
+    match shape:
+        case Map():
+            return _map(shape, content, level)
+        case List():
+            return f"[{', '.join(render(shape.element, inner, level) for inner in content)}]"
+        case Structure():
+            return _structure(shape, content, level)
+        case AttributeValue():
+            return _value(content, level + 1)
+        case Blob():
+            return _blob(content)
+        case Boolean():
+            return "true" if content else "false"
+        case _:
+            return str(content)
+
+
+def _map(shape: Map, content: dict[str, Any], level: int) -> str:
+    if shape.json_echo:
+        return _json(content)
+    entries = (f"{key}={render(shape.value, inner, level)}" for key, inner in content.items())
+    return f"{{{', '.join(entries)}}}"
+
+
+def _structure(shape: Structure, content: dict[str, Any], level: int) -> str:
+    members = (f"{camel(name)}={render(inner, content.get(name), level)}" for name, inner in shape.members.items())
+    return f"{shape.name}({', '.join(members)})"
+
+
+def _value(content: dict[str, Any], level: int) -> str:
+    if level > _DEEPEST:
+        return "AttributeValue(...)"
+    members = []
+    for kind in _VALUE_ORDER + _VALUE_ORDER_LAST:
+        shape = VALUE_MEMBERS.get(kind)
+        inner = content.get(kind) if shape is not None else None
+        text = "null" if shape is None or inner is None else _member(shape, inner, level)
+        members.append(f"{camel(kind)}={text}")
+    return f"AttributeValue({', '.join(members)})"
+
+
+def _member(shape: Shape, inner: Any, level: int) -> str:
+    if shape is VALUES:
+        return f"[{', '.join('null' if one is None else _value(one, level + 1) for one in inner)}]"
+    if shape is NAMED_VALUES:
+        entries = (f"{key}={'null' if one is None else _value(one, level + 1)}" for key, one in inner.items())
+        return f"{{{', '.join(entries)}}}"
+    return render(shape, inner, level)
+
+
+def _blob(content: Any) -> str:
+    # Base64 text in JSON; in a call from Python text stands for itself, where this length is not exact.
+    length = len(content.rstrip("=")) * 3 // 4 if isinstance(content, str) else len(content)
+    return f"java.nio.HeapByteBuffer[pos=0 lim={length} cap={length}]"
+
+
+def _json(content: Any) -> str:
+    """Compact JSON; binary of a call in Python as base64 text."""
+    try:
+        return orjson.dumps(content, default=binary_text).decode()
+    except orjson.JSONEncodeError:
+        # Nested deeper than orjson follows: nobody reads such an echo.
+        return "..."
+
 
 _MOST_FAULTS = 10  # the service names no more
 OLDER_READING_LEVELS = 63
@@ -41,7 +145,7 @@ Path: TypeAlias = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class BrokenConstraint:
     """One broken constraint: where, what is there, and which. `enum` marks one of an enum."""
 
     path: Path
@@ -78,7 +182,7 @@ def _check_demanded(shape: Structure, demanded: Demanded, request: dict[str, Any
         raise ValidationError(demanded.misfit)
     if isinstance(member, String):
         texts += [text for text, _ in _patterns(member, content)]
-    faults = [Fault((demanded.name,), member, content, text) for text in texts]
+    faults = [BrokenConstraint((demanded.name,), member, content, text) for text in texts]
     raise ValidationError(messages.detected([_worded(fault, newer=False) for fault in faults]))
 
 
@@ -111,7 +215,7 @@ def _raise_all(shape: Structure, request: dict[str, Any], newer: bool) -> None:
         raise ValidationError(messages.detected(faults))
 
 
-def _worded(fault: Fault, newer: bool) -> str:
+def _worded(fault: BrokenConstraint, newer: bool) -> str:
     if newer and fault.enum and isinstance(fault.shape, String) and fault.shape.newer_enum:
         return messages.newer_enum(fault.shape.newer_enum)
     path = ".".join(camel(step) for step in fault.path)
@@ -121,14 +225,14 @@ def _worded(fault: Fault, newer: bool) -> str:
 _Constraints: TypeAlias = Callable[[Shape, Any], Iterator[tuple[str, bool]]]
 
 
-def _faults(shape: Shape, content: Any, path: Path, constraints: _Constraints) -> Iterator[Fault]:
+def _faults(shape: Shape, content: Any, path: Path, constraints: _Constraints) -> Iterator[BrokenConstraint]:
     """Faults of a value itself, then of what is inside it."""
     if content is None:
         if constraints is _all_constraints and not isinstance(shape, AttributeValue):
-            yield Fault(path, shape, None, messages.NOT_NULL)
+            yield BrokenConstraint(path, shape, None, messages.NOT_NULL)
         return
     for text, enum in constraints(shape, content):
-        yield Fault(path, shape, content, text, enum)
+        yield BrokenConstraint(path, shape, content, text, enum)
     for inner_path, inner_shape, inner in _inside(shape, content, hashed=constraints is _all_constraints):
         yield from _faults(inner_shape, inner, (*path, *inner_path), constraints)
 

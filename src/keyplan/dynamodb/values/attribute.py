@@ -9,11 +9,10 @@ from types import UnionType
 from typing import Any
 
 from keyplan import limits
+from keyplan.dynamodb.messages import items as messages
 from keyplan.dynamodb.messages import requests as request_messages
-from keyplan.dynamodb.messages import values as messages
-from keyplan.dynamodb.values import numbers, sets, sizes
-from keyplan.dynamodb.values.invalid import InvalidValueError
-from keyplan.dynamodb.values.types import TYPES, AttributeValue, Item
+from keyplan.dynamodb.values import numbers, sizes, types
+from keyplan.dynamodb.values.types import TYPES, AttributeValue, InvalidValueError, Item
 from keyplan.errors import SerializationError, ValidationError
 
 
@@ -209,24 +208,24 @@ def _normalise_set(kind: str, content: Any, wire: bool) -> tuple[list[str], int]
         if not content:
             raise ValidationError(messages.EMPTY_STRING_SET)
         if len(set(content)) != len(content):
-            listed = sets.listed_with_duplicates("SS", content)
+            listed = types.listed_with_duplicates("SS", content)
             older = messages.string_set_duplicates_older(content)
             raise InvalidValueError(messages.string_set_duplicates(listed), older)
-        return sets.in_order("SS", list(content)), sizes.text_bytes("".join(content))
+        return types.in_order("SS", list(content)), sizes.text_bytes("".join(content))
     if kind == "NS":
         if not content:
             raise ValidationError(messages.EMPTY_NUMBER_SET)
         canonical = [numbers.canonical(member) for member in content]
         if len(set(canonical)) != len(canonical):
             raise InvalidValueError(messages.NUMBER_SET_DUPLICATES, messages.NUMBER_SET_DUPLICATES_OLDER)
-        return sets.in_order("NS", canonical), sum(map(sizes.number_bytes, canonical))
+        return types.in_order("NS", canonical), sum(map(sizes.number_bytes, canonical))
     if not content:
         raise ValidationError(messages.EMPTY_BINARY_SET)
     encoded = [canonical_binary(member, wire=wire) for member in content]
     if len(set(encoded)) != len(encoded):
-        listed = sets.listed_with_duplicates("BS", encoded)
+        listed = types.listed_with_duplicates("BS", encoded)
         raise InvalidValueError(messages.binary_set_duplicates(listed), messages.binary_set_duplicates_older(encoded))
-    return sets.in_order("BS", encoded), sum(map(sizes.binary_bytes, encoded))
+    return types.in_order("BS", encoded), sum(map(sizes.binary_bytes, encoded))
 
 
 def canonical_binary(content: Any, *, wire: bool) -> str:

@@ -14,8 +14,8 @@ import re
 from decimal import Decimal
 
 from keyplan import limits
-from keyplan.dynamodb.messages import values as messages
-from keyplan.dynamodb.values.invalid import InvalidValueError
+from keyplan.dynamodb.messages import items as messages
+from keyplan.dynamodb.values.types import InvalidValueError
 from keyplan.errors import ValidationError
 
 _CANONICAL = re.compile(r"(?:0|-?[1-9][0-9]*|-?(?:0|[1-9][0-9]*)\.[0-9]*[1-9])\Z", re.ASCII).match

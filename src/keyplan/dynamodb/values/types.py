@@ -1,9 +1,15 @@
-"""The types of the internal form: the wire's own JSON, binary as canonical base64 text."""
+"""The types of the internal form, and the equality and order of values.
+
+The internal form is the wire's own JSON with binary as canonical base64 text."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from base64 import b64decode
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any, TypeAlias
+
+from keyplan.errors import ValidationError
 
 AttributeValue: TypeAlias = dict[str, Any]
 """One attribute value with exactly one member, such as {"S": "a"} or {"N": "1"}."""
@@ -26,3 +32,76 @@ SET_TYPES = frozenset(("SS", "NS", "BS"))
 def type_of(value: AttributeValue) -> str:
     """The type code of a canonical value."""
     return next(iter(value))
+
+
+class InvalidValueError(ValidationError):
+    """A number or a set that cannot be; `older` is the older wording, where that is another."""
+
+    def __init__(self, message: str, older: str | None = None) -> None:
+        super().__init__(message)
+        self.older = message if older is None else older
+
+
+def in_order(kind: str, members: list[str]) -> list[str]:
+    """The canonical members of a set of kind SS, NS or BS, as the service keeps them."""
+    if len(members) == 1:
+        return members
+    if kind == "SS":
+        # Code points sort as their UTF-8 does.
+        return sorted(members)
+    return sorted(members, key=Decimal if kind == "NS" else b64decode)
+
+
+def listed_with_duplicates(kind: str, members: Sequence[str]) -> list[str]:
+    """Members as a message about duplicates lists them: in order up to the first repeat, then it and the rest."""
+    repeat = next(place for place, member in enumerate(members) if member in members[:place])
+    return [*in_order(kind, list(members[:repeat])), *members[repeat:]]
+
+
+_SHORT_DIGITS = 18  # integers of up to this many characters are compared without Decimal
+
+
+def comparable_number(text: str) -> int | Decimal:
+    """A canonical number as something that orders and compares exactly."""
+    if len(text) < _SHORT_DIGITS and "." not in text:
+        return int(text)
+    return Decimal(text)
+
+
+def order_key(type_code: str, content: Any) -> Any:
+    """What to order a value of type S, N or B by, among values of the same type."""
+    if type_code == "N":
+        return comparable_number(content)
+    if type_code == "B":
+        return b64decode(content)
+    return content
+
+
+def compare(left: AttributeValue, right: AttributeValue) -> int:
+    """-1, 0 or 1 for two values of the same type S, N or B."""
+    ((type_code, content),) = left.items()
+    one, other = order_key(type_code, content), order_key(type_code, right[type_code])
+    return int(one > other) - int(one < other)
+
+
+def same(left: AttributeValue, right: AttributeValue) -> bool:
+    """Whether two values are equal: same type, same content, sets in any order."""
+    if left == right:
+        return True
+    ((type_code, content),) = left.items()
+    other = right.get(type_code)
+    if other is None:
+        return False
+    if type_code in SET_TYPES:
+        return len(content) == len(other) and set(content) == set(other)
+    # Lists and maps may hold sets that are written in another order.
+    if type_code == "L":
+        return len(content) == len(other) and all(map(same, content, other))
+    if type_code == "M":
+        return same_members(content, other)
+    return False
+
+
+def same_members(left: Item, right: Item) -> bool:
+    """Whether two items, or the contents of two maps, are equal."""
+    return left.keys() == right.keys() and all(same(value, right[name]) for name, value in left.items())

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keyplan.dynamodb.messages import backups as messages
-from keyplan.dynamodb.messages import schemas as schema_messages
+from keyplan.dynamodb.messages import tables as schema_messages
 from keyplan.dynamodb.messages import tables as table_messages
 from keyplan.engine.backups import copies
 from keyplan.engine.store.rows import Transaction, Tree

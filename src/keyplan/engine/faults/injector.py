@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import orjson
 
 from keyplan.clock import check_seconds
-from keyplan.dynamodb.messages import faults as messages
+from keyplan.dynamodb.messages import protocol as messages
 from keyplan.engine.faults import lag
 from keyplan.engine.faults.stale_reads import History, RecordedWriter, SeenView
 from keyplan.engine.faults.throttling import MeteredCall, Throttle

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from keyplan.dynamodb.messages import faults as messages
+from keyplan.dynamodb.messages import protocol as messages
 from keyplan.dynamodb.values import units
 from keyplan.engine.faults.partitions import KINDS, Bucket, Cause, Kind, OnDemandCeiling, Partitions, ProvisionedCeiling
 from keyplan.engine.items.keys import partition_bytes_of

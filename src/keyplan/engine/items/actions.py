@@ -9,11 +9,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple, TypeAlias
 
 from keyplan import limits
-from keyplan.dynamodb.expressions.compiled import Update as CompiledUpdate
-from keyplan.dynamodb.expressions.compiled import check_placeholders, compile_condition, compile_update
+from keyplan.dynamodb.expressions.compiled import CompiledUpdate, check_placeholders, compile_condition, compile_update
 from keyplan.dynamodb.expressions.legacy import compile_attribute_updates
 from keyplan.dynamodb.messages import items as messages
-from keyplan.dynamodb.messages import values as value_messages
+from keyplan.dynamodb.messages import items as value_messages
 from keyplan.dynamodb.values import encoding, sizes
 from keyplan.dynamodb.values.attribute import check_depth, normalise_item
 from keyplan.dynamodb.values.encoding import Form

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from keyplan.dynamodb.expressions.compiled import Condition, check_placeholders, compile_condition
+from keyplan.dynamodb.expressions.compiled import CompiledCondition, check_placeholders, compile_condition
 from keyplan.dynamodb.expressions.legacy import compile_expected
 from keyplan.dynamodb.messages import items as messages
-from keyplan.dynamodb.messages import values as value_messages
+from keyplan.dynamodb.messages import items as value_messages
 from keyplan.dynamodb.values.attribute import check_attribute_names, normalise, normalise_item
 from keyplan.dynamodb.values.encoding import Form
-from keyplan.dynamodb.values.invalid import InvalidValueError
-from keyplan.dynamodb.values.types import Item
+from keyplan.dynamodb.values.types import InvalidValueError, Item
 from keyplan.errors import ConditionalCheckFailedError, ValidationError
 
 _NOTHING: Item = {}
@@ -20,7 +19,7 @@ _NOTHING: Item = {}
 class WriteCondition(NamedTuple):
     """A condition and the values that its placeholders stand for."""
 
-    condition: Condition
+    condition: CompiledCondition
     values: Item
 
     def require(self, item: Item | None, form: Form, returned: str | None) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from keyplan import limits
 from keyplan.dynamodb.expressions.compiled import KeyRange
 from keyplan.dynamodb.messages import items as item_messages
-from keyplan.dynamodb.messages import queries as messages
+from keyplan.dynamodb.messages import items as messages
 from keyplan.dynamodb.values.keybytes import (
     after_value,
     escaped,

@@ -7,19 +7,19 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keyplan.dynamodb.expressions.compiled import (
-    Condition,
+    CompiledCondition,
+    CompiledProjection,
     KeyCondition,
-    Projection,
     check_placeholders,
     compile_condition,
     compile_projection,
 )
 from keyplan.dynamodb.expressions.legacy import LegacyKeyCondition, compile_attributes_to_get, compile_filter
-from keyplan.dynamodb.expressions.resolve import ResolvedPath
+from keyplan.dynamodb.expressions.names import ResolvedPath
 from keyplan.dynamodb.messages import items as item_messages
-from keyplan.dynamodb.messages import queries as messages
+from keyplan.dynamodb.messages import items as messages
+from keyplan.dynamodb.messages import items as value_messages
 from keyplan.dynamodb.messages import tables as table_messages
-from keyplan.dynamodb.messages import values as value_messages
 from keyplan.dynamodb.values import encoding
 from keyplan.dynamodb.values.attribute import normalise_item
 from keyplan.dynamodb.values.encoding import Form
@@ -50,7 +50,7 @@ _attributes_to_get = lru_cache(maxsize=1024)(compile_attributes_to_get)
 class Filter(NamedTuple):
     """A filter, the values of its placeholders, and the parameter it came from."""
 
-    condition: Condition
+    condition: CompiledCondition
     values: Item | None
     parameter: str
 
@@ -88,7 +88,7 @@ def compile_filter_expression(request: dict[str, Any], values: Item | None) -> F
 
 
 def check_read_placeholders(
-    request: dict[str, Any], values: Item | None, *used: Condition | KeyCondition | Projection | None
+    request: dict[str, Any], values: Item | None, *used: CompiledCondition | KeyCondition | CompiledProjection | None
 ) -> None:
     """Raise ValidationError if a placeholder of the request stands in none of its expressions."""
     names = request.get("ExpressionAttributeNames")
@@ -99,12 +99,12 @@ def check_read_placeholders(
     for each in used:
         if each is not None:
             names_used |= each.names_used
-            if not isinstance(each, Projection):
+            if not isinstance(each, CompiledProjection):
                 values_used |= each.values_used
     check_placeholders(names, values, names_used, values_used)
 
 
-def compile_single_read_projection(request: dict[str, Any]) -> Projection | None:
+def compile_single_read_projection(request: dict[str, Any]) -> CompiledProjection | None:
     """The projection of a request that has no other expression, placeholders checked."""
     projection = compile_read_projection(request)
     names = request.get("ExpressionAttributeNames")
@@ -113,7 +113,7 @@ def compile_single_read_projection(request: dict[str, Any]) -> Projection | None
     return projection
 
 
-def compile_read_projection(request: dict[str, Any]) -> Projection | None:
+def compile_read_projection(request: dict[str, Any]) -> CompiledProjection | None:
     """The projection of a request, in either spelling."""
     text = request.get("ProjectionExpression")
     if text is not None:
@@ -177,7 +177,7 @@ def check_select(index: Index | None, request: dict[str, Any]) -> None:
         raise ValidationError(messages.all_attributes(index.name))
 
 
-def check_projected(index: Index | None, projection: Projection | None) -> None:
+def check_projected(index: Index | None, projection: CompiledProjection | None) -> None:
     """Raise ValidationError if a global index does not hold what is asked of it."""
     if index is not None and index.is_global and index.projection != "ALL" and projection is not None:
         missing = sorted(projection.attributes - index.attributes)
@@ -193,7 +193,7 @@ def check_filter_projected(index: Index | None, condition: Filter | None) -> Non
             raise ValidationError(messages.filter_not_projected(index.name, missing))
 
 
-def needs_fetch(index: Index | None, request: dict[str, Any], projection: Projection | None) -> bool:
+def needs_fetch(index: Index | None, request: dict[str, Any], projection: CompiledProjection | None) -> bool:
     """Whether a local index lacks attributes that the request wants to see, so that items are fetched."""
     if index is None or index.is_global or index.projection == "ALL":
         return False
@@ -202,7 +202,7 @@ def needs_fetch(index: Index | None, request: dict[str, Any], projection: Projec
     return projection is not None and not projection.attributes <= index.attributes
 
 
-def check_scalar_keys(table: Table, condition: Condition | Projection | None) -> None:
+def check_scalar_keys(table: Table, condition: CompiledCondition | CompiledProjection | None) -> None:
     """Raise ValidationError if a path goes into an attribute that is a key of the table or an index."""
     if condition is not None:
         check_scalar_paths(table, condition.paths)

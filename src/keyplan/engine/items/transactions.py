@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Protocol
 import orjson
 
 from keyplan import limits
-from keyplan.dynamodb.messages import transactions as messages
+from keyplan.dynamodb.messages import items as messages
 from keyplan.dynamodb.values.encoding import binary_text
 from keyplan.engine.items.keys import EmptyKeyError
 from keyplan.engine.store import statements

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from keyplan import limits
-from keyplan.dynamodb.expressions.ordering import same_members
 from keyplan.dynamodb.messages import items as messages
 from keyplan.dynamodb.values import encoding, units
 from keyplan.dynamodb.values.attribute import normalise_item
-from keyplan.dynamodb.values.types import Item
+from keyplan.dynamodb.values.types import Item, same_members
 from keyplan.engine.backups import copies, history
 from keyplan.engine.items import expiry
 from keyplan.engine.items.keys import partition_bytes_of

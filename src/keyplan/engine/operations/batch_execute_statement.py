@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keyplan import limits
 from keyplan.dynamodb.messages import partiql as messages
-from keyplan.dynamodb.messages.transactions import DUPLICATE_KEYS
-from keyplan.dynamodb.partiql.nodes import Exists, Select
+from keyplan.dynamodb.messages.items import DUPLICATE_KEYS
+from keyplan.dynamodb.partiql.nodes import ExistsStatement, SelectStatement
 from keyplan.dynamodb.partiql.values import parameters
 from keyplan.dynamodb.shapes.model import List, Structure
 from keyplan.dynamodb.values import encoding, units
@@ -117,7 +117,7 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
 def _prepared(statement: dict[str, Any], form: Form) -> Prepared | ValidationError:
     try:
         made = prepare(statement["Statement"], parameters(statement.get("Parameters") or (), wire=form.wire))
-        if isinstance(made.statement, Exists):
+        if isinstance(made.statement, ExistsStatement):
             raise ValidationError(messages.EXISTS_OUTSIDE)
     except ValidationError as error:
         return error
@@ -173,7 +173,7 @@ def _failed(error: ServiceError) -> dict[str, Any]:
     return {"Error": told}
 
 
-def _read(engine: Engine, prepared: Prepared, select: Select, form: Form, *, consistent: bool) -> Attempt:
+def _read(engine: Engine, prepared: Prepared, select: SelectStatement, form: Form, *, consistent: bool) -> Attempt:
     table, _ = reads.find_source(engine, select)
     key = reads.whole_key(table, prepared, select)
     if key is None:

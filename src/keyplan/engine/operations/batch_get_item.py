@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from keyplan import limits
-from keyplan.dynamodb.expressions.compiled import Projection
+from keyplan.dynamodb.expressions.compiled import CompiledProjection
+from keyplan.dynamodb.messages import items as transaction_messages
 from keyplan.dynamodb.messages import requests as messages
-from keyplan.dynamodb.messages import transactions as transaction_messages
 from keyplan.dynamodb.shapes.model import Layer, List, Map, Structure
 from keyplan.dynamodb.values import encoding, units
 from keyplan.dynamodb.values.attribute import normalise_item
@@ -84,7 +84,7 @@ class _Block(NamedTuple):
 
     request: dict[str, Any]
     keys: list[Item]
-    projection: Projection | None
+    projection: CompiledProjection | None
 
 
 class _Plan(NamedTuple):
@@ -177,7 +177,7 @@ class _Reading:
         if self._refused is not None and not self._done:
             raise self._refused
 
-    def _items(self, bodies: list[bytes], projection: Projection | None) -> Any:
+    def _items(self, bodies: list[bytes], projection: CompiledProjection | None) -> Any:
         if projection is None:
             return self._form.page(bodies)
         return self._form.items([projection.apply(encoding.decode(body)) for body in bodies])

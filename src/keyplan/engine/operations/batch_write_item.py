@@ -5,18 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from keyplan import limits
+from keyplan.dynamodb.messages import items as transaction_messages
 from keyplan.dynamodb.messages import requests as messages
-from keyplan.dynamodb.messages import transactions as transaction_messages
 from keyplan.dynamodb.shapes import late_check
-from keyplan.dynamodb.shapes.acceptor import acceptor
-from keyplan.dynamodb.shapes.constraints import key_fault
+from keyplan.dynamodb.shapes.checker import acceptor
+from keyplan.dynamodb.shapes.constraints import key_fault, shown
 from keyplan.dynamodb.shapes.model import LATE_ITEM, Layer, List, Map, Structure
-from keyplan.dynamodb.shapes.rendering import shown
 from keyplan.dynamodb.values import units
 from keyplan.dynamodb.values.attribute import normalise_item
 from keyplan.dynamodb.values.encoding import Form
-from keyplan.dynamodb.values.invalid import InvalidValueError
-from keyplan.dynamodb.values.types import Item
+from keyplan.dynamodb.values.types import InvalidValueError, Item
 from keyplan.engine.faults.injector import REFUSED
 from keyplan.engine.items import writes
 from keyplan.engine.items.receipts import Receipt, names_given

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from keyplan import limits
-from keyplan.dynamodb.messages import schemas as messages
+from keyplan.dynamodb.messages import tables as messages
 from keyplan.dynamodb.messages import tables as table_messages
 from keyplan.dynamodb.shapes.model import Structure
 from keyplan.dynamodb.values.encoding import Form

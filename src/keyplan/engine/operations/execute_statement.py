@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from keyplan import limits
 from keyplan.dynamodb.messages import partiql as messages
-from keyplan.dynamodb.partiql.nodes import Exists
+from keyplan.dynamodb.partiql.nodes import ExistsStatement
 from keyplan.dynamodb.partiql.values import parameters
 from keyplan.dynamodb.shapes.model import VALUE, Integer, List, String, Structure
 from keyplan.dynamodb.values.encoding import Form
@@ -43,7 +43,7 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     given = parameters(request.get("Parameters") or (), wire=form.wire)
     prepared = prepare(text, given)
     detail = request.get("ReturnConsumedCapacity") or "NONE"
-    if isinstance(prepared.statement, Exists):
+    if isinstance(prepared.statement, ExistsStatement):
         raise ValidationError(messages.EXISTS_OUTSIDE)
     answer: dict[str, Any]
     select = prepared.select

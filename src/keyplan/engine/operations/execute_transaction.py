@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from keyplan import limits
 from keyplan.dynamodb.messages import items as item_messages
 from keyplan.dynamodb.messages import partiql as messages
-from keyplan.dynamodb.partiql.nodes import Delete, Select, Update
+from keyplan.dynamodb.partiql.nodes import DeleteStatement, SelectStatement, UpdateStatement
 from keyplan.dynamodb.partiql.values import parameters
 from keyplan.dynamodb.shapes.model import List, Structure
 from keyplan.dynamodb.values.encoding import Form
@@ -104,9 +104,9 @@ def _tables(engine: Engine, prepared: Sequence[Prepared]) -> list[Table]:
 
 def _check_allowed(prepared: Prepared) -> None:
     statement = prepared.statement
-    if isinstance(statement, Update | Delete) and statement.returning != "NONE":
+    if isinstance(statement, UpdateStatement | DeleteStatement) and statement.returning != "NONE":
         raise ValidationError(messages.RETURNING_IN_TRANSACTION)
-    if isinstance(statement, Select) and statement.source.index is not None:
+    if isinstance(statement, SelectStatement) and statement.source.index is not None:
         raise ValidationError(messages.TRANSACTION_ON_INDEX)
 
 
@@ -120,7 +120,9 @@ def _check_keys(tables: Sequence[Table], prepared: Sequence[Prepared]) -> None:
     reasons.raise_any()
 
 
-def _read(engine: Engine, asked: Sequence[tuple[Table, Prepared, Select]], detail: str, form: Form) -> dict[str, Any]:
+def _read(
+    engine: Engine, asked: Sequence[tuple[Table, Prepared, SelectStatement]], detail: str, form: Form
+) -> dict[str, Any]:
     reasons = Reasons(len(asked))
     keys: list[Item] = []
     for number, (table, each, select) in enumerate(asked):
@@ -142,7 +144,7 @@ def _read(engine: Engine, asked: Sequence[tuple[Table, Prepared, Select]], detai
     return read_together(engine, wanted, detail, form)
 
 
-def _wanted(table: Table, key: Item, select: Select) -> TransactionRead:
+def _wanted(table: Table, key: Item, select: SelectStatement) -> TransactionRead:
     project = None if select.shown is None else reads.projection(table, select.shown)
     return TransactionRead(select.source.table, table, table.key.of_key(key), project)
 

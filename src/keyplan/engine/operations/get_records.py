@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from keyplan import limits
-from keyplan.dynamodb.messages import streams as messages
+from keyplan.dynamodb.messages import requests as messages
 from keyplan.dynamodb.shapes.model import Integer, String, Structure
 from keyplan.dynamodb.values.encoding import Form, python_item
 from keyplan.engine.store.rows import Log, View

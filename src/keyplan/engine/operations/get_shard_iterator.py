@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from keyplan.dynamodb.messages import requests as messages
-from keyplan.dynamodb.messages import streams as stream_messages
+from keyplan.dynamodb.messages import requests as stream_messages
 from keyplan.dynamodb.shapes.model import String, Structure, Timestamp
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import timestamps

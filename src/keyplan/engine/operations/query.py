@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from keyplan.dynamodb.expressions.compiled import KeyCondition, Projection, compile_key_condition
+from keyplan.dynamodb.expressions.compiled import CompiledProjection, KeyCondition, compile_key_condition
 from keyplan.dynamodb.expressions.legacy import LegacyKeyCondition, compile_key_conditions
 from keyplan.dynamodb.messages import expressions as expression_messages
 from keyplan.dynamodb.messages import requests as messages
@@ -88,7 +88,7 @@ class _Prepared(NamedTuple):
     values: Item | None
     key_condition: KeyCondition | LegacyKeyCondition
     filter: reads.Filter | None
-    projection: Projection | None
+    projection: CompiledProjection | None
     start: Item | None
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from keyplan import limits
-from keyplan.dynamodb.expressions.compiled import Projection
+from keyplan.dynamodb.expressions.compiled import CompiledProjection
 from keyplan.dynamodb.messages import requests as messages
 from keyplan.dynamodb.shapes.model import Integer, Layer, Structure
 from keyplan.dynamodb.values.encoding import Form
-from keyplan.dynamodb.values.invalid import InvalidValueError
-from keyplan.dynamodb.values.types import Item
+from keyplan.dynamodb.values.types import InvalidValueError, Item
 from keyplan.engine.items import pages, ranges, reads
 from keyplan.engine.items.conditions import request_values_older
 from keyplan.engine.operations import rules, shapes
@@ -110,7 +109,7 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     return pages.answer(reading, page, form, request)
 
 
-def _prepare(request: dict[str, Any], form: Form) -> tuple[reads.Filter | None, Projection | None, Item | None]:
+def _prepare(request: dict[str, Any], form: Form) -> tuple[reads.Filter | None, CompiledProjection | None, Item | None]:
     """What can be checked without the table: filter and start key before placeholders and expressions."""
     check(request)
     condition = reads.compile_legacy_filter(request, "ScanFilter", form)

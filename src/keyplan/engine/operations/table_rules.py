@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from keyplan import limits
-from keyplan.dynamodb.messages import schemas as messages
+from keyplan.dynamodb.messages import tables as messages
 from keyplan.engine.tables.throughput import MAXIMA, PROVISIONED
 from keyplan.errors import ValidationError
 

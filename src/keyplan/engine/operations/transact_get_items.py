@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keyplan import limits
-from keyplan.dynamodb.expressions.compiled import Projection
-from keyplan.dynamodb.messages import transactions as messages
+from keyplan.dynamodb.expressions.compiled import CompiledProjection
+from keyplan.dynamodb.messages import items as messages
 from keyplan.dynamodb.shapes.model import Layer, List, Structure
 from keyplan.dynamodb.values import encoding, units
 from keyplan.dynamodb.values.attribute import normalise_item
@@ -61,7 +61,7 @@ class _Get(NamedTuple):
 
     table: str
     key: Item
-    projection: Projection | None
+    projection: CompiledProjection | None
 
     def locate(self, table: Table) -> bytes:
         """The stored key. Raises ValidationError if it, or the projection, does not fit the table."""

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keyplan import limits
+from keyplan.dynamodb.messages import items as transaction_messages
 from keyplan.dynamodb.messages import requests as messages
-from keyplan.dynamodb.messages import transactions as transaction_messages
 from keyplan.dynamodb.shapes import late_check
 from keyplan.dynamodb.shapes.model import LATE_ITEM, Layer, List, Shape, Structure
 from keyplan.dynamodb.values import units

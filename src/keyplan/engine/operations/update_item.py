@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from keyplan.dynamodb.expressions.compiled import Update
+from keyplan.dynamodb.expressions.compiled import CompiledUpdate
 from keyplan.dynamodb.shapes import late_check
 from keyplan.dynamodb.shapes.model import LATE_ITEM, VALUE, Layer, Map, String, Structure
 from keyplan.dynamodb.values import units
@@ -99,7 +99,7 @@ def prepare(request: dict[str, Any], form: Form) -> actions.UpdateAction:
     return actions.update_of(measured_key, request, form)
 
 
-def _attributes(returned: str, update: Update | None, version: writes.Version, form: Form) -> dict[str, Any]:
+def _attributes(returned: str, update: CompiledUpdate | None, version: writes.Version, form: Form) -> dict[str, Any]:
     """Attributes for the answer: all of this version, or those that the update names."""
     if returned.startswith("ALL"):
         return {"Attributes": form.stored(version.body)}

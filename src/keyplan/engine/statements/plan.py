@@ -16,21 +16,21 @@ from keyplan import limits
 from keyplan.dynamodb.expressions.compiled import KeyRange
 from keyplan.dynamodb.expressions.key_condition import SortOperator
 from keyplan.dynamodb.messages import items as item_messages
+from keyplan.dynamodb.messages import items as query_messages
 from keyplan.dynamodb.messages import partiql as messages
-from keyplan.dynamodb.messages import queries as query_messages
-from keyplan.dynamodb.partiql import translate, trees
+from keyplan.dynamodb.partiql import nodes, translate
 from keyplan.dynamodb.partiql.nodes import (
-    Between,
-    Call,
+    BetweenTerm,
+    CallTerm,
     Constant,
-    In,
     Infix,
+    InTerm,
     Joined,
-    Not,
+    NotTerm,
     Ordering,
     Parameter,
-    Path,
-    Select,
+    PathTerm,
+    SelectStatement,
     Term,
 )
 from keyplan.dynamodb.partiql.values import Values
@@ -48,7 +48,7 @@ class ReadStep(NamedTuple):
     """One query, or the scan: its span of stored keys, and what its rows must fulfil."""
 
     span: ranges.Span
-    filter: translate.Condition | None
+    filter: translate.StatementCondition | None
     partition: AttributeValue | None
 
 
@@ -75,11 +75,11 @@ class _Part(NamedTuple):
     """Whether it asks of the sort key what no range of keys can say."""
 
 
-def make(table: Table, index: Index | None, select: Select, values: Values) -> ReadPlan:
+def make(table: Table, index: Index | None, select: SelectStatement, values: Values) -> ReadPlan:
     """The plan of a SELECT. Raises ValidationError."""
     schema = ranges.key_schema(table, index)
     partition, sort = schema.partition[0], schema.sort[0] if schema.sort else None
-    branches = () if select.where is None else trees.joined(select.where, "or")
+    branches = () if select.where is None else nodes.joined(select.where, "or")
     parts: list[_Part] = []
     for branch in branches:
         found = _parts(branch, partition, sort, values)
@@ -109,7 +109,7 @@ def make(table: Table, index: Index | None, select: Select, values: Values) -> R
 
 def _parts(branch: Term, partition: KeyAttribute, sort: KeyAttribute | None, values: Values) -> list[_Part]:
     """What a branch asks of each partition it names."""
-    terms = trees.joined(branch, "and")
+    terms = nodes.joined(branch, "and")
     named = next((term for term in terms if _partition_terms(term, partition.name)), None)
     if named is None:
         return []
@@ -143,15 +143,15 @@ def _alternatives(
     IN or OR, no other condition of the sort key beside it, each branch with at most one range.
     """
     partition, sort = key
-    about = [term for term in terms if sort.name in trees.attributes(term)]
-    if len(about) != 1 or partition in trees.attributes(about[0]):
+    about = [term for term in terms if sort.name in nodes.attributes(term)]
+    if len(about) != 1 or partition in nodes.attributes(about[0]):
         return []
     others = [term for term in terms if term is not about[0]]
     found: list[tuple[_Range | None, list[Term]]] = []
-    for branch in trees.joined(about[0], "or"):
+    for branch in nodes.joined(about[0], "or"):
         for each in _named(branch, sort.name) or [branch]:
-            condition, rest = _ranged(trees.joined(each, "and"), sort, values)
-            if any(sort.name in trees.attributes(term) for term in rest):
+            condition, rest = _ranged(nodes.joined(each, "and"), sort, values)
+            if any(sort.name in nodes.attributes(term) for term in rest):
                 return []
             found.append((condition, [*others, *rest]))
     return found
@@ -159,7 +159,7 @@ def _alternatives(
 
 def _named(term: Term, name: str) -> list[Term]:
     """The equalities that an IN of an attribute is."""
-    if not isinstance(term, In):
+    if not isinstance(term, InTerm):
         return []
     return [Infix("=", term.operand, value) for value in _partition_terms(term, name)]
 
@@ -167,13 +167,13 @@ def _named(term: Term, name: str) -> list[Term]:
 def _partition_terms(term: Term, name: str) -> Sequence[Term]:
     """The terms whose values the attribute may have, by an equality, IN, or several joined by OR."""
     if isinstance(term, Joined) and term.operator == "or":
-        each = [_partition_terms(branch, name) for branch in trees.joined(term, "or")]
+        each = [_partition_terms(branch, name) for branch in nodes.joined(term, "or")]
         return tuple(value for values in each for value in values) if all(each) else ()
-    equal = trees.equality(term)
+    equal = nodes.equality(term)
     if equal is not None and equal[0] == name:
         return equal[1:]
-    if isinstance(term, In) and isinstance(term.operand, Path) and term.operand.parts == (name,):
-        return trees.choices_of(term)
+    if isinstance(term, InTerm) and isinstance(term.operand, PathTerm) and term.operand.parts == (name,):
+        return nodes.choices_of(term)
     return ()
 
 
@@ -196,13 +196,17 @@ def _sort_condition(term: Term, sort: KeyAttribute, values: Values) -> _Range | 
 
 def _range_of(term: Term, name: str) -> tuple[str | None, Sequence[Term]]:
     match term:
-        case Infix(operator=operator, left=Path(parts=parts), right=right) if operator in _TURNED and parts == (name,):
+        case Infix(operator=operator, left=PathTerm(parts=parts), right=right) if operator in _TURNED and parts == (
+            name,
+        ):
             return (operator, (right,)) if _is_value(right) else (None, ())
-        case Infix(operator=operator, left=left, right=Path(parts=parts)) if operator in _TURNED and parts == (name,):
+        case Infix(operator=operator, left=left, right=PathTerm(parts=parts)) if operator in _TURNED and parts == (
+            name,
+        ):
             return (_TURNED[operator], (left,)) if _is_value(left) else (None, ())
-        case Between(operand=Path(parts=parts), lower=lower, upper=upper) if parts == (name,):
+        case BetweenTerm(operand=PathTerm(parts=parts), lower=lower, upper=upper) if parts == (name,):
             return ("BETWEEN", (lower, upper)) if _is_value(lower) and _is_value(upper) else (None, ())
-        case Call(function="begins_with", arguments=(Path(parts=parts), prefix)) if parts == (name,):
+        case CallTerm(function="begins_with", arguments=(PathTerm(parts=parts), prefix)) if parts == (name,):
             return ("begins_with", (prefix,)) if _is_value(prefix) else (None, ())
         case _:
             return None, ()
@@ -214,9 +218,9 @@ def _is_value(term: Term) -> bool:
 
 def _is_negated(term: Term, name: str | None) -> bool:
     """Whether a term is about an attribute by NOT or <>."""
-    if isinstance(term, Not):
-        return name in trees.attributes(term)
-    return isinstance(term, Infix) and term.operator == "<>" and name in trees.attributes(term)
+    if isinstance(term, NotTerm):
+        return name in nodes.attributes(term)
+    return isinstance(term, Infix) and term.operator == "<>" and name in nodes.attributes(term)
 
 
 def _steps(index: Index | None, group: list[_Part], values: Values) -> list[ReadStep]:
@@ -249,8 +253,8 @@ def _span(index: Index | None, part: _Part) -> ranges.Span:
     return ranges.condition_span(index, KeyRange((part.partition,), (), operator, terms))
 
 
-def _filter(rest: Sequence[Term], values: Values) -> translate.Condition | None:
-    term = trees.together(rest)
+def _filter(rest: Sequence[Term], values: Values) -> translate.StatementCondition | None:
+    term = nodes.together(rest)
     return None if term is None else translate.condition(term, values)
 
 
@@ -276,10 +280,10 @@ def _check_filter(index: Index | None, partition: KeyAttribute, steps: Sequence[
 
 def _name(ordering: Ordering) -> str | None:
     term = ordering.term
-    return str(term.parts[0]) if isinstance(term, Path) and len(term.parts) == 1 else None
+    return str(term.parts[0]) if isinstance(term, PathTerm) and len(term.parts) == 1 else None
 
 
-def _check_order(select: Select, partition: KeyAttribute, sort: KeyAttribute | None, partitions: int) -> None:
+def _check_order(select: SelectStatement, partition: KeyAttribute, sort: KeyAttribute | None, partitions: int) -> None:
     if not select.order:
         return
     if select.where is None:
@@ -296,7 +300,7 @@ def _check_order(select: Select, partition: KeyAttribute, sort: KeyAttribute | N
         raise ValidationError(messages.ORDER_NEEDS_HASH)
 
 
-def _ordered(keys: Iterable[bytes], select: Select, partition: KeyAttribute) -> Iterable[bytes]:
+def _ordered(keys: Iterable[bytes], select: SelectStatement, partition: KeyAttribute) -> Iterable[bytes]:
     """The keys of the partitions as they are named, or as they are ordered."""
     for each in select.order:
         if _name(each) == partition.name:
@@ -304,7 +308,7 @@ def _ordered(keys: Iterable[bytes], select: Select, partition: KeyAttribute) -> 
     return keys
 
 
-def _is_reverse(select: Select, sort: KeyAttribute | None) -> bool:
+def _is_reverse(select: SelectStatement, sort: KeyAttribute | None) -> bool:
     """Whether partitions are read from their ends: as the sort key is ordered, and so too where it is not."""
     by_sort = [each.descending for each in select.order if _name(each) == (sort and sort.name)]
     return any(by_sort) if by_sort else bool(select.order)

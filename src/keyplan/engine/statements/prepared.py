@@ -8,7 +8,17 @@ from typing import NamedTuple
 
 from keyplan.dynamodb.messages import partiql as messages
 from keyplan.dynamodb.partiql import translate
-from keyplan.dynamodb.partiql.nodes import Delete, Exists, Insert, Path, Select, Source, Statement, Struct, Update
+from keyplan.dynamodb.partiql.nodes import (
+    DeleteStatement,
+    ExistsStatement,
+    InsertStatement,
+    PathTerm,
+    SelectStatement,
+    Source,
+    Statement,
+    Struct,
+    UpdateStatement,
+)
 from keyplan.dynamodb.partiql.parser import parse
 from keyplan.dynamodb.partiql.values import Values
 from keyplan.dynamodb.values.attribute import normalise_item
@@ -26,53 +36,53 @@ class Prepared(NamedTuple):
     values: Values
     item: Item | None = None
     size: int = 0
-    update: translate.Update | None = None
+    update: translate.StatementUpdate | None = None
 
     @property
-    def select(self) -> Select | None:
+    def select(self) -> SelectStatement | None:
         """The statement, if all it does is to read."""
-        return self.statement if isinstance(self.statement, Select) else None
+        return self.statement if isinstance(self.statement, SelectStatement) else None
 
     @property
     def source(self) -> Source:
         """Where it reads or writes; the table by the name that the statement has."""
-        return self.statement.select.source if isinstance(self.statement, Exists) else self.statement.source
+        return self.statement.select.source if isinstance(self.statement, ExistsStatement) else self.statement.source
 
 
 def prepare(text: str, given: Sequence[AttributeValue]) -> Prepared:
     """Read a statement and check it. Raises ValidationError."""
     parsed = parse(text)
     statement, values = parsed.statement, Values(given, parsed.parameters)
-    read = statement.select if isinstance(statement, Exists) else statement
-    if isinstance(read, Select) and (read.source.index is None or isinstance(statement, Exists)):
+    read = statement.select if isinstance(statement, ExistsStatement) else statement
+    if isinstance(read, SelectStatement) and (read.source.index is None or isinstance(statement, ExistsStatement)):
         check_call(read)  # of an index it comes after the refusal of multi-attribute keys
-    if not isinstance(read, Insert) and read.where is not None:
+    if not isinstance(read, InsertStatement) and read.where is not None:
         translate.condition(read.where, values)
-    if isinstance(read, Select) and read.shown is not None:
+    if isinstance(read, SelectStatement) and read.shown is not None:
         _check_shown(read.shown)
     made = Prepared(statement, values)
-    if isinstance(statement, Insert):
+    if isinstance(statement, InsertStatement):
         if not isinstance(statement.item, Struct):
             raise ValidationError(messages.ITEM_SYNTAX)
         item, size = normalise_item(values.item(statement.item), wire=True)
         made = made._replace(item=item, size=size)
-    elif isinstance(statement, Update):
+    elif isinstance(statement, UpdateStatement):
         made = made._replace(update=translate.update(statement.changes, values))
     name = made.source.table
     if not name.startswith("arn:") and not _TABLE_NAME(name):
         raise ValidationError(messages.TABLE_NAME)
-    if isinstance(statement, Update | Delete) and statement.source.index is not None:
+    if isinstance(statement, UpdateStatement | DeleteStatement) and statement.source.index is not None:
         raise ValidationError(messages.ON_INDEX)
     return made
 
 
-def check_call(select: Select) -> None:
+def check_call(select: SelectStatement) -> None:
     """Raise ValidationError if a projection calls a function, such as COUNT(*)."""
     if select.call is not None:
         raise ValidationError(messages.path_component(select.call.place))
 
 
-def _check_shown(shown: Sequence[Path]) -> None:
+def _check_shown(shown: Sequence[PathTerm]) -> None:
     seen: set[str] = set()
     for path in shown:
         name = shown_name(path)
@@ -81,7 +91,7 @@ def _check_shown(shown: Sequence[Path]) -> None:
         seen.add(name)
 
 
-def shown_name(path: Path) -> str:
+def shown_name(path: PathTerm) -> str:
     """Under which name a path is shown: its last name, and the list indexes behind it."""
     last = max(at for at, part in enumerate(path.parts) if isinstance(part, str))
     return str(path.parts[last]) + "".join(f"[{part}]" for part in path.parts[last + 1 :])

@@ -11,10 +11,10 @@ import orjson
 
 from keyplan import limits
 from keyplan.dynamodb.expressions.read import descend
+from keyplan.dynamodb.messages import items as query_messages
 from keyplan.dynamodb.messages import partiql as messages
-from keyplan.dynamodb.messages import queries as query_messages
-from keyplan.dynamodb.partiql import translate, trees
-from keyplan.dynamodb.partiql.nodes import Path, Select
+from keyplan.dynamodb.partiql import nodes, translate
+from keyplan.dynamodb.partiql.nodes import PathTerm, SelectStatement
 from keyplan.dynamodb.values import encoding
 from keyplan.dynamodb.values.attribute import normalise_item
 from keyplan.dynamodb.values.encoding import Form
@@ -53,7 +53,7 @@ class _Place(NamedTuple):
 def select(
     engine: Engine,
     prepared: Prepared,
-    statement: Select,
+    statement: SelectStatement,
     form: Form,
     *,
     limit: int | None,
@@ -100,7 +100,7 @@ def select(
     return Found(_items(found, form, projected=project is not None), token, place.key, receipt)
 
 
-def find_source(engine: Engine, statement: Select) -> tuple[Table, Index | None]:
+def find_source(engine: Engine, statement: SelectStatement) -> tuple[Table, Index | None]:
     """Return the table and the index that a SELECT reads.
 
     Raise ValidationError if the index does not exist, if PartiQL cannot read it, or if the projection calls a
@@ -118,7 +118,7 @@ def find_source(engine: Engine, statement: Select) -> tuple[Table, Index | None]
     return table, index
 
 
-def _find_index(engine: Engine, table: Table, statement: Select) -> Index | None:
+def _find_index(engine: Engine, table: Table, statement: SelectStatement) -> Index | None:
     name = statement.source.index
     if name is None:
         return None
@@ -133,13 +133,13 @@ def _find_index(engine: Engine, table: Table, statement: Select) -> Index | None
     return index
 
 
-def whole_key(table: Table, prepared: Prepared, statement: Select) -> Item | None:
+def whole_key(table: Table, prepared: Prepared, statement: SelectStatement) -> Item | None:
     """The key of the one item that a SELECT reads if its key is all that it requires, as batches demand."""
     if statement.source.index is not None:
         return None
-    terms = () if statement.where is None else trees.joined(statement.where, "and")
+    terms = () if statement.where is None else nodes.joined(statement.where, "and")
     try:
-        found, rest = trees.equalities(trees.together([trees.single(term) for term in terms]), table.key.names)
+        found, rest = nodes.equalities(nodes.together([nodes.single(term) for term in terms]), table.key.names)
     except ValidationError:  # two values of one key attribute
         return None
     if len(found) < len(table.key.names) or rest is not None:
@@ -147,7 +147,7 @@ def whole_key(table: Table, prepared: Prepared, statement: Select) -> Item | Non
     return key_of(table, prepared, found)
 
 
-def check_several(table: Table, prepared: Prepared, statement: Select) -> None:
+def check_several(table: Table, prepared: Prepared, statement: SelectStatement) -> None:
     """Refuse what would be too many reads or ones that overlap, which is told before the lack of a whole key."""
     if statement.source.index is not None:
         return
@@ -158,7 +158,7 @@ def check_several(table: Table, prepared: Prepared, statement: Select) -> None:
             raise
 
 
-def projection(table: Table, shown: Sequence[Path]) -> Callable[[Item], Item]:
+def projection(table: Table, shown: Sequence[PathTerm]) -> Callable[[Item], Item]:
     """What makes of an item the attributes that are shown, each under the end of its path.
 
     Raises ValidationError for a path into a key.
@@ -173,7 +173,7 @@ def projection(table: Table, shown: Sequence[Path]) -> Callable[[Item], Item]:
     return project
 
 
-def _check_shown(index: Index | None, shown: Sequence[Path] | None) -> bool:
+def _check_shown(index: Index | None, shown: Sequence[PathTerm] | None) -> bool:
     """Whether items must be fetched for what is shown. Raises ValidationError where a global index lacks it."""
     if index is None or index.projection == "ALL" or shown is None:
         return False
@@ -184,7 +184,7 @@ def _check_shown(index: Index | None, shown: Sequence[Path] | None) -> bool:
     return bool(missing)
 
 
-def _tester(condition: translate.Condition | None) -> Callable[[Item], bool] | None:
+def _tester(condition: translate.StatementCondition | None) -> Callable[[Item], bool] | None:
     if condition is None:
         return None
     test, values = condition.compiled.test, condition.values

@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from keyplan import limits
 from keyplan.dynamodb.messages import items as item_messages
 from keyplan.dynamodb.messages import partiql as messages
-from keyplan.dynamodb.partiql import translate, trees
-from keyplan.dynamodb.partiql.nodes import Call, Delete, Exists, Insert, Path, Term, Update
+from keyplan.dynamodb.partiql import nodes, translate
+from keyplan.dynamodb.partiql.nodes import (
+    CallTerm,
+    DeleteStatement,
+    ExistsStatement,
+    InsertStatement,
+    PathTerm,
+    Term,
+    UpdateStatement,
+)
 from keyplan.dynamodb.values import encoding, sizes, units
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.dynamodb.values.types import Item
@@ -65,13 +73,13 @@ class _IfThere(WriteCondition):
 def action(table: Table, prepared: Prepared) -> actions.Action:
     """What a statement that writes, or EXISTS, does. Raises ValidationError if it does not fit the table."""
     match prepared.statement:
-        case Insert():
+        case InsertStatement():
             return _insert(table, prepared)
-        case Update() as update:
+        case UpdateStatement() as update:
             return _update(table, prepared, update)
-        case Delete() as delete:
+        case DeleteStatement() as delete:
             return _delete(table, prepared, delete)
-        case Exists() as exists:
+        case ExistsStatement() as exists:
             return _check(table, prepared, exists)
         case _:
             raise AssertionError("a SELECT writes nothing")
@@ -80,7 +88,7 @@ def action(table: Table, prepared: Prepared) -> actions.Action:
 def key_fault(table: Table, prepared: Prepared) -> ValidationError | None:
     """What is wrong with the key of a statement's one item, as a transaction's reason tells it."""
     statement = prepared.statement
-    if isinstance(statement, Insert):
+    if isinstance(statement, InsertStatement):
         assert prepared.item is not None
         try:
             table.key.of_item(prepared.item)
@@ -89,10 +97,10 @@ def key_fault(table: Table, prepared: Prepared) -> ValidationError | None:
         except ValidationError as error:
             return error
         return None
-    exists = isinstance(statement, Exists)
-    where = statement.select.where if isinstance(statement, Exists) else statement.where
+    exists = isinstance(statement, ExistsStatement)
+    where = statement.select.where if isinstance(statement, ExistsStatement) else statement.where
     try:
-        found, _ = trees.equalities(where, table.key.names, several=exists)
+        found, _ = nodes.equalities(where, table.key.names, several=exists)
         if len(found) == len(table.key.names):
             key_of(table, prepared, found)
         elif not exists:
@@ -116,7 +124,7 @@ def _insert(table: Table, prepared: Prepared) -> actions.PutAction:
     return actions.PutAction(guard, writes.Version(item, prepared.size, encoding.encode(item)))
 
 
-def _update(table: Table, prepared: Prepared, statement: Update) -> actions.UpdateAction:
+def _update(table: Table, prepared: Prepared, statement: UpdateStatement) -> actions.UpdateAction:
     key, rest = _key(table, prepared, statement.where)
     update = prepared.update
     assert update is not None
@@ -126,16 +134,16 @@ def _update(table: Table, prepared: Prepared, statement: Update) -> actions.Upda
     return actions.UpdateAction(key, update.compiled, guard, update.values, payload, messages.TOO_DEEP)
 
 
-def _delete(table: Table, prepared: Prepared, statement: Delete) -> actions.DeleteAction:
+def _delete(table: Table, prepared: Prepared, statement: DeleteStatement) -> actions.DeleteAction:
     key, rest = _key(table, prepared, statement.where)
     guard = None if rest is None else _guard(_IfThere, rest, prepared)
     return actions.DeleteAction(key, guard, sizes.item_bytes(key))
 
 
-def _check(table: Table, prepared: Prepared, statement: Exists) -> actions.CheckAction:
+def _check(table: Table, prepared: Prepared, statement: ExistsStatement) -> actions.CheckAction:
     if statement.select.source.index is not None:
         raise ValidationError(messages.EXISTS_ON_INDEX)
-    found, rest = trees.equalities(statement.select.where, table.key.names, several=True)
+    found, rest = nodes.equalities(statement.select.where, table.key.names, several=True)
     if len(found) < len(table.key.names) or rest is None:
         raise ValidationError(messages.EXISTS_NEEDS_CONDITION)
     key = key_of(table, prepared, found)
@@ -145,7 +153,7 @@ def _check(table: Table, prepared: Prepared, statement: Exists) -> actions.Check
 
 def _key(table: Table, prepared: Prepared, where: Term | None) -> tuple[Item, Term | None]:
     """The key of the item, and what else the statement requires of it."""
-    found, rest = trees.equalities(where, table.key.names)
+    found, rest = nodes.equalities(where, table.key.names)
     if len(found) < len(table.key.names):
         raise ValidationError(messages.INCOMPLETE_KEY)
     return key_of(table, prepared, found), rest
@@ -161,8 +169,8 @@ def key_of(table: Table, prepared: Prepared, found: Mapping[str, Term]) -> Item:
 
 
 def _is_there(table: Table, rest: Term | None = None) -> Term:
-    exists = Call("attribute_exists", (Path((table.key.names[0],)),), "")
-    return trees.together([exists] if rest is None else [exists, rest]) or exists
+    exists = CallTerm("attribute_exists", (PathTerm((table.key.names[0],)),), "")
+    return nodes.together([exists] if rest is None else [exists, rest]) or exists
 
 
 def _guard(kind: type[WriteCondition], term: Term, prepared: Prepared) -> WriteCondition:
@@ -210,7 +218,7 @@ def attempt(
 
 def _returned(prepared: Prepared, old: writes.Version | None, new: writes.Version | None, form: Form) -> list[Any]:
     statement = prepared.statement
-    returning = statement.returning if isinstance(statement, Update | Delete) else "NONE"
+    returning = statement.returning if isinstance(statement, UpdateStatement | DeleteStatement) else "NONE"
     version = old if returning.endswith("OLD") else new
     if returning == "NONE" or version is None:
         return []

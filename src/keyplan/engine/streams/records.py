@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from keyplan import limits
-from keyplan.dynamodb.expressions.ordering import same_members
-from keyplan.dynamodb.messages import streams as messages
+from keyplan.dynamodb.messages import requests as messages
 from keyplan.dynamodb.values import encoding, sizes
 from keyplan.dynamodb.values.keybytes import HASH_SPACE, hash_of
+from keyplan.dynamodb.values.types import same_members
 from keyplan.engine.store import statements
 from keyplan.engine.store.rows import Log, Transaction, View
 from keyplan.engine.streams import logs

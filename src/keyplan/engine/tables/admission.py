@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from keyplan.dynamodb.messages import schemas as schema_messages
 from keyplan.dynamodb.messages import tables as messages
+from keyplan.dynamodb.messages import tables as schema_messages
 from keyplan.engine.tables import descriptions
 from keyplan.engine.tables.catalog import Table
 from keyplan.errors import LimitExceededError, ResourceInUseError

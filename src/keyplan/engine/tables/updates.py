@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from keyplan import limits
-from keyplan.dynamodb.messages import schemas as schema_messages
 from keyplan.dynamodb.messages import tables as messages
+from keyplan.dynamodb.messages import tables as schema_messages
 from keyplan.engine.store import statements
 from keyplan.engine.store.rows import Transaction
 from keyplan.engine.streams import logs

@@ -19,7 +19,7 @@ from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from keyplan import limits
-from keyplan.dynamodb.expressions.compiled import KeyCondition, Projection, compile_key_condition
+from keyplan.dynamodb.expressions.compiled import CompiledProjection, KeyCondition, compile_key_condition
 from keyplan.dynamodb.messages import exports as messages
 from keyplan.dynamodb.values import encoding
 from keyplan.dynamodb.values.encoding import Form
@@ -222,7 +222,7 @@ class Selection:
     values: Item | None
     key_condition: KeyCondition | None
     filter: reads.Filter | None
-    projection: Projection | None
+    projection: CompiledProjection | None
 
     def check(self, table: Table) -> None:
         """Raise ValidationError for what does not fit the table."""

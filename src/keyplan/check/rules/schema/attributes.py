@@ -15,7 +15,7 @@ from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import EntitySpec
 from keyplan.design.fields.stored import StoredField
 from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute
-from keyplan.dynamodb.expressions.reserved import is_reserved
+from keyplan.dynamodb.expressions.names import is_reserved
 
 
 @design_rule("KP111", "error", "warning")

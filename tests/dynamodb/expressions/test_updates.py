@@ -1,4 +1,4 @@
-"""What an update is charged: by action, function and path, and by every use of a value."""
+"""Updates: the size charge and the types they assign."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from keyplan.dynamodb.expressions.compiled import compile_update
+from keyplan.dynamodb.expressions.legacy import compile_attribute_updates
 
 
 @pytest.mark.parametrize(
@@ -36,3 +37,33 @@ def test_a_placeholder_is_charged_as_its_name() -> None:
 def test_the_limit_itself_is_allowed(length: int, over: bool) -> None:
     values: dict[str, Any] = {":v": {"S": "x" * length}}
     assert compile_update("SET b = :v", None).charge.exceeds(3 + 20 + 76, values) is over
+
+
+VALUES = {":s": {"S": "x"}, ":n": {"N": "1"}, ":set": {"SS": ["x"]}, ":l": {"L": []}}
+
+
+@pytest.mark.parametrize(
+    ("text", "assigned"),
+    [
+        ("SET a = :s", [("a", "S")]),
+        ("SET a = b + :n", [("a", "N")]),
+        ("SET a = list_append(b, :l)", [("a", "L")]),
+        ("ADD a :n DELETE b :set", [("a", "N"), ("b", "SS")]),
+        ("SET a = b, c = if_not_exists(c, :s), d.e = :s REMOVE f", []),
+    ],
+)
+def test_of_an_expression(text: str, assigned: list[tuple[str, str]]) -> None:
+    assert compile_update(text, None).assigned(VALUES) == assigned
+
+
+def test_a_name_placeholder_stands_for_its_name() -> None:
+    assert compile_update("SET #n = :s", {"#n": "a.b"}).assigned(VALUES) == [("a.b", "S")]
+
+
+def test_of_attribute_updates() -> None:
+    updates = {
+        "a": {"Action": "PUT", "Value": {"B": "YQ=="}},
+        "b": {"Action": "DELETE"},
+        "c": {"Action": "ADD", "Value": {"N": "1"}},
+    }
+    assert compile_attribute_updates(updates).assigned(None) == [("a", "B"), ("c", "N")]

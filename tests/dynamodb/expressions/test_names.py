@@ -1,10 +1,23 @@
-"""Placeholder maps: their own rules, and what is left unused."""
+"""Names: placeholder maps, reserved words, overlapping paths."""
 
 from __future__ import annotations
 
-import pytest
+from itertools import combinations
 
-from keyplan.dynamodb.expressions.resolve import check_names, check_placeholders, check_values, path_text
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keyplan.dynamodb.expressions.names import (
+    RESERVED_WORDS,
+    ResolvedPath,
+    check_names,
+    check_placeholders,
+    check_values,
+    clash,
+    is_reserved,
+    path_text,
+)
 from keyplan.errors import ValidationError
 
 
@@ -57,3 +70,54 @@ def test_several_unused_placeholders_come_in_the_services_hash_order() -> None:
 
 def test_paths_are_shown_with_their_indexes_in_brackets() -> None:
     assert path_text(("a", 3, "b.c", 0)) == "[a, [3], b.c, [0]]"
+
+
+def test_there_are_573_of_them_in_capitals() -> None:
+    assert len(RESERVED_WORDS) == 573
+    assert all(word.isascii() and word.isupper() for word in RESERVED_WORDS)
+
+
+@pytest.mark.parametrize("name", ["status", "NAME", "Data", "ttl", "items", "year"])
+def test_case_does_not_matter(name: str) -> None:
+    assert is_reserved(name)
+
+
+@pytest.mark.parametrize("name", ["pk", "sk", "statuses", "id", "email", "remove"])
+def test_other_names_are_free(name: str) -> None:
+    assert not is_reserved(name)
+
+
+steps = st.one_of(st.sampled_from("ab"), st.integers(0, 1))
+paths = st.builds(lambda first, rest: (first, *rest), st.sampled_from("ab"), st.lists(steps, max_size=3))
+
+
+def overlap(one: ResolvedPath, other: ResolvedPath) -> bool:
+    shorter = min(len(one), len(other))
+    return one[:shorter] == other[:shorter]
+
+
+def conflict(one: ResolvedPath, other: ResolvedPath) -> bool:
+    for left, right in zip(one, other, strict=False):
+        if isinstance(left, int) != isinstance(right, int):
+            return True
+        if left != right:
+            return False
+    return False
+
+
+@given(st.lists(paths, max_size=6))
+def test_the_tree_finds_what_comparing_every_pair_finds(given_paths: list[ResolvedPath]) -> None:
+    pairs = list(combinations(given_paths, 2))
+    problem = clash(given_paths)
+    if any(overlap(*pair) for pair in pairs):
+        assert problem is not None
+        assert "overlap" in problem
+    elif any(conflict(*pair) for pair in pairs):
+        assert problem is not None
+        assert "conflict" in problem
+    else:
+        assert problem is None
+
+
+def test_a_long_list_of_paths_takes_no_quadratic_time() -> None:
+    assert clash([(f"a{index}", "b") for index in range(20_000)]) is None

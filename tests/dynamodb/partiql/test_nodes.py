@@ -4,46 +4,46 @@ from __future__ import annotations
 
 import pytest
 
-from keyplan.dynamodb.partiql import trees
-from keyplan.dynamodb.partiql.nodes import Constant, Infix, Select, Term
+from keyplan.dynamodb.partiql import nodes
+from keyplan.dynamodb.partiql.nodes import Constant, Infix, SelectStatement, Term
 from keyplan.dynamodb.partiql.parser import parse
 from keyplan.errors import ValidationError
 
 
 def where(condition: str) -> Term:
     statement = parse(f"SELECT * FROM t WHERE {condition}").statement
-    assert isinstance(statement, Select)
+    assert isinstance(statement, SelectStatement)
     assert statement.where is not None
     return statement.where
 
 
 def test_attributes_in_order_and_by_their_first_name() -> None:
     term = where("a.x = 1 AND NOT begins_with(b, 'x') OR c IN [1] AND d BETWEEN e AND 2 AND f IS MISSING")
-    assert trees.attributes(term) == ["a", "b", "c", "d", "e", "f"]
+    assert nodes.attributes(term) == ["a", "b", "c", "d", "e", "f"]
 
 
 def test_joined_terms_are_seen_through_parentheses() -> None:
-    assert len(trees.joined(where("a = 1 AND (b = 2 AND (c = 3 AND d = 4))"), "and")) == 4
-    assert len(trees.joined(where("a = 1 AND (b = 2 OR c = 3)"), "and")) == 2
-    assert len(trees.joined(where("a = 1"), "or")) == 1
+    assert len(nodes.joined(where("a = 1 AND (b = 2 AND (c = 3 AND d = 4))"), "and")) == 4
+    assert len(nodes.joined(where("a = 1 AND (b = 2 OR c = 3)"), "and")) == 2
+    assert len(nodes.joined(where("a = 1"), "or")) == 1
 
 
 def test_an_equality_is_between_an_attribute_and_a_value() -> None:
-    assert trees.equality(where("a = 1")) == ("a", Constant("N", "1"))
-    assert trees.equality(where("1 = a")) == ("a", Constant("N", "1"))
+    assert nodes.equality(where("a = 1")) == ("a", Constant("N", "1"))
+    assert nodes.equality(where("1 = a")) == ("a", Constant("N", "1"))
     for other in ("a = b", "a < 1", "a.b = 1", "size(a) = 1", "a = b + 1"):
-        assert trees.equality(where(other)) is None
+        assert nodes.equality(where(other)) is None
 
 
 def test_equalities_are_taken_out_of_what_else_is_required() -> None:
-    found, rest = trees.equalities(where("pk = 'a' AND x = 1 AND sk = ?"), ("pk", "sk"))
+    found, rest = nodes.equalities(where("pk = 'a' AND x = 1 AND sk = ?"), ("pk", "sk"))
     assert sorted(found) == ["pk", "sk"]
     assert isinstance(rest, Infix)
-    assert trees.attributes(rest) == ["x"]
-    assert trees.equalities(None, ("pk",)) == ({}, None)
-    assert trees.equalities(where("pk = 'a' OR x = 1"), ("pk",))[0] == {}
+    assert nodes.attributes(rest) == ["x"]
+    assert nodes.equalities(None, ("pk",)) == ({}, None)
+    assert nodes.equalities(where("pk = 'a' OR x = 1"), ("pk",))[0] == {}
 
 
 def test_a_key_is_not_compared_twice() -> None:
     with pytest.raises(ValidationError, match="Multiple conditions on same key pk"):
-        trees.equalities(where("pk = 'a' AND pk = 'b'"), ("pk",))
+        nodes.equalities(where("pk = 'a' AND pk = 'b'"), ("pk",))

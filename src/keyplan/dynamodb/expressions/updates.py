@@ -1,18 +1,14 @@
-"""Checked updates to closures that make the new item.
-
-Every action reads the item as it was before the update. The new item is a new dict; of a document
-only what lies on a changed path is copied, the rest is shared. In a list, indexes are those before
-the update: removals close up only at the end, and elements set behind the end are appended in the
-order of their indexes.
-"""
+"""Checked updates compiled to closures that make the new item; their size charge and the types they assign."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from keyplan.dynamodb.expressions.check_update import actions_of
+from keyplan.dynamodb.expressions.check import actions_of
+from keyplan.dynamodb.expressions.names import Names, ResolvedPath
 from keyplan.dynamodb.expressions.nodes import (
     Action,
     AddAction,
@@ -28,11 +24,9 @@ from keyplan.dynamodb.expressions.nodes import (
     Value,
 )
 from keyplan.dynamodb.expressions.read import Get, compile_path
-from keyplan.dynamodb.expressions.resolve import Names
 from keyplan.dynamodb.messages import expressions as messages
-from keyplan.dynamodb.values import numbers
-from keyplan.dynamodb.values.sets import in_order
-from keyplan.dynamodb.values.types import AttributeValue, Item, Values
+from keyplan.dynamodb.values import numbers, sizes
+from keyplan.dynamodb.values.types import AttributeValue, Item, Values, in_order
 from keyplan.errors import ValidationError
 
 Read: TypeAlias = Callable[[Item, Values], AttributeValue]
@@ -50,7 +44,7 @@ class Branch:
     elements: dict[int, Branch] = field(default_factory=dict)
 
 
-def compile_update(update: Update, names: Names) -> dict[str, Branch]:
+def compile_branches(update: Update, names: Names) -> dict[str, Branch]:
     """The branches of an update by top-level attribute."""
     root = Branch()
     for action in actions_of(update):
@@ -240,3 +234,98 @@ def _compile_list_append(call: Call, names: Names) -> Read:
         return {"L": head["L"] + tail["L"]}
 
     return list_append
+
+
+_UPDATE = 3
+_WRITE = 19  # SET and ADD, the path and what is written apart
+_REMOVAL = 1  # REMOVE and DELETE, the path apart; what is removed is free
+_TARGET_STEP = 4  # each further element of a path that is changed
+_READ = 1
+_READ_STEP = 14  # each element of a path that is read; the value found there is free
+_FUNCTIONS = {"if_not_exists": 39, "list_append": 37}
+_ARITHMETIC = {"+": 34, "-": 37}
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """The charge of one expression: a fixed part, and values by how often they are used."""
+
+    fixed: int = 0
+    uses: Counter[str] = field(default_factory=Counter)
+
+    def exceeds(self, limit: int, values: Values) -> bool:
+        """Whether the charge is more than `limit` bytes."""
+        total = self.fixed
+        for name, times in self.uses.items():
+            total += times * sizes.value_bytes(values[name])
+            if total > limit:
+                return True
+        return total > limit
+
+
+def charge_of(actions: list[Action], names: Names) -> Charge:
+    """The charge of the actions of an update; names are resolved by now."""
+    uses: Counter[str] = Counter()
+    fixed = _UPDATE + sum(_charge_action(action, names, uses) for action in actions)
+    return Charge(fixed, uses)
+
+
+def _charge_action(action: Action, names: Names, uses: Counter[str]) -> int:
+    target = _charge_target(names.resolve(action.path))
+    if isinstance(action, SetAction):
+        return _WRITE + target + _charge_set_value(action.value, names, uses)
+    if isinstance(action, AddAction):
+        uses[action.value.name] += 1
+        return _WRITE + target
+    return _REMOVAL + target
+
+
+def _charge_target(path: ResolvedPath) -> int:
+    return sizes.text_bytes(str(path[0])) + sum(_TARGET_STEP + sizes.text_bytes(str(step)) for step in path[1:])
+
+
+def _charge_set_value(value: SetValue, names: Names, uses: Counter[str]) -> int:
+    if isinstance(value, Arithmetic):
+        operands = _charge_operand(value.left, names, uses) + _charge_operand(value.right, names, uses)
+        return _ARITHMETIC[value.operator] + operands
+    return _charge_operand(value, names, uses)
+
+
+def _charge_operand(operand: Operand, names: Names, uses: Counter[str]) -> int:
+    """An operand and what is inside it; functions nest, up to the limit of operators."""
+    total = 0
+    pending = [operand]
+    while pending:
+        match pending.pop():
+            case Value(name=name):
+                uses[name] += 1
+            case Path() as path:
+                total += _READ + sum(_READ_STEP + sizes.text_bytes(str(step)) for step in names.resolve(path))
+            case Call(function=function, operands=operands):
+                total += _FUNCTIONS[function]
+                pending.extend(operands)
+    return total
+
+
+def sources_of(actions: Iterable[Action], names: Names) -> tuple[tuple[str, str], ...]:
+    """Top-level attributes with a type, or with the placeholder of a value that has it."""
+    sources: list[tuple[str, str]] = []
+    for action in actions:
+        path = names.resolve(action.path)
+        source = _source(action)
+        if len(path) == 1 and source is not None:
+            sources.append((str(path[0]), source))
+    return tuple(sources)
+
+
+def _source(action: Action) -> str | None:
+    match action:
+        case SetAction(value=Value(name=name)):
+            return name
+        case AddAction() | DeleteAction():
+            return action.value.name
+        case SetAction(value=Arithmetic()):
+            return "N"
+        case SetAction(value=Call(function="list_append")):
+            return "L"
+    return None

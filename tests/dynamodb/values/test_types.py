@@ -1,4 +1,4 @@
-"""Equality and order of values."""
+"""Sets, equality and order of values."""
 
 from __future__ import annotations
 
@@ -6,11 +6,31 @@ from base64 import b64encode
 from decimal import Decimal
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyplan.dynamodb.expressions.ordering import compare, number_key, same
-from keyplan.dynamodb.values import numbers
+from keyplan.dynamodb.values import numbers, types
+from keyplan.dynamodb.values.types import comparable_number, compare, same
+
+
+@pytest.mark.parametrize(
+    ("kind", "written", "kept"),
+    [
+        ("SS", ["b", "", "a", "é", "Z", "\U0001f600", "\uffff"], ["", "Z", "a", "b", "é", "\uffff", "\U0001f600"]),
+        ("NS", ["10", "-1", "9", "0.5"], ["-1", "0.5", "9", "10"]),
+        ("BS", ["/w==", "AQI=", "AQ==", ""], ["", "AQ==", "AQI=", "/w=="]),
+        ("SS", ["one"], ["one"]),
+    ],
+)
+def test_members_are_kept_in_order(kind: str, written: list[str], kept: list[str]) -> None:
+    assert types.in_order(kind, written) == kept
+
+
+def test_duplicates_are_listed_in_order_up_to_the_first_repeat() -> None:
+    assert types.listed_with_duplicates("SS", ["c", "b", "c", "a", "b"]) == ["b", "c", "c", "a", "b"]
+    assert types.listed_with_duplicates("BS", ["/w==", "AA==", "AA=="]) == ["AA==", "/w==", "AA=="]
+
 
 decimals = st.decimals(allow_nan=False, allow_infinity=False, places=12, min_value=-(10**20), max_value=10**20)
 
@@ -38,8 +58,8 @@ def test_strings_order_by_their_utf8_bytes(one: str, other: str) -> None:
 
 
 def test_long_and_broken_numbers_are_compared_exactly() -> None:
-    assert number_key("9007199254740993") == 9007199254740993
-    assert number_key("12345678901234567890.5") == Decimal("12345678901234567890.5")
+    assert comparable_number("9007199254740993") == 9007199254740993
+    assert comparable_number("12345678901234567890.5") == Decimal("12345678901234567890.5")
 
 
 def test_sets_are_equal_in_any_order_at_any_depth() -> None:

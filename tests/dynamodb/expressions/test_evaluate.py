@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from keyplan.dynamodb.expressions import nodes
 from keyplan.dynamodb.expressions.compiled import compile_condition
-from keyplan.dynamodb.expressions.render import render_condition
+from keyplan.dynamodb.expressions.nodes import render_condition
 
 NAMES = {"#a": "a", "#dotted": "a.b", "#status": "status"}
 

@@ -1,0 +1,216 @@
+"""Names in expressions: placeholders, reserved words, resolved document paths and their overlaps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TypeAlias
+
+from keyplan import limits
+from keyplan.dynamodb.expressions.nodes import Path
+from keyplan.dynamodb.messages import expressions as messages
+from keyplan.dynamodb.values.attribute import check_attribute_names
+from keyplan.dynamodb.values.types import Values
+from keyplan.errors import ValidationError
+
+ResolvedPath: TypeAlias = tuple[str | int, ...]
+"""A document path with real names: strings for map members, integers for list elements."""
+
+_CACHED_KEYS = 1024
+_PLACEHOLDER = re.compile(r"[#:][A-Za-z0-9_]+\Z").match
+
+
+class Names:
+    """ExpressionAttributeNames of one expression, and which of them it uses."""
+
+    __slots__ = ("_names", "used")
+
+    def __init__(self, names: Mapping[str, str] | None) -> None:
+        self._names = names or {}
+        self.used: set[str] = set()
+
+    def undefined(self, path: Path) -> str | None:
+        """The first placeholder of the path that stands for nothing."""
+        for part in path.parts:
+            if isinstance(part, str) and part.startswith("#") and part not in self._names:
+                return part
+        return None
+
+    def resolve(self, path: Path) -> ResolvedPath:
+        """The path with real names; every placeholder must be defined."""
+        parts: list[str | int] = []
+        for part in path.parts:
+            if isinstance(part, str) and part.startswith("#"):
+                self.used.add(part)
+                parts.append(self._names[part])
+            else:
+                parts.append(part)
+        return tuple(parts)
+
+
+def path_text(path: ResolvedPath) -> str:
+    """A path as the service's messages show it: [a, [3], b]."""
+    return f"[{', '.join(f'[{part}]' if isinstance(part, int) else part for part in path)}]"
+
+
+def check_names(names: Mapping[str, str] | None) -> None:
+    """The rules of ExpressionAttributeNames itself, before any expression is read."""
+    if names is None:
+        return
+    if not names:
+        raise ValidationError(messages.NAMES_EMPTY)
+    for key, name in names.items():
+        _check_key("ExpressionAttributeNames", key, "#")
+        if not name:
+            raise ValidationError(messages.placeholder_name_empty(key))
+    check_attribute_names(names.values())
+
+
+def check_values(values: Values | None) -> None:
+    """The rules of the keys of ExpressionAttributeValues, before the values are looked at."""
+    if values is None:
+        return
+    if not values:
+        raise ValidationError(messages.VALUES_EMPTY)
+    _check_value_keys(tuple(values))
+
+
+@lru_cache(maxsize=_CACHED_KEYS)
+def _check_value_keys(keys: tuple[str, ...]) -> None:
+    for key in keys:
+        _check_key("ExpressionAttributeValues", key, ":")
+
+
+def _check_key(parameter: str, key: str, sign: str) -> None:
+    if len(key) <= limits.EXPRESSION_PLACEHOLDER_BYTES and key[:1] == sign and _PLACEHOLDER(key):
+        return
+    size_bytes = len(key.encode("utf-8", "surrogatepass"))
+    if size_bytes > limits.EXPRESSION_PLACEHOLDER_BYTES:
+        raise ValidationError(messages.placeholder_too_long(parameter, size_bytes))
+    raise ValidationError(messages.placeholder_syntax(parameter, key))
+
+
+def check_placeholders(
+    names: Mapping[str, str] | None,
+    values: Values | None,
+    used_names: AbstractSet[str],
+    used_values: AbstractSet[str],
+) -> None:
+    """Refuses names and values that no expression of the request uses."""
+    if names and not names.keys() <= used_names:
+        listed = _listed([key for key in names if key not in used_names], len(names))
+        raise ValidationError(messages.unused("ExpressionAttributeNames", listed))
+    if values and not values.keys() <= used_values:
+        listed = _listed([key for key in values if key not in used_values], len(values))
+        raise ValidationError(messages.unused("ExpressionAttributeValues", listed))
+
+
+def _listed(keys: list[str], total: int) -> list[str]:
+    """Keys in the order the service lists them: that of a Java hash set of `total` strings."""
+    capacity = 16
+    while capacity * 3 // 4 < total:
+        capacity *= 2
+
+    def slot(key: str) -> int:
+        code = 0
+        for character in key:
+            code = (31 * code + ord(character)) & 0xFFFFFFFF
+        return (code ^ (code >> 16)) & (capacity - 1)
+
+    return sorted(keys, key=slot)
+
+
+_WORDS = """
+    ABORT ABSOLUTE ACTION ADD AFTER AGENT AGGREGATE ALL ALLOCATE ALTER ANALYZE AND ANY ARCHIVE ARE
+    ARRAY AS ASC ASCII ASENSITIVE ASSERTION ASYMMETRIC AT ATOMIC ATTACH ATTRIBUTE AUTH
+    AUTHORIZATION AUTHORIZE AUTO AVG BACK BACKUP BASE BATCH BEFORE BEGIN BETWEEN BIGINT BINARY BIT
+    BLOB BLOCK BOOLEAN BOTH BREADTH BUCKET BULK BY BYTE CALL CALLED CALLING CAPACITY CASCADE
+    CASCADED CASE CAST CATALOG CHAR CHARACTER CHECK CLASS CLOB CLOSE CLUSTER CLUSTERED CLUSTERING
+    CLUSTERS COALESCE COLLATE COLLATION COLLECTION COLUMN COLUMNS COMBINE COMMENT COMMIT COMPACT
+    COMPILE COMPRESS CONDITION CONFLICT CONNECT CONNECTION CONSISTENCY CONSISTENT CONSTRAINT
+    CONSTRAINTS CONSTRUCTOR CONSUMED CONTINUE CONVERT COPY CORRESPONDING COUNT COUNTER CREATE
+    CROSS CUBE CURRENT CURSOR CYCLE DATA DATABASE DATE DATETIME DAY DEALLOCATE DEC DECIMAL DECLARE
+    DEFAULT DEFERRABLE DEFERRED DEFINE DEFINED DEFINITION DELETE DELIMITED DEPTH DEREF DESC
+    DESCRIBE DESCRIPTOR DETACH DETERMINISTIC DIAGNOSTICS DIRECTORIES DISABLE DISCONNECT DISTINCT
+    DISTRIBUTE DO DOMAIN DOUBLE DROP DUMP DURATION DYNAMIC EACH ELEMENT ELSE ELSEIF EMPTY ENABLE
+    END EQUAL EQUALS ERROR ESCAPE ESCAPED EVAL EVALUATE EXCEEDED EXCEPT EXCEPTION EXCEPTIONS
+    EXCLUSIVE EXEC EXECUTE EXISTS EXIT EXPLAIN EXPLODE EXPORT EXPRESSION EXTENDED EXTERNAL EXTRACT
+    FAIL FALSE FAMILY FETCH FIELDS FILE FILTER FILTERING FINAL FINISH FIRST FIXED FLATTERN FLOAT
+    FOR FORCE FOREIGN FORMAT FORWARD FOUND FREE FROM FULL FUNCTION FUNCTIONS GENERAL GENERATE GET
+    GLOB GLOBAL GO GOTO GRANT GREATER GROUP GROUPING HANDLER HASH HAVE HAVING HEAP HIDDEN HOLD
+    HOUR IDENTIFIED IDENTITY IF IGNORE IMMEDIATE IMPORT IN INCLUDING INCLUSIVE INCREMENT
+    INCREMENTAL INDEX INDEXED INDEXES INDICATOR INFINITE INITIALLY INLINE INNER INNTER INOUT INPUT
+    INSENSITIVE INSERT INSTEAD INT INTEGER INTERSECT INTERVAL INTO INVALIDATE IS ISOLATION ITEM
+    ITEMS ITERATE JOIN KEY KEYS LAG LANGUAGE LARGE LAST LATERAL LEAD LEADING LEAVE LEFT LENGTH
+    LESS LEVEL LIKE LIMIT LIMITED LINES LIST LOAD LOCAL LOCALTIME LOCALTIMESTAMP LOCATION LOCATOR
+    LOCK LOCKS LOG LOGED LONG LOOP LOWER MAP MATCH MATERIALIZED MAX MAXLEN MEMBER MERGE METHOD
+    METRICS MIN MINUS MINUTE MISSING MOD MODE MODIFIES MODIFY MODULE MONTH MULTI MULTISET NAME
+    NAMES NATIONAL NATURAL NCHAR NCLOB NEW NEXT NO NONE NOT NULL NULLIF NUMBER NUMERIC OBJECT OF
+    OFFLINE OFFSET OLD ON ONLINE ONLY OPAQUE OPEN OPERATOR OPTION OR ORDER ORDINALITY OTHER OTHERS
+    OUT OUTER OUTPUT OVER OVERLAPS OVERRIDE OWNER PAD PARALLEL PARAMETER PARAMETERS PARTIAL
+    PARTITION PARTITIONED PARTITIONS PATH PERCENT PERCENTILE PERMISSION PERMISSIONS PIPE PIPELINED
+    PLAN POOL POSITION PRECISION PREPARE PRESERVE PRIMARY PRIOR PRIVATE PRIVILEGES PROCEDURE
+    PROCESSED PROJECT PROJECTION PROPERTY PROVISIONING PUBLIC PUT QUERY QUIT QUORUM RAISE RANDOM
+    RANGE RANK RAW READ READS REAL REBUILD RECORD RECURSIVE REDUCE REF REFERENCE REFERENCES
+    REFERENCING REGEXP REGION REINDEX RELATIVE RELEASE REMAINDER RENAME REPEAT REPLACE REQUEST
+    RESET RESIGNAL RESOURCE RESPONSE RESTORE RESTRICT RESULT RETURN RETURNING RETURNS REVERSE
+    REVOKE RIGHT ROLE ROLES ROLLBACK ROLLUP ROUTINE ROW ROWS RULE RULES SAMPLE SATISFIES SAVE
+    SAVEPOINT SCAN SCHEMA SCOPE SCROLL SEARCH SECOND SECTION SEGMENT SEGMENTS SELECT SELF SEMI
+    SENSITIVE SEPARATE SEQUENCE SERIALIZABLE SESSION SET SETS SHARD SHARE SHARED SHORT SHOW SIGNAL
+    SIMILAR SIZE SKEWED SMALLINT SNAPSHOT SOME SOURCE SPACE SPACES SPARSE SPECIFIC SPECIFICTYPE
+    SPLIT SQL SQLCODE SQLERROR SQLEXCEPTION SQLSTATE SQLWARNING START STATE STATIC STATUS STORAGE
+    STORE STORED STREAM STRING STRUCT STYLE SUB SUBMULTISET SUBPARTITION SUBSTRING SUBTYPE SUM
+    SUPER SYMMETRIC SYNONYM SYSTEM TABLE TABLESAMPLE TEMP TEMPORARY TERMINATED TEXT THAN THEN
+    THROUGHPUT TIME TIMESTAMP TIMEZONE TINYINT TO TOKEN TOTAL TOUCH TRAILING TRANSACTION TRANSFORM
+    TRANSLATE TRANSLATION TREAT TRIGGER TRIM TRUE TRUNCATE TTL TUPLE TYPE UNDER UNDO UNION UNIQUE
+    UNIT UNKNOWN UNLOGGED UNNEST UNPROCESSED UNSIGNED UNTIL UPDATE UPPER URL USAGE USE USER USERS
+    USING UUID VACUUM VALUE VALUED VALUES VARCHAR VARIABLE VARIANCE VARINT VARYING VIEW VIEWS
+    VIRTUAL VOID WAIT WHEN WHENEVER WHERE WHILE WINDOW WITH WITHIN WITHOUT WORK WRAPPED WRITE YEAR
+    ZONE
+"""
+
+RESERVED_WORDS = frozenset(_WORDS.split())
+
+
+def is_reserved(name: str) -> bool:
+    """Whether the service refuses the name when written out; case does not matter."""
+    return name.upper() in RESERVED_WORDS
+
+
+@dataclass(slots=True)
+class _Branch:
+    first: int  # the first path that goes through here
+    ends: int | None = None  # the path that ends here
+    branches: dict[str | int, _Branch] = field(default_factory=dict)
+
+
+def clash(paths: Sequence[ResolvedPath]) -> str | None:
+    """The message for the first two paths that overlap or conflict; None when all are apart."""
+    root = _Branch(0)
+    conflict: tuple[int, int] | None = None
+    for index, path in enumerate(paths):
+        branch = root
+        for part in path:
+            if conflict is None:
+                rival = _rival(branch, part)
+                conflict = None if rival is None else (rival, index)
+            branch = branch.branches.setdefault(part, _Branch(index))
+            if branch.ends is not None:
+                return messages.paths_overlap(path_text(paths[branch.ends]), path_text(path))
+        if branch.branches:
+            return messages.paths_overlap(path_text(paths[branch.first]), path_text(path))
+        branch.ends = index
+    if conflict is None:
+        return None
+    return messages.paths_conflict(path_text(paths[conflict[0]]), path_text(paths[conflict[1]]))
+
+
+def _rival(branch: _Branch, part: str | int) -> int | None:
+    """The path that uses this branch as a list where `part` is a name, or the other way round."""
+    for other, below in branch.branches.items():
+        # All parts of one branch are of one kind until the first conflict.
+        return below.first if isinstance(other, int) != isinstance(part, int) else None
+    return None

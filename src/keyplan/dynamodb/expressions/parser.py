@@ -1,0 +1,341 @@
+"""The parsers: paths and operands, conditions, updates, projections.
+
+Nothing here is recursive: nested calls and parentheses are kept on a list, so deeply nested text costs
+memory and never exhausts the stack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from keyplan.dynamodb.expressions.nodes import (
+    Action,
+    AddAction,
+    And,
+    Arithmetic,
+    Between,
+    Call,
+    Clause,
+    Compare,
+    Condition,
+    DeleteAction,
+    In,
+    Not,
+    Operand,
+    Or,
+    Path,
+    Projection,
+    RemoveAction,
+    SetAction,
+    SetValue,
+    Update,
+    Value,
+)
+from keyplan.dynamodb.expressions.tokens import END, INDEX, NAME, VALUE, WORD, Cursor
+from keyplan.dynamodb.messages import expressions as messages
+
+
+def read_path(cursor: Cursor) -> Path:
+    """A document path, such as a.#b[3]."""
+    if cursor.kind not in (WORD, NAME):
+        raise cursor.syntax_error()
+    parts: list[str | int] = [cursor.advance().text]
+    while True:
+        if cursor.kind == ".":
+            cursor.advance()
+            if cursor.kind not in (WORD, NAME):
+                raise cursor.syntax_error()
+            parts.append(cursor.advance().text)
+        elif cursor.kind == "[":
+            cursor.advance()
+            parts.append(int(cursor.expect(INDEX).text))
+            cursor.expect("]")
+        else:
+            return Path(tuple(parts))
+
+
+@dataclass(slots=True)
+class _Open:
+    """A parenthesis not closed yet: of a call with its name, or a plain one."""
+
+    function: str | None
+    operands: list[Operand] = field(default_factory=list)
+
+
+def read_operand(cursor: Cursor) -> Operand:
+    """A path, a value or a call, with or without parentheses around it."""
+    opened: list[_Open] = []
+    while True:
+        if cursor.kind == "(":
+            cursor.advance()
+            opened.append(_Open(None))
+            continue
+        if cursor.kind == WORD and cursor.peek_kind() == "(":
+            function = cursor.advance().text
+            cursor.count_function(function)
+            opened.append(_Open(function))
+            cursor.advance()
+            continue
+        operand = _close(cursor, opened, _read_simple(cursor))
+        if operand is not None:
+            return operand
+
+
+def _read_simple(cursor: Cursor) -> Operand:
+    if cursor.kind == VALUE:
+        return Value(cursor.advance().text)
+    return read_path(cursor)
+
+
+def _close(cursor: Cursor, opened: list[_Open], operand: Operand) -> Operand | None:
+    """Puts an operand into what is open; None when a comma asks for one more operand."""
+    parenthesised = False
+    while opened:
+        innermost = opened[-1]
+        if innermost.function is None:
+            cursor.expect(")")
+            if parenthesised:
+                raise cursor.invalid(messages.REDUNDANT_PARENTHESES)
+            parenthesised = True
+            opened.pop()
+            continue
+        innermost.operands.append(operand)
+        if cursor.kind == ",":
+            cursor.advance()
+            return None
+        cursor.expect(")")
+        opened.pop()
+        operand = Call(innermost.function, tuple(innermost.operands))
+        parenthesised = False
+    return operand
+
+
+COMPARATORS = frozenset({"=", "<>", "<", "<=", ">", ">="})
+_AFTER_OPERAND = COMPARATORS | {"BETWEEN", "IN"}
+
+
+@dataclass(slots=True)
+class _Frame:
+    or_parts: list[Condition] = field(default_factory=list)
+    and_parts: list[Condition] = field(default_factory=list)
+    nots: int = 0
+    parenthesised: bool = False  # the only term so far came out of parentheses
+
+    @property
+    def fresh(self) -> bool:
+        """Whether nothing was read in it yet."""
+        return not (self.or_parts or self.and_parts or self.nots)
+
+
+def parse_condition(text: str, parameter: str) -> Condition:
+    """The condition in the text. Raises ValidationError with the service's text."""
+    cursor = Cursor(text, parameter)
+    frames = [_Frame()]
+    while True:
+        condition = _read_term(cursor, frames)
+        if condition is None:
+            continue
+        _add(frames[-1], condition)
+        if cursor.kind in ("AND", "OR"):
+            _join(cursor, frames[-1])
+            continue
+        done = _close_conditions(cursor, frames)
+        if done is not None:
+            cursor.finish()
+            return done
+
+
+def _read_term(cursor: Cursor, frames: list[_Frame]) -> Condition | None:
+    """The next condition; None after an open parenthesis."""
+    while cursor.kind == "NOT":
+        cursor.count_operator()
+        cursor.advance()
+        frames[-1].nots += 1
+    if cursor.kind == "(":
+        cursor.advance()
+        frames.append(_Frame())
+        return None
+    operand = read_operand(cursor)
+    while cursor.kind not in _AFTER_OPERAND:
+        if isinstance(operand, Call) and not _closes_operand(cursor, frames):
+            return operand
+        if cursor.kind != ")" or len(frames) == 1 or not frames[-1].fresh:
+            raise cursor.syntax_error()
+        _close_operand(cursor, frames)
+    frames[-1].parenthesised = False
+    return _read_comparison(cursor, operand)
+
+
+def _closes_operand(cursor: Cursor, frames: list[_Frame]) -> bool:
+    """Whether the parentheses around a call end in a comparison, as in (size(a)) > :n."""
+    at = cursor.at
+    frame = len(frames) - 1
+    while cursor.tokens[at].kind == ")" and frame > 0 and frames[frame].fresh:
+        at += 1
+        frame -= 1
+    return at > cursor.at and cursor.tokens[at].kind in _AFTER_OPERAND
+
+
+def _close_operand(cursor: Cursor, frames: list[_Frame]) -> None:
+    if frames[-1].parenthesised:
+        cursor.advance()
+        raise cursor.invalid(messages.REDUNDANT_PARENTHESES)
+    cursor.advance()
+    frames.pop()
+    frames[-1].parenthesised = frames[-1].fresh
+
+
+def _read_comparison(cursor: Cursor, left: Operand) -> Condition:
+    cursor.count_operator()
+    operator = cursor.advance().kind
+    if operator == "BETWEEN":
+        lower = read_operand(cursor)
+        cursor.expect("AND")
+        return Between(left, lower, read_operand(cursor))
+    if operator == "IN":
+        cursor.expect("(")
+        choices = [read_operand(cursor)]
+        while cursor.kind == ",":
+            cursor.advance()
+            choices.append(read_operand(cursor))
+        cursor.expect(")")
+        return In(left, tuple(choices))
+    return Compare(operator, left, read_operand(cursor))
+
+
+def _add(frame: _Frame, condition: Condition) -> None:
+    for _ in range(frame.nots):
+        condition = Not(condition)
+    if frame.nots:
+        frame.parenthesised = False
+    frame.nots = 0
+    frame.and_parts.append(condition)
+
+
+def _join(cursor: Cursor, frame: _Frame) -> None:
+    cursor.count_operator()
+    frame.parenthesised = False
+    if cursor.advance().kind == "OR":
+        frame.or_parts.append(_conjunction(frame))
+        frame.and_parts = []
+
+
+def _conjunction(frame: _Frame) -> Condition:
+    return frame.and_parts[0] if len(frame.and_parts) == 1 else And(tuple(frame.and_parts))
+
+
+def _disjunction(frame: _Frame) -> Condition:
+    last = _conjunction(frame)
+    return Or((*frame.or_parts, last)) if frame.or_parts else last
+
+
+def _close_conditions(cursor: Cursor, frames: list[_Frame]) -> Condition | None:
+    """Closes parentheses; the whole condition when all are closed, None when a term must follow."""
+    while len(frames) > 1:
+        cursor.expect(")")
+        frame = frames.pop()
+        if frame.parenthesised:
+            raise cursor.invalid(messages.REDUNDANT_PARENTHESES)
+        below = frames[-1]
+        alone = below.fresh
+        _add(below, _disjunction(frame))
+        below.parenthesised = alone
+        if cursor.kind in ("AND", "OR"):
+            _join(cursor, below)
+            return None
+    return _disjunction(frames[0])
+
+
+def parse_update(text: str, parameter: str) -> Update:
+    """The update in the text. Raises ValidationError with the service's text."""
+    cursor = Cursor(text, parameter)
+    clauses = [_read_clause(cursor)]
+    while cursor.kind != END:
+        clauses.append(_read_clause(cursor))
+    return Update(tuple(clauses))
+
+
+def _read_clause(cursor: Cursor) -> Clause:
+    keyword = cursor.kind
+    read = _READERS.get(keyword)
+    if read is None:
+        raise cursor.syntax_error()
+    cursor.advance()
+    actions = [read(cursor)]
+    while cursor.kind == ",":
+        cursor.advance()
+        actions.append(read(cursor))
+    return Clause(keyword, tuple(actions))
+
+
+def _read_set(cursor: Cursor) -> SetAction:
+    path = read_path(cursor)
+    cursor.expect("=")
+    return SetAction(path, _read_set_value(cursor))
+
+
+def _read_set_value(cursor: Cursor) -> SetValue:
+    """An operand, or two with + or - between; parentheses may stand around either."""
+    if cursor.kind != "(":
+        return _read_arithmetic(cursor)
+    if not _parenthesised_arithmetic(cursor):
+        return _read_arithmetic(cursor)
+    cursor.advance()
+    value = _read_arithmetic(cursor)
+    cursor.expect(")")
+    return value
+
+
+def _parenthesised_arithmetic(cursor: Cursor) -> bool:
+    """Whether the parenthesis here closes behind + or -: (a + b), and not (a) + b."""
+    depth = 0
+    for token in cursor.tokens[cursor.at :]:
+        if token.kind == "(":
+            depth += 1
+        elif token.kind == ")":
+            depth -= 1
+            if depth == 0:
+                return False
+        elif depth == 1 and token.kind in ("+", "-"):
+            return True
+    return False
+
+
+def _read_arithmetic(cursor: Cursor) -> SetValue:
+    left: Operand = read_operand(cursor)
+    if cursor.kind not in ("+", "-"):
+        return left
+    cursor.count_operator()
+    operator = cursor.advance().kind
+    return Arithmetic(operator, left, read_operand(cursor))
+
+
+def _read_remove(cursor: Cursor) -> RemoveAction:
+    return RemoveAction(read_path(cursor))
+
+
+def _read_add(cursor: Cursor) -> AddAction:
+    return AddAction(read_path(cursor), Value(cursor.expect(VALUE).text))
+
+
+def _read_delete(cursor: Cursor) -> DeleteAction:
+    return DeleteAction(read_path(cursor), Value(cursor.expect(VALUE).text))
+
+
+_READERS: dict[str, Callable[[Cursor], Action]] = {
+    "SET": _read_set,
+    "REMOVE": _read_remove,
+    "ADD": _read_add,
+    "DELETE": _read_delete,
+}
+
+
+def parse_projection(text: str, parameter: str) -> Projection:
+    """The projection in the text. Raises ValidationError with the service's text."""
+    cursor = Cursor(text, parameter)
+    paths = [read_path(cursor)]
+    while cursor.kind == ",":
+        cursor.advance()
+        paths.append(read_path(cursor))
+    cursor.finish()
+    return Projection(tuple(paths))
