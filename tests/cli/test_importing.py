@@ -19,7 +19,7 @@ from keyplan.cli.main import app
 from keyplan.engine.engine import Engine
 from keyplan.server.thread import ThreadedServer
 
-HERE = Path(__file__).parent.parent / "importing"
+HERE = Path(__file__).parent.parent / "importers"
 TEMPLATE, MODEL = str(HERE / "shelves.yaml"), str(HERE / "shop.json")
 TABLE: dict[str, Any] = {
     "AttributeDefinitions": [{"AttributeName": "a", "AttributeType": "S"}],

@@ -20,8 +20,8 @@ from keyplan.streams import (
     TableDestination,
     Trouble,
     failure_table,
+    redrive,
 )
-from keyplan.streams import runner as redrive
 
 
 class Flaky(Exception):  # noqa: N818 - it is not one of ours

@@ -22,8 +22,7 @@ from keyplan.clock import ManualClock
 from keyplan.design import Inserted
 from keyplan.engine.engine import Engine
 from keyplan.engine.faults.injector import Faults
-from keyplan.streams import FileCheckpoints, JsonLinesFolder, Runner
-from keyplan.streams import runner as redrive
+from keyplan.streams import FileCheckpoints, JsonLinesFolder, Runner, redrive
 from keyplan_systems.thinking_trainer import design
 from keyplan_systems.thinking_trainer.domain.attempts import Attempt
 from keyplan_systems.thinking_trainer.domain.ledger import KEPT
