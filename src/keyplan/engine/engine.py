@@ -93,7 +93,7 @@ class Engine:
         """Shards of a new stream; None: one for each partition the service would begin with."""
         self.ttl_delay_s = ttl_delay_s + (faults.ttl_delay if faults is not None else 0.0)
         """How long items stay after they have expired."""
-        self.figures = TreeCounts(self.clock)
+        self.figures = TreeCounts(self.clock, store.view)
         self.catalog = Catalog(store.view())
         self.view: Callable[[], View] = store.view
         """Reads of items, each at its own moment."""
@@ -315,6 +315,7 @@ class Engine:
             return
         self.backfiller.close()
         self.jobs.close()
+        self.figures.close()
         self._closed = True
         self.background.stop()
         self.store.close()

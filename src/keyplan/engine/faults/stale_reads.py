@@ -141,6 +141,14 @@ class SeenView:
         """Number of rows and sum of sizes, of all or of a span."""
         return self._view.totals(tree, low, high)
 
+    def count_part(self, tree: Tree, last: int) -> tuple[int, int, int, bool]:
+        """Count some rows behind a row number."""
+        return self._view.count_part(tree, last)
+
+    def newest(self, tree: Tree) -> int:
+        """The highest row number."""
+        return self._view.newest(tree)
+
     def records(self, log: Log, shard: int, sequence: int, limit: int) -> list[tuple[int, float, bytes]]:
         """Records of a shard from a sequence on."""
         return self._view.records(log, shard, sequence, limit)

@@ -37,6 +37,13 @@ class View(Protocol):
     def totals(self, tree: Tree, low: bytes | None = None, high: bytes | None = None) -> tuple[int, int]:
         """Number of rows and sum of sizes, of all or of a span."""
 
+    def count_part(self, tree: Tree, last: int) -> tuple[int, int, int, bool]:
+        """Count some rows behind a row number, 0 for all: how many, the sum of their sizes, the last number, and
+        whether no row follows."""
+
+    def newest(self, tree: Tree) -> int:
+        """The highest row number; 0 for a tree without rows."""
+
     def records(self, log: Log, shard: int, sequence: int, limit: int) -> list[tuple[int, float, bytes]]:
         """Records of a shard from a sequence on: (sequence, written at, body)."""
 

@@ -60,6 +60,7 @@ class TreeStatements(NamedTuple):
     forward_from: str
     backward_from: str
     part_totals: str
+    newest: str
     span_totals: str
 
 
@@ -91,6 +92,7 @@ def tree(number: int) -> TreeStatements:
             "SELECT count(*), coalesce(sum(size), 0), max(id)"
             f" FROM (SELECT id, size FROM {name} WHERE id > ? ORDER BY id LIMIT ?)"
         ),
+        newest=f"SELECT max(id) FROM {name}",
         span_totals=f"SELECT count(*), coalesce(sum(size), 0) FROM {name} WHERE k >= ? AND k < ?",
     )
 

@@ -66,11 +66,21 @@ class Connected:
         if low is not None:
             of_span: tuple[int, int] = self._get(tree.span_totals, low, high)
             return of_span
-        rows, size, part, last = 0, 0, COUNTED_ROWS, 0
-        while part == COUNTED_ROWS:
-            part, part_size, last = self._get(tree.part_totals, last, COUNTED_ROWS)
+        rows = size = last = 0
+        complete = False
+        while not complete:
+            part, part_size, last, complete = self.count_part(tree, last)
             rows, size = rows + part, size + part_size
         return rows, size
+
+    def count_part(self, tree: Tree, last: int) -> tuple[int, int, int, bool]:
+        """Count some rows behind a row number: how many, the sum of their sizes, the last number, if none follow."""
+        part, size, last = self._get(tree.part_totals, last, COUNTED_ROWS)
+        return part, size, last or 0, part < COUNTED_ROWS
+
+    def newest(self, tree: Tree) -> int:
+        """The highest row number; 0 for a tree without rows."""
+        return self._get(tree.newest) or 0
 
     def records(self, log: Log, shard: int, sequence: int, limit: int) -> list[tuple[int, float, bytes]]:
         """Records of a shard from a sequence on."""

@@ -1,35 +1,55 @@
 """Item counts and sizes of tables and indexes: live while that is cheap, a little old when it is not.
 
-The store counts a tree by reading all of it. The figures of a large tree are therefore kept until twenty
-times as long has passed as they took to compute: describing a table never takes more than a twentieth of
-the time, and the figures of small tables are always exact. A write transaction describes a large table with figures
-of any age, because writers wait while it counts. The service updates its own figures about every six hours.
+The store counts a tree by reading all of it. The figures of more than a few rows are therefore kept until twenty times
+as long has passed as they took to compute. A tree of up to 100,000 rows is counted by the caller. A larger one takes
+seconds, so a thread counts it, and the caller gets the figures of the previous count. Before the first count has
+ended, they are an estimate: the number of the newest row stands for the number of rows. A write transaction uses
+figures of any age, because writers wait for it. The service updates its own figures about every six hours.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from keyplan.clock import Clock
+from keyplan.engine.background import Worker
+from keyplan.engine.store.failures import Failure, is_missing_tree
 from keyplan.engine.store.rows import Tree, View
+from keyplan.errors import EngineClosedError
+
+COUNTED_AT_ONCE = 100_000
+"""Rows of a tree that a caller counts."""
 
 _FEW_ROWS = 10_000
 _PATIENCE = 20
 
 
-class _Count(NamedTuple):
+class _Known(NamedTuple):
     made_at: float
     took_s: float
     rows: int
     size_bytes: int
 
 
-class TreeCounts:
-    """Row counts and sizes of trees, by tree number."""
+class _Count(NamedTuple):
+    """Rows and bytes of a tree, up to its row number `last`; `complete`: no row follows."""
 
-    def __init__(self, clock: Clock) -> None:
+    rows: int
+    size_bytes: int
+    last: int
+    complete: bool
+
+
+class TreeCounts(Worker[Tree]):
+    """Row counts and sizes of trees, by tree number, and the thread that counts large trees."""
+
+    def __init__(self, clock: Clock, view: Callable[[], View]) -> None:
+        super().__init__("keyplan-counts")
         self._clock = clock
-        self._kept: dict[int, _Count] = {}
+        self._view = view
+        self._kept: dict[int, _Known] = {}
+        self._wanted: dict[int, Tree] = {}
 
     def of(self, view: View, tree: Tree, *, any_age: bool = False) -> tuple[int, int]:
         """Number of rows and their sizes' sum, in bytes; `any_age`: kept figures are used however old they are."""
@@ -37,14 +57,63 @@ class TreeCounts:
         kept = self._kept.get(tree.number)
         if kept is not None and (any_age or begun - kept.made_at < _PATIENCE * kept.took_s):
             return kept.rows, kept.size_bytes
-        rows, size_bytes = view.totals(tree)
-        made_at = self._clock.monotonic()
-        if rows > _FEW_ROWS:
-            self._kept[tree.number] = _Count(made_at, made_at - begun, rows, size_bytes)
-        else:
-            self.forget(tree)
-        return rows, size_bytes
+        if kept is None or kept.rows <= COUNTED_AT_ONCE:
+            count = _counted(view, tree, lambda rows: rows < COUNTED_AT_ONCE)
+            if count.complete:
+                self._keep(tree, count, begun)
+                return count.rows, count.size_bytes
+            kept = self._kept[tree.number] = _estimate(view, tree, count, begun)
+        self._wanted[tree.number] = tree
+        self.wake()
+        return kept.rows, kept.size_bytes
 
     def forget(self, tree: Tree) -> None:
         """Drop what is kept of a tree that is gone."""
         self._kept.pop(tree.number, None)
+        self._wanted.pop(tree.number, None)
+
+    def _keep(self, tree: Tree, count: _Count, begun: float) -> None:
+        if count.rows > _FEW_ROWS:
+            made_at = self._clock.monotonic()
+            self._kept[tree.number] = _Known(made_at, made_at - begun, count.rows, count.size_bytes)
+        else:
+            self._kept.pop(tree.number, None)
+
+    def _pending(self) -> Sequence[Tree]:
+        return list(self._wanted.values())
+
+    def _run(self) -> None:
+        try:
+            while wanted := self._look():
+                self._count(wanted[0])
+        except (EngineClosedError, Failure):
+            if not self._stop.is_set():
+                raise
+
+    def _count(self, tree: Tree) -> None:
+        begun = self._clock.monotonic()
+        try:
+            count = _counted(self._view(), tree, lambda _: not self._stop.is_set())
+        except Failure as error:
+            if not is_missing_tree(error):
+                raise
+            self.forget(tree)
+            return
+        if count.complete and self._wanted.pop(tree.number, None) is not None:
+            self._keep(tree, count, begun)
+
+
+def _counted(view: View, tree: Tree, goes_on: Callable[[int], bool]) -> _Count:
+    """Count a tree in parts, each of which sees its own instant, as long as `goes_on` says so of the rows counted."""
+    rows = size_bytes = last = 0
+    complete = False
+    while not complete and goes_on(rows):
+        part, part_bytes, last, complete = view.count_part(tree, last)
+        rows, size_bytes = rows + part, size_bytes + part_bytes
+    return _Count(rows, size_bytes, last, complete)
+
+
+def _estimate(view: View, tree: Tree, count: _Count, begun: float) -> _Known:
+    """Estimate the figures of a tree from its first rows and its newest row number. They count as outdated."""
+    rows = count.rows + max(0, view.newest(tree) - count.last)
+    return _Known(begun, 0.0, rows, count.size_bytes * rows // count.rows)
