@@ -10,7 +10,20 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from bench import comparing, connections, durable, floors, gsi, parts, published, report, scale, startup, suite
+from bench import (
+    comparing,
+    connections,
+    durable,
+    floors,
+    gsi,
+    maintenance,
+    parts,
+    published,
+    report,
+    scale,
+    startup,
+    suite,
+)
 from bench.display import Display
 from bench.http import WrkError
 from bench.measure import Span
@@ -24,6 +37,9 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, help="Measures thi
 Items = Annotated[int, typer.Option(help="Items of 1 KB in the table.")]
 Seed = Annotated[int, typer.Option(help="Seed of items and calls.")]
 Seconds = Annotated[float, typer.Option(help="Seconds measured for each figure.")]
+Folder = Annotated[
+    Path | None, typer.Option(help="Keep the databases in this folder, and load only what it does not hold.")
+]
 Json = Annotated[Path | None, typer.Option("--json", help="Also write everything measured to this file.")]
 Operations = Annotated[str, typer.Option(help=f"Some of: {', '.join(Operation)}; separated by commas.")]
 Peers = Annotated[bool, typer.Option("--peers", help="Install what peers are at hand and compare with them.")]
@@ -93,9 +109,7 @@ def at_scale(
     items: Items = scale.MILLION,
     target: Annotated[str, typer.Option(help="A target in this process: engine, engine-full, bare, ...")] = "engine",
     seconds: Seconds = 3,
-    folder: Annotated[
-        Path | None, typer.Option(help="Keep the databases in this folder, and load only what it does not hold.")
-    ] = None,
+    folder: Folder = None,
     seed: Seed = DEFAULT_SEED,
     json: Json = None,
 ) -> None:
@@ -108,6 +122,26 @@ def at_scale(
     if target.startswith("engine"):
         report.print_lines(measured.lines())
     report.write_json(json, {"scale": measured})
+
+
+@app.command("maintenance")
+def of_maintenance(
+    *,
+    items: Items = scale.MILLION,
+    limit: Annotated[
+        float, typer.Option(help="Seconds after which a job is ended; it counts with what is done.")
+    ] = 3600,
+    folder: Folder = None,
+    seed: Seed = DEFAULT_SEED,
+    json: Json = None,
+) -> None:
+    """Puts while an index is filled, items expire, a table is exported and a file is checked."""
+    with suite.settings_for(Workload(items, seed), Span()) as settings:
+        report.print_machine()
+        in_folder = replace(settings, folder=folder or settings.folder)
+        measured = maintenance.measured(in_folder, limit, report.loading, report.say)
+    report.print_lines([line for job in measured for line in job.lines()])
+    report.write_json(json, {"maintenance": measured})
 
 
 @app.command("floors")

@@ -33,6 +33,7 @@ class Figure:
     p99_us: float
     calls: int
     failed: int = 0
+    max_us: float = 0
     pages_read: float = 0
     """Pages of 4 KiB that this process fetched from the disk, for each call; 0 where the system does not count them."""
 
@@ -74,6 +75,23 @@ def once(runs: Sequence[Run]) -> Figure:
         run()
         times_ns.append(clock() - before_ns)
     return _figure(times_ns, clock() - started_ns, _pages_read() - pages)
+
+
+def paced(runs: Runs, every_s: float, ended: threading.Event) -> Figure:
+    """One client with a call due every so many seconds, until an event is set.
+
+    A call's time counts from when it was due: one that has to wait makes those behind it late as well.
+    """
+    clock, every_ns = time.perf_counter_ns, int(every_s * 1e9)
+    times_ns: list[int] = []
+    started_ns = due_ns = clock()
+    while not ended.is_set():
+        if (ahead_ns := due_ns - clock()) > 0:
+            time.sleep(ahead_ns / 1e9)
+        next(runs)()
+        times_ns.append(clock() - due_ns)
+        due_ns += every_ns
+    return _figure(times_ns, clock() - started_ns)
 
 
 def threaded(runs_of_thread: Sequence[Runs], span: Span) -> Figure:
@@ -190,6 +208,7 @@ def _figure(times_ns: list[int], elapsed_ns: int, pages_read: int = 0) -> Figure
         p50_us=times_ns[count // 2] / 1000,
         p99_us=times_ns[min(count - 1, count * 99 // 100)] / 1000,
         calls=count,
+        max_us=times_ns[-1] / 1000,
         pages_read=pages_read / count,
     )
 

@@ -165,18 +165,25 @@ def measured(settings: Settings, items: int, loading: Loading, name: str = "engi
     return Scale(name, at_start_mib, stages)
 
 
+def load(settings: Settings, loading: Loading, name: str = "engine") -> None:
+    """Load all items of the settings' workload into a database in their folder, where they are missing."""
+    held = _Databases(settings, {name: None}).held()
+    with open_target(name, settings) as target:
+        _fill(_in_process(target), settings.workload, held, loading)
+
+
 def stage_sizes(items: int) -> Sequence[int]:
     """10,000, 100,000, ... up to `items`, which is always the last."""
     sizes = list(itertools.takewhile(lambda size: size < items, _powers()))
     return [*sizes, items]
 
 
-def resident_mib() -> float:
-    """Resident memory that is this process's own; 0 where the system does not tell.
+def resident_mib(process: str = "self") -> float:
+    """Resident memory that is a process's own, in MiB; 0 where the system does not tell.
 
     Pages of mapped files do not count: they are the system's, which drops them when it needs the room.
     """
-    statistics = Path("/proc/self/statm")
+    statistics = Path(f"/proc/{process}/statm")
     if not statistics.exists():
         return 0.0
     _, resident, of_files, *_ = map(int, statistics.read_text().split())

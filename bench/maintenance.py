@@ -1,0 +1,255 @@
+"""Long jobs on a large table while somebody writes: an index, time to live and its sweep, an export, `keyplan fsck`.
+
+The jobs work on a copy of a database that `scale` has loaded. A thread puts an item every two milliseconds and counts
+the time from the instant at which the put was due, so that a put that has to wait makes those behind it late as well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench import scale
+from bench.lines import PER_SECOND, Line
+from bench.measure import Figure, Run, paced
+from bench.scale import LOG_MIB, PUT_P99_US, drop_pages, log_mib, resident_mib
+from bench.suite import Loading, Say
+from bench.targets.engine import engine_call, engine_class
+from bench.targets.model import Settings, TargetError
+from bench.targets.server import source_environment
+from bench.workload import Operation
+from keyplan.cli.output import progress_shown
+from keyplan.clock import Clock, SystemClock
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+SECTION = "maintenance"
+ENGINE, COPY = "engine", "maintenance"
+BUCKET = "exports"
+ALONE_S = 5.0
+PUTS = 20_000
+PUT_STREAM = 3
+EVERY_S = 0.002
+LOOK_S = 0.05
+MEMORY_MIB = 256
+EXPIRED_AT = 200
+"""Epoch seconds: of the attribute `amount`, which expires items here, about a ninth of all values lie below."""
+
+Work = Callable[["Engine", Settings, float], int]
+"""A job: gets the engine and the instant (of the monotonic clock) to end at; returns the items done."""
+
+INDEX = {
+    "IndexName": "by_status",
+    "KeySchema": [
+        {"AttributeName": "status", "KeyType": "HASH"},
+        {"AttributeName": "created_at", "KeyType": "RANGE"},
+    ],
+    "Projection": {"ProjectionType": "ALL"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One job: how long it took for how many items, and the puts of a thread during it.
+
+    `resident_mib` is the most memory that the job added to its process, or had where it is a process by itself.
+    """
+
+    name: str
+    items: int
+    seconds: float
+    put: Figure
+    resident_mib: float
+    log_mib: float
+
+    def lines(self) -> Iterator[Line]:
+        """Items per second, the puts, memory and log."""
+        if self.items:
+            yield Line(SECTION, self.name, ENGINE, self.items / self.seconds, PER_SECOND)
+        yield Line(SECTION, f"put, median, during {self.name}", ENGINE, self.put.p50_us, "us")
+        yield Line(SECTION, f"put, p99, during {self.name}", ENGINE, self.put.p99_us, "us", limit=PUT_P99_US)
+        if self.items:
+            yield Line(SECTION, f"put, slowest, during {self.name}", ENGINE, self.put.max_us, "us")
+            yield Line(SECTION, f"memory, {self.name}", ENGINE, self.resident_mib, "MiB", limit=MEMORY_MIB)
+            yield Line(SECTION, f"log, {self.name}", ENGINE, self.log_mib, "MiB", limit=LOG_MIB)
+
+
+class _EarlyClock(SystemClock):
+    """A clock at which a part of the items has expired."""
+
+    def now(self) -> float:
+        """Seconds since the Unix epoch."""
+        return EXPIRED_AT
+
+
+def measured(settings: Settings, limit_s: float, loading: Loading, say: Say) -> list[Job]:
+    """Run every job on a copy of the engine's database in the folder, which is removed again.
+
+    A job that has not ended after `limit_s` is ended, and counts with the part of the items that it has done.
+    """
+    scale.load(settings, loading, ENGINE)
+    with contextlib.ExitStack() as stack:
+        stack.callback(_remove, settings.folder)
+        say("copying the database")
+        shutil.copyfile(settings.folder / f"{ENGINE}.db", settings.folder / f"{COPY}.db")
+        return list(_jobs(settings, limit_s, say))
+
+
+def _remove(folder: Path) -> None:
+    for path in folder.glob(f"{COPY}.db*"):
+        path.unlink()
+    shutil.rmtree(folder / BUCKET, ignore_errors=True)
+
+
+def _jobs(settings: Settings, limit_s: float, say: Say) -> Iterator[Job]:
+    def run(name: str, work: Work, clock: Clock | None = None) -> Job:
+        say(name)
+        drop_pages(settings.folder, COPY)
+        path = settings.folder / f"{COPY}.db"
+        with engine_class().open(path, ttl_sweep_s=None, buckets=settings.folder, clock=clock) as engine:
+            return _while_writing(name, engine, settings, partial(work, engine, settings, time.monotonic() + limit_s))
+
+    yield run("no job", _nothing)
+    yield run("keyplan fsck", _fsck)
+    yield run("export", _export)
+    yield run("time to live backfill", _expiry_backfill)
+    yield run("time to live sweep", _sweep, _EarlyClock())
+    yield run("index backfill", _index_backfill)
+
+
+def _nothing(_engine: Engine, _settings: Settings, _deadline_s: float) -> int:
+    time.sleep(ALONE_S)
+    return 0
+
+
+def _fsck(_engine: Engine, settings: Settings, deadline_s: float) -> int:
+    path = str(settings.folder / f"{COPY}.db")
+    command = [sys.executable, "-c", "from keyplan.cli.main import app; app()", "fsck", path]
+    with tempfile.TemporaryFile("w+") as told:
+        process = subprocess.Popen(command, env={**os.environ, **source_environment()}, stderr=told)
+        ended = _ended(lambda: process.poll() is not None, deadline_s)
+        if not ended:
+            process.kill()
+        process.wait()
+        told.seek(0)
+        lines = told.read().splitlines()
+    if ended and process.returncode:
+        raise TargetError(f"keyplan fsck: {lines}")
+    return settings.workload.items if ended else _share(lines, settings)
+
+
+def _export(engine: Engine, settings: Settings, deadline_s: float) -> int:
+    table = settings.workload.table
+    arn = f"arn:aws:dynamodb:{engine.region}:{engine.account}:table/{table}"
+    (settings.folder / BUCKET).mkdir(exist_ok=True)
+    engine.call("UpdateContinuousBackups", {"TableName": table, **_recovery(on=True)})
+    begun = engine.call("ExportTableToPointInTime", {"TableArn": arn, "S3Bucket": BUCKET})["ExportDescription"]
+
+    def described() -> dict[str, Any]:
+        answer: dict[str, Any] = engine.call("DescribeExport", {"ExportArn": begun["ExportArn"]})["ExportDescription"]
+        return answer
+
+    lines: list[str] = []
+    with progress_shown(lines.append):
+        ended = _ended(lambda: described()["ExportStatus"] != "IN_PROGRESS", deadline_s)
+    if not ended:
+        engine.jobs.close()
+    elif described()["ExportStatus"] != "COMPLETED":
+        raise TargetError(f"the export failed: {described()}")
+    engine.call("UpdateContinuousBackups", {"TableName": table, **_recovery(on=False)})
+    return settings.workload.items if ended else _share(lines, settings)
+
+
+def _recovery(*, on: bool) -> dict[str, Any]:
+    return {"PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": on}}
+
+
+def _expiry_backfill(engine: Engine, settings: Settings, deadline_s: float) -> int:
+    engine.call("UpdateTimeToLive", _time_to_live(settings, on=True))
+    return _backfilled(engine, settings, deadline_s)
+
+
+def _sweep(engine: Engine, settings: Settings, deadline_s: float) -> int:
+    removed = engine.sweep(lambda: time.monotonic() >= deadline_s)
+    engine.call("UpdateTimeToLive", _time_to_live(settings, on=False))
+    return removed
+
+
+def _time_to_live(settings: Settings, *, on: bool) -> dict[str, Any]:
+    specification = {"AttributeName": "amount", "Enabled": on}
+    return {"TableName": settings.workload.table, "TimeToLiveSpecification": specification}
+
+
+def _index_backfill(engine: Engine, settings: Settings, deadline_s: float) -> int:
+    definitions = [{"AttributeName": name, "AttributeType": "S"} for name in ("status", "created_at")]
+    update = {"AttributeDefinitions": definitions, "GlobalSecondaryIndexUpdates": [{"Create": INDEX}]}
+    engine.call("UpdateTable", {"TableName": settings.workload.table, **update})
+    return _backfilled(engine, settings, deadline_s)
+
+
+def _backfilled(engine: Engine, settings: Settings, deadline_s: float) -> int:
+    lines: list[str] = []
+    with progress_shown(lines.append):
+        ended = _ended(lambda: not engine.store.view().documents("backfill:"), deadline_s)
+    return settings.workload.items if ended else _share(lines, settings)
+
+
+def _ended(is_over: Callable[[], bool], deadline_s: float) -> bool:
+    """Wait until something is over, or until the deadline; whether it was over."""
+    while not (over := is_over()) and time.monotonic() < deadline_s:
+        time.sleep(LOOK_S)
+    return over
+
+
+def _share(lines: Sequence[str], settings: Settings) -> int:
+    """The items that a job has done by its last report of how far it has come."""
+    percents = [int(found[1]) for line in lines if (found := re.search(r": (\d+) %$", line))]
+    return settings.workload.items * (percents[-1] if percents else 0) // 100
+
+
+def _while_writing(name: str, engine: Engine, settings: Settings, work: Callable[[], int]) -> Job:
+    """Do the work of a job while a thread puts items and another one watches the memory."""
+    calls = settings.workload.calls(Operation.PUT, PUTS, PUT_STREAM)
+    runs: Iterator[Run] = itertools.cycle([engine_call(engine, call) for call in calls])
+    ended = threading.Event()
+    with ThreadPoolExecutor(2) as pool:
+        puts = pool.submit(paced, runs, EVERY_S, ended)
+        memory = pool.submit(_peak_mib, ended)
+        begun = time.monotonic()
+        try:
+            items = work()
+        finally:
+            ended.set()
+        seconds = time.monotonic() - begun
+        return Job(name, items, seconds, puts.result(), memory.result(), log_mib(settings.folder, COPY))
+
+
+def _peak_mib(ended: threading.Event) -> float:
+    """The most memory that this process and its children have at once, above what it has now, until the end."""
+    before_mib = peak_mib = resident_mib()
+    while not ended.wait(LOOK_S):
+        peak_mib = max(peak_mib, resident_mib() + _children_mib())
+    return peak_mib - before_mib
+
+
+def _children_mib() -> float:
+    total = 0.0
+    for path in Path("/proc/self/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            total += sum(resident_mib(process) for process in path.read_text().split())
+    return total
