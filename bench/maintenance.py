@@ -32,8 +32,8 @@ from bench.targets.engine import engine_call, engine_class
 from bench.targets.model import Settings, TargetError
 from bench.targets.server import source_environment
 from bench.workload import Operation
-from keyplan.cli.output import progress_shown
 from keyplan.clock import Clock, SystemClock
+from keyplan.engine import progress
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
@@ -165,7 +165,7 @@ def _export(engine: Engine, settings: Settings, deadline_s: float) -> int:
         return answer
 
     lines: list[str] = []
-    with progress_shown(lines.append):
+    with progress.shown(lines.append):
         ended = _ended(lambda: described()["ExportStatus"] != "IN_PROGRESS", deadline_s)
     if not ended:
         engine.jobs.close()
@@ -204,7 +204,7 @@ def _index_backfill(engine: Engine, settings: Settings, deadline_s: float) -> in
 
 def _backfilled(engine: Engine, settings: Settings, deadline_s: float) -> int:
     lines: list[str] = []
-    with progress_shown(lines.append):
+    with progress.shown(lines.append):
         ended = _ended(lambda: not engine.store.view().documents("backfill:"), deadline_s)
     return settings.workload.items if ended else _share(lines, settings)
 

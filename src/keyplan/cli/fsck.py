@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -17,13 +18,15 @@ def fsck(
 ) -> None:
     """Check that every index, expiry and collection size of a database agrees with its table.
 
-    Other processes may go on using the file meanwhile. Exit code 1 if anything is wrong.
+    Other processes may go on using the file meanwhile. Shows how far it has come on standard error, after two seconds
+    and then every ten. Exit code 1 if anything is wrong.
     """
     from keyplan.engine import fsck as checks  # noqa: PLC0415 - `keyplan --help` needs no engine
+    from keyplan.engine import progress  # noqa: PLC0415
     from keyplan.engine.engine import Engine  # noqa: PLC0415
 
     try:
-        with Engine.open(file) as engine:
+        with Engine.open(file) as engine, nullcontext() if quiet else progress.shown(_say):
             problems = checks.check(engine)
             tables = len(engine.catalog.known())
     except StorageError as error:
@@ -34,3 +37,7 @@ def fsck(
         raise refusal(f"{file}: {len(problems)} problem(s) in {tables} table(s)", code=1)
     if not quiet:
         typer.echo(f"{file}: {tables} table(s), sound")
+
+
+def _say(line: str) -> None:
+    typer.echo(f"keyplan fsck: {line}", err=True)

@@ -58,22 +58,24 @@ def serve(  # noqa: PLR0917 - one parameter per option, given by name
     ] = False,
 ) -> None:
     """Serve a database over HTTP, as DynamoDB and DynamoDB Streams on one port."""
+    from keyplan.engine import progress  # noqa: PLC0415 - `keyplan --help` needs no engine
     from keyplan.server.launch import LaunchError, launch  # noqa: PLC0415 - `keyplan --help` needs no server
 
     try:
-        launch(
-            db=db,
-            host=host,
-            port=port,
-            durability=durability.value,
-            credentials=credentials,
-            force_open=force_open,
-            allowed_hosts=allow_host or (),
-            buckets=buckets,
-            say=_say,
-            prepare=sample.load if with_sample else None,
-            hints=sample.hints if with_sample else None,
-        )
+        with progress.shown(_say):
+            launch(
+                db=db,
+                host=host,
+                port=port,
+                durability=durability.value,
+                credentials=credentials,
+                force_open=force_open,
+                allowed_hosts=allow_host or (),
+                buckets=buckets,
+                say=_say,
+                prepare=sample.load if with_sample else None,
+                hints=sample.hints if with_sample else None,
+            )
     except LaunchError as error:
         raise refusal(f"keyplan serve: {error}", code=error.code) from None
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from keyplan.dynamodb.values import encoding, sizes
@@ -15,6 +16,7 @@ from keyplan.engine.faults import lag
 from keyplan.engine.items import expiry
 from keyplan.engine.items.keys import partition_bytes_of
 from keyplan.engine.items.writes import Version, collection_bytes
+from keyplan.engine.progress import Progress, percent
 from keyplan.engine.store.rows import Row, Tree, View
 from keyplan.engine.tables import backfill
 from keyplan.engine.tables.catalog import Index, Table, stored_tables
@@ -45,22 +47,30 @@ def check(engine: Engine, progress: Callable[[str, int], None] | None = None) ->
 
     `progress` is called with a table's name and the number of its rows checked so far.
     """
-    problems = [FsckProblem("database", "", told) for told in engine.store.integrity()]
+    pages = Progress(engine.clock, "checking the pages of the file")
+    problems = [FsckProblem("database", "", told) for told in engine.store.integrity(lambda: pages.at(pages.elapsed))]
+    pages.end()
     if problems:
         return problems
     with engine.store.snapshot() as view:
         for table in stored_tables(view):
-            problems += _check_table(view, table, progress)
+            rows = Progress(engine.clock, f"checking table {table.name}")
+            problems += _check_table(view, table, progress, rows)
+            rows.end()
         for document in backups.stored(view):
             problems += _check_backup(view, document)
     return problems
 
 
-def _check_table(view: View, table: Table, progress: Callable[[str, int], None] | None) -> Iterator[FsckProblem]:
+def _check_table(
+    view: View, table: Table, told: Callable[[str, int], None] | None, progress: Progress
+) -> Iterator[FsckProblem]:
     checks: tuple[_Checks, ...] = (_Collections(view, table), _Entries(view, table), _Expiries(view, table))
     for rows, (key, size, body) in enumerate(view.span(table.tree, b"", None), 1):
-        if progress is not None and rows % EVERY_ROWS == 0:
-            progress(table.name, rows)
+        if rows % EVERY_ROWS == 0:
+            progress.at(partial(percent, key))
+            if told is not None:
+                told(table.name, rows)
         try:
             version = Version(encoding.decode(body), size, body)
         except encoding.DecodeError:
@@ -69,6 +79,7 @@ def _check_table(view: View, table: Table, progress: Callable[[str, int], None] 
         yield from _check_row(table, key, version)
         for each in checks:
             yield from each.add(key, version)
+    progress.at(lambda: "counting entries")
     for each in checks:
         yield from each.end()
     if table.recovery is not None:

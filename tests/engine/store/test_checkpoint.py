@@ -99,6 +99,27 @@ def test_writers_do_not_wait_for_a_long_read_until_the_log_is_crowded(stage: Sta
     stage.commit(CROWDED_PAGES, PASSIVE, PASSIVE, RESTART)
 
 
+def test_background_work_waits_until_a_checkpoint_has_ended(stage: Stage) -> None:
+    under_way, end = threading.Event(), threading.Event()
+
+    def checkpoint_now() -> bool:
+        under_way.set()
+        assert end.wait(WAIT_S)
+        return False
+
+    stage.checkpointer.wait_for_calm()  # returns: no checkpoint is due
+    stage.log.writers_wait = checkpoint_now
+    stage.checkpointer.committed(cast("Any", None), "main", PASSIVE_PAGES)
+    assert under_way.wait(WAIT_S)
+    calm = threading.Thread(target=stage.checkpointer.wait_for_calm)
+    calm.start()
+    assert calm.is_alive()
+    end.set()
+    calm.join(WAIT_S)
+    assert not calm.is_alive()
+    assert stage.log.asked.get(timeout=WAIT_S) == PASSIVE
+
+
 def test_writers_do_not_wait_for_a_checkpoint_that_no_thread_can_make(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 from tests.engine.table_making import add_index, create, definitions, describe, failure, index, put, scan, update
 
 from keyplan.dynamodb.values.encoding import DecodeError
 from keyplan.engine.engine import Engine
+from keyplan.engine.store import statements
 from keyplan.engine.tables import backfill
 from keyplan.errors import DatabaseFullError
 
@@ -255,3 +257,21 @@ def test_a_new_index_in_a_group_of_writes(path: Path) -> None:
         with engine.group():
             work(engine)
         assert scan(engine, "tag") == ["first", "second"]
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_a_chunk_is_read_before_its_transaction(path: Path) -> None:
+    """Writers need not wait for the disk: what the transaction reads is in memory then."""
+    with Engine.open(path) as engine:
+        filled(engine)
+        add_index(engine, "tag")
+        read: list[str] = []
+        with engine.store.snapshot() as view:
+            own = view.connection  # type: ignore[attr-defined]  # of this thread's snapshots
+        own.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: read.append("before"))
+        engine.store._writing.connection.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: read.append(event["sql"]))
+        assert not fill_chunk(engine)
+        table = engine.catalog.known()[0]
+        assert read.index("before") < read.index(statements.BEGIN)
+        assert read.count("before") >= 1 + backfill.CHUNK_ROWS
+        assert table.indexes["tag"].tree.upsert in read

@@ -11,6 +11,7 @@ import pytest
 from tests.engine.table_making import failure
 from tests.engine.transfer.making import BUCKET, NOW, Workshop, item
 
+from keyplan.engine import progress
 from keyplan.engine.transfer import export_files, exports
 from keyplan.errors import ServiceError
 
@@ -48,6 +49,20 @@ def test_an_export_is_begun_and_completed(shop: Workshop) -> None:
         "ItemCount": 2,
         "BilledSizeBytes": 6,
     }
+
+
+def test_an_export_that_takes_long_is_reported(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(progress, "FIRST_S", 0.0)
+    monkeypatch.setattr(progress, "EVERY_S", 0.0)
+    caplog.set_level("INFO", progress.LOGGER)
+    shop.create()
+    shop.put(item("1"), item("2"))
+    shop.export()
+    lines = [record.getMessage() for record in caplog.records]
+    assert lines[0] == "exporting notes: 0 %"
+    assert lines[-1].startswith("exporting notes: done after ")
 
 
 def test_the_files_are_those_of_the_service(shop: Workshop) -> None:

@@ -31,6 +31,7 @@ import orjson
 
 from keyplan import limits
 from keyplan.engine.backups import history
+from keyplan.engine.progress import percent
 from keyplan.engine.store import statements
 from keyplan.engine.store.rows import Row, Transaction, Tree, View
 from keyplan.engine.tables.catalog import Recovery, Table, stored_table
@@ -172,6 +173,21 @@ def note(transaction: Transaction, tree: Tree, key: bytes, old: history.Content 
 
 
 # Chunks.
+
+
+def bring_in(view: View, owner: str) -> None:
+    """Read the rows that `fill_chunk` will read, ahead of its transaction: writers need not wait for the disk."""
+    document = _find(view, owner)
+    if document is not None and document["done"] is not None:
+        _piece(view, statements.tree(document["source"]), _behind(document["done"]))
+
+
+def place(view: View, owner: str) -> str:
+    """How far a copy has come."""
+    document = _find(view, owner)
+    if document is None or document["done"] is None:
+        return "putting back what has changed since"
+    return percent(bytes.fromhex(document["done"]))
 
 
 def fill_chunk(transaction: Transaction, owner: str) -> bool:

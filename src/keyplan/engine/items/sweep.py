@@ -15,11 +15,13 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from keyplan import limits
 from keyplan.dynamodb.values.encoding import DecodeError
 from keyplan.engine.items import expiry, writes
+from keyplan.engine.progress import Progress
 from keyplan.engine.store.failures import Failure, is_missing_tree
 from keyplan.engine.store.rows import Transaction
 from keyplan.engine.tables.catalog import CatalogChanged, Expiry, Table
@@ -50,14 +52,13 @@ def _sweep_table(engine: Engine, table: Table, stopped: Callable[[], bool], dama
     low, high = _due(engine.clock.now(), engine.ttl_delay_s)
     removed = 0
     clock, never = engine.clock, threading.Event()
+    progress = Progress(clock, f"removing expired items of {table.name}")
     while not stopped():
+        engine.store.wait_for_calm()
         try:
-            view = engine.store.view()
-            due = [key for key, _, _ in view.rows(table.expiry.tree, low, high, limit=BATCH_ITEMS)]
+            due = _bring_in(engine, table, table.expiry, low, high)
             if not due:
                 break
-            for expiry_key in due:
-                view.point(table.tree, expiry.key_moment(expiry_key)[1])
             begun = clock.monotonic()
             removed += engine.write(table, _removal(engine, table, table.expiry, due, damage))
         except CatalogChanged:
@@ -66,9 +67,20 @@ def _sweep_table(engine: Engine, table: Table, stopped: Callable[[], bool], dama
             if not is_missing_tree(error):
                 raise
             break
+        progress.at(partial("{:,} items".format, removed))
         clock.wait(never, clock.monotonic() - begun)
         low = due[-1] + b"\x00"  # behind those too that were given more time meanwhile, or cannot be read
+    progress.end()
     return removed
+
+
+def _bring_in(engine: Engine, table: Table, kept: Expiry, low: bytes, high: bytes) -> list[bytes]:
+    """Return the next expiries that are due, and read their items: their pages are then in memory."""
+    with engine.store.snapshot() as view:
+        due = [key for key, _, _ in view.rows(kept.tree, low, high, limit=BATCH_ITEMS)]
+        for expiry_key in due:
+            view.point(table.tree, expiry.key_moment(expiry_key)[1])
+    return due
 
 
 def _due(now: float, delay_s: float) -> tuple[bytes, bytes]:

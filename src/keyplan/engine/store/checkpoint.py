@@ -24,6 +24,7 @@ PASSIVE_PAGES = 4000  # each checkpoint syncs twice and moves a page once, howev
 RESTART_PAGES = 4 * PASSIVE_PAGES
 CROWDED_PAGES = 12 * PASSIVE_PAGES
 BUSY_MS = 500
+CALM_S = 5.0
 
 _log = logging.getLogger(__name__)
 
@@ -41,6 +42,8 @@ class Checkpointer:
         self.crowded = False
         """Whether the next writer is to call `wait_for_room` before it begins."""
         self._room = threading.Event()
+        self._calm = threading.Event()
+        self._calm.set()
         self._stopping = False
         self._thread: threading.Thread | None = None
 
@@ -57,8 +60,17 @@ class Checkpointer:
                 return apsw.SQLITE_OK
             if pages >= self._crowded_at:
                 self._have_writers_wait()
+            self._calm.clear()
             self._wake.set()
         return apsw.SQLITE_OK
+
+    def wait_for_calm(self) -> None:
+        """Wait, for a limited time, until no checkpoint is due or under way.
+
+        For background work that writes much: it would make the log grow while a checkpoint shortens it, until all
+        writers have to wait.
+        """
+        self._calm.wait(CALM_S)
 
     def wait_for_room(self) -> None:
         """Let the checkpoint that is under way end, so that the log can begin anew."""
@@ -86,6 +98,8 @@ class Checkpointer:
             self._checkpoint()
             self.crowded = False
             self._room.set()
+            if not self._wake.is_set():
+                self._calm.set()
 
     def _checkpoint(self) -> None:
         pages, writers_wait = self.pages, self.crowded and not self._room.is_set()

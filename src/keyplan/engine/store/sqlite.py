@@ -31,6 +31,8 @@ T = TypeVar("T")
 Durability = Literal["normal", "full"]
 
 MEMORY = ":memory:"
+INTEGRITY_STEPS = 1_000_000
+"""Steps of SQLite's machine between two looks at how far its check has come: a fraction of a second."""
 
 
 class SqliteStore:
@@ -110,6 +112,11 @@ class SqliteStore:
             if written:  # whatever others have committed, it was not that sequence
                 writing.seen = writing.connection.data_version()
             return written
+
+    def wait_for_calm(self) -> None:
+        """Wait, for a limited time, until no checkpoint is due: for background work, before it writes much."""
+        if self._checkpointer is not None:
+            self._checkpointer.wait_for_calm()
 
     def write_apart(self, work: Callable[[Transaction], T]) -> T:
         """Run the work in a transaction of its own, even inside a group; the next one counts as foreign.
@@ -316,10 +323,20 @@ class SqliteStore:
         finally:
             source.close()
 
-    def integrity(self) -> list[str]:
-        """What SQLite itself finds wrong with the file; empty when sound."""
-        with failures(self.path):
-            rows = self.view().connection.execute(statements.INTEGRITY).fetchall()
+    def integrity(self, progress: Callable[[], None] = lambda: None) -> list[str]:
+        """What SQLite itself finds wrong with the file; empty when sound. `progress` is called again and again."""
+
+        def goes_on() -> bool:
+            progress()
+            return False
+
+        connection = self.view().connection
+        connection.set_progress_handler(goes_on, INTEGRITY_STEPS)
+        try:
+            with failures(self.path):
+                rows = connection.execute(statements.INTEGRITY).fetchall()
+        finally:
+            connection.set_progress_handler(None)
         return [str(told) for (told,) in rows if told != "ok"]
 
     def leave_behind(self) -> object:

@@ -14,15 +14,19 @@ Source: developer guide, "Managing Global Secondary Indexes in DynamoDB".
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
 from keyplan.dynamodb.values import encoding
 from keyplan.dynamodb.values.encoding import DecodeError
+from keyplan.dynamodb.values.types import Item
 from keyplan.engine.background import Worker
 from keyplan.engine.backups import copies
 from keyplan.engine.items import expiry, writes
+from keyplan.engine.items.keys import partition_bytes_of
+from keyplan.engine.progress import Progress, percent
 from keyplan.engine.store.failures import Failure
-from keyplan.engine.store.rows import Row, Transaction, Tree
+from keyplan.engine.store.rows import Row, Transaction, Tree, View
 from keyplan.engine.tables import descriptions
 from keyplan.engine.tables.catalog import Table, stored_table
 from keyplan.errors import EngineClosedError, StorageError
@@ -75,17 +79,40 @@ def begin(engine: Engine, owner: str, *names: str) -> None:
                 return
 
 
+_JOBS = {
+    EXPIRY: "looking for expiring items of {}",
+    ROWS: "copying rows for {}",
+    COLLECTIONS: "measuring item collections of {}",
+}
+
+
+def _job(owner: str, name: str) -> str:
+    return _JOBS[name].format(owner) if name in _JOBS else f"filling index {name} of {owner}"
+
+
+def _place(engine: Engine, owner: str, name: str) -> str:
+    """How far a backfill has come."""
+    view = engine.store.view()
+    if name == ROWS:
+        return copies.place(view, owner)
+    table = _unfinished(view, owner, name)
+    return percent(b"" if table is None else view.document(_progress_name(_target(table, name))) or b"")
+
+
 def fill_some(engine: Engine, owner: str, name: str, chunks: int) -> bool:
     """Fill a number of chunks; True once the backfill has ended, be it because table or index is gone."""
     for _ in range(chunks):
+        if not engine.store.in_memory:
+            with engine.store.snapshot() as view:
+                _bring_in(view, owner, name)
         if engine.store.write(lambda transaction: _fill_chunk(transaction, owner, name)):
             engine.alter(lambda transaction: _finish(engine, transaction, owner, name))
             return True
     return False
 
 
-def _unfinished(transaction: Transaction, table_name: str, name: str) -> Table | None:
-    table = stored_table(transaction, table_name)
+def _unfinished(view: View, table_name: str, name: str) -> Table | None:
+    table = stored_table(view, table_name)
     return table if table is not None and name in table.document.get("backfills", ()) else None
 
 
@@ -99,6 +126,37 @@ def _target(table: Table, name: str) -> Tree:
     return table.indexes[name].tree
 
 
+def _bring_in(view: View, owner: str, name: str) -> None:
+    """Read the rows of the next chunk, and where their entries will lie, ahead of its transaction.
+
+    Their pages are then in memory, and writers need not wait for the disk.
+    """
+    if name == ROWS:
+        copies.bring_in(view, owner)
+        return
+    table = _unfinished(view, owner, name)
+    if table is None:
+        return
+    tree = _target(table, name)
+    for key, _, body in _next_rows(view, table, tree):
+        entry = _entry_key(table, name, key, encoding.decode(body))
+        if entry is not None:
+            view.point(tree, entry)
+
+
+def _next_rows(view: View, table: Table, target: Tree) -> list[Row]:
+    return view.rows(table.tree, view.document(_progress_name(target)) or b"", None, limit=CHUNK_ROWS)
+
+
+def _entry_key(table: Table, name: str, key: bytes, item: Item) -> bytes | None:
+    """Stored key of what the backfill writes for an item; None for nothing."""
+    if name == EXPIRY:
+        assert table.expiry is not None
+        at = expiry.moment(table.expiry, item)
+        return None if at is None else expiry.expiry_key(at, key)
+    return partition_bytes_of(key) if name == COLLECTIONS else table.indexes[name].key.entry(item, key)
+
+
 def _fill_chunk(transaction: Transaction, owner: str, name: str) -> bool:
     """Fill in the next rows; True if there were none, or the backfill is over anyway."""
     if name == ROWS:
@@ -106,13 +164,12 @@ def _fill_chunk(transaction: Transaction, owner: str, name: str) -> bool:
     table = _unfinished(transaction, owner, name)
     if table is None:
         return True
-    progress = _progress_name(_target(table, name))
-    start = transaction.document(progress) or b""
-    rows = transaction.rows(table.tree, start, None, limit=CHUNK_ROWS)
+    target = _target(table, name)
+    rows = _next_rows(transaction, table, target)
     for row in rows:
         _fill_entry(transaction, table, name, row)
     if rows:  # after the last chunk too: what only adds up must not be done twice if the end is interrupted
-        transaction.put_document(progress, rows[-1][0] + b"\x00")
+        transaction.put_document(_progress_name(target), rows[-1][0] + b"\x00")
     return len(rows) < CHUNK_ROWS
 
 
@@ -166,10 +223,14 @@ class Backfiller(Worker[tuple[str, str]]):
 
     def _run(self) -> None:
         clock = self._engine.clock
-        work = ("", "")
+        work, progress = ("", ""), None
         try:
             while unfinished := self._look():
-                work = unfinished[0]
+                if progress is None or unfinished[0] != work:
+                    work = unfinished[0]
+                    progress = Progress(clock, _job(*work))
+                progress.at(partial(_place, self._engine, *work))
+                self._engine.store.wait_for_calm()
                 begun = clock.monotonic()
                 fill_some(self._engine, *work, 1)
                 # Writers stand in line for the same lock: they get half of the time.

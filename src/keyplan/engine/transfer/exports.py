@@ -30,6 +30,7 @@ from keyplan.engine.items.conditions import request_values
 from keyplan.engine.items.ranges import Span
 from keyplan.engine.operations import rules
 from keyplan.engine.operations.query import EXPRESSIONS, VALUE_EXPRESSIONS
+from keyplan.engine.progress import Progress, percent
 from keyplan.engine.store.rows import Row, View
 from keyplan.engine.tables import throughput
 from keyplan.engine.tables.catalog import Table, stored_table
@@ -70,10 +71,12 @@ def run(engine: Engine, document: Document, hold: Hold) -> None:
     with engine.store.snapshot() as view:
         description = _table(view, document).document["description"]
     partitions = throughput.partitions(description, throughput.billing_mode(description))
-    lines = _changes(engine, document) if incremental else _items(engine, document)
+    progress = Progress(engine.clock, f"exporting {document['table']}")
+    lines = _changes(engine, document, progress) if incremental else _items(engine, document, progress)
     written = export_files.write_data(place, export_id, partitions, lines, hold.beat)
     billed = max(written.size, limits.INCREMENTAL_EXPORT_BILLED_BYTES) if incremental else written.size
     summary = _summary(described, engine.clock.now(), written.items, billed)
+    progress.end()
     manifest = export_files.write_manifests(place, summary, written)
     engine.store.write(
         lambda transaction: hold.finish(
@@ -104,12 +107,13 @@ def _check_reach(table: Table, from_s: float, now: float) -> None:
         raise JobError("InvalidExportTimeException", messages.EXPORT_TIME_UNKNOWN)
 
 
-def _items(engine: Engine, document: Document) -> Iterator[Line]:
+def _items(engine: Engine, document: Document, progress: Progress) -> Iterator[Line]:
     """The lines of all items as of the export's moment that its filter lets through."""
     selection = compiled(document["filter"], encoding.WIRE) if document.get("filter") else None
     moment_s = document["moment_s"]
     low: bytes | None = b""
     while low is not None:
+        progress.at(partial(percent, low))
         with engine.store.snapshot() as view:
             table = _table(view, document)
             _check_reach(table, moment_s, engine.clock.now())
@@ -150,12 +154,13 @@ def _change_bytes(change: history.ItemChange) -> int:
     return sum(len(image[1]) for image in (change.old, change.new) if image is not None)
 
 
-def _changes(engine: Engine, document: Document) -> Iterator[Line]:
+def _changes(engine: Engine, document: Document, progress: Progress) -> Iterator[Line]:
     """The lines of all items that were written in the export's period, from its first moment and before its last."""
     from_s, to_s = document["period_s"]
     both = document["description"]["IncrementalExportSpecification"]["ExportViewType"] == BOTH_IMAGES
     low: bytes | None = b""
     while low is not None:
+        progress.at(partial(percent, low))
         with engine.store.snapshot() as view:
             table = _table(view, document)
             _check_reach(table, from_s, engine.clock.now())

@@ -1,0 +1,74 @@
+"""How far long jobs have come, as the log `keyplan.progress` reports it: after two seconds, then every ten."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from keyplan.clock import Clock
+from keyplan.dynamodb.values.keybytes import HASH_BYTES, HASH_SPACE
+
+LOGGER = "keyplan.progress"
+FIRST_S, EVERY_S = 2.0, 10.0
+
+_log = logging.getLogger(LOGGER)
+
+
+class Progress:
+    """Reports one job. A job that ends within two seconds is not reported."""
+
+    def __init__(self, clock: Clock, job: str) -> None:
+        self._clock = clock
+        self._job = job
+        self._begun_s = clock.monotonic()
+        self._due_s = self._begun_s + FIRST_S
+        self._reported = False
+
+    def at(self, place: Callable[[], str]) -> None:
+        """Report where the job is, if a report is due; `place` is called only then."""
+        now_s = self._clock.monotonic()
+        if now_s >= self._due_s:
+            self._due_s = now_s + EVERY_S
+            self._reported = True
+            _log.info("%s: %s", self._job, place())
+
+    def end(self) -> None:
+        """Report the end of a job that has been reported before."""
+        if self._reported:
+            _log.info("%s: done after %s", self._job, self.elapsed())
+
+    def elapsed(self) -> str:
+        """Return how long the job has taken so far: the place of a job that cannot name another."""
+        return f"{self._clock.monotonic() - self._begun_s:.0f} s"
+
+
+def percent(key: bytes) -> str:
+    """Return how much of a table lies before a stored key: rows are in the order of the hash that keys start with."""
+    share = int.from_bytes(key[:HASH_BYTES].ljust(HASH_BYTES, b"\x00"), "big") / HASH_SPACE
+    return f"{100 * share:.0f} %"
+
+
+@contextmanager
+def shown(say: Callable[[str], None]) -> Iterator[None]:
+    """Pass each report to a function while the block runs."""
+    handler, level = _Lines(say), _log.level
+    _log.addHandler(handler)
+    _log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        _log.removeHandler(handler)
+        _log.setLevel(level)
+
+
+class _Lines(logging.Handler):
+    """Passes messages to a function."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        super().__init__(logging.INFO)
+        self._say = say
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Pass a message on."""
+        self._say(record.getMessage())
