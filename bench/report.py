@@ -211,8 +211,10 @@ def print_scale(scale: Scale) -> None:
         console.print(f"resident: {stage.resident_mib:,.0f} MiB, at start {scale.resident_at_start_mib:,.0f} MiB")
         if stage.served:
             for operation, figure in stage.served.figures.items():
+                small = stage.served.small[operation]
                 console.print(
-                    f"keyplan serve, mixed: {operation} {rate(figure.per_second)}, p99 {duration(figure.p99_us)}"
+                    f"keyplan serve, mixed: {operation} {rate(figure.per_second)}, p99 {duration(figure.p99_us)}; "
+                    f"of 10,000 items {rate(small.per_second)}, p99 {duration(small.p99_us)}"
                 )
             console.print(f"keyplan serve, log: {stage.served.log_mib:,.0f} MiB")
     if scale.target.startswith("engine") and scale.stages[-1].served is None:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from bench import http
 from bench.lines import PER_SECOND, TIMES, Line
-from bench.measure import Figure, Run, mixed, once, singles
+from bench.measure import Figure, Run, median, mixed, once, singles
 from bench.suite import Loading
 from bench.targets.model import InProcess, Settings, Target, TargetError
 from bench.targets.server import running_engine
@@ -43,7 +43,7 @@ MIB = 1024 * 1024
 
 # Enough different keys that a page cache of some megabytes cannot hold them all.
 DISTINCT = {Operation.GET: 30_000, Operation.QUERY: 10_000, Operation.PUT: 20_000}
-COLD_CALLS = 200
+COLD_CALLS, COLD_ROUNDS = 200, 5
 COLD_STREAM, MIXED_STREAM = 1, 2
 MIXED = (Operation.GET, Operation.PUT)
 MIXED_CONNECTIONS = 4
@@ -73,9 +73,13 @@ class OfTarget:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """Gets and puts of `keyplan serve` at the same time, several connections each; the length of the log after them."""
+    """Gets and puts of `keyplan serve` at the same time, several connections each; the length of the log after them.
+
+    `small` are those of a table of 10,000 items, measured before.
+    """
 
     figures: dict[Operation, Figure]
+    small: dict[Operation, Figure]
     log_mib: float
 
 
@@ -120,10 +124,11 @@ class Scale:
             what = f"growth of a get from {small}, {at}"
             yield Line(SECTION, what, self.target, growth[0], TIMES, FLOOR, growth[1], GROWTH_TIMES)
         yield from _mixed_lines(self.target, f"mixed, {at}", own.mixed, own.log_mib, bounded=last)
-        if stage.served:
-            yield from _mixed_lines(
-                "http", f"mixed over HTTP, {at}", stage.served.figures, stage.served.log_mib, bounded=last
-            )
+        if served := stage.served:
+            yield from _mixed_lines("http", f"mixed over HTTP, {at}", served.figures, served.log_mib, bounded=last)
+            for operation, figure in served.small.items():
+                what = f"{operation}, p99, mixed over HTTP, {small}"
+                yield Line(SECTION, what, "http", figure.p99_us, "us")
         if own.load_items_per_second:
             yield Line(SECTION, f"loaded, {at}", self.target, own.load_items_per_second, PER_SECOND)
         yield Line(SECTION, f"file and log, {at}", self.target, own.file_mib, "MiB")
@@ -161,7 +166,7 @@ def measured(settings: Settings, items: int, loading: Loading, name: str = "engi
     if not stages:
         raise TargetError(f"{settings.folder} holds more than {items:,} items")
     if name.startswith("engine") and shutil.which("wrk"):
-        stages[-1] = replace(stages[-1], served=_served(settings, name))
+        stages[-1] = replace(stages[-1], served=_served(databases, name))
     return Scale(name, at_start_mib, stages)
 
 
@@ -278,13 +283,15 @@ class _Databases:
         return Stage(workload.items, found, resident)
 
     def _cold(self, workload: Workload, operation: Operation) -> dict[str, Figure]:
-        figures: dict[str, Figure] = {}
-        for name in self.names:
-            drop_pages(self.settings.folder, name)
-            with open_target(name, self.settings) as target:
-                prepare = _in_process(target).prepare
-                figures[name] = once([prepare(call) for call in workload.calls(operation, COLD_CALLS, COLD_STREAM)])
-        return figures
+        calls = workload.calls(operation, COLD_CALLS, COLD_STREAM)
+        rounds: dict[str, list[Figure]] = {name: [] for name in self.names}
+        for number in range(COLD_ROUNDS):
+            for name in self.names:
+                drop_pages(self.settings.folder, name)
+                with open_target(name, self.settings) as target:
+                    prepare = _in_process(target).prepare
+                    rounds[name].append(once([prepare(call) for call in calls[number::COLD_ROUNDS]]))
+        return {name: median(figures) for name, figures in rounds.items()}
 
     def _warm(
         self,
@@ -342,20 +349,26 @@ def _load(target: InProcess, workload: Workload, first: int, progress: Callable[
     return (workload.items - first) * 1e9 / spent_ns
 
 
-def _served(settings: Settings, name: str) -> Served:
-    """Drive `keyplan serve` on the loaded file by two processes of wrk, one for gets and one for puts."""
-    database = settings.folder / f"{name}.db"
+def _served(databases: _Databases, name: str) -> Served:
+    """Drive `keyplan serve` on the small and on the loaded file."""
+    small, _ = _driven(databases.small, name)
+    figures, log = _driven(databases.settings, name)
+    return Served(figures, small, log)
+
+
+def _driven(settings: Settings, name: str) -> tuple[dict[Operation, Figure], float]:
+    """Drive `keyplan serve` by two processes of wrk, one for gets and one for puts; return the log's length too."""
     load = http.Load(MIXED_CONNECTIONS, SERVED_S)
     with (
         # Another seed, for a put of what is stored already writes nothing.
         http.RequestFiles(replace(settings.workload, seed=settings.workload.seed + 1)) as requests,
-        running_engine(settings.folder, existing=database) as server,
+        running_engine(settings.folder, existing=settings.folder / f"{name}.db") as server,
         ThreadPoolExecutor(len(MIXED)) as pool,
     ):
         files = {operation: requests.path(operation) for operation in MIXED}
         driven = {operation: pool.submit(http.drive, server, path, load) for operation, path in files.items()}
         figures = {operation: future.result() for operation, future in driven.items()}
-        return Served(figures, log_mib(settings.folder, name))
+        return figures, log_mib(settings.folder, name)
 
 
 def _in_process(target: Target) -> InProcess:

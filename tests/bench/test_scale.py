@@ -21,7 +21,7 @@ from bench import http, scale
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Settings]:
     """Stages of 100 and 1,000 items, measured as briefly as possible and without wrk."""
     monkeypatch.setattr(scale, "FIRST_STAGE_ITEMS", 100)
-    monkeypatch.setattr(scale, "COLD_CALLS", 3)
+    monkeypatch.setattr(scale, "COLD_CALLS", 5)
     monkeypatch.setattr(scale, "DISTINCT", dict.fromkeys(scale.DISTINCT, 5))
     monkeypatch.setattr(shutil, "which", lambda name: None)
     workload = Workload(1000)
