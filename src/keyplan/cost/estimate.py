@@ -133,17 +133,19 @@ def estimate(design: Design, book: PriceBook) -> Estimate:
 
 
 def _pattern(pattern: Pattern[..., object], book: PriceBook) -> PatternCost:
-    told = expected(pattern)
+    expectation = expected(pattern)
     calls = pattern.facts.rate.average * SECONDS_A_MONTH if pattern.facts.rate is not None else 0.0
-    return PatternCost(pattern.name, pattern.plan.schema.name, told, calls, price_of_call(pattern, told, book) * calls)
+    return PatternCost(
+        pattern.name, pattern.plan.schema.name, expectation, calls, price_of_call(pattern, expectation, book) * calls
+    )
 
 
-def price_of_call(pattern: Pattern[..., object], told: Expected, book: PriceBook) -> float:
+def price_of_call(pattern: Pattern[..., object], expectation: Expected, book: PriceBook) -> float:
     """Return the on-demand price of a call: each step of a transaction in the class of its own table."""
     plan = pattern.plan
     steps = [(step.schema.table_class, units) for step, _, units in steps_of(plan, pattern.facts)]
     by_class: dict[TableClass, list[Units]] = {}
-    for table_class, units in steps or [(plan.schema.table_class, told.units)]:
+    for table_class, units in steps or [(plan.schema.table_class, expectation.units)]:
         by_class.setdefault(table_class, []).append(units)
     sums = {table_class: sum_of(units) for table_class, units in by_class.items()}
     return sum(book.on_demand(units.read, units.written, table_class) for table_class, units in sums.items())

@@ -90,18 +90,18 @@ def pages(pattern: Pattern[..., object]) -> float:
 
 def _range(plan: Plan, facts: Facts) -> Expected:
     guesses = list(_size_guesses(plan))
-    told = facts.evaluates or facts.returns
-    unsaid: list[str] = guesses if told is None else []  # declared results need no assumption
+    declared = facts.evaluates or facts.returns
+    unsaid: list[str] = guesses if declared is None else []  # declared results need no assumption
     found = {entity: matching(plan, entity, unsaid) for entity in plan.entities}
     others = {entity: matching(plan, entity, guesses) for entity in _read_in_passing(plan)}
-    evaluated = told if told is not None else sum(found.values())
-    if told is not None and facts.evaluates is None and not unsaid and _filters_everything(plan):
+    evaluated = declared if declared is not None else sum(found.values())
+    if declared is not None and facts.evaluates is None and not unsaid and _filters_everything(plan):
         evaluated = max(evaluated, sum(found.values()))
     returned = facts.returns if facts.returns is not None else evaluated
     limit = plan.limit or plan.page_size
     if limit is not None and plan.filter is None:
         evaluated, returned = min(evaluated, limit), min(returned, limit)
-    elif plan.filter is not None and told is None:
+    elif plan.filter is not None and declared is None:
         evaluated, returned = _filtered(plan, evaluated)
     requests = _requests(plan, evaluated, sum(found.values()))
     if others and facts.evaluates is None:
@@ -109,7 +109,7 @@ def _range(plan: Plan, facts: Facts) -> Expected:
         evaluated += passed * (evaluated / max(evaluated, sum(found.values())) if limit is not None else 1)
     page = _page(plan, facts)
     evaluated, returned = min(evaluated, page), min(returned, page)
-    if limit is not None and (plan.filter is None or plan.limit) and told is None:
+    if limit is not None and (plan.filter is None or plan.limit) and declared is None:
         evaluated = max(evaluated, requests * min(limit, _in_one_partition(plan, sum(found.values()), requests)))
     total_bytes = evaluated * _average_bytes(plan, {**found, **others})
     read = requests * read_units(int(total_bytes / requests), consistent=plan.consistent) + fetches(plan, evaluated)
@@ -173,8 +173,8 @@ def _lies_beside(plan: Plan, other: EntitySpec) -> bool:
     bound = other.key_in(plan.index)
     if bound is None or plan.key is None:
         return False
-    asked = [(value.type_code, _shape(value.template)) for value in plan.key.partition]
-    return asked == [(part.type_code, _shape(part.template)) for part in bound.partition]
+    shapes = [(value.type_code, _shape(value.template)) for value in plan.key.partition]
+    return shapes == [(part.type_code, _shape(part.template)) for part in bound.partition]
 
 
 def _shape(template: BoundTemplate | None) -> tuple[object, ...] | None:
@@ -298,8 +298,8 @@ def beginning(plan: Plan, bound: BoundKey) -> dict[str, Any]:
     if plan.exists != "must_not":
         return {}
     fields = {path.field: plan.entity.fields[path.field].info for path in paths_of(bound.when)}
-    told = {name: info.default for name, info in fields.items() if info.default is not PydanticUndefined}
-    return told if holds(bound.when, told) is True else {}
+    defaults = {name: info.default for name, info in fields.items() if info.default is not PydanticUndefined}
+    return defaults if holds(bound.when, defaults) is True else {}
 
 
 def _new_ones(plan: Plan) -> tuple[str, ...]:
@@ -387,8 +387,8 @@ def _is_inside(entity: EntitySpec, bound: BoundKey, values: Mapping[str, Any]) -
     inside = holds(bound.when, values)
     if inside is False or any(values.get(name, UNKNOWN) is None for name in bound.fields):
         return False
-    there = all(not entity.fields[name].optional or _is_value(values.get(name, UNKNOWN)) for name in bound.fields)
-    return True if inside and there else None
+    complete = all(not entity.fields[name].optional or _is_value(values.get(name, UNKNOWN)) for name in bound.fields)
+    return True if inside and complete else None
 
 
 def _is_value(source: object) -> bool:

@@ -95,8 +95,10 @@ def load(path: Path) -> PriceBook:
 
 def _read(data: bytes, name: str) -> PriceBook:
     try:
-        told: dict[str, Any] = orjson.loads(data)
-        prices = {key: Price(**value) for key, value in told["prices"].items()}
-        return PriceBook(told["region"], date.fromisoformat(told["date"]), told["currency"], prices, told["free"])
+        document: dict[str, Any] = orjson.loads(data)
+        prices = {key: Price(**value) for key, value in document["prices"].items()}
+        return PriceBook(
+            document["region"], date.fromisoformat(document["date"]), document["currency"], prices, document["free"]
+        )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise PriceDataError(f"{name} is no price file: {error}") from None

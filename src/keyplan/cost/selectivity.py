@@ -35,10 +35,10 @@ def share_in_index(entity: EntitySpec, bound: BoundKey) -> float:
     """
     if entity.items is None:
         return 1.0
-    asked = {path.field for path in paths_of(bound.when)}
+    tested = {path.field for path in paths_of(bound.when)}
     share = 1.0
     for name in dict.fromkeys(bound.fields):
-        if entity.fields[name].optional and name not in asked:
+        if entity.fields[name].optional and name not in tested:
             share = min(share, entity.items.present.get(name, 1.0))
     kept = None if bound.when is None else kept_share(bound.when, entity)
     return share if kept is None else share * kept
@@ -54,10 +54,10 @@ def choices_of(field: StoredField) -> int | None:
 
 def shares_of(entity: EntitySpec, name: str, when: Condition | None) -> Mapping[object, float] | None:
     """Return the share of each value of a field among items that may satisfy a condition, or None if undeclared."""
-    told = None if entity.items is None else entity.items.distinct.get(name)
-    if not isinstance(told, Mapping):
+    declared = None if entity.items is None else entity.items.distinct.get(name)
+    if not isinstance(declared, Mapping):
         return None
-    inside = {plain_value(value): share for value, share in told.items() if holds(when, {name: value}) is not False}
+    inside = {plain_value(value): share for value, share in declared.items() if holds(when, {name: value}) is not False}
     whole = sum(inside.values())
     return {value: share / whole for value, share in inside.items()} if whole else inside
 
@@ -84,12 +84,12 @@ def _by_values(condition: Condition, entity: EntitySpec) -> float | None:
     if entity.items is None or shares is None:
         return None
     (name,) = names
-    told = {value: holds(condition, {name: value}) for value in shares}
+    verdicts = {value: holds(condition, {name: value}) for value in shares}
     without = holds(condition, {name: MISSING})
-    if without is None or None in told.values():
+    if without is None or None in verdicts.values():
         return None
     present = entity.items.present.get(name, 1.0)
-    return present * sum(share for value, share in shares.items() if told[value]) + (1 - present) * without
+    return present * sum(share for value, share in shares.items() if verdicts[value]) + (1 - present) * without
 
 
 def _compare(condition: Comparison, entity: EntitySpec) -> float | None:
@@ -105,8 +105,8 @@ def _value_share(path: FieldPath, value: object, entity: EntitySpec) -> float | 
         return None
     present = items.present.get(path.field, 1.0)
     if isinstance(value, Param):
-        told = items.values_of(path.field)
-        return None if told is None else present / max(1, told.count)
+        values = items.values_of(path.field)
+        return None if values is None else present / max(1, values.count)
     share = items.share_of(path.field, value)
     return None if share is None else present * share
 
@@ -114,25 +114,25 @@ def _value_share(path: FieldPath, value: object, entity: EntitySpec) -> float | 
 def _in(condition: InCondition, entity: EntitySpec) -> float | None:
     if not isinstance(condition.operand, FieldPath):
         return None
-    told = [_value_share(condition.operand, choice, entity) for choice in condition.choices]
-    return _capped(told)
+    shares = [_value_share(condition.operand, choice, entity) for choice in condition.choices]
+    return _capped(shares)
 
 
 def _all(condition: AndCondition, entity: EntitySpec) -> float | None:
-    told = [share for part in condition.parts if (share := kept_share(part, entity)) is not None]
+    shares = [share for part in condition.parts if (share := kept_share(part, entity)) is not None]
     share = 1.0
-    for known in told:
+    for known in shares:
         share *= known
-    return share if told else None
+    return share if shares else None
 
 
 def _any(condition: OrCondition, entity: EntitySpec) -> float | None:
     return _capped([kept_share(part, entity) for part in condition.parts])
 
 
-def _capped(told: list[float | None]) -> float | None:
-    known = [share for share in told if share is not None]
-    return min(1.0, sum(known)) if len(known) == len(told) else None
+def _capped(shares: list[float | None]) -> float | None:
+    known = [share for share in shares if share is not None]
+    return min(1.0, sum(known)) if len(known) == len(shares) else None
 
 
 def _not(condition: NotCondition, entity: EntitySpec) -> float | None:
@@ -182,8 +182,8 @@ def matching(plan: Plan, entity: EntitySpec, guesses: list[str]) -> float:
             alike[name] = _values_of(name, entity, plan, (text,))
         else:
             found *= sum(share for choice, share in shares.items() if _key_text(part, name, choice) == text)
-    for asked, source, shards in _pinned(plan):
-        name = _own_name(asked, plan, bound)
+    for names, source, shards in _pinned(plan):
+        name = _own_name(names, plan, bound)
         share = _share(entity, name, source, bound.when)
         if shards:
             found /= shards
@@ -239,10 +239,10 @@ def _pinned(plan: Plan) -> Iterator[tuple[str, Source, int]]:
     """
     if plan.key is None:
         return
-    asked = [(value, set(value.sources)) for value in plan.key.partition]
-    asked += [(condition.low, _pinned_by(condition, plan)) for condition in plan.key.sort]
+    ranges = [(value, set(value.sources)) for value in plan.key.partition]
+    ranges += [(condition.low, _pinned_by(condition, plan)) for condition in plan.key.sort]
     seen: set[str] = set()
-    for value, names in asked:
+    for value, names in ranges:
         for name, source in value.sources.items():
             if name in names and name not in seen and not isinstance(source, EveryShard):
                 seen.add(name)
@@ -340,9 +340,9 @@ def _number_of(name: str, entity: EntitySpec, plan: Plan) -> tuple[float | None,
     stored = entity.fields.get(name)
     if stored is None:
         return None, ""
-    told = None if entity.items is None else entity.items.values_of(name)
-    if told is not None:
-        return told.count, ""
+    declared = None if entity.items is None else entity.items.values_of(name)
+    if declared is not None:
+        return declared.count, ""
     if entity.items is not None and entity.key.fields == (name,):
         return entity.items.count, ""
     others = [sibling for sibling in plan.siblings if same_field(sibling, entity, name)]

@@ -26,11 +26,11 @@ class ItemSize:
 
 def item_size(entity: EntitySpec) -> ItemSize:
     """Return the size of an entity's items."""
-    told = entity.items.bytes if entity.items is not None else None
-    if told is None:
+    declared = entity.items.bytes if entity.items is not None else None
+    if declared is None:
         guess = _all_bytes(entity)
         return ItemSize(guess, guess, None, declared=False)
-    return ItemSize(told.average, told.p99 or told.average, told.most, declared=True)
+    return ItemSize(declared.average, declared.p99 or declared.average, declared.most, declared=True)
 
 
 def entry_size(entity: EntitySpec, bound: BoundKey) -> ItemSize:

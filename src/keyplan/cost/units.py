@@ -129,8 +129,8 @@ class Spent:
 
     def text(self) -> str:
         """Return a text: 2 RCU; with several places, each: 5 WCU (app 1, app/due 4)."""
-        told = [_text(self.read, "RCU"), _text(self.write, "WCU")]
-        return " + ".join(spent for spent in told if spent) or "nothing"
+        parts = [_text(self.read, "RCU"), _text(self.write, "WCU")]
+        return " + ".join(spent for spent in parts if spent) or "nothing"
 
 
 def _sum(mine: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
@@ -163,9 +163,9 @@ READS = frozenset({"GetItem", "Query", "Scan", "BatchGetItem", "TransactGetItems
 
 def of_receipts(operation: str, answer: Mapping[str, Any]) -> Spent:
     """Return the units in an answer's ConsumedCapacity, requested with ReturnConsumedCapacity INDEXES."""
-    told = answer.get("ConsumedCapacity") or []
+    receipts = answer.get("ConsumedCapacity") or []
     units: dict[str, float] = {}
-    for receipt in told if isinstance(told, list) else [told]:
+    for receipt in receipts if isinstance(receipts, list) else [receipts]:
         table = receipt["TableName"]
         indexes = {
             f"{table}/{name}": entry["CapacityUnits"]

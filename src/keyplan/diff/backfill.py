@@ -49,9 +49,9 @@ def _time(units: float, left: float) -> float | None:
 
 def longest(times: Iterable[float | None]) -> float | None:
     """Return the longest of several times, or None if one of them never ends."""
-    told = list(times)
-    ended = [time for time in told if time is not None]
-    return max(ended) if len(ended) == len(told) else None
+    known = list(times)
+    ended = [time for time in known if time is not None]
+    return max(ended) if len(ended) == len(known) else None
 
 
 def _spare(schema: Schema, month: Estimate, index: str | None, before: Schema | None) -> float:
@@ -311,8 +311,8 @@ def passes(
     together: dict[tuple[EntitySpec, bool], list[Rewrite]] = {}  # clean-ups are separate passes
     for work in works:
         if isinstance(work, Build) and work.table.name not in copied:
-            made = build(work, new)
-            found += [made] if made is not None else []
+            backfill = build(work, new)
+            found += [backfill] if backfill is not None else []
         elif isinstance(work, Rewrite) and work.old.schema.name not in copied:
             together.setdefault((work.old, work.new is None), []).append(work)
     return [*found, *(rewrite(several, old, tables) for several in together.values())]

@@ -154,10 +154,10 @@ def copying(old: Table, new: Table) -> tuple[RolloutStep, ...]:
     Every write goes to both tables in one transaction, so both are complete for readers. A copied item is checked
     in the same transaction; otherwise an item that is deleted concurrently would reappear.
     """
-    was, made = old.name, new.name if new.name != old.name else f"{new.name} under another name"
+    was, replacement = old.name, new.name if new.name != old.name else f"{new.name} under another name"
     copy = f"as the new version writes it, in one transaction, if it is not there and {was} has it still"
     steps = [
-        RolloutStep("prepare", f"create table {made}, as the new design has it", "CreateTable"),
+        RolloutStep("prepare", f"create table {replacement}, as the new design has it", "CreateTable"),
         RolloutStep(
             "write", f"a version that writes to {was} and to the new table in one transaction, and reads {was}"
         ),
@@ -168,23 +168,25 @@ def copying(old: Table, new: Table) -> tuple[RolloutStep, ...]:
     ]
     if old.consumers and new.schema.stream is not None:
         names = ", ".join(consumer.name for consumer in old.consumers)
-        told = "what both tell in between comes twice, and what was copied is not told again"
+        duplicates = "what both tell in between comes twice, and what was copied is not told again"
         steps.insert(
             4,
-            RolloutStep("switch", f"start {names} at the end of the new table's stream, then stop on the old: {told}"),
+            RolloutStep(
+                "switch", f"start {names} at the end of the new table's stream, then stop on the old: {duplicates}"
+            ),
         )
     return tuple(steps)
 
 
 def create_index(schema: Schema, index: Index, types: Mapping[str, str], name: str | None = None) -> Request:
     """Return UpdateTable with a new global index, optionally under another name."""
-    made = index_request(replace(index, name=name or index.name), schema)
+    request = index_request(replace(index, name=name or index.name), schema)
     return {
         "TableName": schema.name,
         "AttributeDefinitions": [
             {"AttributeName": attribute, "AttributeType": types.get(attribute, "S")} for attribute in index.attributes
         ],
-        "GlobalSecondaryIndexUpdates": [{"Create": made}],
+        "GlobalSecondaryIndexUpdates": [{"Create": request}],
     }
 
 
@@ -254,8 +256,8 @@ def recovery(table: str, is_on: bool) -> Request:
 
 def stream(table: str, view: StreamView | None) -> Request:
     """Return UpdateTable that turns a stream on or off."""
-    told = {"StreamEnabled": False} if view is None else {"StreamEnabled": True, "StreamViewType": view}
-    return {"TableName": table, "StreamSpecification": told}
+    specification = {"StreamEnabled": False} if view is None else {"StreamEnabled": True, "StreamViewType": view}
+    return {"TableName": table, "StreamSpecification": specification}
 
 
 def expiry(table: str, attribute: str, is_on: bool) -> Request:

@@ -158,7 +158,9 @@ def _backfills(comparison: Comparison, phase: Phase) -> Iterator[Backfill]:
 
 def by_table(changes: Iterable[DesignChange]) -> Iterator[tuple[str, list[DesignChange]]]:
     """Return the changes of each table, in the order of the tables."""
-    told = list(changes)
-    order = {name: number for number, name in enumerate(dict.fromkeys(change.table for change in told))}
-    for name, several in groupby(sorted(told, key=lambda change: order[change.table]), key=lambda change: change.table):
+    ordered = list(changes)
+    order = {name: number for number, name in enumerate(dict.fromkeys(change.table for change in ordered))}
+    for name, several in groupby(
+        sorted(ordered, key=lambda change: order[change.table]), key=lambda change: change.table
+    ):
         yield name, list(several)

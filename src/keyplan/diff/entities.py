@@ -68,8 +68,8 @@ def _added(table: Table, spec: EntitySpec, like: EntitySpec | None) -> tuple[str
 def _renamed(pair: Entities) -> DesignChange:
     old, new = pair.old, pair.new
     what = f"{old.name} is called {new.name}"
-    told = new.schema.discriminator
-    if told is None or any(stored.attribute == told for stored in new.fields.values()):
+    discriminator = new.schema.discriminator
+    if discriminator is None or any(stored.attribute == discriminator for stored in new.fields.values()):
         return DesignChange(
             "entity renamed",
             "code",
@@ -80,15 +80,15 @@ def _renamed(pair: Entities) -> DesignChange:
             new.place,
             old.place,
         )
-    what = f"{old.name} is called {new.name}, which {told} says of each item"
-    how = f"Stored items say {old.name} in {told}, and are not read as {new.name} until they are rewritten."
+    what = f"{old.name} is called {new.name}, which {discriminator} says of each item"
+    how = f"Stored items say {old.name} in {discriminator}, and are not read as {new.name} until they are rewritten."
     steps = staged(
-        accept=f"a version that reads {told} = {old.name} and {new.name}, and writes {old.name}",
-        write=f"a version that writes {told} = {new.name}",
-        backfill=f"set {told} = {new.name} in every stored {old.name}",
+        accept=f"a version that reads {discriminator} = {old.name} and {new.name}, and writes {old.name}",
+        write=f"a version that writes {discriminator} = {new.name}",
+        backfill=f"set {discriminator} = {new.name} in every stored {old.name}",
         read=f"the new version, which knows {new.name} only",
     )
-    work = Rewrite(old, new, attributes=frozenset({told}))
+    work = Rewrite(old, new, attributes=frozenset({discriminator}))
     return DesignChange("key changed", "backfill", pair.table, new.name, what, how, new.place, old.place, work, steps)
 
 
@@ -279,12 +279,12 @@ def already_stored(pair: Entities, bound: BoundKey) -> bool:
 def _is_stored(pair: Entities, bound: BoundKey, part: BoundKeyAttribute) -> bool:
     if part.attribute in pair.old.schema.key and part.attribute in pair.new.schema.key:
         return True  # every item has it; the primary key's own change covers another form
-    made, names = (
+    parts, names = (
         [name for name in _kept_attributes(pair.old, bound) if name.attribute == part.attribute],
         key_names(pair),
     )
     form = attribute_form(pair.new, part, names)
-    return any(agree(attribute_form(pair.old, before, {}), form) for before in made)
+    return any(agree(attribute_form(pair.old, before, {}), form) for before in parts)
 
 
 def lacking_attributes(pair: Entities, bound: BoundKey) -> list[str]:
@@ -358,20 +358,20 @@ def _leaves(pair: Entities, was: BoundIndexKey) -> DesignChange:
 
 def _index_key(pair: Entities, was: BoundIndexKey, now: BoundIndexKey) -> DesignChange:
     name, index = pair.new.name, now.index.name
-    made = _made_otherwise(pair, was, now)
-    before, after = (key_text(part for part in bound.attributes if part.attribute in made) for bound in (was, now))
+    changed = _made_otherwise(pair, was, now)
+    before, after = (key_text(part for part in bound.attributes if part.attribute in changed) for bound in (was, now))
     if before != after:
         what = f"the key of {name} in index {index} is {after}, and was {before}"
-    elif made:
-        what = f"what {', '.join(made)} of {name} in index {index} is made of is another"
+    elif changed:
+        what = f"what {', '.join(changed)} of {name} in index {index} is made of is another"
     else:
         what = f"who of {name} is in index {index} is another"
     entering = condition_form(was.when) != condition_form(now.when)
-    written = _own_names(pair.new, now) if entering else made
-    if entering and made:
+    written = _own_names(pair.new, now) if entering else changed
+    if entering and changed:
         what += ", and so is who is in it"
     how = f"Stored items keep the old key: reads of {index} by the new one do not find them."
-    if not made:
+    if not changed:
         how = f"Stored items are in {index}, or are not, as they were last written."
     steps = staged(
         accept=f"a version that reads {name} in {index} by the old keys and the new, and writes the old",

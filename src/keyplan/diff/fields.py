@@ -26,11 +26,11 @@ def lacking_share(spec: EntitySpec, old: StoredField, new: StoredField, count: i
 
     `count`: the number of missing parts; one of them is the field itself if it may be absent.
     """
-    told = None if spec.items is None else spec.items.present.get(old.name)
+    share = None if spec.items is None else spec.items.present.get(old.name)
     lacks = is_absent(old, new)
-    if told is None or (lacks and count > 1):
+    if share is None or (lacks and count > 1):
         return 1.0
-    return 1 - told if lacks else told
+    return 1 - share if lacks else share
 
 
 def gone_share(spec: EntitySpec, field: str, lost: Sequence[Loss]) -> float | None:
@@ -128,11 +128,11 @@ def _kept(pair: Entities, old: StoredField, new: StoredField) -> Iterator[Design
 def _parts(old: StoredField, new: StoredField) -> str:
     """Return changes of the attributes of maps within a field."""
     was, now = (dict.fromkeys(parts_of(stored.info.annotation)) for stored in (old, new))
-    told = {
+    texts = {
         "has new parts": [name for name in now if name not in was],
         "lacks": [name for name in was if name not in now],
     }
-    return ", ".join(f"{word} {', '.join(names)}" for word, names in told.items() if names)
+    return ", ".join(f"{word} {', '.join(names)}" for word, names in texts.items() if names)
 
 
 def _default(field: StoredField) -> str:
@@ -153,19 +153,19 @@ def _lossy(
     """
     who = f"{pair.new.name}.{new.name}"
     by_kind = {kind: [loss for loss in lost if loss.kind in kinds] for kind, kinds in _KINDS.items()}
-    told = {kind: "; ".join(loss.text for loss in several) for kind, several in by_kind.items()}
+    texts = {kind: "; ".join(loss.text for loss in several) for kind, several in by_kind.items()}
     if by_kind["type changed"]:
         how = "Items that are stored have the old form until they are rewritten; conditions and keys compare it."
-        what = f"{who} changes its type: {told['type changed']}"
+        what = f"{who} changes its type: {texts['type changed']}"
         share = present_share(pair.old, old.name)
         yield _rewritten(pair, "type changed", new, what, how, share=share, is_read=False)
     if by_kind["field lacking"]:
         share = lacking_share(pair.old, old, new, len(by_kind["field lacking"]))
-        what = f"{who}: {told['field lacking']}"
+        what = f"{who}: {texts['field lacking']}"
         yield _rewritten(pair, "field lacking", new, what, _UNREADABLE, share=share, is_read=is_read)
     if by_kind["values narrowed"]:
         share_gone = gone_share(pair.old, old.name, by_kind["values narrowed"])
-        change = _narrowed(pair, old, new, f"{who}: {told['values narrowed']}", share_gone, is_read=is_read)
+        change = _narrowed(pair, old, new, f"{who}: {texts['values narrowed']}", share_gone, is_read=is_read)
         if (by_kind["type changed"] or by_kind["field lacking"]) and old.name not in pair.old.key.fields:
             change = replace(change, steps=())  # the change above rewrites every item
         yield change
@@ -320,8 +320,8 @@ def _change(
 ) -> DesignChange:
     """Report a change of one field; `old`: it has no place in the new design other than the entity's."""
     here = pair.new.place if old or field not in pair.new.fields else _field_place(pair.new, field)
-    there = place if place is not None else _place_in_old(pair, field)
-    return DesignChange(kind, verdict, pair.table, pair.new.name, what, how, here, there, work, steps)
+    location = place if place is not None else _place_in_old(pair, field)
+    return DesignChange(kind, verdict, pair.table, pair.new.name, what, how, here, location, work, steps)
 
 
 def _place_in_old(pair: Entities, field: str) -> Place:

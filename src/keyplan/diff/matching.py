@@ -91,12 +91,12 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 """The memory address in a default repr, which differs between the designs."""
 
 
-def condition_form(told: Condition | None) -> Form:
+def condition_form(condition: Condition | None) -> Form:
     """Return the form of a condition, or None."""
-    if told is None:
+    if condition is None:
         return None
-    op = getattr(told, "op", None) or getattr(told, "name", "")
-    return (type(told).__name__, op, *(_operand(operand) for operand in told.operands()))
+    op = getattr(condition, "op", None) or getattr(condition, "name", "")
+    return (type(condition).__name__, op, *(_operand(operand) for operand in condition.operands()))
 
 
 def _operand(operand: object) -> Form:
@@ -152,24 +152,24 @@ def partition_form(plan: Plan) -> Form:
     return (plan.index.name if plan.index is not None else None, plan.descending, partition)
 
 
-def _key(told: KeyRange | None) -> Form:
-    if told is None:
+def _key(key: KeyRange | None) -> Form:
+    if key is None:
         return None
-    sort = tuple((sort.op, _value(sort.low), None if sort.high is None else _value(sort.high)) for sort in told.sort)
-    return (tuple(_value(part) for part in told.partition), sort)
+    sort = tuple((sort.op, _value(sort.low), None if sort.high is None else _value(sort.high)) for sort in key.sort)
+    return (tuple(_value(part) for part in key.partition), sort)
 
 
-def _value(told: KeyValue) -> Form:
-    text = None if told.template is None else told.template.text
-    return (told.attribute, told.part, text, _sources(told.sources))
+def _value(value: KeyValue) -> Form:
+    text = None if value.template is None else value.template.text
+    return (value.attribute, value.part, text, _sources(value.sources))
 
 
-def _sources(told: Mapping[str, Any]) -> Form:
-    return tuple(sorted((name, value_form(source)) for name, source in told.items()))
+def _sources(sources: Mapping[str, Any]) -> Form:
+    return tuple(sorted((name, value_form(source)) for name, source in sources.items()))
 
 
-def _action(told: UpdateAction) -> Form:
-    return (told.word, _operand(told.path), value_form(told.source))
+def _action(action: UpdateAction) -> Form:
+    return (action.word, _operand(action.path), value_form(action.source))
 
 
 KeyForm = tuple[object, ...]

@@ -187,5 +187,5 @@ def _told(old: Consumer, new: Consumer) -> list[tuple[str, object, object]]:
 
 
 def _when(consumer: Consumer) -> Form:
-    told = consumer.when
-    return (told.field, repr(told.becomes)) if isinstance(told, Changed) else condition_form(told)
+    condition = consumer.when
+    return (condition.field, repr(condition.becomes)) if isinstance(condition, Changed) else condition_form(condition)

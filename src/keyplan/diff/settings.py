@@ -70,8 +70,8 @@ def _warm(old: Schema, new: Schema, was: OnDemand, now: OnDemand) -> Iterator[De
     before, after = was.served, now.served
     if before == after:
         return
-    told = [f"{read:,} read and {write:,} write units a second" for read, write in (after, before)]
-    what = f"table {new.name} serves {told[0]} at once, and served {told[1]}"
+    texts = [f"{read:,} read and {write:,} write units a second" for read, write in (after, before)]
+    what = f"table {new.name} serves {texts[0]} at once, and served {texts[1]}"
     if any(now < other for now, other in zip(after, before, strict=True)):
         how = "Warm throughput is raised and never lowered: what is less is left as it is."
         raised = any(now > other for now, other in zip(after, before, strict=True))
@@ -80,11 +80,11 @@ def _warm(old: Schema, new: Schema, was: OnDemand, now: OnDemand) -> Iterator[De
             return
     else:
         how = "It is paid once for what is added, takes minutes, and is a request of its own."
-    steps = [RolloutStep("prepare", f"warm {new.name} for {told[0]}", "UpdateTable", changes.warm(new.name, was, now))]
+    steps = [RolloutStep("prepare", f"warm {new.name} for {texts[0]}", "UpdateTable", changes.warm(new.name, was, now))]
     for index in old.indexes:
         if index.kind == "GSI" and new.index(index.name) is not None:
             request = changes.index_warm(new.name, index.name, was, now)
-            steps.append(RolloutStep("prepare", f"warm index {index.name} for {told[0]}", "UpdateTable", request))
+            steps.append(RolloutStep("prepare", f"warm index {index.name} for {texts[0]}", "UpdateTable", request))
     yield _online(old, new, what, how, *steps, text="billing=")
 
 

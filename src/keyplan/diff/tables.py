@@ -314,7 +314,7 @@ def _added(old: Table, new: Table, index: Index, like: Index | None) -> Iterator
 
 def _stored_and_lacking(old: Table, new: Table, index: Index) -> tuple[list[EntitySpec], list[Entities]]:
     """Split the entities of an index: stored items already have its key, or must get it."""
-    stored, lacking = [], []
+    stored, incomplete = [], []
     for before, after in match_entities(old, new).pairs:
         bound = after.key_in(index)
         if bound is None:
@@ -323,22 +323,22 @@ def _stored_and_lacking(old: Table, new: Table, index: Index) -> tuple[list[Enti
         if already_stored(pair, bound):
             stored.append(after)
         elif lacking_attributes(pair, bound) and not never_stored(pair, bound):
-            lacking.append(pair)
-    return stored, lacking
+            incomplete.append(pair)
+    return stored, incomplete
 
 
 def _new_index(old: Table, new: Table, index: Index, what: str) -> DesignChange:
-    stored, lacking = _stored_and_lacking(old, new, index)
+    stored, incomplete = _stored_and_lacking(old, new, index)
     how = (
         "The service fills it while the table is used, reads the table for nothing, and writes with the index's"
         " capacity; it can be asked once it is ACTIVE."
     )
-    if lacking:
-        how += f" Stored items of {_listed(lacking)} are in it once they have its key."
+    if incomplete:
+        how += f" Stored items of {_listed(incomplete)} are in it once they have its key."
     request = requests.create_index(new.schema, index, attribute_types(new))
     steps = [RolloutStep("prepare", f"create index {index.name}, and wait until it is ACTIVE", "UpdateTable", request)]
     steps.append(RolloutStep("read", f"the new version, which reads {index.name}"))
-    verdict: Verdict = "backfill" if stored or lacking else "online"
+    verdict: Verdict = "backfill" if stored or incomplete else "online"
     work = Build(new, index, tuple(stored))
     return DesignChange("index added", verdict, new.name, index.name, what, how, index.place, None, work, tuple(steps))
 
@@ -352,11 +352,11 @@ def _keys_of_new(old: Table, new: Table, index: Index) -> Iterator[DesignChange]
     for pair in _stored_and_lacking(old, new, index)[1]:
         bound = pair.new.key_in(index)
         assert bound is not None, "it lacks the key that it has in the new design"
-        lacking = lacking_attributes(pair, bound)
-        names = ", ".join(lacking)
+        missing = lacking_attributes(pair, bound)
+        names = ", ".join(missing)
         what = f"stored items of {pair.new.name} lack {names}, their key in index {index.name}"
         how = f"They are missing from what {index.name} answers until they have it."
-        written = unsaid(pair, lacking)
+        written = unsaid(pair, missing)
         former = pair.old.key_in(index)  # the index gets another key: the old version still reads by the former one
         kept = ", ".join(own_attributes(pair, former)) if former is not None else ""
         beside = f" beside {kept}" if kept else ""
@@ -365,7 +365,7 @@ def _keys_of_new(old: Table, new: Table, index: Index) -> Iterator[DesignChange]
             backfill=written and f"set {written} of every stored {pair.new.name}",
             read=written and kept and f"the new version, which writes {kept} of {pair.new.name} no more",
         )
-        work = Rewrite(pair.old, pair.new, attributes=frozenset(lacking), indexes=frozenset({index.name}))
+        work = Rewrite(pair.old, pair.new, attributes=frozenset(missing), indexes=frozenset({index.name}))
         facts = {"index": index.name, "new": True}
         yield DesignChange(
             "key changed",
@@ -404,8 +404,8 @@ def _without_keys(old: Table, new: Table, index: Index) -> Iterator[RolloutStep]
         bound = before.key_in(index)
         if bound is None:
             continue
-        made = {part.attribute for part in bound.attributes if part.template is not None}
-        gone = [name for name in own_attributes(Entities(before, after), bound) if name in made]
+        templated = {part.attribute for part in bound.attributes if part.template is not None}
+        gone = [name for name in own_attributes(Entities(before, after), bound) if name in templated]
         if gone:
             names = f"{', '.join(gone)} of {after.name}"
             yield RolloutStep("accept", f"a version that reads {index.name} no more, and still writes {names}")
@@ -427,14 +427,14 @@ def _in_place(old: Table, new: Table, was: Index, now: Index) -> DesignChange:
         " reads of it fail until it is filled."
     )
     beside = f"{now.name}_2"
-    made = requests.create_index(new.schema, now, attribute_types(new), beside)
+    request = requests.create_index(new.schema, now, attribute_types(new), beside)
     dropped = requests.delete_index(new.name, now.name)
     steps = (
         RolloutStep(
             "prepare",
             f"create the new {now.name} as {beside} beside it, and wait until it is ACTIVE",
             "UpdateTable",
-            made,
+            request,
         ),
         RolloutStep("read", f"the new version, which reads {beside}"),
         RolloutStep("remove", f"delete index {now.name}, once no version reads it", "UpdateTable", dropped),

@@ -36,8 +36,8 @@ def name_of(kind: Any) -> str:
 
 def listed(values: Sequence[Any]) -> str:
     """Return some values and the number of others."""
-    told = ", ".join(repr(value) for value in values[:_SHOWN])
-    return told if len(values) <= _SHOWN else f"{told} and {len(values) - _SHOWN} more"
+    shown = ", ".join(repr(value) for value in values[:_SHOWN])
+    return shown if len(values) <= _SHOWN else f"{shown} and {len(values) - _SHOWN} more"
 
 
 LossKind = Literal["type", "gone", "narrowed", "lacking"]
@@ -235,8 +235,13 @@ def added_validators(old: type[BaseModel], new: type[BaseModel]) -> Iterator[Los
 
 
 def _validators(model: type[BaseModel]) -> set[str]:
-    told = model.__pydantic_decorators__
-    return {*told.field_validators, *told.model_validators, *told.validators, *told.root_validators}
+    decorators = model.__pydantic_decorators__
+    return {
+        *decorators.field_validators,
+        *decorators.model_validators,
+        *decorators.validators,
+        *decorators.root_validators,
+    }
 
 
 # Single values.

@@ -42,25 +42,25 @@ def _table(table: TableResource) -> dict[str, Any]:
 
 def _items(table: Table) -> list[dict[str, Any]]:
     """Return an example item of each entity, as a batch writes them: of items with the same key, only the first."""
-    made: dict[str, dict[str, Any]] = {}
+    items: dict[str, dict[str, Any]] = {}
     for entity in table.entities:
         item = example_item(entity)
         if not isinstance(item, str):
-            made.setdefault(repr([item.get(name) for name in table.schema.key]), plain(item))
-    return [{"PutRequest": {"Item": item}} for item in made.values()]
+            items.setdefault(repr([item.get(name) for name in table.schema.key]), plain(item))
+    return [{"PutRequest": {"Item": item}} for item in items.values()]
 
 
 def _pattern(pattern: Pattern[..., Any], prefix: str) -> dict[str, Any]:
-    plan, told = pattern.plan, sent(pattern, prefix)
-    made: dict[str, Any] = {"pattern": pattern.name, "description": " ".join(pattern.doc.split()) or pattern.name}
-    if isinstance(told, str):
-        return {**made, "reason": told}
+    plan, call = pattern.plan, sent(pattern, prefix)
+    entry: dict[str, Any] = {"pattern": pattern.name, "description": " ".join(pattern.doc.split()) or pattern.name}
+    if isinstance(call, str):
+        return {**entry, "reason": call}
     names = {prefix + step.schema.name for step in plan.steps or (plan,)}
     if len(names) == 1:
-        (made["table"],) = names
+        (entry["table"],) = names
     if plan.index is not None:
-        made["index"] = plan.index.name
-    return {**made, "dynamodb_operation": told.operation, "implementation": command(told.operation, told.request)}
+        entry["index"] = plan.index.name
+    return {**entry, "dynamodb_operation": call.operation, "implementation": command(call.operation, call.request)}
 
 
 # Limits of the generator of CDK apps.

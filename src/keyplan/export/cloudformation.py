@@ -44,11 +44,11 @@ def _joined(name: str) -> str:
     return name if len(words) == 1 else "".join(word[:1].upper() + word[1:] for word in words) + _JOINED
 
 
-def _split(made: str) -> str:
+def _split(candidate: str) -> str:
     """Return the name for an id, if its words are lower case and joined by hyphens."""
-    if not made.endswith(_JOINED):
-        return made
-    return re.sub(r"(?<!^)(?=[A-Z])", "-", made.removesuffix(_JOINED)).lower()
+    if not candidate.endswith(_JOINED):
+        return candidate
+    return re.sub(r"(?<!^)(?=[A-Z])", "-", candidate.removesuffix(_JOINED)).lower()
 
 
 def _description(design: Design) -> str:
@@ -61,30 +61,30 @@ def _resources(tables: Sequence[TableResource]) -> dict[str, Any]:
     """Return the resources; tables with indexes are created one after another, because concurrent creations are
     limited.
     """
-    made: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     before: str | None = None
     for table in tables:
         own = logical_id(table.table.name)
-        made[own] = {"Type": "AWS::DynamoDB::Table", "DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
+        entries[own] = {"Type": "AWS::DynamoDB::Table", "DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
         if table.table.schema.indexes:
             if before is not None:
-                made[own]["DependsOn"] = before
+                entries[own]["DependsOn"] = before
             before = own
-        made[own]["Properties"] = properties(table)
-    return made
+        entries[own]["Properties"] = properties(table)
+    return entries
 
 
 def properties(table: TableResource) -> dict[str, Any]:
     """Return the properties of a table's resource."""
     request = table.request
-    made = {name: request[name] for name in (*_SAME, *_SAME_SETTINGS) if name in request}
+    members = {name: request[name] for name in (*_SAME, *_SAME_SETTINGS) if name in request}
     if "StreamSpecification" in request:
-        made["StreamSpecification"] = {"StreamViewType": request["StreamSpecification"]["StreamViewType"]}
+        members["StreamSpecification"] = {"StreamViewType": request["StreamSpecification"]["StreamViewType"]}
     if table.ttl is not None:
-        made["TimeToLiveSpecification"] = {"AttributeName": table.ttl, "Enabled": True}
+        members["TimeToLiveSpecification"] = {"AttributeName": table.ttl, "Enabled": True}
     if table.recovers:
-        made["PointInTimeRecoverySpecification"] = {"PointInTimeRecoveryEnabled": True}
-    return made
+        members["PointInTimeRecoverySpecification"] = {"PointInTimeRecoveryEnabled": True}
+    return members
 
 
 def _outputs(table: TableResource) -> dict[str, Any]:

@@ -98,17 +98,17 @@ def _source(source: Any) -> str:
     return repr(plain_value(source))
 
 
-def condition(told: Condition | None) -> str:
+def condition(tree: Condition | None) -> str:
     """Return a condition in words, or ""."""
-    if told is None:
+    if tree is None:
         return ""
-    if isinstance(told, AndCondition):
-        return " and ".join(_within(part) for part in told.parts)
-    if isinstance(told, OrCondition):
-        return " or ".join(_within(part) for part in told.parts)
-    if isinstance(told, NotCondition):
-        return f"not {_within(told.part)}"
-    return _simple(told)
+    if isinstance(tree, AndCondition):
+        return " and ".join(_within(part) for part in tree.parts)
+    if isinstance(tree, OrCondition):
+        return " or ".join(_within(part) for part in tree.parts)
+    if isinstance(tree, NotCondition):
+        return f"not {_within(tree.part)}"
+    return _simple(tree)
 
 
 def written_only_if(plan: Plan) -> str:
@@ -116,15 +116,15 @@ def written_only_if(plan: Plan) -> str:
 
     The condition that the item of an update, deletion or check exists is left out.
     """
-    asked = _asked_of_item(plan)
+    requirement = _asked_of_item(plan)
     if plan.operation != "PutItem" or plan.exists == "may":
-        return condition(asked)
+        return condition(requirement)
     if plan.exists == "must":
-        return " and ".join(filter(None, ("an item is there", condition(asked))))
+        return " and ".join(filter(None, ("an item is there", condition(requirement))))
     absent = "no item is there" + ("" if plan.replace_when is None else f" or {_within(plan.replace_when)}")
-    if asked is None:
+    if requirement is None:
         return absent
-    return f"{absent if plan.replace_when is None else f'({absent})'} and {_within(asked)}"
+    return f"{absent if plan.replace_when is None else f'({absent})'} and {_within(requirement)}"
 
 
 def _asked_of_item(plan: Plan) -> Condition | None:
@@ -145,19 +145,19 @@ def _within(part: Condition) -> str:
     return f"({text})" if isinstance(part, (AndCondition, OrCondition)) else text
 
 
-def _simple(told: Condition) -> str:
-    operands = [_operand(operand) for operand in told.operands()]
-    if isinstance(told, Comparison):
-        return f"{operands[0]} {told.op} {operands[1]}"
-    if isinstance(told, BetweenCondition):
+def _simple(tree: Condition) -> str:
+    operands = [_operand(operand) for operand in tree.operands()]
+    if isinstance(tree, Comparison):
+        return f"{operands[0]} {tree.op} {operands[1]}"
+    if isinstance(tree, BetweenCondition):
         return f"{operands[0]} between {operands[1]} and {operands[2]}"
-    if isinstance(told, InCondition):
+    if isinstance(tree, InCondition):
         return f"{operands[0]} in ({', '.join(operands[1:])})"
-    assert isinstance(told, FunctionCondition), "every kind of condition is named here"
+    assert isinstance(tree, FunctionCondition), "every kind of condition is named here"
     verbs = {"attribute_exists": "is there", "attribute_not_exists": "is missing"}
-    if told.name in verbs:
-        return f"{operands[0]} {verbs[told.name]}"
-    return f"{operands[0]} {told.name} {operands[1]}"
+    if tree.name in verbs:
+        return f"{operands[0]} {verbs[tree.name]}"
+    return f"{operands[0]} {tree.name} {operands[1]}"
 
 
 def _part(part: Any) -> str:

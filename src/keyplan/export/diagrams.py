@@ -126,9 +126,9 @@ def _mean(points: Sequence[tuple[float, float]]) -> float:
 def _index_lines(index: Index, table: Table) -> list[Line]:
     inside = sum(entity.key_in(index) is not None for entity in table.entities)
     held = ", ".join(index.project) if isinstance(index.project, tuple) else index.project or "not stated"
-    told = [f"{index.name}, {index.kind}", f"partition key {', '.join(index.partition)}"]
-    told += [f"sort key {', '.join(index.sort)}"] if index.sort else []
-    return _headed([*told, f"holds {held}", f"{inside} of {len(table.entities)} entities"])
+    texts = [f"{index.name}, {index.kind}", f"partition key {', '.join(index.partition)}"]
+    texts += [f"sort key {', '.join(index.sort)}"] if index.sort else []
+    return _headed([*texts, f"holds {held}", f"{inside} of {len(table.entities)} entities"])
 
 
 def _headed(texts: Sequence[str]) -> list[Line]:
@@ -143,11 +143,11 @@ def _key_of_table(schema: Schema) -> str:
 
 
 def _entities_told(table: Table) -> str:
-    told = [
+    sentences = [
         f"{entity.name}: {entity.key.text}; in {', '.join(bound.index.name for bound in entity.indexes) or 'no index'}"
         for entity in table.entities
     ]
-    return ". ".join(told) or "No entities."
+    return ". ".join(sentences) or "No entities."
 
 
 # Patterns.
@@ -192,10 +192,10 @@ def _target_lines(table: Table, target: Index | None) -> list[Line]:
     if target is not None:
         return _index_lines(target, table)
     schema = table.schema
-    told = [f"table {table.name}", f"partition key {schema.partition}"]
-    told += [f"sort key {schema.sort}"] if schema.sort else []
-    told.append(f"{len(table.entities)} {'entity' if len(table.entities) == 1 else 'entities'}")
-    return _headed(told)
+    texts = [f"table {table.name}", f"partition key {schema.partition}"]
+    texts += [f"sort key {schema.sort}"] if schema.sort else []
+    texts.append(f"{len(table.entities)} {'entity' if len(table.entities) == 1 else 'entities'}")
+    return _headed(texts)
 
 
 def _pills(drawing: Drawing, found: Sequence[Pattern[..., Any]], box: Rect, x: float, right: float) -> None:
@@ -218,13 +218,13 @@ def _pills(drawing: Drawing, found: Sequence[Pattern[..., Any]], box: Rect, x: f
 def _patterns_told(
     table: Table, reads: dict[Index | None, list[Pattern[..., Any]]], writes: Sequence[Pattern[..., Any]]
 ) -> str:
-    told = [
+    sentences = [
         f"{f'Index {target.name}' if target else f'Table {table.name}'} is read by"
         f" {', '.join(pattern.name for pattern in found) or 'no pattern'}."
         for target, found in reads.items()
     ]
     return " ".join(
-        [*told, f"The table is written by {', '.join(pattern.name for pattern in writes) or 'no pattern'}."]
+        [*sentences, f"The table is written by {', '.join(pattern.name for pattern in writes) or 'no pattern'}."]
     )
 
 
@@ -261,11 +261,11 @@ def _source_lines(table: Table) -> list[Line]:
 
 
 def _consumer_lines(consumer: Consumer) -> list[Line]:
-    told = [f"{_names(consumer)}: {', '.join(sorted(consumer.events))}"]
+    texts = [f"{_names(consumer)}: {', '.join(sorted(consumer.events))}"]
     if consumer.when is not None:
-        told.append(f"only {_when(consumer)}")
-    told.append(f"batches of {consumer.batch}")
-    return [*_lines(consumer.name, "name"), *(line for text in told for line in _lines(text, ""))]
+        texts.append(f"only {_when(consumer)}")
+    texts.append(f"batches of {consumer.batch}")
+    return [*_lines(consumer.name, "name"), *(line for text in texts for line in _lines(text, ""))]
 
 
 def _names(consumer: Consumer) -> str:

@@ -107,18 +107,18 @@ def _fits(value: Decimal, bounds: Mapping[str, Decimal]) -> bool:
 
 def of_least_length(value: Any, least: int) -> Any:
     """Return a collection or binary with this many members, extended with values like its first."""
-    lacking = least - len(value)
-    if lacking <= 0 or not value:
+    missing = least - len(value)
+    if missing <= 0 or not value:
         return value
     if isinstance(value, bytes):
         return value.ljust(least, b">")
     if isinstance(value, (list, tuple)):
-        return type(value)([*value, *[value[-1]] * lacking])
+        return type(value)([*value, *[value[-1]] * missing])
     if isinstance(value, dict):
         ((name, member),) = value.items()
-        return {**value, **{f"{name}{number}": member for number in range(2, lacking + 2)}}
+        return {**value, **{f"{name}{number}": member for number in range(2, missing + 2)}}
     (member,) = value
-    return type(value)([member, *_others(member, lacking)])
+    return type(value)([member, *_others(member, missing)])
 
 
 def _others(member: Any, count: int) -> Iterator[Any]:

@@ -21,9 +21,9 @@ from keyplan.export.examples import sent
 def explain(pattern: Pattern[..., Any], book: PriceBook, findings: Sequence[Finding] = ()) -> str:
     """Return the explanation of a pattern as text."""
     plan = pattern.plan
-    told = expected(pattern)
-    parts = [_head(pattern), _request(pattern), _access(plan), _cost(pattern, told, book)]
-    notes = [*plan.notes, *(f"assumed: {guess}" for guess in told.guesses)]
+    expectation = expected(pattern)
+    parts = [_head(pattern), _request(pattern), _access(plan), _cost(pattern, expectation, book)]
+    notes = [*plan.notes, *(f"assumed: {guess}" for guess in expectation.guesses)]
     if notes:
         parts.append("\n".join(["Holds only if", *(f"  - {note}" for note in notes)]))
     mine = [finding for finding in findings if finding.subject == pattern.name]
@@ -53,11 +53,11 @@ def _request(pattern: Pattern[..., Any]) -> str:
     """Return the request, built from example arguments."""
     if all_faults(pattern.plan):
         return "Request\n  none: it cannot work as declared, see below"
-    told = sent(pattern)
-    if isinstance(told, str):
-        return f"Request\n  not shown: {told}"
+    call = sent(pattern)
+    if isinstance(call, str):
+        return f"Request\n  not shown: {call}"
     try:
-        text = orjson.dumps(_readable(told.request), option=orjson.OPT_INDENT_2).decode()
+        text = orjson.dumps(_readable(call.request), option=orjson.OPT_INDENT_2).decode()
     except TypeError as error:
         return f"Request\n  not shown: its constants cannot be sent ({error})"
     return "Request, with example arguments\n" + "\n".join(f"  {line}" for line in text.splitlines())
@@ -124,19 +124,18 @@ _CONDITIONS = {
 }
 
 
-def _cost(pattern: Pattern[..., Any], told: Expected, book: PriceBook) -> str:
-    units = told.units
+def _cost(pattern: Pattern[..., Any], expectation: Expected, book: PriceBook) -> str:
+    units = expectation.units
     lines = []
     if pattern.plan.reading:
-        lines.append(
-            f"{told.evaluated:,.1f} items read for {told.returned:,.1f} returned, {units.read:,.1f} read units"
-        )
+        items = f"{expectation.evaluated:,.1f} items read for {expectation.returned:,.1f} returned"
+        lines.append(f"{items}, {units.read:,.1f} read units")
     else:
         parts = ", ".join(
             [f"table {units.write:,.1f}", *(f"{name} {part:,.1f}" for name, part in units.indexes.items())]
         )
         read = f", {units.read:,.1f} read units" if units.read else ""
         lines.append(f"{units.written:,.1f} write units ({parts}){read}")
-    price = price_of_call(pattern, told, book) * 1e6
+    price = price_of_call(pattern, expectation, book) * 1e6
     lines.append(f"${price:,.2f} per million calls ({book.region}, prices of {book.dated}, on demand)")
     return "\n".join(["Cost, at declared sizes", *(f"  {line}" for line in lines)])

@@ -32,48 +32,48 @@ _CONTENTS = (2, 3)
 
 def page(design: Design, findings: Sequence[Finding], month: Estimate) -> str:
     """Return the whole page."""
-    made = _Page()
-    made.add(markdown.introduction(design))
+    builder = _Page()
+    builder.add(markdown.introduction(design))
     for number, table in enumerate(design.tables, 1):
-        _table(made, table, number)
-    _patterns(made, design)
-    _consumers(made, design)
-    made.add((*markdown.of_month(month), *markdown.of_findings(findings)))
-    return made.text(design.name)
+        _table(builder, table, number)
+    _patterns(builder, design)
+    _consumers(builder, design)
+    builder.add((*markdown.of_month(month), *markdown.of_findings(findings)))
+    return builder.text(design.name)
 
 
-def _table(made: _Page, table: Table, number: int) -> None:
+def _table(builder: _Page, table: Table, number: int) -> None:
     parts = list(markdown.of_table(table))
     chart = parts.index(markdown.ENTITY_CHART)
-    made.add(parts[: chart + 1])
+    builder.add(parts[: chart + 1])
     if table.entities:
         drawn = diagrams.entities(table, f"entities-{number}")
-        made.draw(drawn, "Entities with their keys and fields, and the indexes that hold them.")
-    made.add(parts[chart + 1 :])
+        builder.draw(drawn, "Entities with their keys and fields, and the indexes that hold them.")
+    builder.add(parts[chart + 1 :])
 
 
-def _patterns(made: _Page, design: Design) -> None:
+def _patterns(builder: _Page, design: Design) -> None:
     head, *rest = markdown.of_patterns(design)
-    made.add([head])
+    builder.add([head])
     for number, table in enumerate(design.tables, 1):
         used = [pattern for pattern in design.patterns if _uses(pattern.plan.steps or (pattern.plan,), table)]
         if used:
             drawn = diagrams.patterns(table, used, f"patterns-{number}")
-            made.draw(drawn, f"What reads and what writes {table.name}; its indexes follow every write.")
-    made.add(rest)
+            builder.draw(drawn, f"What reads and what writes {table.name}; its indexes follow every write.")
+    builder.add(rest)
 
 
 def _uses(plans: Iterable[Plan], table: Table) -> bool:
     return any(plan.schema is table.schema for plan in plans)
 
 
-def _consumers(made: _Page, design: Design) -> None:
+def _consumers(builder: _Page, design: Design) -> None:
     parts = list(markdown.of_consumers(design))
     if not parts:
         return
-    made.add(parts[:1])
-    made.draw(diagrams.consumers(design.tables, "consumers"), "Where changes go, and what failed for good.")
-    made.add(parts[1:])
+    builder.add(parts[:1])
+    builder.draw(diagrams.consumers(design.tables, "consumers"), "Where changes go, and what failed for good.")
+    builder.add(parts[1:])
 
 
 @dataclass
@@ -146,14 +146,14 @@ def _plain(inline: Token) -> str:
 
 def _scrolling(tokens: Sequence[Token]) -> list[Token]:
     """Put tables into boxes that scroll if the page is narrower."""
-    made: list[Token] = []
+    output: list[Token] = []
     for token in tokens:
         if token.type == "table_open":
-            made.append(Token("box_open", "div", 1, attrs={"class": "wide", "tabindex": "0"}, block=True))
-        made.append(token)
+            output.append(Token("box_open", "div", 1, attrs={"class": "wide", "tabindex": "0"}, block=True))
+        output.append(token)
         if token.type == "table_close":
-            made.append(Token("box_close", "div", -1, block=True))
-    return made
+            output.append(Token("box_close", "div", -1, block=True))
+    return output
 
 
 STYLE = """\

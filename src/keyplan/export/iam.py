@@ -70,14 +70,14 @@ class PolicyStatement:
 
     def as_json(self, account: Account, sid: str) -> dict[str, Any]:
         """Return the statement in policy form."""
-        made: dict[str, Any] = {
+        statement: dict[str, Any] = {
             "Sid": sid,
             "Effect": "Allow",
             "Action": [f"dynamodb:{action}" for action in self.actions],
             "Resource": [account.arn(*place) for place in self.places],
         }
         conditions = self._conditions()
-        return {**made, "Condition": conditions} if conditions else made
+        return {**statement, "Condition": conditions} if conditions else statement
 
     def _conditions(self) -> dict[str, Any]:
         like: dict[str, list[str]] = {}
@@ -138,28 +138,28 @@ def size(document: Any) -> int:
 
 def _document(statements: Sequence[PolicyStatement], account: Account) -> dict[str, Any]:
     taken: set[str] = set()
-    made = []
+    documents = []
     for statement in statements:
         title = statement.title
         sid = next(
             candidate for number in count(1) if (candidate := title if number == 1 else f"{title}{number}") not in taken
         )
         taken.add(sid)
-        made.append(statement.as_json(account, sid))
-    return {"Version": _VERSION, "Statement": made}
+        documents.append(statement.as_json(account, sid))
+    return {"Version": _VERSION, "Statement": documents}
 
 
 # Statements: one action at one place each, then joined if that allows nothing more.
 
 
 def _statements(grants: Iterable[Grant]) -> list[PolicyStatement]:
-    asked: dict[tuple[Place, str], dict[Limits, dict[Texts, None]]] = {}
+    requests: dict[tuple[Place, str], dict[Limits, dict[Texts, None]]] = {}
     for grant in grants:
-        by_limits = asked.setdefault(((grant.table, grant.under), grant.action), {})
+        by_limits = requests.setdefault(((grant.table, grant.under), grant.action), {})
         by_limits.setdefault(grant.limits, {})[() if grant.leading.is_open else grant.leading.texts] = None
     found = [
         PolicyStatement((action,), (place,), leading, limits)
-        for (place, action), by_limits in asked.items()
+        for (place, action), by_limits in requests.items()
         for limits, leading in _told(by_limits)
     ]
     by_place = _joined(found, lambda statement: (statement.places, statement.leading, statement.limits))
@@ -260,14 +260,14 @@ def _selected(pattern: Pattern[..., Any]) -> Limits:
     """
     if pattern.plan.select != "count":
         return Limits()
-    told = sent(pattern)
-    if isinstance(told, str):
+    call = sent(pattern)
+    if isinstance(call, str):
         return Limits()
-    if told.request.get("Select") == "COUNT":
+    if call.request.get("Select") == "COUNT":
         return Limits(select="COUNT")
-    if "ProjectionExpression" not in told.request:
+    if "ProjectionExpression" not in call.request:
         return Limits()
-    named = told.request["ExpressionAttributeNames"].values()
+    named = call.request["ExpressionAttributeNames"].values()
     return Limits(select="SPECIFIC_ATTRIBUTES", attributes=tuple(sorted(named)))
 
 

@@ -33,17 +33,17 @@ class BindError(Exception):
 
 def literal(text: str) -> str:
     """Return an escaped literal; a star replaces characters that a policy cannot contain."""
-    made = "".join(_SIGNS.get(sign, sign if " " <= sign <= _LAST_CHARACTER else ANY) for sign in text)
-    return re.sub(r"\*{2,}", ANY, made)
+    escaped = "".join(_SIGNS.get(sign, sign if " " <= sign <= _LAST_CHARACTER else ANY) for sign in text)
+    return re.sub(r"\*{2,}", ANY, escaped)
 
 
 def principal_value(text: str) -> str:
     """Return the value of a binding: policy variables unchanged, the rest escaped."""
-    made, at = "", 0
+    result, at = "", 0
     for found in _VARIABLE.finditer(text):
-        made += literal(text[at : found.start()]) + found[0]
+        result += literal(text[at : found.start()]) + found[0]
         at = found.end()
-    return made + literal(text[at:])
+    return result + literal(text[at:])
 
 
 @dataclass(frozen=True)
@@ -124,8 +124,8 @@ class _Text:
         assert part.field is not None, "a key attribute is made by a template or a field"
         origin = self.origin(part.field.name)
         if isinstance(origin, _Constant):
-            made = part.field.encode(origin.value)
-            return Leading((literal(made["S"]) if "S" in made else ANY,))
+            encoded = part.field.encode(origin.value)
+            return Leading((literal(encoded["S"]) if "S" in encoded else ANY,))
         name = self._binding(origin)
         if name is None:
             return Leading((ANY,))
@@ -171,14 +171,14 @@ class _Text:
 
 
 def _warnings(template: BoundTemplate, hole: BoundHole, name: str, before: Sequence[str]) -> list[str]:
-    told = []
+    warnings = []
     if hole.spec:
-        told.append(
+        warnings.append(
             f"{name} stands in {template.text} as {hole.spec} makes it: the principal's value has to be that too"
         )
     if any(text == ANY for text in before):
-        told.append(f"{name} stands behind other fields in {template.text}: keys that end alike match too")
-    return told
+        warnings.append(f"{name} stands behind other fields in {template.text}: keys that end alike match too")
+    return warnings
 
 
 def _joined(parts: Sequence[Leading]) -> Leading:

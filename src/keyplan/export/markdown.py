@@ -95,23 +95,23 @@ def _chart(table: Table) -> str:
     attributes = table.schema.key_attributes()
     lines = []
     for entity in table.entities:
-        made = {part.attribute: part.text for bound in (entity.key, *entity.indexes) for part in bound.attributes}
-        lines.append([entity.name, *(f"`{made[name]}`" if name in made else "" for name in attributes)])
+        texts = {part.attribute: part.text for bound in (entity.key, *entity.indexes) for part in bound.attributes}
+        lines.append([entity.name, *(f"`{texts[name]}`" if name in texts else "" for name in attributes)])
     return rows(["Entity", *attributes], lines)
 
 
 def _entity(entity: EntitySpec) -> Iterator[str]:
     yield f"### {entity.name}"
     size = item_size(entity)
-    told = []
+    details = []
     if entity.items is not None:
-        told.append(f"{entity.items.count:,} items")
-    told.append(f"{size.average:,} bytes on average{'' if size.declared else ' (guessed)'}")
+        details.append(f"{entity.items.count:,} items")
+    details.append(f"{size.average:,} bytes on average{'' if size.declared else ' (guessed)'}")
     if entity.version:
-        told.append(f"version in `{entity.version}`")
-    told += [f"unique {', '.join(rule.fields)} ({_ENFORCED[rule.by]})" for rule in entity.uniques]
-    told += [f"in {bound.index.name} only while {condition(bound.when)}" for bound in _sparse(entity)]
-    yield ", ".join(told) + "."
+        details.append(f"version in `{entity.version}`")
+    details += [f"unique {', '.join(rule.fields)} ({_ENFORCED[rule.by]})" for rule in entity.uniques]
+    details += [f"in {bound.index.name} only while {condition(bound.when)}" for bound in _sparse(entity)]
+    yield ", ".join(details) + "."
     yield rows(["Attribute", "Type", "Field", "Required"], [_field(stored) for stored in entity.fields.values()])
 
 

@@ -133,11 +133,11 @@ def named(name: str, plain: Callable[[str], str], original: Callable[[str], str]
     `plain` makes an allowed name, and `original` returns the table's name for it if possible. Otherwise digits of
     the name's hash are appended, so the result does not depend on other tables or their order.
     """
-    made = plain(name)
-    if original(made) == name and not _TAG.search(made):
-        return made
+    candidate = plain(name)
+    if original(candidate) == name and not _TAG.search(candidate):
+        return candidate
     tag = hashlib.sha256(name.encode()).hexdigest()[:_TAG_DIGITS]
-    return made[: limits.TABLE_NAME_MAX - _TAG_DIGITS] + tag
+    return candidate[: limits.TABLE_NAME_MAX - _TAG_DIGITS] + tag
 
 
 def in_json(document: Any) -> str:

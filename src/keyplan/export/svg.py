@@ -95,27 +95,27 @@ def height_of(lines: Sequence[Line]) -> float:
 
 def wrapped(text: str, most: int, indent: str = "  ") -> list[str]:
     """Wrap a text to this many cells, between words or at the joints of templates and names."""
-    made: list[str] = []
+    lines: list[str] = []
     current = ""
     for piece in _pieces(printable(text), most - len(indent)):
         if current.strip() and cells(current + piece.rstrip()) > most:
-            made.append(current.rstrip())
+            lines.append(current.rstrip())
             current = indent + piece.lstrip()
         else:
             current += piece
-    return [*made, current.rstrip()] if current.strip() else made
+    return [*lines, current.rstrip()] if current.strip() else lines
 
 
 def listed(items: Sequence[str], most: int) -> list[str]:
     """Return comma-separated items, wrapped between items."""
-    made: list[str] = []
+    lines: list[str] = []
     for number, item in enumerate(items, 1):
         *full, last = wrapped(item + ("," if number < len(items) else ""), most) or [""]
-        if not full and made and cells(f"{made[-1]} {last}") <= most:
-            made[-1] += f" {last}"
+        if not full and lines and cells(f"{lines[-1]} {last}") <= most:
+            lines[-1] += f" {last}"
         else:
-            made += [*full, last]
-    return made
+            lines += [*full, last]
+    return lines
 
 
 def _pieces(text: str, most: int) -> Iterator[str]:
@@ -194,6 +194,6 @@ class Drawing:
             f'<svg class="diagram" role="img" aria-labelledby="{name}-title {name}-text"'
             f' width="{width:g}" height="{height:g}" viewBox="-1 -1 {width:g} {height:g}">'
         )
-        told = f'<title id="{name}-title">{escape(printable(title))}</title>'
-        told += f'<desc id="{name}-text">{escape(printable(description))}</desc>'
-        return "\n".join([head, told, *self._parts, "</svg>"])
+        labels = f'<title id="{name}-title">{escape(printable(title))}</title>'
+        labels += f'<desc id="{name}-text">{escape(printable(description))}</desc>'
+        return "\n".join([head, labels, *self._parts, "</svg>"])

@@ -73,7 +73,7 @@ def _has_long_keys(table: TableResource) -> bool:
 
 def _table(table: TableResource) -> dict[str, Any]:
     request = table.request
-    made: dict[str, Any] = {
+    block: dict[str, Any] = {
         "name": request["TableName"],
         **_key(request["KeySchema"]),
         "attribute": [
@@ -85,20 +85,20 @@ def _table(table: TableResource) -> dict[str, Any]:
     }
     long_keys = _has_long_keys(table)
     if globals_ := request.get("GlobalSecondaryIndexes"):
-        made["global_secondary_index"] = [_global_index(index, long_keys=long_keys) for index in globals_]
+        block["global_secondary_index"] = [_global_index(index, long_keys=long_keys) for index in globals_]
     if locals_ := request.get("LocalSecondaryIndexes"):
-        made["local_secondary_index"] = [_local_index(index) for index in locals_]
+        block["local_secondary_index"] = [_local_index(index) for index in locals_]
     if "StreamSpecification" in request:
-        made |= {"stream_enabled": True, "stream_view_type": request["StreamSpecification"]["StreamViewType"]}
+        block |= {"stream_enabled": True, "stream_view_type": request["StreamSpecification"]["StreamViewType"]}
     if table.ttl is not None:
-        made["ttl"] = {"attribute_name": literal(table.ttl), "enabled": True}
+        block["ttl"] = {"attribute_name": literal(table.ttl), "enabled": True}
     if table.recovers:
-        made["point_in_time_recovery"] = {"enabled": True}
+        block["point_in_time_recovery"] = {"enabled": True}
     if "TableClass" in request:
-        made["table_class"] = request["TableClass"]
+        block["table_class"] = request["TableClass"]
     if request.get("DeletionProtectionEnabled"):
-        made["deletion_protection_enabled"] = True
-    return {**made, "lifecycle": {"prevent_destroy": True}}
+        block["deletion_protection_enabled"] = True
+    return {**block, "lifecycle": {"prevent_destroy": True}}
 
 
 def _key(key_schema: Sequence[Mapping[str, str]]) -> dict[str, str]:
@@ -107,15 +107,15 @@ def _key(key_schema: Sequence[Mapping[str, str]]) -> dict[str, str]:
 
 
 def _capacity(request: Mapping[str, Any]) -> dict[str, Any]:
-    made: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     if bought := request.get("ProvisionedThroughput"):
-        made |= {"read_capacity": bought["ReadCapacityUnits"], "write_capacity": bought["WriteCapacityUnits"]}
+        arguments |= {"read_capacity": bought["ReadCapacityUnits"], "write_capacity": bought["WriteCapacityUnits"]}
     if warm := request.get("WarmThroughput"):
-        made["warm_throughput"] = {
+        arguments["warm_throughput"] = {
             "read_units_per_second": warm["ReadUnitsPerSecond"],
             "write_units_per_second": warm["WriteUnitsPerSecond"],
         }
-    return made
+    return arguments
 
 
 def _global_index(index: Mapping[str, Any], *, long_keys: bool) -> dict[str, Any]:
@@ -136,10 +136,10 @@ def _local_index(index: Mapping[str, Any]) -> dict[str, Any]:
 
 def _projection(index: Mapping[str, Any]) -> dict[str, Any]:
     projection = index["Projection"]
-    made: dict[str, Any] = {"projection_type": projection["ProjectionType"]}
+    arguments: dict[str, Any] = {"projection_type": projection["ProjectionType"]}
     if "NonKeyAttributes" in projection:
-        made["non_key_attributes"] = [literal(name) for name in projection["NonKeyAttributes"]]
-    return made
+        arguments["non_key_attributes"] = [literal(name) for name in projection["NonKeyAttributes"]]
+    return arguments
 
 
 def _outputs(table: TableResource) -> Iterator[tuple[str, dict[str, str]]]:

@@ -36,17 +36,17 @@ def global_table(whole: Node) -> tuple[Node, tuple[str, ...]]:
     replicas = list(whole.each("Replicas"))
     first = replicas[0] if replicas else Node({}, f"{whole.path}.Replicas")
     gaps = list(_replica_gaps(whole, replicas))
-    made = {name: value for name, value in whole.mapping().items() if name not in _OF_ALL_REPLICAS}
+    properties = {name: value for name, value in whole.mapping().items() if name not in _OF_ALL_REPLICAS}
     for member in _TAKEN_FROM_REPLICA:
         if (found := first.get(member)) is not None:
-            made[member] = found.value
+            properties[member] = found.value
     if (mode := whole.get("BillingMode")) is None or mode.text() == "PROVISIONED":
-        made["ProvisionedThroughput"] = _throughput([whole], [first, whole], gaps)
+        properties["ProvisionedThroughput"] = _throughput([whole], [first, whole], gaps)
     own = {index.need("IndexName").text(): index for index in first.each("GlobalSecondaryIndexes")}
     indexes = [_index(index, own, whole, gaps) for index in whole.each("GlobalSecondaryIndexes")]
     if indexes:
-        made["GlobalSecondaryIndexes"] = indexes
-    return Node(made, whole.path), tuple(gaps)
+        properties["GlobalSecondaryIndexes"] = indexes
+    return Node(properties, whole.path), tuple(gaps)
 
 
 def _replica_gaps(whole: Node, replicas: list[Node]) -> Iterator[str]:
@@ -75,13 +75,13 @@ def _region(replica: Node) -> str:
 
 def _index(index: Node, of_replica: dict[str, Node], whole: Node, gaps: list[str]) -> dict[str, Any]:
     settings = ("WriteProvisionedThroughputSettings", "ReadProvisionedThroughputSettings")
-    made = {name: value for name, value in index.mapping().items() if name not in settings}
+    properties = {name: value for name, value in index.mapping().items() if name not in settings}
     mode = whole.get("BillingMode")
     if mode is None or mode.text() == "PROVISIONED":
         name = index.need("IndexName").text()
         reads = [*([of_replica[name]] if name in of_replica else []), index, whole]
-        made["ProvisionedThroughput"] = _throughput([index, whole], reads, gaps)
-    return made
+        properties["ProvisionedThroughput"] = _throughput([index, whole], reads, gaps)
+    return properties
 
 
 def _throughput(writes: Sequence[Node], reads: Sequence[Node], gaps: list[str]) -> dict[str, Any]:
@@ -110,12 +110,12 @@ def simple_table(whole: Node) -> tuple[Node, tuple[str, ...]]:
     key = whole.get("PrimaryKey")
     name = "id" if key is None else key.need("Name").text()
     kind = "String" if key is None else key.need("Type").one_of(*_SAM_TYPES)
-    made = {member: value for member, value in whole.mapping().items() if member != "PrimaryKey"}
-    made["AttributeDefinitions"] = [{"AttributeName": name, "AttributeType": _SAM_TYPES[kind]}]
-    made["KeySchema"] = [{"AttributeName": name, "KeyType": "HASH"}]
+    properties = {member: value for member, value in whole.mapping().items() if member != "PrimaryKey"}
+    properties["AttributeDefinitions"] = [{"AttributeName": name, "AttributeType": _SAM_TYPES[kind]}]
+    properties["KeySchema"] = [{"AttributeName": name, "KeyType": "HASH"}]
     if whole.get("ProvisionedThroughput") is None:
-        made["BillingMode"] = "PAY_PER_REQUEST"
-    return Node(made, whole.path), ()
+        properties["BillingMode"] = "PAY_PER_REQUEST"
+    return Node(properties, whole.path), ()
 
 
 Properties = tuple[Node, tuple[str, ...]]

@@ -69,8 +69,11 @@ def _more(document: Document) -> Iterator[tuple[str, Any]]:
         recovery = node.at("ContinuousBackupsDescription", "PointInTimeRecoveryDescription")
         status = None if recovery is None else recovery.get("PointInTimeRecoveryStatus")
         days = None if recovery is None else recovery.get("RecoveryPeriodInDays")
-        made = {"PointInTimeRecoveryEnabled": status is not None and status.text() == "ENABLED"}
-        yield "PointInTimeRecoverySpecification", made if days is None else {**made, "RecoveryPeriodInDays": days.value}
+        properties = {"PointInTimeRecoveryEnabled": status is not None and status.text() == "ENABLED"}
+        yield (
+            "PointInTimeRecoverySpecification",
+            properties if days is None else {**properties, "RecoveryPeriodInDays": days.value},
+        )
     if isinstance(document.member("Tags"), list):
         yield "Tags", document.member("Tags")
 
@@ -78,16 +81,16 @@ def _more(document: Document) -> Iterator[tuple[str, Any]]:
 def _table(described: Node, more: Mapping[str, Any]) -> SourceTable:
     mode = described.at("BillingModeSummary", "BillingMode") or described.get("BillingMode")
     on_demand = mode is not None and mode.text() == "PAY_PER_REQUEST"
-    made = {name: value for name, value in described.mapping().items() if name not in _STATES}
-    made |= {name: value for name, value in more.items() if value}
-    made["BillingMode"] = "PAY_PER_REQUEST" if on_demand else "PROVISIONED"
+    properties = {name: value for name, value in described.mapping().items() if name not in _STATES}
+    properties |= {name: value for name, value in more.items() if value}
+    properties["BillingMode"] = "PAY_PER_REQUEST" if on_demand else "PROVISIONED"
     kind = described.at("TableClassSummary", "TableClass")
     if kind is not None:
-        made["TableClass"] = kind.value
+        properties["TableClass"] = kind.value
     for member in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes"):
         if described.get(member) is not None:
-            made[member] = [_index(entry) for entry in described.each(member)]
-    found = source_table(Node(made, described.path), described.need("TableName").text())
+            properties[member] = [_index(entry) for entry in described.each(member)]
+    found = source_table(Node(properties, described.path), described.need("TableName").text())
     return replace(found, figures=_figures(described))
 
 

@@ -109,9 +109,9 @@ def shape_of(texts: Sequence[str], alias: str = "") -> Shape | None:
     if words[0] is None or not any(words) or any(not value for column in values for value in column):
         return None
     called = tuple(_called(words, at, names[at]) for at in range(size) if words[at] is None)
-    told = [name for name in alias.split(_SEPARATOR) if name]
-    if len(told) == len(values):  # an alias that names only the values: SubId#SKU of SUB#17#SKU#99
-        called = tuple(map(_bare, told))
+    aliases = [name for name in alias.split(_SEPARATOR) if name]
+    if len(aliases) == len(values):  # an alias that names only the values: SubId#SKU of SUB#17#SKU#99
+        called = tuple(map(_bare, aliases))
     return Shape(words, values, called)
 
 
@@ -246,21 +246,21 @@ class _Planner:
 
     def plan(self) -> PlannedEntity:
         """Return the entity."""
-        made = self._made
+        entity = self._made
         for attribute in self._attributes:
             if attribute not in self._shapes:
                 self._add(attribute, self._annotation(attribute), self._column(attribute))
         keys = {name: self._key(name, may_add=True) for name in self._table.key}
-        made.key = tuple(keys[name] for name in self._table.key)
-        in_key = {name: made.fields[name] for part in made.key for name in part.fields}
-        made.fields = {name: replace(planned_field, is_required=True) for name, planned_field in in_key.items()} | {
-            name: planned_field for name, planned_field in made.fields.items() if name not in in_key
+        entity.key = tuple(keys[name] for name in self._table.key)
+        in_key = {name: entity.fields[name] for part in entity.key for name in part.fields}
+        entity.fields = {name: replace(planned_field, is_required=True) for name, planned_field in in_key.items()} | {
+            name: planned_field for name, planned_field in entity.fields.items() if name not in in_key
         }
-        held = [name for part in made.key if part.template for name in part.fields]
-        made.keeps_key_fields = not held or any(name in self._stored_before for name in held)
+        held = [name for part in entity.key if part.template for name in part.fields]
+        entity.keeps_key_fields = not held or any(name in self._stored_before for name in held)
         for index in self._table.indexes:
             self._plan_index(index, keys)
-        return made
+        return entity
 
     @property
     def _stored_before(self) -> set[str]:
@@ -381,9 +381,9 @@ def discriminator(table: SourceTable) -> tuple[str | None, tuple[str, ...]]:
         return None, ()
     for attribute in table.entities[0].samples[0]:
         values = [_constant(kind.samples, attribute) for kind in table.entities]
-        told = [value for value in values if value]
-        if attribute not in table.key_attributes and len(set(told)) == len(values) == len(told):
-            return attribute, tuple(told)
+        known = [value for value in values if value]
+        if attribute not in table.key_attributes and len(set(known)) == len(values) == len(known):
+            return attribute, tuple(known)
     return None, ()
 
 

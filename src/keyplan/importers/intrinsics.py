@@ -33,13 +33,13 @@ class Resolver:
         self._functions: dict[str, Callable[[Any], Any]] = {
             "Ref": self._ref,
             "Condition": self.condition,
-            "Fn::And": lambda told: self._all(told, stops=False),
+            "Fn::And": lambda argument: self._all(argument, stops=False),
             "Fn::Equals": self._equals,
             "Fn::FindInMap": self._find_in_map,
             "Fn::If": self._if,
             "Fn::Join": self._join,
             "Fn::Not": self._not,
-            "Fn::Or": lambda told: self._all(told, stops=True),
+            "Fn::Or": lambda argument: self._all(argument, stops=True),
             "Fn::Select": self._select,
             "Fn::Split": self._split,
             "Fn::Sub": self._sub,
@@ -49,9 +49,9 @@ class Resolver:
         """Evaluate a value recursively; NO_VALUE is left out of mappings and lists."""
         if isinstance(value, Mapping):
             if len(value) == 1:
-                ((name, told),) = value.items()
+                ((name, argument),) = value.items()
                 if name in self._functions:
-                    return self._functions[name](told)
+                    return self._functions[name](argument)
                 if isinstance(name, str) and name.startswith("Fn::"):
                     return UnresolvedValue(f"{name} cannot be told from the template alone")
             found = {name: self.resolve(member) for name, member in value.items()}
@@ -113,8 +113,12 @@ class Resolver:
             return [part.strip() for part in value.split(",")]
         return value
 
-    def _sub(self, told: Any) -> Any:
-        text, own = (told[0], _mapping(told[1])) if isinstance(told, list) and len(told) == 2 else (told, {})
+    def _sub(self, argument: Any) -> Any:
+        text, own = (
+            (argument[0], _mapping(argument[1]))
+            if isinstance(argument, list) and len(argument) == 2
+            else (argument, {})
+        )
         if not isinstance(text, str):
             return UnresolvedValue("Fn::Sub has no text")
         missing: list[UnresolvedValue] = []
@@ -128,22 +132,22 @@ class Resolver:
                 missing.append(value)
             return _text(value)
 
-        made = _HOLE.sub(filled, text)
-        return missing[0] if missing else self.resolve(made)
+        result = _HOLE.sub(filled, text)
+        return missing[0] if missing else self.resolve(result)
 
     # Texts and lists.
 
-    def _join(self, told: Any) -> Any:
-        if not (isinstance(told, list) and len(told) == 2 and isinstance(told[0], str)):
+    def _join(self, argument: Any) -> Any:
+        if not (isinstance(argument, list) and len(argument) == 2 and isinstance(argument[0], str)):
             return UnresolvedValue("Fn::Join is wanted with a separator and a list")
-        parts = self.resolve(told[1])
+        parts = self.resolve(argument[1])
         unknown = next(_unknown(parts), None)
         if unknown is not None or not isinstance(parts, list):
             return unknown or UnresolvedValue("Fn::Join is wanted with a list")
-        return told[0].join(map(_text, parts))
+        return argument[0].join(map(_text, parts))
 
-    def _split(self, told: Any) -> Any:
-        found = self._both(told)
+    def _split(self, argument: Any) -> Any:
+        found = self._both(argument)
         if isinstance(found, UnresolvedValue):
             return found
         separator, text = found
@@ -151,10 +155,10 @@ class Resolver:
             return UnresolvedValue("Fn::Split is wanted with a separator and a text")
         return text.split(separator)
 
-    def _select(self, told: Any) -> Any:
-        if not (isinstance(told, list) and len(told) == 2):
+    def _select(self, argument: Any) -> Any:
+        if not (isinstance(argument, list) and len(argument) == 2):
             return UnresolvedValue("Fn::Select is wanted with a number and a list")
-        at, listed = self.resolve(told[0]), self.resolve(told[1])
+        at, listed = self.resolve(argument[0]), self.resolve(argument[1])
         if isinstance(listed, UnresolvedValue):
             return listed
         at = int(at) if isinstance(at, str) and at.isdecimal() and at.isascii() else at
@@ -162,10 +166,10 @@ class Resolver:
             return UnresolvedValue(f"Fn::Select finds nothing at {at!r}")
         return listed[at]
 
-    def _find_in_map(self, told: Any) -> Any:
+    def _find_in_map(self, argument: Any) -> Any:
         """Return a value of a mapping, or the DefaultValue in the fourth member."""
-        default = _mapping(told[3]) if isinstance(told, list) and len(told) == 4 else {}
-        path = self.resolve(told[:3] if default else told)
+        default = _mapping(argument[3]) if isinstance(argument, list) and len(argument) == 4 else {}
+        path = self.resolve(argument[:3] if default else argument)
         unknown = next(_unknown(path), None)
         if unknown is not None:
             return unknown
@@ -178,40 +182,42 @@ class Resolver:
 
     # Conditions.
 
-    def _if(self, told: Any) -> Any:
-        if not (isinstance(told, list) and len(told) == 3):
+    def _if(self, argument: Any) -> Any:
+        if not (isinstance(argument, list) and len(argument) == 3):
             return UnresolvedValue("Fn::If is wanted with a condition and two values")
-        holds = self.condition(told[0])
+        holds = self.condition(argument[0])
         if isinstance(holds, UnresolvedValue):
             return holds
-        return self.resolve(told[1] if holds else told[2])
+        return self.resolve(argument[1] if holds else argument[2])
 
-    def _equals(self, told: Any) -> Any:
-        found = self._both(told)
+    def _equals(self, argument: Any) -> Any:
+        found = self._both(argument)
         return found if isinstance(found, UnresolvedValue) else _text(found[0]) == _text(found[1])
 
-    def _not(self, told: Any) -> Any:
-        if not (isinstance(told, list) and len(told) == 1):
+    def _not(self, argument: Any) -> Any:
+        if not (isinstance(argument, list) and len(argument) == 1):
             return UnresolvedValue("Fn::Not is wanted with one condition")
-        holds = self.resolve(told[0])
+        holds = self.resolve(argument[0])
         return holds if isinstance(holds, UnresolvedValue) else not _truth(holds)
 
-    def _all(self, told: Any, *, stops: bool) -> Any:
+    def _all(self, argument: Any, *, stops: bool) -> Any:
         """Evaluate Fn::Or up to the first true, Fn::And up to the first false; an unknown condition may not matter."""
-        if not (isinstance(told, list) and told):
+        if not (isinstance(argument, list) and argument):
             return UnresolvedValue(f"Fn::{'Or' if stops else 'And'} is wanted with conditions")
-        found = [self.resolve(element) for element in told]
+        found = [self.resolve(element) for element in argument]
         known = [_truth(element) for element in found if not isinstance(element, UnresolvedValue)]
         if stops in known:
             return stops
         return next(_unknown(found), not stops)
 
-    def _both(self, told: Any) -> Any:
+    def _both(self, argument: Any) -> Any:
         """Return two values, or the first unresolved one."""
-        found = self.resolve(told)
+        found = self.resolve(argument)
         if not (isinstance(found, list) and len(found) == 2):
             return (
-                found if isinstance(found, UnresolvedValue) else UnresolvedValue(f"two values are wanted, not {told!r}")
+                found
+                if isinstance(found, UnresolvedValue)
+                else UnresolvedValue(f"two values are wanted, not {argument!r}")
             )
         return next(_unknown(found), found)
 

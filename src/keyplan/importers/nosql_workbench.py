@@ -60,8 +60,8 @@ def _table(model: Node) -> SourceTable:
     others = {attribute.need("AttributeName").text(): _type(attribute) for attribute in node.each("NonKeyAttributes")}
     types = _key_types(node, others)
     facets = list(node.each("TableFacets"))
-    told = [*_unknown(node, _OF_TABLE, node), *(gap for facet in facets for gap in _unknown(facet, _OF_FACET, node))]
-    found = source_table(_properties(node, types, told), name, told)
+    gaps = [*_unknown(node, _OF_TABLE, node), *(gap for facet in facets for gap in _unknown(facet, _OF_FACET, node))]
+    found = source_table(_properties(node, types, gaps), name, gaps)
     return replace(found, types={**others, **found.types}, entities=tuple(_entities(node, found, others)))
 
 
@@ -90,25 +90,25 @@ def _parts(key: Node) -> Iterator[Node]:
         yield sort
 
 
-def _properties(table: Node, types: Mapping[str, str], told: list[str]) -> Node:
+def _properties(table: Node, types: Mapping[str, str], gaps: list[str]) -> Node:
     """Return the table's properties under CloudFormation's names."""
-    made: dict[str, Any] = {
+    properties: dict[str, Any] = {
         "AttributeDefinitions": [{"AttributeName": name, "AttributeType": kind} for name, kind in types.items()],
         "KeySchema": _key_schema(table.need("KeyAttributes")),
     }
     mode, capacity = table.get("BillingMode"), table.at("ProvisionedCapacitySettings", "ProvisionedThroughput")
     on_demand = mode.text() == "PAY_PER_REQUEST" if mode is not None else capacity is None
     if mode is None and on_demand:
-        told.append("BillingMode is not said: the table is on demand here")
-    made["BillingMode"] = "PAY_PER_REQUEST" if on_demand else "PROVISIONED"
+        gaps.append("BillingMode is not said: the table is on demand here")
+    properties["BillingMode"] = "PAY_PER_REQUEST" if on_demand else "PROVISIONED"
     if not on_demand and capacity is not None:
-        made["ProvisionedThroughput"] = capacity.value
-    told += _scaling(table, table) if not on_demand else []
+        properties["ProvisionedThroughput"] = capacity.value
+    gaps += _scaling(table, table) if not on_demand else []
     for kind in _INDEXES:
-        indexes = [_index(index, made, table, told) for index in table.each(kind)]
+        indexes = [_index(index, properties, table, gaps) for index in table.each(kind)]
         if indexes:
-            made[kind] = indexes
-    return Node(made, table.path)
+            properties[kind] = indexes
+    return Node(properties, table.path)
 
 
 def _unknown(holder: Node, known: frozenset[str], within: Node) -> Iterator[str]:
@@ -137,20 +137,20 @@ def _key_schema(key: Node) -> list[dict[str, str]]:
     return [{"AttributeName": name, "KeyType": kind} for name, kind in zip(parts, ("HASH", "RANGE"), strict=False)]
 
 
-def _index(index: Node, made_table: Mapping[str, Any], table: Node, told: list[str]) -> dict[str, Any]:
+def _index(index: Node, made_table: Mapping[str, Any], table: Node, gaps: list[str]) -> dict[str, Any]:
     """Return an index; without its own capacity, it has the table's."""
-    told += _unknown(index, _OF_INDEX, table)
+    gaps += _unknown(index, _OF_INDEX, table)
     own = index.at("ProvisionedCapacitySettings", "ProvisionedThroughput") or index.get("ProvisionedThroughput")
     projection = index.get("Projection")
-    made: dict[str, Any] = {
+    properties: dict[str, Any] = {
         "IndexName": index.need("IndexName").text(),
         "KeySchema": _key_schema(index.need("KeyAttributes")),
         "Projection": {"ProjectionType": "ALL"} if projection is None else projection.value,
     }
     if "ProvisionedThroughput" in made_table:
-        told += _scaling(index, table)
-        made["ProvisionedThroughput"] = made_table["ProvisionedThroughput"] if own is None else own.value
-    return made
+        gaps += _scaling(index, table)
+        properties["ProvisionedThroughput"] = made_table["ProvisionedThroughput"] if own is None else own.value
+    return properties
 
 
 def _entities(table: Node, found: SourceTable, others: Mapping[str, str]) -> Iterator[SourceEntity]:

@@ -47,33 +47,33 @@ class PythonNames:
 
     def take(self, wanted: str) -> str:
         """Reserve a name, with an underscore or a number appended if it is taken."""
-        made = wanted
+        name = wanted
         number = 1
-        while made in self._taken:
-            made = f"{wanted}_" if number == 1 else f"{wanted}_{number}"
+        while name in self._taken:
+            name = f"{wanted}_" if number == 1 else f"{wanted}_{number}"
             number += 1
-        self._taken.add(made)
-        return made
+        self._taken.add(name)
+        return name
 
 
 def field_name(text: str) -> str:
     """Return a field's name: the text itself if it is an identifier."""
-    made = _NO_LETTER.sub("_", unicodedata.normalize("NFKC", text)).strip("_")[:_LONGEST]
-    if not made.isidentifier() or made.startswith("model_"):
-        made = f"attribute_{made}".rstrip("_")
-    return _settled(made)
+    name = _NO_LETTER.sub("_", unicodedata.normalize("NFKC", text)).strip("_")[:_LONGEST]
+    if not name.isidentifier() or name.startswith("model_"):
+        name = f"attribute_{name}".rstrip("_")
+    return _settled(name)
 
 
 def class_name(text: str) -> str:
     """Return a class's name: OrderItem for order-item."""
-    made = unicodedata.normalize("NFKC", "".join(word[:1].upper() + word[1:] for word in _words(text)))[:_LONGEST]
-    return made if made.isidentifier() else _settled(f"Table{made}")
+    name = unicodedata.normalize("NFKC", "".join(word[:1].upper() + word[1:] for word in _words(text)))[:_LONGEST]
+    return name if name.isidentifier() else _settled(f"Table{name}")
 
 
 def snake_name(text: str) -> str:
     """Return a function's or variable's name: order_item for OrderItem."""
-    made = "_".join(_words(text)).lower()[:_LONGEST].rstrip("_")
-    return made if made.isidentifier() else _settled(f"table_{made}".rstrip("_"))
+    name = "_".join(_words(text)).lower()[:_LONGEST].rstrip("_")
+    return name if name.isidentifier() else _settled(f"table_{name}".rstrip("_"))
 
 
 def _words(text: str) -> list[str]:

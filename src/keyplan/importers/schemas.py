@@ -113,21 +113,21 @@ def source_table(table: Node, name: str, gaps: Sequence[str] = ()) -> SourceTabl
     if len(key[0]) != 1 or len(key[1]) > 1:
         raise table.need("KeySchema").fail("a table's key is one HASH attribute, and perhaps one RANGE attribute")
     other_indexes = list(_other_indexes(table))
-    told = [*gaps, *_left_out(table, _CARRIED), *other_indexes]
-    billing = _billing(table, told)
+    all_gaps = [*gaps, *_left_out(table, _CARRIED), *other_indexes]
+    billing = _billing(table, all_gaps)
     protected, kind = table.get("DeletionProtectionEnabled"), table.get("TableClass")
     found = SourceTable(
         name=name,
         key=(*key[0], *key[1]),
         types=types,
-        indexes=tuple(_indexes(table, types, billing, told)),
+        indexes=tuple(_indexes(table, types, billing, all_gaps)),
         billing=billing,
-        stream=_stream(table, told),
-        ttl=_ttl(table, types, told),
+        stream=_stream(table, all_gaps),
+        ttl=_ttl(table, types, all_gaps),
         table_class="STANDARD" if kind is None else cast("TableClass", kind.one_of(*get_args(TableClass))),
-        point_in_time_recovery=_recovery(table, told),
+        point_in_time_recovery=_recovery(table, all_gaps),
         deletion_protection=protected is not None and protected.flag(),
-        gaps=tuple(told),
+        gaps=tuple(all_gaps),
     )
     if not other_indexes:
         _check_definitions(table, found)
@@ -177,19 +177,19 @@ def _check_definitions(table: Node, found: SourceTable) -> None:
         raise table.need("AttributeDefinitions").fail(f"{names}: no key uses what is defined here, which is refused")
 
 
-def _indexes(table: Node, types: Mapping[str, str], billing: Billing, told: list[str]) -> Iterator[Index]:
+def _indexes(table: Node, types: Mapping[str, str], billing: Billing, gaps: list[str]) -> Iterator[Index]:
     for index in table.each("GlobalSecondaryIndexes"):
         name = index.need("IndexName").text()
         partition, sort = _key(index, types)
         own = _provisioned(index) if isinstance(billing, Provisioned) else None
-        told += [f"index {name!r}: {gap}" for gap in (*_left_out(index, _OF_INDEX), *_other_warmth(index, billing))]
+        gaps += [f"index {name!r}: {gap}" for gap in (*_left_out(index, _OF_INDEX), *_other_warmth(index, billing))]
         yield Index(name, "GSI", partition, sort, _projection(index), own)
     for index in table.each("LocalSecondaryIndexes"):
         name = index.need("IndexName").text()
         partition, sort = _key(index, types)
         if len(sort) != 1:
             raise index.need("KeySchema").fail("a local index has one RANGE attribute, its sort key")
-        told += [f"index {name!r}: {gap}" for gap in _left_out(index, _OF_INDEX)]
+        gaps += [f"index {name!r}: {gap}" for gap in _left_out(index, _OF_INDEX)]
         yield Index(name, "LSI", partition, sort, _projection(index))
 
 
@@ -204,15 +204,15 @@ def _projection(index: Node) -> Projection | tuple[str, ...]:
     return names
 
 
-def _billing(table: Node, told: list[str]) -> Billing:
+def _billing(table: Node, gaps: list[str]) -> Billing:
     mode = table.get("BillingMode")
     if (mode.one_of("PROVISIONED", "PAY_PER_REQUEST") if mode is not None else "PROVISIONED") == "PROVISIONED":
         billing = _provisioned(table)
         if _warmth(table, billing) is not None:
-            told.append("WarmThroughput: a design says it only of tables on demand")
+            gaps.append("WarmThroughput: a design says it only of tables on demand")
         return billing
     if any(units and units.value not in (0, "0") for units in _units(table)):
-        told.append("ProvisionedThroughput: a table on demand buys no capacity")
+        gaps.append("ProvisionedThroughput: a table on demand buys no capacity")
     warm = _warmth(table, OnDemand())
     return OnDemand() if warm is None else OnDemand(warm_read=warm[0], warm_write=warm[1])
 
@@ -235,8 +235,10 @@ def _warmth(holder: Node, billing: Billing) -> tuple[int, int] | None:
     if warm is None:
         return None
     floor = (billing.warm_read, billing.warm_write) if isinstance(billing, OnDemand) else (billing.read, billing.write)
-    told = (warm.get(f"{kind}UnitsPerSecond") for kind in ("Read", "Write"))
-    read, write = (max(least, 0 if units is None else units.whole()) for least, units in zip(floor, told, strict=True))
+    declared = (warm.get(f"{kind}UnitsPerSecond") for kind in ("Read", "Write"))
+    read, write = (
+        max(least, 0 if units is None else units.whole()) for least, units in zip(floor, declared, strict=True)
+    )
     return None if (read, write) == floor else (read, write)
 
 
@@ -252,37 +254,37 @@ def _other_warmth(index: Node, billing: Billing) -> Iterator[str]:
         yield f"WarmThroughput {warm[0]} read and {warm[1]} write: in a design each index is as warm as its table"
 
 
-def _recovery(table: Node, told: list[str]) -> bool:
+def _recovery(table: Node, gaps: list[str]) -> bool:
     recovery = table.get("PointInTimeRecoverySpecification")
     if recovery is None:
         return False
     days, enabled = recovery.get("RecoveryPeriodInDays"), recovery.get("PointInTimeRecoveryEnabled")
     if days is not None and days.value not in (_RECOVERY_DAYS, str(_RECOVERY_DAYS)):
-        told.append(f"RecoveryPeriodInDays: a design says of recovery only that there is one, of {_RECOVERY_DAYS} days")
+        gaps.append(f"RecoveryPeriodInDays: a design says of recovery only that there is one, of {_RECOVERY_DAYS} days")
     return enabled is not None and enabled.flag()
 
 
-def _stream(table: Node, told: list[str]) -> StreamView | None:
+def _stream(table: Node, gaps: list[str]) -> StreamView | None:
     stream = table.get("StreamSpecification")
     if stream is not None and stream.get("ResourcePolicy") is not None:
-        told.append("StreamSpecification.ResourcePolicy: a policy of the stream is not part of a design")
+        gaps.append("StreamSpecification.ResourcePolicy: a policy of the stream is not part of a design")
     if stream is None or ((enabled := stream.get("StreamEnabled")) is not None and not enabled.flag()):
         return None
     return cast("StreamView", stream.need("StreamViewType").one_of(*_STREAMS))
 
 
-def _ttl(table: Node, types: Mapping[str, str], told: list[str]) -> str | None:
+def _ttl(table: Node, types: Mapping[str, str], gaps: list[str]) -> str | None:
     expiry = table.get("TimeToLiveSpecification")
     if expiry is None:
         return None
     enabled, named = expiry.get("Enabled"), expiry.get("AttributeName")
     if enabled is not None and not enabled.flag():
         if named is not None:
-            told.append(f"TimeToLiveSpecification names {named.text()!r} and is not enabled: nothing expires")
+            gaps.append(f"TimeToLiveSpecification names {named.text()!r} and is not enabled: nothing expires")
         return None
     attribute = expiry.need("AttributeName").text()
     if types.get(attribute, "N") != "N":
-        told.append(f"ttl {attribute!r}: it is a key attribute of type {types[attribute]}, by which nothing expires")
+        gaps.append(f"ttl {attribute!r}: it is a key attribute of type {types[attribute]}, by which nothing expires")
         return None
     return attribute
 

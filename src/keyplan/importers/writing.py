@@ -94,12 +94,12 @@ def table_blocks(table: SourceTable, names: PythonNames) -> Iterator[list[str]]:
     variable = names.take(snake_name(table.name))
     tells, values = discriminator(table)
     yield [*_notes(table, tells), *laid_out(_table(table, tells), f"{variable} = ").split("\n")]
-    made = planned(table, tells)
-    for number, entity in enumerate(made):
+    entities = planned(table, tells)
+    for number, entity in enumerate(entities):
         written = class_name(entity.name) if entity.name else f"{class_name(table.name)}Item"
         model = names.take(written)
         value = values[number] if values else None
-        yield list(_entity(table, entity, variable, model, value if value != model else None, alone=len(made) == 1))
+        yield list(_entity(table, entity, variable, model, value if value != model else None, alone=len(entities) == 1))
         subject = snake_name(entity.name or table.name)
         yield from pattern_blocks(entity, variable, model, subject, names)
 

@@ -68,7 +68,7 @@ def _mapping(loader: _Loader, node: Any) -> dict[Any, Any]:
     """Return a mapping; duplicate keys are an error, except overrides of `<<`."""
     own = {id(key_node) for key_node, _ in node.value}
     loader.flatten_mapping(node)
-    made: dict[Any, Any] = {}
+    mapping: dict[Any, Any] = {}
     given: set[Hashable] = set()
     for key_node, value_node in node.value:
         key = loader.construct_object(key_node, deep=True)
@@ -78,8 +78,8 @@ def _mapping(loader: _Loader, node: Any) -> dict[Any, Any]:
             raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} is given twice", key_node.start_mark)
         if id(key_node) in own:
             given.add(key)
-        made[key] = loader.construct_object(value_node, deep=True)
-    return made
+        mapping[key] = loader.construct_object(value_node, deep=True)
+    return mapping
 
 
 def _whole(loader: _Loader, node: yaml.Node) -> int:

@@ -78,18 +78,18 @@ class ReadMeaning:
     def of(self, spec: EntitySpec, entity: Entity, arguments: Arguments, now_s: int) -> bool | None:
         """Return whether the pattern returns an entity, or None if that is unknown."""
         values = entity.__dict__
-        told: list[bool | None] = []
+        verdicts: list[bool | None] = []
         for wish in self.wishes_of(spec):
-            told.append(wish.field in spec.fields and _is_as(wish, values[wish.field], arguments))
-            if told[-1] is False:
+            verdicts.append(wish.field in spec.fields and _is_as(wish, values[wish.field], arguments))
+            if verdicts[-1] is False:
                 return False
         if not self.may_hold(spec, entity, now_s):
             return False
         if self.plan.filter is not None:
             stored = {name: absent_as_none(value) for name, value in values.items()}
             stored |= {name: stored.get(own) for name, own in _of_others(self.plan, spec).items()}
-            told.append(decided(fill(self.plan.filter, arguments), stored))
-        return False if False in told else None if None in told else True
+            verdicts.append(decided(fill(self.plan.filter, arguments), stored))
+        return False if False in verdicts else None if None in verdicts else True
 
     def constants(self, spec: EntitySpec, entities: Sequence[Entity]) -> Sequence[Entity]:
         """Return the entities that have the constant values in the pattern."""
@@ -120,10 +120,10 @@ class ReadMeaning:
             if any(name not in spec.fields for name in fields):
                 continue
             for entity in stock.having(spec, fields, [values[name] for name in fields]):
-                told = self.of(spec, entity, arguments, now_s)
-                if told is None:
+                verdict = self.of(spec, entity, arguments, now_s)
+                if verdict is None:
                     return None
-                if told:
+                if verdict:
                     found.append((spec, entity))
         return found
 
@@ -148,8 +148,8 @@ def _own_name(plan: Plan, spec: EntitySpec, name: str) -> str:
         return name
     for value, part in zip(plan.key.partition, bound.partition, strict=False):
         if value.template is not None and part.template is not None and same_texts(value.template, part.template):
-            for asked, own in zip(value.template.holes, part.template.holes, strict=True):
-                if asked.name == name:
+            for written, own in zip(value.template.holes, part.template.holes, strict=True):
+                if written.name == name:
                     return own.name
     return name
 
@@ -333,27 +333,27 @@ def difference(
 ) -> str | None:
     """Return how an answer differs from the expected items, or None if it does not or the expectation is unknown."""
     meaning = meaning_of(pattern)
-    meant = meaning.all(stock, arguments, now_s)
-    if meant is None or meaning.unlike:
+    expected = meaning.all(stock, arguments, now_s)
+    if expected is None or meaning.unlike:
         return None
     text = meaning.text(arguments)
     if isinstance(answer, int):
-        return None if answer == len(meant) else f"counts {answer}, {len(meant)} have {text}"
+        return None if answer == len(expected) else f"counts {answer}, {len(expected)} have {text}"
     got = entities_in(answer)
-    return next(_differences(meaning, text, meant, got, arguments), None) or _out_of_order(pattern, meant, got)
+    return next(_differences(meaning, text, expected, got, arguments), None) or _out_of_order(pattern, expected, got)
 
 
 def _differences(
-    meaning: ReadMeaning, text: str, meant: Meant, got: Sequence[Entity], arguments: Arguments
+    meaning: ReadMeaning, text: str, expected: Meant, got: Sequence[Entity], arguments: Arguments
 ) -> Iterator[str]:
     plan = meaning.plan
-    wanted = {(spec, place_of(spec, entity)): entity for spec, entity in meant}
+    wanted = {(spec, place_of(spec, entity)): entity for spec, entity in expected}
     found = {_placed(plan, entity): entity for entity in got}
-    most = len(meant) if plan.limit is None else min(plan.limit, len(meant))
+    most = len(expected) if plan.limit is None else min(plan.limit, len(expected))
     extra = [entity for place, entity in found.items() if place not in wanted]
     missing = [(spec, entity) for (spec, place), entity in wanted.items() if (spec, place) not in found]
     if len(got) < most:
-        yield f"returns {len(got)} items, {len(meant)} have {text}{_lacking(meaning, missing, arguments)}"
+        yield f"returns {len(got)} items, {len(expected)} have {text}{_lacking(meaning, missing, arguments)}"
     if len(found) < len(got):
         yield f"returns {len(got) - len(found)} items twice"
     if extra:
@@ -378,11 +378,11 @@ def _placed(plan: Plan, entity: Entity) -> tuple[EntitySpec, bytes]:
 
 
 def _named(plan: Plan, entities: Sequence[Entity]) -> str:
-    told = []
+    names = []
     for entity in entities[:_SHOWN]:
         spec = _spec_of(plan, entity)
-        told.append(_name(spec, entity))
-    return ", ".join(told) + (f" and {len(entities) - _SHOWN} more" if len(entities) > _SHOWN else "")
+        names.append(_name(spec, entity))
+    return ", ".join(names) + (f" and {len(entities) - _SHOWN} more" if len(entities) > _SHOWN else "")
 
 
 def _name(spec: EntitySpec, entity: Entity) -> str:
@@ -403,7 +403,7 @@ def _lacking(meaning: ReadMeaning, missing: Meant, arguments: Arguments) -> str:
     return ""
 
 
-def _out_of_order(pattern: Pattern[..., Any], meant: Meant, got: Sequence[Entity]) -> str | None:
+def _out_of_order(pattern: Pattern[..., Any], expected: Meant, got: Sequence[Entity]) -> str | None:
     """Return a message if results are not in the declared order, or a limit cuts off items that come first in it."""
     wanted = pattern.facts.ordered_by
     if not wanted:
@@ -414,14 +414,14 @@ def _out_of_order(pattern: Pattern[..., Any], meant: Meant, got: Sequence[Entity
     if spec is None:
         return None
     falls = pattern.plan.descending or wanted != name
-    there = [getattr(entity, name, None) for _, entity in meant]
+    expected_values = [getattr(entity, name, None) for _, entity in expected]
     choices = _choices(spec, name) if has_choices(spec.fields[name]) else None
-    if choices and (_ranked(spec, pattern.plan, name) or not set(values) | set(there) <= {*choices, None}):
+    if choices and (_ranked(spec, pattern.plan, name) or not set(values) | set(expected_values) <= {*choices, None}):
         return None
     rank = choices.index if choices else _itself
     if not _rises([rank(value) for value in (reversed(values) if falls else values)]):
         return _spelled(values, name) if choices else f"does not come in the order of {name}"
-    first = [] if None in there else sorted(there, key=rank, reverse=falls)
+    first = [] if None in expected_values else sorted(expected_values, key=rank, reverse=falls)
     late = next((pair for pair in zip(first, values, strict=False) if pair[0] != pair[1]), None)
     return (
         None if late is None else f"returns {plain_value(late[1])!r} where {name} {plain_value(late[0])!r} comes first"

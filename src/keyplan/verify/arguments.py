@@ -168,8 +168,8 @@ class ArgumentGenerator:
             return True
         item = self._anchors.item(plan, changes=plan.exists == "must")
         if isinstance(source, Param) and not source._path:
-            told = {path[0]: value for path, value in binding.parts.get(source._name, {}).items() if len(path) == 1}
-            item = item.model_copy(update=told)  # other steps of the transaction already use these values
+            known = {path[0]: value for path, value in binding.parts.get(source._name, {}).items() if len(path) == 1}
+            item = item.model_copy(update=known)  # other steps of the transaction already use these values
         binding.set(source, item)
         return self._anchors.use(plan.entity, item) and self._may_be_put(
             pattern, item, self._known(pattern, given, binding)
@@ -177,8 +177,8 @@ class ArgumentGenerator:
 
     def _may_be_put(self, pattern: Pattern[..., Any], item: Entity, arguments: Mapping[str, Any]) -> bool:
         """Return True if the pattern's condition holds for the item to replace, after changing it if necessary."""
-        there = self._stock.at(pattern.plan.entity, item)
-        return there is None or self._anchors.allowed(pattern.plan, there, arguments)
+        stored = self._stock.at(pattern.plan.entity, item)
+        return stored is None or self._anchors.allowed(pattern.plan, stored, arguments)
 
     def _known(self, pattern: Pattern[..., Any], given: Mapping[str, Source], binding: Binding) -> dict[str, Any]:
         """Return the arguments that the pattern would be called with now, without binding new values."""
@@ -206,15 +206,15 @@ class ArgumentGenerator:
         parts = {path[0]: value for path, value in binding.parts.get(name, {}).items() if len(path) == 1}
         kind = without_none(annotation)[0] if annotation is not None else None
         if isinstance(kind, type) and issubclass(kind, BaseModel):
-            made: Any = self._samples.model(kind, parts)
+            generated: Any = self._samples.model(kind, parts)
         elif name in binding.parts and not is_dataclass(kind):
-            made = _with_parts(binding.parts[name])  # only these attributes are accessed
+            generated = _with_parts(binding.parts[name])  # only these attributes are accessed
         else:
-            made = self._roles.any(annotation, name)
-            if parts and is_dataclass(made) and not isinstance(made, type):
-                made = replace(made, **parts)
-        binding.whole[name] = made
-        return made
+            generated = self._roles.any(annotation, name)
+            if parts and is_dataclass(generated) and not isinstance(generated, type):
+                generated = replace(generated, **parts)
+        binding.whole[name] = generated
+        return generated
 
 
 def _in_turn(steps: Sequence[TransactionStep]) -> list[TransactionStep]:
@@ -227,8 +227,8 @@ def _lies_within(source: Source) -> bool:
 
 
 def _nothing_fits(pattern: Pattern[..., Any]) -> NothingFitsError:
-    asked = pattern.plan.condition
-    why = "" if asked is None else f", {condition_text(asked)} being true of none"
+    condition = pattern.plan.condition
+    why = "" if condition is None else f", {condition_text(condition)} being true of none"
     return NothingFitsError(
         f"no arguments of {pattern.name} were found that fit the generated items{why}; tell an item that fits, as an"
         ' example of its model: model_config = ConfigDict(json_schema_extra={"examples": [{...}]})'
@@ -237,11 +237,11 @@ def _nothing_fits(pattern: Pattern[..., Any]) -> NothingFitsError:
 
 def _with_parts(parts: Mapping[tuple[str, ...], Any]) -> SimpleNamespace:
     """Return an object with these values at the ends of the paths."""
-    made = SimpleNamespace()
+    root = SimpleNamespace()
     for path, value in parts.items():
-        owner = made
+        owner = root
         for name in path[:-1]:
             owner.__dict__.setdefault(name, SimpleNamespace())
             owner = getattr(owner, name)
         setattr(owner, path[-1], value)
-    return made
+    return root

@@ -60,21 +60,21 @@ def judge(claim: Claim, figures: MeasuredPattern) -> JudgedClaim:
     return JudgedClaim(claim, "unproved", "not a figure that running the pattern could tell")
 
 
-def _judge_units(claim: Claim, told: ClaimedUnits, figures: MeasuredPattern) -> JudgedClaim:
-    reads = told.what == "read"
+def _judge_units(claim: Claim, claimed: ClaimedUnits, figures: MeasuredPattern) -> JudgedClaim:
+    reads = claimed.what == "read"
     spent = figures.reads if reads else figures.writes
     unit = "RCU" if reads else "WCU"
-    times = max(1.0, figures.items) if told.each else 1.0
+    times = max(1.0, figures.items) if claimed.each else 1.0
     mean = sum(spent) / len(spent) / times
-    each = " per item" if told.each else ""
-    if reads and figures.at_scale is not None and not _within(figures.at_scale, told):
+    each = " per item" if claimed.each else ""
+    if reads and figures.at_scale is not None and not _within(figures.at_scale, claimed):
         reason = f"{figures.at_scale:,.1f} {unit} at the declared numbers, {mean:,.1f} as generated"
         if figures.assumed:
             return JudgedClaim(claim, "unproved", _assuming(reason, figures.assumed))
-        return JudgedClaim(claim, "fails" if figures.at_scale > told.high else "less", reason)
-    if _within(mean, told):
+        return JudgedClaim(claim, "fails" if figures.at_scale > claimed.high else "less", reason)
+    if _within(mean, claimed):
         return JudgedClaim(claim, "holds", f"{mean:,.4g} {unit}{each} on average")
-    if mean < told.low:
+    if mean < claimed.low:
         return JudgedClaim(claim, "less", f"{mean:,.4g} {unit}{each} on average")
     reason = f"{mean:,.4g} {unit}{each} on average: {figures.split}"
     if reads and figures.assumed:
@@ -82,8 +82,8 @@ def _judge_units(claim: Claim, told: ClaimedUnits, figures: MeasuredPattern) -> 
     return JudgedClaim(claim, "fails", reason)
 
 
-def _within(value: float, told: ClaimedUnits) -> bool:
-    return told.low - _CLOSE <= value <= told.high + _CLOSE
+def _within(value: float, claimed: ClaimedUnits) -> bool:
+    return claimed.low - _CLOSE <= value <= claimed.high + _CLOSE
 
 
 def _judge_speed(claim: Claim, pages: float, assumed: Sequence[str]) -> JudgedClaim:
@@ -108,9 +108,9 @@ def judge_of_design(
 ) -> JudgedClaim:
     """Judge a claim about the whole design. `pages` and `assumed`: by pattern, as in MeasuredPattern."""
     for pattern, how in _OF_DESIGN:
-        told = pattern.search(claim.text)
-        if told is not None:
-            return how(claim, told, month, book)
+        match = pattern.search(claim.text)
+        if match is not None:
+            return how(claim, match, month, book)
     if _FAST.search(claim.text):
         # Patterns with declared numbers come first: they prove more than slower ones without.
         name, most = max(
@@ -121,19 +121,19 @@ def judge_of_design(
     return JudgedClaim(claim, "unproved", "not a figure that running the design could tell")
 
 
-def _judge_million(claim: Claim, told: re.Match[str], _month: Estimate, book: PriceBook) -> JudgedClaim:
-    reads = told["what"].lower().startswith("read")
+def _judge_million(claim: Claim, match: re.Match[str], _month: Estimate, book: PriceBook) -> JudgedClaim:
+    reads = match["what"].lower().startswith("read")
     price = book["read_unit" if reads else "write_unit"] * 1e6
     unit = "reads of up to 4 KB, strongly consistent, half of it eventually" if reads else "writes of up to 1 KB"
-    claimed = _number(told["price"])
+    claimed = _number(match["price"])
     fits = abs(claimed - price) < _CLOSE / 10 or (reads and abs(claimed - price / 2) < _CLOSE / 10)
     reason = f"${price:g} per million {unit} ({book.region}, prices of {book.dated})"
     return JudgedClaim(claim, "holds" if fits else "fails", reason)
 
 
-def _judge_month(claim: Claim, told: re.Match[str], month: Estimate, book: PriceBook) -> JudgedClaim:
-    claimed = _number(told["price"])
-    fits = month.total < claimed if told["under"] else abs(month.total - claimed) < _CLOSE
+def _judge_month(claim: Claim, match: re.Match[str], month: Estimate, book: PriceBook) -> JudgedClaim:
+    claimed = _number(match["price"])
+    fits = month.total < claimed if match["under"] else abs(month.total - claimed) < _CLOSE
     reason = f"${month.total:,.2f} a month at the declared rates and numbers ({book.region}, prices of {book.dated})"
     if fits and month.guesses:
         return JudgedClaim(claim, "unproved", f"{reason}, and not every rate and number is declared")

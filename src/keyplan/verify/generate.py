@@ -39,8 +39,8 @@ class EntityGenerator:
         self._lots: dict[str, dict[int, float]] = {}
         self._distinguishing = _distinguishing(spec, owners, amount.count)
         decided = {name: self._decided(stored) for name, stored in spec.fields.items()}
-        self._makes = {name: made or self._free(name) for name, made in decided.items()}
-        self._open = frozenset(name for name, made in decided.items() if made is None)
+        self._makes = {name: column or self._free(name) for name, column in decided.items()}
+        self._open = frozenset(name for name, column in decided.items() if column is None)
         self._columns = {name: self._column(stored) for name, stored in spec.fields.items()}
         self._sizer = SizeAdjuster(spec, amount, design, samples, owners)
         self.keys = Keys(spec, amount.count, self._key)
@@ -50,8 +50,8 @@ class EntityGenerator:
 
     def refer(self, others: Sequence[Keys]) -> None:
         """Let the fields that form a key of another entity refer to existing keys."""
-        told = self._open if has_examples(self.spec.model) else frozenset[str]()  # examples keep values together
-        self._references = References(self.spec, others, told, self.samples.random)
+        fixed = self._open if has_examples(self.spec.model) else frozenset[str]()  # examples keep values together
+        self._references = References(self.spec, others, fixed, self.samples.random)
         self._sizer.keep(self._references.names)
 
     @property
@@ -121,12 +121,16 @@ class EntityGenerator:
 
         Keys and declared numbers and shares override the example's values.
         """
-        made = {name: make(number) for name, make in self._makes.items() if name not in self._open}
-        choices = [name for name in made if has_choices(self.spec.fields[name])]
-        alike = [example for example in self._examples if all(getattr(example, name) == made[name] for name in choices)]
+        values_made = {name: make(number) for name, make in self._makes.items() if name not in self._open}
+        choices = [name for name in values_made if has_choices(self.spec.fields[name])]
+        alike = [
+            example
+            for example in self._examples
+            if all(getattr(example, name) == values_made[name] for name in choices)
+        ]
         example = self.samples.random.choice(alike or self._examples)
         values = {name: getattr(example, name) for name in self.spec.fields}
-        return {**values, **{name: value for name, value in made.items() if values[name] is not None}}
+        return {**values, **{name: value for name, value in values_made.items() if values[name] is not None}}
 
     # One column per field.
 
@@ -142,9 +146,9 @@ class EntityGenerator:
         # If an index requires it, the first item has a field that hardly any item has, and the second item lacks a
         # field
         # that nearly every item has: otherwise queries could not find any.
-        asked = any(name == path.field for bound in self.spec.indexes for path in paths_of(bound.when))
+        tested = any(name == path.field for bound in self.spec.indexes for path in paths_of(bound.when))
         settled = {0: True} if 0 < share * self.amount.count < _SCARCE else {}
-        if asked and 0 < (1 - share) * self.amount.count < _SCARCE:
+        if tested and 0 < (1 - share) * self.amount.count < _SCARCE:
             settled[1] = False
         lot = self._lot_of(name)
         return lambda number: make(number) if settled.get(number, lot(number) < share) else None
@@ -167,23 +171,23 @@ class EntityGenerator:
             return lambda _number: 1
         if any(name == self._telling(rule.fields) for rule in spec.uniques):
             return self._nth(name)
-        made = self._declared(name) or self._by_key(name)
-        if made is None and any(name in bound.fields for bound in (spec.key, *spec.indexes)):
+        column = self._declared(name) or self._by_key(name)
+        if column is None and any(name in bound.fields for bound in (spec.key, *spec.indexes)):
             return lambda _number: samples.field(spec.model, name)
-        return made
+        return column
 
     def _telling(self, names: Sequence[str]) -> str:
         """Return the field of a unique constraint that differs in each item: the last one that may vary freely."""
-        told = {} if self.spec.items is None else self.spec.items.distinct
-        free = [name for name in names if name not in told and not has_choices(self.spec.fields[name])]
+        declared = {} if self.spec.items is None else self.spec.items.distinct
+        free = [name for name in names if name not in declared and not has_choices(self.spec.fields[name])]
         return (free or names)[-1]
 
     def _free(self, name: str) -> Column:
         """Return a column of arbitrary values, or of the examples' values if there are examples."""
 
         def make(_number: int) -> Any:
-            told = [value for example in self._examples if (value := getattr(example, name)) is not None]
-            return self.samples.random.choice(told) if told else self.samples.field(self.spec.model, name)
+            known = [value for example in self._examples if (value := getattr(example, name)) is not None]
+            return self.samples.random.choice(known) if known else self.samples.field(self.spec.model, name)
 
         return make
 
@@ -231,9 +235,9 @@ class EntityGenerator:
         return pick
 
     def _declared(self, name: str) -> Column | None:
-        told = None if self.spec.items is None else self.spec.items.distinct.get(name)
-        if isinstance(told, Mapping):
-            deck = self._deck(told)
+        declared = None if self.spec.items is None else self.spec.items.distinct.get(name)
+        if isinstance(declared, Mapping):
+            deck = self._deck(declared)
             return lambda number: deck[number % len(deck)]
         if name not in self.amount.values:
             return None
@@ -243,7 +247,7 @@ class EntityGenerator:
         unit_s = self._unit_s(name)
         if unit_s is not None:
             return lambda _number: self.samples.moment_of(unit_s * count)
-        hottest = told.hottest if isinstance(told, Distinct) else None
+        hottest = declared.hottest if isinstance(declared, Distinct) else None
         # With few values, an even share may exceed the declared share of the hottest.
         is_hotter = hottest is not None and hottest * count > 1
         return self._one_of(name, count, hottest if is_hotter else None)
@@ -303,11 +307,11 @@ def _distinguishing(spec: EntitySpec, owners: Owners, count: int) -> str | None:
     """Return the field that differs in each key: the last key field without declared values that can vary enough."""
     if len(spec.key.fields) == 1:
         return spec.key.fields[0]
-    told = {} if spec.items is None else spec.items.distinct
+    declared = {} if spec.items is None else spec.items.distinct
     free = [
         name
         for name in reversed(spec.key.fields)
-        if name not in told
+        if name not in declared
         and not has_choices(spec.fields[name])
         and (name not in owners or owners[name][0] is spec or not same_type(owners[name][0], spec.fields[name]))
     ]
@@ -316,8 +320,8 @@ def _distinguishing(spec: EntitySpec, owners: Owners, count: int) -> str | None:
 
 def _has_values(stored: StoredField, count: int) -> bool:
     """Return True if a field may have this many values, as far as its bounds say."""
-    told = stored.declared
-    return told.minimum is None or told.maximum is None or told.maximum - told.minimum >= count - 1
+    declared = stored.declared
+    return declared.minimum is None or declared.maximum is None or declared.maximum - declared.minimum >= count - 1
 
 
 def generators(design: Design, total: int, samples: ValueGenerator) -> dict[EntitySpec, EntityGenerator]:

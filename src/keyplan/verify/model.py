@@ -276,7 +276,7 @@ class StoredEntities:
         self, exchanges: Iterable[Exchange], schemas: Mapping[str, Schema]
     ) -> list[tuple[EntitySpec, EntityItem, Entity]]:
         """Apply recorded writes; return the written items with the entities that they are read as."""
-        told = []
+        changes = []
         for exchange in exchanges:
             for written in exchange.written:
                 schema = schemas[written.table]
@@ -287,9 +287,9 @@ class StoredEntities:
                     if spec is not None:
                         entity = reader_of(spec).entity(written.stored)
                         self._live[spec][place] = entity
-                        told.append((spec, written.stored, entity))
+                        changes.append((spec, written.stored, entity))
         self._forget()
-        return told
+        return changes
 
     def _gone(self, schema: Schema, place: bytes) -> EntitySpec | None:
         """Remove an entity and return its kind."""

@@ -71,8 +71,8 @@ def amounts(design: Design, total: int) -> dict[EntitySpec, Amount]:
 def _declared(spec: EntitySpec, design: Design) -> int:
     if spec.items is not None:
         return max(0, spec.items.count)
-    told = _told_by_others(spec, design)
-    return _possible(spec) if told is None else told
+    implied = _told_by_others(spec, design)
+    return _possible(spec) if implied is None else implied
 
 
 def _possible(spec: EntitySpec) -> int:
@@ -89,12 +89,12 @@ def _told_by_others(spec: EntitySpec, design: Design) -> int | None:
     if len(spec.key.fields) != 1:
         return None
     name = spec.key.fields[0]
-    told = [
+    counts = [
         count
         for other in design.entities
         if other.items is not None and name in other.fields and (count := _number(other.items, name)) is not None
     ]
-    return max(told, default=None)
+    return max(counts, default=None)
 
 
 def _followed(found: dict[EntitySpec, Amount]) -> dict[EntitySpec, Amount]:
@@ -102,18 +102,18 @@ def _followed(found: dict[EntitySpec, Amount]) -> dict[EntitySpec, Amount]:
     for spec, amount in found.items():
         if amount.declared is None and len(spec.key.fields) == 1:
             name = spec.key.fields[0]
-            told = [other.values[name] for other in found.values() if name in other.values]
-            if told:
-                found[spec] = Amount(max(told), None)
+            counts = [other.values[name] for other in found.values() if name in other.values]
+            if counts:
+                found[spec] = Amount(max(counts), None)
     return found
 
 
 def _number(items: Items, name: str) -> int | None:
     """Return a field's number of distinct values if it is declared as a number and not as shares."""
-    told = items.distinct.get(name)
-    if isinstance(told, Distinct):
-        return told.count
-    return told if isinstance(told, int) else None
+    declared = items.distinct.get(name)
+    if isinstance(declared, Distinct):
+        return declared.count
+    return declared if isinstance(declared, int) else None
 
 
 def _values(spec: EntitySpec, items: Items, count: int) -> dict[str, int]:
@@ -265,13 +265,13 @@ class References:
         distinguishes most keys, if its number of values is declared; otherwise return None: any key will do, so
         that each is referred to.
         """
-        told = {} if self._spec.items is None else self._spec.items.distinct
-        shared = [name for name in target.names if _has_shares(told.get(name))]
-        return shared[0] if shared else target.names[-1] if target.names[-1] in told else None
+        declared = {} if self._spec.items is None else self._spec.items.distinct
+        shared = [name for name in target.names if _has_shares(declared.get(name))]
+        return shared[0] if shared else target.names[-1] if target.names[-1] in declared else None
 
 
-def _has_shares(told: object) -> bool:
-    return isinstance(told, Mapping) or (isinstance(told, Distinct) and told.hottest is not None)
+def _has_shares(declared: object) -> bool:
+    return isinstance(declared, Mapping) or (isinstance(declared, Distinct) and declared.hottest is not None)
 
 
 def named_by(counts: Mapping[EntitySpec, int]) -> dict[EntitySpec, list[EntitySpec]]:
@@ -338,8 +338,8 @@ def _shape(part: BoundPart) -> tuple[Any, ...]:
 class _Alignment:
     """Compares both texts from left to right."""
 
-    def __init__(self, own: Sequence[BoundPart], asked: Sequence[BoundPart], written: KeyValue) -> None:
-        self._own, self._asked, self._sources = list(own), list(asked), written.sources
+    def __init__(self, own: Sequence[BoundPart], written_parts: Sequence[BoundPart], written: KeyValue) -> None:
+        self._own, self._asked, self._sources = list(own), list(written_parts), written.sources
 
     def pairs(self) -> list[AlignedPart] | None:
         """Return all aligned parts, or None."""
@@ -347,12 +347,12 @@ class _Alignment:
         while self._asked:
             if not self._own:
                 return None
-            first, asked = self._own[0], self._asked[0]
+            first, written = self._own[0], self._asked[0]
             if isinstance(first, Text):
-                if not isinstance(asked, Text) or not self._letters(first.text, asked.text):
+                if not isinstance(written, Text) or not self._letters(first.text, written.text):
                     return None
-            elif isinstance(asked, Text):
-                pair = self._literal(first, asked.text)
+            elif isinstance(written, Text):
+                pair = self._literal(first, written.text)
                 if pair is None:
                     return None
                 found.append(pair)
@@ -361,7 +361,7 @@ class _Alignment:
                 self._asked.pop(0)
                 found.append(
                     AlignedPart(
-                        first.name, self._sources[asked.name], encoded=first, asked=asked, closed=self._is_closed()
+                        first.name, self._sources[written.name], encoded=first, asked=written, closed=self._is_closed()
                     )
                 )
         return found
@@ -369,23 +369,23 @@ class _Alignment:
     def _is_closed(self) -> bool:
         return bool(self._asked) or not self._own
 
-    def _letters(self, own: str, asked: str) -> bool:
+    def _letters(self, own: str, written: str) -> bool:
         """Consume the common characters; return False if the texts differ."""
-        length = min(len(own), len(asked))
-        if own[:length] != asked[:length]:
+        length = min(len(own), len(written))
+        if own[:length] != written[:length]:
             return False
         self._shorten(self._own, own, length)
-        self._shorten(self._asked, asked, length)
+        self._shorten(self._asked, written, length)
         return True
 
-    def _literal(self, hole: BoundHole, asked: str) -> AlignedPart | None:
+    def _literal(self, hole: BoundHole, written: str) -> AlignedPart | None:
         """Align literal characters with a field of the entity: they are its text, up to the field's delimiter."""
         self._own.pop(0)
-        end = asked.find(hole.delimiter) if hole.delimiter else -1
-        value = asked if end < 0 else asked[:end]
+        end = written.find(hole.delimiter) if hole.delimiter else -1
+        value = written if end < 0 else written[:end]
         if not value:
             return None
-        self._shorten(self._asked, asked, len(value))
+        self._shorten(self._asked, written, len(value))
         return AlignedPart(hole.name, literal=value, encoded=hole, closed=end >= 0 or not self._own)
 
     @staticmethod

@@ -191,13 +191,13 @@ def _units(calls: tuple[Spent, ...]) -> str:
     """Return the units of an average call: reads and writes separately, the share of indexes in parentheses."""
     if not calls:
         return ""
-    told, mean = [], average(calls)
+    parts, mean = [], average(calls)
     if mean.reads:
-        told.append(f"{mean.reads:,.4g} RCU")
+        parts.append(f"{mean.reads:,.4g} RCU")
     if mean.writes:
         of_indexes = sum(units for place, units in mean.write.items() if "/" in place)
-        told.append(f"{mean.writes:,.4g} WCU" + (f" ({of_indexes:,.4g})" if of_indexes else ""))
-    return " + ".join(told) or "0"
+        parts.append(f"{mean.writes:,.4g} WCU" + (f" ({of_indexes:,.4g})" if of_indexes else ""))
+    return " + ".join(parts) or "0"
 
 
 def _verdict(result: PatternResult) -> str:

@@ -122,10 +122,10 @@ def _fill(spec: EntitySpec, maker: EntityGenerator, recorder: Recorder, stock: S
 
 def store(spec: EntitySpec, entity: Entity, recorder: Recorder, stock: StoredEntities) -> None:
     """Store or replace one entity, with the sentinels of its unique values."""
-    there = stock.at(spec, entity)
+    stored = stock.at(spec, entity)
     stock.add(spec, entity)
-    if there is not None:
-        _delete(spec.schema.name, sentinels_of(spec, there), recorder)
+    if stored is not None:
+        _delete(spec.schema.name, sentinels_of(spec, stored), recorder)
     _write(spec.schema.name, [item_builder(spec).item(entity), *sentinels_of(spec, entity)], recorder)
 
 
@@ -185,12 +185,12 @@ def verify(
     """
     ends_s = None if seconds is None else _CLOCK.monotonic() + seconds
     wanted = [design.pattern(pattern)] if pattern is not None else list(design.patterns)
-    told = book or shipped_book()
+    prices = book or shipped_book()
     samples = ValueGenerator(seed, MOMENT_S)
     with closing(Engine.memory(clock=ManualClock(MOMENT_S, seed))) as engine:
         run = _Run(design, Recorder(engine), StoredEntities(design.entities), samples, items, progress, running, ends_s)
         results = {each: run.pattern(each) for each in sorted(wanted, key=_turn)}
-    month = estimate(design, told)
+    month = estimate(design, prices)
     reads = [read for read in wanted if read.plan.reading and not all_faults(read.plan)]
     long = [(read.name, pages(read)) for read in reads]
     assumed = {read.name: found for read in reads if (found := undeclared(expected(read).guesses))}
@@ -199,7 +199,7 @@ def verify(
         seed=seed,
         tables=run.loaded.results,
         patterns=tuple(results[each] for each in wanted),
-        claims=tuple(judge_of_design(claim, month, told, long, assumed) for claim in design.claims)
+        claims=tuple(judge_of_design(claim, month, prices, long, assumed) for claim in design.claims)
         if not pattern
         else (),
         notes=tuple(_notes(run.loaded)),
@@ -238,10 +238,10 @@ class _Run:
     loaded: LoadedTables = field(init=False)
 
     def __post_init__(self) -> None:
-        made = generators(self.design, self.items, self.samples)
-        self.loaded = load(self.design, made, self.recorder, self.stock, self.progress)
-        self._drawer = ArgumentGenerator(self.stock, made, self.samples, self._store)
-        self._scaled = {spec for spec, maker in made.items() if maker.amount.scaled}
+        made_by = generators(self.design, self.items, self.samples)
+        self.loaded = load(self.design, made_by, self.recorder, self.stock, self.progress)
+        self._drawer = ArgumentGenerator(self.stock, made_by, self.samples, self._store)
+        self._scaled = {spec for spec, maker in made_by.items() if maker.amount.scaled}
         clock = self.recorder.engine.clock
         context = Context(clock=clock, cursor_key=b"verify", retries=Retries(attempts=3))
         context.tables.update(self.loaded.schemas.values())
@@ -254,8 +254,8 @@ class _Run:
         """Run one pattern."""
         problems = [Discrepancy("not run", fault_text(fault)) for fault in all_faults(pattern.plan)]
         needed = [part.schema for part in pattern.plan.steps or (pattern.plan,)]
-        lacking = [schema for schema in needed if self.loaded.schemas.get(schema.name) is not schema]
-        problems += [Discrepancy("not run", f"table {schema.name} {self._why_not_there(schema)}") for schema in lacking]
+        missing = [schema for schema in needed if self.loaded.schemas.get(schema.name) is not schema]
+        problems += [Discrepancy("not run", f"table {schema.name} {self._why_not_there(schema)}") for schema in missing]
         if problems:
             return self._result(pattern, [], tuple(dict.fromkeys(problems)))
         runs: list[_Call] = []
@@ -289,42 +289,42 @@ class _Run:
         read = self._connection.all if listing and plan.page_size is None else self._connection.run
         answer: Any = read(call)
         exchanges = self.recorder.taken()
-        told = {**arguments, NOW: int(self.samples.now_s)}
-        made = _Call(measured=total(exchange.spent for exchange in exchanges))
-        self._hold_against_prediction(made, pattern, exchanges, told)
+        known = {**arguments, NOW: int(self.samples.now_s)}
+        call_result = _Call(measured=total(exchange.spent for exchange in exchanges))
+        self._hold_against_prediction(call_result, pattern, exchanges, known)
         if plan.reading:
             # A call with a page size costs one page; its result is right if all pages are.
             whole = self._connection.all(call) if listing and plan.page_size is not None else answer
-            made.returned, made.found = _count(answer), _count(whole)
-            made.wrong = difference(pattern, self.stock, told, whole, int(self.samples.now_s))
+            call_result.returned, call_result.found = _count(answer), _count(whole)
+            call_result.wrong = difference(pattern, self.stock, known, whole, int(self.samples.now_s))
         else:
-            made.returned = made.evaluated
-            made.wrong = self._written(exchanges)
-        return made
+            call_result.returned = call_result.evaluated
+            call_result.wrong = self._written(exchanges)
+        return call_result
 
     def _hold_against_prediction(
-        self, made: _Call, pattern: Pattern[..., Any], exchanges: Sequence[Exchange], arguments: dict[str, Any]
+        self, call_result: _Call, pattern: Pattern[..., Any], exchanges: Sequence[Exchange], arguments: dict[str, Any]
     ) -> None:
         for exchange in exchanges:
             wanted = predicted(exchange, pattern.plan, arguments, self.recorder.shelves)
-            made.predicted += wanted.spent
+            call_result.predicted += wanted.spent
             if exchange.operation != "GetItem" or pattern.plan.reading:
-                made.evaluated += wanted.evaluated
+                call_result.evaluated += wanted.evaluated
             if wanted.spent != exchange.spent:
-                made.defect = (
+                call_result.defect = (
                     f"{exchange.operation} cost {exchange.spent.text()}, and {wanted.spent.text()} was predicted"
                 )
             scanned = exchange.answer.get("ScannedCount", wanted.evaluated)
             if exchange.operation in {"Query", "Scan"} and scanned != wanted.evaluated:
-                made.defect = f"{exchange.operation} read {scanned} items, and {wanted.evaluated} were predicted"
+                call_result.defect = f"{exchange.operation} read {scanned} items, and {wanted.evaluated} were predicted"
             if wanted.more is not None and wanted.more != ("LastEvaluatedKey" in exchange.answer):
-                made.defect = f"{exchange.operation} ends a page where none was predicted to end"
+                call_result.defect = f"{exchange.operation} ends a page where none was predicted to end"
 
     def _written(self, exchanges: Sequence[Exchange]) -> str | None:
         """Check that every written item has the keys that its entity derives, including index keys."""
         for spec, item, entity in self.stock.follow(exchanges, self.loaded.schemas):
-            made, found = canonical(item_builder(spec).item(entity)), canonical(item)
-            names = [name for name in spec.schema.key_attributes() if made.get(name) != found.get(name)]
+            expected, found = canonical(item_builder(spec).item(entity)), canonical(item)
+            names = [name for name in spec.schema.key_attributes() if expected.get(name) != found.get(name)]
             if names:
                 return f"left {', '.join(names)} of {spec.name} other than its fields make them"
         return None
@@ -334,18 +334,18 @@ class _Run:
         stored = {spec.name: len(self.stock.all(spec)) for spec in plan.entities}
         if not any(stored.values()):
             return []
-        there = ", ".join(f"{count:,} {name}" for name, count in stored.items())
+        counts = ", ".join(f"{count:,} {name}" for name, count in stored.items())
         reads = [f"{wish.field} = {wish.low!r}" for wish in meaning.wishes if wish.op == "reads"]
         why = f": no key can be like {meaning.unlike[0]!r}" if meaning.unlike else ""
         why = why or (f": none has {' and '.join(reads)}" if reads else "")
-        return [Discrepancy("wrong", f"returned nothing in {calls} calls about items that are there ({there}){why}")]
+        return [Discrepancy("wrong", f"returned nothing in {calls} calls about items that are there ({counts}){why}")]
 
     def _result(
         self, pattern: Pattern[..., Any], runs: Sequence[_Call], problems: tuple[Discrepancy, ...]
     ) -> PatternResult:
         plan = pattern.plan
         claims = tuple(judge(claim, self._figures(pattern, runs)) for claim in pattern.facts.claims) if runs else ()
-        fallen = tuple(claim_problem(claim) for claim in claims if claim.standing == "fails")
+        failures = tuple(claim_problem(claim) for claim in claims if claim.standing == "fails")
         return PatternResult(
             name=pattern.name,
             operation=plan.operation,
@@ -356,7 +356,7 @@ class _Run:
             predicted=tuple(run.predicted for run in runs),
             measured=tuple(run.measured for run in runs),
             claims=claims,
-            problems=(*problems, *fallen),
+            problems=(*problems, *failures),
         )
 
     def _figures(self, pattern: Pattern[..., Any], runs: Sequence[_Call]) -> MeasuredPattern:

@@ -31,22 +31,22 @@ _MOST = 400_000
 FILLER = "lorem ipsum dolor sit amet "
 
 
-def target_sizes(told: Bytes, count: int, chance: Random) -> list[int]:
+def target_sizes(declared: Bytes, count: int, chance: Random) -> list[int]:
     """Return a size for each of `count` items: log-normal, with the declared average and 99th percentile."""
-    sigma = _sigma(told)
-    middle = math.log(max(1, told.average)) - sigma * sigma / 2
+    sigma = _sigma(declared)
+    middle = math.log(max(1, declared.average)) - sigma * sigma / 2
     found = [math.exp(middle + sigma * _NORMAL.inv_cdf((number + 0.5) / count)) for number in range(count)]
-    most = told.most if told.most is not None else _MOST
+    most = declared.most if declared.most is not None else _MOST
     sizes = [min(most, round(size)) for size in found]
     chance.shuffle(sizes)
     return sizes
 
 
-def _sigma(told: Bytes) -> float:
+def _sigma(declared: Bytes) -> float:
     """Solve sigma² / 2 - z sigma + ln(q / m) = 0 for average m and 99th percentile q of a log-normal distribution."""
-    if told.p99 is None or told.p99 <= told.average or told.average <= 0:
+    if declared.p99 is None or declared.p99 <= declared.average or declared.average <= 0:
         return _SPREAD
-    inside = _Z99 * _Z99 - 2 * math.log(told.p99 / told.average)
+    inside = _Z99 * _Z99 - 2 * math.log(declared.p99 / declared.average)
     return _Z99 - math.sqrt(max(0.0, inside))  # the longest possible tail
 
 
@@ -116,8 +116,8 @@ class SizeAdjuster:
     ) -> None:
         self._spec, self._samples = spec, samples
         self._fillers = fillers(spec, design, owners)
-        told = None if spec.items is None else spec.items.bytes
-        self._sizes = [] if told is None else target_sizes(told, max(1, amount.count), samples.random)
+        declared = None if spec.items is None else spec.items.bytes
+        self._sizes = [] if declared is None else target_sizes(declared, max(1, amount.count), samples.random)
 
     def keep(self, names: Collection[str]) -> None:
         """Exclude these fields from changes."""
@@ -167,9 +167,9 @@ def fillers(spec: EntitySpec, design: Design, owners: Owners) -> list[str]:
         and (stored.annotation is str or stored.type_code in {"L", "M"})
         and not (stored.name in owners and same_type(owners[stored.name][0], stored))
     ]
-    asked = {path.field for pattern in design.patterns for path in _asked(pattern.plan)}
+    tested = {path.field for pattern in design.patterns for path in _asked(pattern.plan)}
     return [
-        stored.name for stored in sorted(free, key=lambda stored: (stored.name in asked, stored.annotation is not str))
+        stored.name for stored in sorted(free, key=lambda stored: (stored.name in tested, stored.annotation is not str))
     ]
 
 

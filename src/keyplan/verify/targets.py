@@ -86,33 +86,33 @@ def _ways_of_one(
     path = first.path if isinstance(first, FieldSize) else first
     if not isinstance(path, FieldPath) or len(path.parts) > 1 or path.field not in spec.fields:
         return
-    told = [values.get(other.field) if isinstance(other, FieldPath) else other for other in others]
+    operands = [values.get(other.field) if isinstance(other, FieldPath) else other for other in others]
     if isinstance(first, FieldSize):
-        if not isinstance(told[0], (int, float, Decimal)):
+        if not isinstance(operands[0], (int, float, Decimal)):
             return
-        changed = _resized(values.get(path.field), _size(condition, told[0]), lambda: choose(path.field))
+        changed = _resized(values.get(path.field), _size(condition, operands[0]), lambda: choose(path.field))
         if changed is not None:
             yield {path.field: changed}
     else:
-        yield {path.field: _value(condition, spec, path.field, told, choose)}
+        yield {path.field: _value(condition, spec, path.field, operands, choose)}
 
 
-def _value(condition: Condition, spec: EntitySpec, field: str, told: list[Any], choose: Choose) -> Any:
+def _value(condition: Condition, spec: EntitySpec, field: str, operands: list[Any], choose: Choose) -> Any:
     stored = spec.fields[field]
     if isinstance(condition, Comparison):
-        return choose(field) if condition.op == "<>" else beyond(told[0], _STEP.get(condition.op, 0))
+        return choose(field) if condition.op == "<>" else beyond(operands[0], _STEP.get(condition.op, 0))
     if isinstance(condition, (BetweenCondition, InCondition)):
-        return told[0]
+        return operands[0]
     assert isinstance(condition, FunctionCondition), "every kind of condition is named here"
     if condition.name == "attribute_not_exists":
         return frozenset() if stored.is_set and not stored.optional else None
     if condition.name == "attribute_exists":
         return choose(field)
-    return {told[0]} if stored.is_set else [told[0]] if stored.type_code == "L" else told[0]
+    return {operands[0]} if stored.is_set else [operands[0]] if stored.type_code == "L" else operands[0]
 
 
-def _size(condition: Condition, told: Any) -> int:
-    return int(told) + (_STEP.get(condition.op, 0) if isinstance(condition, Comparison) else 0)
+def _size(condition: Condition, operand: Any) -> int:
+    return int(operand) + (_STEP.get(condition.op, 0) if isinstance(condition, Comparison) else 0)
 
 
 def _resized(value: Any, size: int, more: Callable[[], Any]) -> Any:
@@ -215,20 +215,20 @@ class WriteTargets:
     def item(self, plan: Plan, *, changes: bool) -> Entity:
         """Return a new item, or a stored item with some fields changed."""
         spec, maker = plan.entity, self._makers[plan.entity]
-        there = self._some(spec, self._stock.all(spec)) if changes else ()
-        if not there and plan.exists == "must":
+        candidates = self._some(spec, self._stock.all(spec)) if changes else ()
+        if not candidates and plan.exists == "must":
             added = self._added(spec, {})
-            there = () if added is None else (added,)
-        if not there:
+            candidates = () if added is None else (added,)
+        if not candidates:
             return _as_new(plan, maker.make())
         unique = {name for rule in spec.uniques for name in rule.fields}
         free = [name for name in spec.fields if name not in {*spec.key.fields, spec.version, *unique}]
         for _ in range(_TRIES):
             update = {name: maker.value(name) for name in self._samples.random.sample(free, min(2, len(free)))}
-            changed = _with(spec, there[0], update)
+            changed = _with(spec, candidates[0], update)
             if changed is not None:
                 return changed
-        return there[0]
+        return candidates[0]
 
     def allowed(self, plan: Plan, anchor: Entity, arguments: Mapping[str, Any]) -> bool:
         """Return True if the pattern's condition holds for the item, after changing the item if necessary."""

@@ -125,12 +125,12 @@ class TypeGenerators:
 
     def of(self, annotation: Any, metadata: Sequence[Any] = ()) -> MakeValue:
         """Return a generator of values of a type, never None. It raises SampleError if no value can be generated."""
-        told = _examples(annotation)
-        if told:
-            return checked_choice(self._chance, annotation, metadata, told, f"{annotation}")
+        examples = _examples(annotation)
+        if examples:
+            return checked_choice(self._chance, annotation, metadata, examples, f"{annotation}")
         kind, marks = unwrapped(annotation, metadata)
-        made = self._of_kind(kind, marks)
-        return made if not marks or _is_model(kind) else self._checked(made, kind, marks)
+        make = self._of_kind(kind, marks)
+        return make if not marks or _is_model(kind) else self._checked(make, kind, marks)
 
     def _of_kind(self, kind: Any, marks: Sequence[Any]) -> MakeValue:
         origin, arguments = get_origin(kind), get_args(kind)
@@ -185,24 +185,24 @@ class TypeGenerators:
         return make
 
     def _different(self, element: MakeValue, wanted: int) -> list[Any]:
-        made: list[Any] = []
+        members: list[Any] = []
         for _ in range(wanted):
             value = element()
             for _ in range(_DIFFERENT_TRIES):
-                if value not in made:
+                if value not in members:
                     break
                 value = element()
-            made.append(value)
-        return made
+            members.append(value)
+        return members
 
-    def _checked(self, made: MakeValue, kind: Any, marks: Sequence[Any]) -> MakeValue:
+    def _checked(self, generate: MakeValue, kind: Any, marks: Sequence[Any]) -> MakeValue:
         """Repeat a generator until the constraints accept its value."""
         accepts = _holder(kind, marks)
 
         def make() -> Any:
             reason: Exception | None = None
             for _ in range(_TRIES):
-                value = made()
+                value = generate()
                 try:
                     accepts.model_validate({"value": value})
                 except ValidationError as error:
@@ -307,8 +307,8 @@ def _examples(annotation: Any) -> Sequence[Any]:
     """Return examples within a nested type: list[Annotated[str, Field(examples=[...])]]."""
     if get_origin(annotation) is not Annotated:
         return ()
-    told = [mark.examples for mark in get_args(annotation)[1:] if isinstance(mark, FieldInfo) and mark.examples]
-    return told[-1] if told else ()
+    examples = [mark.examples for mark in get_args(annotation)[1:] if isinstance(mark, FieldInfo) and mark.examples]
+    return examples[-1] if examples else ()
 
 
 def _is_model(kind: Any) -> TypeGuard[type[BaseModel]]:
@@ -411,10 +411,12 @@ class ValueGenerator:
 
     def model(self, model: type[BaseModel], given: Mapping[str, Any]) -> BaseModel:
         """Return an object of a model with some given fields: one of its examples, if it has any."""
-        told = examples_of(model)
+        examples = examples_of(model)
         reason: ValidationError | None = None
         for attempt in range(_MODEL_TRIES):
-            values = dict(self.random.choice(told)) if told else self._values(model, given, whole=attempt % 2 == 0)
+            values = (
+                dict(self.random.choice(examples)) if examples else self._values(model, given, whole=attempt % 2 == 0)
+            )
             try:
                 return model.model_validate({**values, **given}, by_name=True)
             except ValidationError as error:
