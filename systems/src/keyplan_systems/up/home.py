@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jinja2
 
 from keyplan.cost.expected import expected
 from keyplan.design.declaring.patterns import Pattern
 from keyplan.export.conditions import key_condition
+from keyplan_systems.up.registry import Hosted
 from keyplan_systems.up.workers import State
-
-if TYPE_CHECKING:
-    from keyplan_systems.up.host import Hosted
 
 
 @cache

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from typing import Final, cast
 
 from starlette.applications import Starlette
@@ -16,34 +15,20 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from keyplan.check.checking import Report
-from keyplan.cost.estimate import Estimate
-from keyplan.design.declaring.design import Design
 from keyplan_systems.up import home
 from keyplan_systems.up.health import SystemHealth, health_of_all, overall
+from keyplan_systems.up.registry import Hosted
 from keyplan_systems.up.workers import Workers
 from keyplan_systems.web.authentication import install_verifier, principal_of
 from keyplan_systems.web.health import health_answer, hide_details
 from keyplan_systems.web.pages import html_page, with_security_headers
 from keyplan_systems.web.problems import Problem, ProblemStyle, framework_problem, problem_response
-from keyplan_systems.web.system import Built, System
 from keyplan_systems.web.tokens import TokenVerifier
 
 _API_DOCS: Final = ("/docs", "/redoc", "/openapi.json", "/schema.graphql")
 """The paths of a system that describe its API."""
 
 _log = logging.getLogger("keyplan_systems.up")
-
-
-@dataclass(frozen=True)
-class Hosted:
-    """A system that runs here."""
-
-    system: System
-    design: Design
-    report: Report
-    month: Estimate
-    built: Built
 
 
 class Host:

@@ -27,8 +27,9 @@ from keyplan.errors import KeyplanError
 from keyplan.server.asgi import DynamoDBApplication
 from keyplan.server.hosts import is_loopback
 from keyplan_systems.up import registry
-from keyplan_systems.up.host import Host, Hosted
+from keyplan_systems.up.host import Host
 from keyplan_systems.up.naming import runner_name
+from keyplan_systems.up.registry import Hosted
 from keyplan_systems.up.workers import Workers
 from keyplan_systems.web.development import DevelopmentKey, development_key
 from keyplan_systems.web.files import KeyFileError

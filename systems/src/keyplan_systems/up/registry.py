@@ -1,17 +1,32 @@
-"""The systems that `keyplan up` runs, written out."""
+"""The systems that `keyplan up` can run."""
 
 from __future__ import annotations
 
 import importlib
+from dataclasses import dataclass
 
-from keyplan_systems.web.system import System
+from keyplan.check.checking import Report
+from keyplan.cost.estimate import Estimate
+from keyplan.design.declaring.design import Design
+from keyplan_systems.web.system import Built, System
 
 NAMES: tuple[str, ...] = ("ask_a_human", "venue_booking", "forum", "thinking_trainer", "todo")
-"""In the order they are shown; each is the package keyplan_systems.NAME with SYSTEM in its app module."""
+"""System names in display order; each has SYSTEM in the module keyplan_systems.NAME.app."""
+
+
+@dataclass(frozen=True)
+class Hosted:
+    """A system that runs in this process."""
+
+    system: System
+    design: Design
+    report: Report
+    month: Estimate
+    built: Built
 
 
 def load(name: str) -> System:
-    """A system by its name. Raises KeyError for one that is not there."""
+    """Import a system by its name. Raises KeyError for an unknown name."""
     if name not in NAMES:
         raise KeyError(name)
     system = importlib.import_module(f"keyplan_systems.{name}.app").SYSTEM
