@@ -1,4 +1,4 @@
-"""Rules: partitions."""
+"""Rules about the partitions of indexes: their size and number."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ from keyplan.design.workload import Distinct
 
 @design_rule("KP410", "warning", "advice")
 def local_index_collection_size(subject: Subject) -> Iterator[Finding]:
-    """An item collection of a table with local indexes can pass 10 GB
+    """Item collection with local indexes can exceed 10 GB
 
-    With a local index all items of one partition key, with their index entries, lie in one partition, and together
-    they may have 10 GB. At that size every write that makes the collection larger is refused
-    (ItemCollectionSizeLimitExceededException), and such an index cannot be removed from the table.
+    Finds tables with local indexes whose largest item collection exceeds 10 GB by the declared numbers (warning), or
+    has an unknown size (advice).
 
-    Use global indexes, which know no such limit, or let the partition key grow with the data (user and year).
+    Why is this bad? With a local index, all items of a partition key and their index entries may have 10 GB together.
+    Each write beyond that fails with ItemCollectionSizeLimitExceededException, and the index cannot be removed.
+
+    Fix: use global indexes, which have no such limit, or let the partition key grow with the data (user and year).
 
     Source: developer guide, "Local Secondary Indexes", item collection size limit.
     """
@@ -42,8 +44,8 @@ def local_index_collection_size(subject: Subject) -> Iterator[Finding]:
         if total > limits.ITEM_COLLECTION_BYTES:
             yield local_index_collection_size.finding(
                 table.name,
-                f"by the declared numbers the largest item collection of table {table.name}, with its local index"
-                f" entries, has {total / limits.GIB:,.1f} GB, and it may have 10",
+                f"writes of table {table.name} fail once an item collection has 10 GB, and its largest has"
+                f" {total / limits.GIB:,.1f} GB with local index entries",
                 "use global indexes, or a partition key that grows with the data",
                 locals_[0].place,
                 table.schema.place,
@@ -51,8 +53,8 @@ def local_index_collection_size(subject: Subject) -> Iterator[Finding]:
         elif len(known) < len(sizes):
             yield local_index_collection_size.finding(
                 table.name,
-                f"table {table.name} has local indexes, so no item collection may pass 10 GB, and nothing says how"
-                f" much of one is {', '.join(name for name, size in sizes.items() if size is None)}",
+                f"writes of table {table.name} fail once an item collection has 10 GB, and the size of"
+                f" {', '.join(name for name, size in sizes.items() if size is None)} is unknown",
                 "declare items=Items(count, bytes=..., distinct={partition field: number}), or use global indexes",
                 locals_[0].place,
                 table.schema.place,
@@ -61,7 +63,7 @@ def local_index_collection_size(subject: Subject) -> Iterator[Finding]:
 
 
 def _largest_collection(entity: EntitySpec, others: Sequence[EntitySpec]) -> float | None:
-    """Bytes of the largest collection of an entity, with its entries in local indexes."""
+    """Return the bytes of the largest collection of an entity with its entries in local indexes."""
     items, share = entity.items, key_share(entity.key.partition, entity, {}, others)
     if items is None or share is None:
         return None
@@ -73,24 +75,23 @@ def _largest_collection(entity: EntitySpec, others: Sequence[EntitySpec]) -> flo
 
 
 _FEW_KEYS = 10
-"""Values of a partition key up to which an index without declared rates is pointed out."""
+"""Partition keys up to which an index without declared rates is reported."""
 _SMALL_TABLE = 1_000
 
 
 @design_rule("KP414", "warning")
 def low_cardinality_index_key(subject: Subject) -> Iterator[Finding]:
-    """An index has few partition keys
+    """Index has few partition keys
 
-    All entries with one partition key share one partition's capacity: 1,000 write and 3,000 read units a second,
-    and an order by time keeps even that from being split. An index on a status, a type or a constant ("ALL",
-    "LEADERBOARD") sends everything to a handful of them, and when one is throttled, the writes of the table are.
+    Finds global indexes with a partition key on a status, a type or a constant: with rates, if a key uses more than
+    half of what a partition serves (KP501 reports more than all of it); without rates, up to ten keys with more than a
+    thousand items.
 
-    Spread the key over shards (`FEED#{post_id:shard(8)}`, read with `every_shard()`), put something with many
-    values in front (the tenant, the day), or let the index be sparse, so that little is in it.
+    Why is this bad? All entries with one partition key share 1,000 write and 3,000 read units per second, and an order
+    by time keeps the partition from being split. If one key is throttled, so are writes of the table.
 
-    Without declared rates such a key is pointed out as it is, up to ten of them, of more than a thousand items. With
-    rates it is a matter of numbers: this reports keys that take more than half of what a partition serves, and KP501
-    those that take more than all of it.
+    Fix: shard the key (`FEED#{post_id:shard(8)}`, read with `every_shard()`), put a field with many values first (the
+    tenant, the day), or make the index sparse.
 
     Source: developer guide, "Best practices for designing and using partition keys effectively".
     """
@@ -106,9 +107,9 @@ def low_cardinality_index_key(subject: Subject) -> Iterator[Finding]:
             if problem:
                 yield low_cardinality_index_key.finding(
                     index.name,
-                    f"{entity.name} has {number(told.count)} partition {'key' if told.count == 1 else 'keys'} in index"
-                    f" {index.name} ({', '.join(part.text for part in bound.partition)}), and {problem}",
-                    "spread the key over shards, put something with many values in front, or make the index sparse",
+                    f"{entity.name} has {number(told.count)} partition {'key' if told.count == 1 else 'keys'} in"
+                    f" index {index.name} ({', '.join(part.text for part in bound.partition)}), and {problem}",
+                    "shard the key, put a field with many values first, or make the index sparse",
                     bound.place,
                     index.place,
                 )
@@ -126,16 +127,17 @@ def _load_problem(subject: Subject, table: Table, entity: EntitySpec, bound: Bou
     ):
         if limit / 2 < load <= limit:
             return (
-                f"one of them takes {number(load)} {what} units a second at the peak, of {limit:,} that a partition"
-                " serves: at twice the load the table is throttled"
+                f"one of them takes {number(load)} of {limit:,} {what} units per second at the peak: at twice the"
+                f" load it"
+                " is throttled"
             )
     small = entity.items is not None and entity.items.count <= _SMALL_TABLE
     sharded = any(shards for part in bound.partition for _, shards in _fields_and_shards(part))
     if rated or small or sharded or told.count > _FEW_KEYS:
         return ""
     return (
-        "no rates say how much is written: one of them takes"
-        f" {limits.PARTITION_WRITE_UNITS:,} write units a second, and more throttles the table"
+        f"writes of the table are throttled beyond {limits.PARTITION_WRITE_UNITS:,} write units per second for one of"
+        " them; no rates are declared"
     )
 
 
@@ -148,7 +150,7 @@ def _peak_reads(subject: Subject, table: Table, index: Index) -> float:
 
 
 def _distinct_keys(entity: EntitySpec, bound: BoundKey) -> Distinct | None:
-    """How many values the partition key has; None where that is many, or nothing tells."""
+    """Return how many values the partition key has, or None if it has many or an unknown number."""
     count, hottest = 1, 1.0
     for part in bound.partition:
         for name, shards in _fields_and_shards(part):
@@ -162,7 +164,7 @@ def _distinct_keys(entity: EntitySpec, bound: BoundKey) -> Distinct | None:
 
 
 def _fields_and_shards(part: BoundKeyAttribute) -> Iterator[tuple[str, int]]:
-    """Fields of a key attribute, with the number of shards that their hole spreads them over."""
+    """Yield the fields of a key attribute, with the number of shards of their hole."""
     if part.template is None:
         yield from ((name, 0) for name in part.fields)
         return

@@ -1,4 +1,4 @@
-"""Rules: sparse."""
+"""Rules about sparse indexes."""
 
 from __future__ import annotations
 
@@ -21,19 +21,17 @@ from keyplan.design.planning.plan import Plan
 
 @design_rule("KP408", "warning")
 def accidental_sparse_index(subject: Subject) -> Iterator[Finding]:
-    """Items without a value are not in the index
+    """Index omits items without a value
 
-    An item that lacks one key attribute of an index is not in the index at all: a subscription that was never notified
-    has no `last_notified_at`, so the query for those to be notified never finds it, and it never will be notified. A
-    sparse index is useful where it is intended. An optional field does not say so: declare `when=F.due_date.exists()`
-    on the key, or the share of items that have the field, `Items(present={"due_date": 0.3})`.
+    Finds queries of an index whose key contains an optional field, unless the query requires a value or a lower bound
+    of the field, or the design declares the index as sparse: `when=F.due_date.exists()` on the key, or the share of
+    items with the field, `Items(present={"due_date": 0.3})`.
 
-    A query for one value of the field, or for a range with a lower end (`gte`, `gt`, `between`), cannot mean items
-    without a value and is not reported. A range that has only an upper end can: subscriptions last notified before
-    today include those that were never notified.
+    Why is this bad? An item without a key attribute of an index is not in the index. A subscription that was never
+    notified has no `last_notified_at`, so the query for subscriptions to notify never returns it.
 
-    If all items are expected, make the field required and give it a value from the start, such as the time of
-    creation.
+    Fix: if all items are expected, make the field required and set it from the start, for example to the time of
+    creation. Otherwise declare that the index is sparse.
 
     Source: developer guide, "Take advantage of sparse indexes".
     """
@@ -46,9 +44,9 @@ def accidental_sparse_index(subject: Subject) -> Iterator[Finding]:
                     if entity in pattern.plan.entities and name not in _required_values(pattern.plan):
                         yield accidental_sparse_index.finding(
                             pattern.name,
-                            f"{pattern.name} reads {entity.name} from index {bound.index.name}, and items without"
-                            f" {name}, which may be None, are not in it",
-                            f"make {name} required with a value from the start, or say that it is meant:"
+                            f"{pattern.name} never returns {entity.name} items without {name}: they are not in index"
+                            f" {bound.index.name}",
+                            f"set {name} from the start and make it required, or declare that the index is sparse:"
                             f" {_declaration_fix(bound, name)}",
                             pattern.place,
                             bound.place,
@@ -57,20 +55,20 @@ def accidental_sparse_index(subject: Subject) -> Iterator[Finding]:
 
 
 def _unexplained_optional(entity: EntitySpec, bound: BoundKey) -> list[str]:
-    """Optional fields of an index key of which the design does not say how many items have them."""
+    """Return the optional fields of an index key without a declared share of items."""
     told = entity.items.present if entity.items is not None else {}
     return [name for name in bound.fields if entity.fields[name].optional and name not in told]
 
 
 def _declaration_fix(bound: BoundKey, name: str) -> str:
-    """How a design says that an index is meant to be sparse; a key of plain fields takes no condition."""
+    """Return how to declare a sparse index; a key of plain fields has no condition."""
     share = f"items=Items(..., present={{{name!r}: 0.5}}), with the share of items that have it"
     made = any(part.template is not None for part in bound.attributes)
     return f"when=F.{name}.exists(), or {share}" if made else share
 
 
 def _required_values(plan: Plan) -> set[str]:
-    """Return the fields of which a pattern requires a value, or a lowest one: an item without them cannot be meant."""
+    """Return the fields of which a pattern requires a value or a lower bound."""
     if plan.key is None:
         return set()
     names = {name for value in plan.key.partition for name in value.sources}
@@ -79,14 +77,15 @@ def _required_values(plan: Plan) -> set[str]:
 
 @design_rule("KP409", "warning")
 def sparse_index_never_shrinks(subject: Subject) -> Iterator[Finding]:
-    """Nothing ever leaves a sparse index
+    """Items never leave a sparse index
 
-    An index key with a condition holds items while the condition is true. If no pattern changes a field of the
-    condition, replaces the item or deletes it, and it does not expire, every item stays: the index grows like the
-    table, and its queries with it.
+    Finds index keys with a condition that no pattern can end: none changes its fields, replaces or deletes the item,
+    and the item does not expire.
 
-    Declare the pattern that ends the condition (`set_(status="done")`), or give the items an expiry. An index of a
-    class of items that is meant to be for ever, such as premium accounts, is one to accept with that reason.
+    Why is this bad? The index grows like the table, and so do its queries.
+
+    Fix: declare the pattern that ends the condition (`set_(status="done")`), or let the items expire. Accept the
+    finding for a permanent class of items, such as premium accounts.
 
     Source: developer guide, "Take advantage of sparse indexes".
     """
@@ -101,8 +100,8 @@ def sparse_index_never_shrinks(subject: Subject) -> Iterator[Finding]:
             if varies and not any(_removes_from_index(work, names, bound, entity) for work in writes):
                 yield sparse_index_never_shrinks.finding(
                     entity.name,
-                    f"{entity.name} is in index {bound.index.name} depending on {', '.join(sorted(names))}, and no"
-                    " pattern changes that, replaces or deletes the item: nothing leaves the index",
+                    f"index {bound.index.name} grows without end: no pattern changes {', '.join(sorted(names))} of"
+                    f" {entity.name}, or replaces or deletes the item",
                     f"declare the update that changes {', '.join(sorted(names))}",
                     bound.place,
                     bound.index.place,
@@ -110,7 +109,7 @@ def sparse_index_never_shrinks(subject: Subject) -> Iterator[Finding]:
 
 
 def _removes_from_index(work: Work, names: set[str], bound: BoundKey, entity: EntitySpec) -> bool:
-    """Whether a write can take an item out of the index."""
+    """Return True if a write can remove an item from the index."""
     plan = work.plan
     if plan.operation in {"DeleteItem", "BatchWriteItem"}:
         return True
@@ -126,14 +125,15 @@ _LARGEST_SHARE = 0.5
 
 @design_rule("KP413", "advice")
 def sparse_index_opportunity(subject: Subject) -> Iterator[Finding]:
-    """An index could hold only what is read from it
+    """Index could be sparse
 
-    All readers of the index ask for the same few values of a field: only open tasks, only active subscriptions.
-    Entries of all other items are written, stored, and moved at each change, and never read. An index key with a
-    condition holds only the items that are wanted, so that it stays small while the table grows.
+    Finds indexes whose readers all request the same values of a field with few values, at most half of the items: only
+    open tasks, only active subscriptions.
 
-    Give the key a condition: `key("OPEN#{user_id}", "{due_at:utc_ms}", when=F.status == "open")`. Leaving the
-    state is then one deletion instead of a move.
+    Why is this bad? Entries of all other items are written, stored and moved with each change, and never read.
+
+    Fix: give the key a condition: `key("OPEN#{user_id}", "{due_at:utc_ms}", when=F.status == "open")`. Leaving the
+    state is then a deletion instead of a move.
 
     Source: developer guide, "Take advantage of sparse indexes".
     """
@@ -156,9 +156,9 @@ def sparse_index_opportunity(subject: Subject) -> Iterator[Finding]:
                 condition = f"F.{name} == {wanted[0]!r}" if len(wanted) == 1 else f"F.{name}.is_in({listed})"
                 yield sparse_index_opportunity.finding(
                     index.name,
-                    f"all readers of index {index.name} want {entity.name} whose {name} is {values}{told}, and it holds"
-                    " every one",
-                    f"make a key attribute that is there only then: key(..., when={condition})",
+                    f"writes pay for every {entity.name} in index {index.name}, but all its readers request {name}"
+                    f" {values}{told}",
+                    f"add a key attribute for these items only: key(..., when={condition})",
                     bound.place,
                     index.place,
                 )
@@ -173,7 +173,7 @@ def _fields_with_choices(entity: EntitySpec) -> Iterator[tuple[str, tuple[object
 
 
 def _requested_by_all(readers: list[Pattern[..., Any]], name: str) -> list[object] | None:
-    """The values that all readers together ask for; None where one of them takes any."""
+    """Return the values that all readers request, or None if one of them accepts any value."""
     found: list[object] = []
     for pattern in readers:
         values = _requested_values(pattern.plan, name)

@@ -1,4 +1,4 @@
-"""Rules: usage."""
+"""Rules about indexes that nothing needs: unread, redundant, or holding more than is read."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ from keyplan.design.schema import Index
 
 @design_rule("KP402", "advice")
 def unused_index(subject: Subject) -> Iterator[Finding]:
-    """No pattern reads an index
+    """Index is not read
 
-    Every item in an index is written and stored a second time. An index that nothing reads only costs, and may
-    throttle the table's writes. Global indexes can be added to a living table later, so there is no need to keep
-    one in reserve.
+    Finds indexes that no pattern reads, in tables with patterns.
 
-    Drop it, or declare the pattern that reads it.
+    Why is this bad? Every item in an index is written and stored a second time, and an index can throttle the table's
+    writes. Global indexes can be added to a table later, so none need to be reserved.
+
+    Fix: drop the index, or declare the pattern that reads it.
 
     Source: developer guide, "Best practices for using secondary indexes in DynamoDB".
     """
@@ -35,10 +36,10 @@ def unused_index(subject: Subject) -> Iterator[Finding]:
         if not table.patterns or subject.readers_of(table, index):
             continue
         written = units_a_second(subject.works, table.schema, index.name)
-        cost = f", for ${monthly_price(written):,.2f} a month of writes" if written else ""
+        cost = f", ${monthly_price(written):,.2f} per month" if written else ""
         yield unused_index.finding(
             index.name,
-            f"no pattern of table {table.name} reads index {index.name}{cost}",
+            f"every write pays for index {index.name}{cost}, and no pattern of table {table.name} reads it",
             "drop it, or declare the pattern that reads it",
             index.place,
             table.schema.place,
@@ -47,13 +48,14 @@ def unused_index(subject: Subject) -> Iterator[Finding]:
 
 @design_rule("KP403", "advice")
 def redundant_index(subject: Subject) -> Iterator[Finding]:
-    """Two indexes serve the same questions
+    """Index is redundant
 
-    An index whose key is that of another, or the beginning of another's, answers nothing that the other does not:
-    whoever queries by user and status can also query by user. The same holds of a global index with the table's own
-    key. Each is written and stored for itself.
+    Finds indexes whose key equals the key of another index or of the table, or is its start.
 
-    Keep the longer one, projecting what both need.
+    Why is this bad? The longer key serves the same queries: an index on user and status also serves queries by user.
+    Each index is written and stored separately.
+
+    Fix: keep the longer one, and project the attributes that both need.
 
     Source: developer guide, "Best practices for using secondary indexes in DynamoDB".
     """
@@ -67,7 +69,7 @@ def redundant_index(subject: Subject) -> Iterator[Finding]:
             name = f"index {other.name}" if other is not None else f"table {table.name} itself"
             yield redundant_index.finding(
                 index.name,
-                f"all that index {index.name} answers, {name} answers too: its key begins the same",
+                f"every write pays for index {index.name}, but {name} serves the same queries: its key starts the same",
                 f"drop {index.name}",
                 index.place,
                 other.place if other is not None else table.schema.place,
@@ -75,7 +77,7 @@ def redundant_index(subject: Subject) -> Iterator[Finding]:
 
 
 def _replaces(table: Table, index: Index, other: Index | None, gone: set[str]) -> bool:
-    """Whether every entity's key of an index is the beginning of its key of another."""
+    """Return True if every entity's key of an index is the start of its key of another."""
     if other is index or (other is not None and other.name in gone):
         return False
     if other is not None and index.kind == "LSI" and other.kind == "GSI":
@@ -103,7 +105,7 @@ def _is_prefix(entity: EntitySpec, bound: BoundKey, other: Index | None) -> bool
 def _is_same_attribute(
     one: BoundKeyAttribute, other: BoundKeyAttribute, templates: Callable[[BoundTemplate, BoundTemplate], bool]
 ) -> bool:
-    """Whether two attributes are one field, or texts whose templates are alike."""
+    """Return True if two attributes are one field, or templates that compare as given."""
     ours, theirs = as_template(one), as_template(other)
     if ours is None or theirs is None:
         return one.field is not None and one.field is other.field
@@ -115,13 +117,15 @@ _SMALL_BYTES = 1024
 
 @design_rule("KP404", "warning")
 def over_projection(subject: Subject) -> Iterator[Finding]:
-    """An index holds what no pattern reads there
+    """Index holds entries that are never read
 
-    Entries of an index are copies that are written, stored and billed. Two kinds are for nothing: entries of an entity
-    that no reader of the index asks for, which happens in overloaded indexes when an entity stores fields under the
-    index's attributes; and whole items of more than 1 KB, one write unit, in an index that patterns only count.
+    Finds entities in an index that no reader of the index returns, and indexes with whole items over 1 KB that
+    patterns only count.
 
-    Leave the entity out of the index (another attribute name, a key with `when=`), or project keys only.
+    Why is this bad? Each entry is a copy that is written, stored and billed. This happens in overloaded indexes when
+    an entity stores fields under the index's attributes.
+
+    Fix: keep the entity out of the index (another attribute name, a key with `when=`), or project keys only.
 
     Source: developer guide, "Best practices for using secondary indexes", choosing projections.
     """
@@ -133,11 +137,11 @@ def over_projection(subject: Subject) -> Iterator[Finding]:
             if bound is None or entity.name in read:
                 continue
             written = units_a_second(subject.works, table.schema, index.name, entity)
-            cost = f", for ${monthly_price(written):,.2f} a month of writes" if written else ""
+            cost = f", ${monthly_price(written):,.2f} per month" if written else ""
             yield over_projection.finding(
                 entity.name,
-                f"{entity.name} is in index {index.name}, and none of its readers"
-                f" ({', '.join(pattern.name for pattern in readers)}) asks for {entity.name}{cost}",
+                f"writes pay for {entity.name} in index {index.name}{cost}, and none of its readers"
+                f" ({', '.join(pattern.name for pattern in readers)}) returns {entity.name}",
                 f"keep {entity.name} out of the index, or declare the pattern that reads it there",
                 bound.place,
                 index.place,
@@ -147,28 +151,29 @@ def over_projection(subject: Subject) -> Iterator[Finding]:
         if only_counted and index.project == "all" and large:
             yield over_projection.finding(
                 index.name,
-                f"index {index.name} holds whole items ({large[0].name}: {item_size(large[0]).average:,} bytes), and"
-                " patterns only count them",
-                'project="keys"',
+                f"writes pay for whole items in index {index.name} ({large[0].name}:"
+                f" {item_size(large[0]).average:,} bytes), and patterns only count them",
+                'declare project="keys"',
                 index.place,
                 readers[0].place,
             )
 
 
 def _is_large(entity: EntitySpec) -> bool:
-    """Whether an entry of keys would cost fewer write units."""
+    """Return True if an entry with keys only would cost fewer write units."""
     return item_size(entity).average > _SMALL_BYTES
 
 
 @design_rule("KP411", "advice")
 def local_index_without_consistent_read(subject: Subject) -> Iterator[Finding]:
-    """A local index that nobody reads consistently
+    """Local index is never read consistently
 
-    The one thing that a local index can do and a global one cannot is a strongly consistent read. For that it must
-    exist from the table's first day, can never be removed, keeps every item collection below 10 GB and its
-    partition from being split. Where no pattern reads it consistently, all that is paid for nothing.
+    Finds local indexes that patterns read, but never with `consistent=True`.
 
-    Make it a global index with the same keys; or declare the reads that need it `consistent=True`.
+    Why is this bad? Strongly consistent reads are the only advantage of a local index. It must exist from the table's
+    creation, cannot be removed, limits every item collection to 10 GB, and keeps its partition from being split.
+
+    Fix: make it a global index with the same keys, or declare `consistent=True` on the reads that need it.
 
     Source: developer guide, "Best practices for using secondary indexes in DynamoDB", global or local.
     """
@@ -177,8 +182,8 @@ def local_index_without_consistent_read(subject: Subject) -> Iterator[Finding]:
         if index.kind == "LSI" and readers and not any(pattern.plan.consistent for pattern in readers):
             yield local_index_without_consistent_read.finding(
                 index.name,
-                f"local index {index.name} is read by {', '.join(pattern.name for pattern in readers)}, and never"
-                " consistently",
+                f"local index {index.name} limits item collections to 10 GB for no benefit:"
+                f" {', '.join(pattern.name for pattern in readers)} never read it consistently",
                 f"make it global: GSI({index.name!r}, pk={table.schema.partition!r}, sk={index.sort[0]!r})",
                 index.place,
                 readers[0].place,

@@ -1,4 +1,4 @@
-"""Rules: writes."""
+"""Rules about writes that indexes make wrong, more expensive or throttled."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from keyplan.design.workload import Provisioned
 stale_index_key = fault_rule(
     "KP401",
     "stale-index-key",
-    """An update leaves an index key stale
+    """Update leaves a stale index key
 
-    The key of an index is text made of fields. An update that changes one of them must write the new text in the
-    same request, and remove it when a field goes away; for that it must know every field that the text is made of.
-    Where it does not, the item stays under its old key: a finished task among the open ones, for ever. This is the
-    most frequent fault of designs with composed keys, and no error tells of it.
+    Finds updates of a field in a template index key that do not know all other fields of the key.
 
-    Pass the fields that lack with `known(...)`: keyplan then writes the key, on condition that the item holds these
-    values. A condition that keeps the item out of the index says enough, `when(F.due.missing())`; so does one by which
-    it stays under its key, and a change that takes it out, such as a moment set for an index of `F.left_at.missing()`.
-    Or set them too, replace the whole item, or let the index read the fields themselves.
+    Why is this bad? The update must write the new key text, or remove it, in the same request. Otherwise the item
+    stays under its old key: a finished task among the open ones, without an error. This is the most frequent fault of
+    designs with composed keys.
+
+    Fix: pass the missing fields with `known(...)`: the update then writes the key if the item has these values. A
+    condition that keeps the item out of the index (`when(F.due.missing())`) or under its key is enough too. Or set the
+    fields as well, replace the whole item, or let the index read the fields.
 
     Source: developer guide, "Using Global Secondary Indexes in DynamoDB": index keys are plain attributes of items.
     """,
@@ -36,15 +36,17 @@ stale_index_key = fault_rule(
 
 @design_rule("KP405", "warning", "advice")
 def frequently_updated_index_key(subject: Subject) -> Iterator[Finding]:
-    """An index key changes with every call
+    """Index key changes often
 
-    When a key of an index changes, the service deletes the old entry and writes a new one: two index writes for one
-    write of the table, of the whole entry each. For a status that changes three times in an item's life that is
-    nothing; for points, counters and `updated_at` it is most of the bill, and a limit on the rate: all entries with
-    one partition key share 1,000 write units a second.
+    Finds updates that change a field of an index key: a warning if this costs 25 write units per second or more,
+    advice if no rate is declared.
 
-    Keep such a field out of index keys: order by it in the program, write a snapshot for the list now and then, or
-    split the index key over shards.
+    Why is this bad? DynamoDB deletes the old entry and writes a new one: two index writes for each write of the table.
+    For points, counters and `updated_at` this is most of the bill. All entries with one partition key share 1,000
+    write units per second.
+
+    Fix: keep the field out of index keys: sort in the program, write a snapshot for the list from time to time, or
+    shard the index key.
 
     Source: developer guide, "Using Global Secondary Indexes in DynamoDB", write throughput considerations.
     """
@@ -61,10 +63,10 @@ def frequently_updated_index_key(subject: Subject) -> Iterator[Finding]:
 def _moved_entry(work: Work, bound: BoundIndexKey, moved: list[str]) -> Iterator[Finding]:
     units, rate = work.units.indexes.get(bound.index.name, 0.0), work.rate
     problem = (
-        f"{work.pattern.name} changes {', '.join(moved)}, a part of the key of index {bound.index.name}: each call"
-        f" deletes and writes an entry, {number(units)} units beside {number(work.units.write)} of the table"
+        f"each call of {work.pattern.name} deletes and writes an entry of index {bound.index.name}, whose key contains"
+        f" {', '.join(moved)}: {number(units)} units plus {number(work.units.write)} for the table"
     )
-    fix = f"keep {', '.join(moved)} out of the index key, or accept it where calls are few"
+    fix = f"keep {', '.join(moved)} out of the index key, or accept the finding if calls are rare"
     if rate is None:
         yield frequently_updated_index_key.finding(
             work.pattern.name, problem, fix, work.pattern.place, bound.place, severity="advice"
@@ -72,7 +74,8 @@ def _moved_entry(work: Work, bound: BoundIndexKey, moved: list[str]) -> Iterator
     elif units * rate.average >= NOTABLE_UNITS:
         yield frequently_updated_index_key.finding(
             work.pattern.name,
-            f"{problem}, ${monthly_price(units * rate.average):,.0f} a month at {number(rate.average)} calls a second",
+            f"{problem}, ${monthly_price(units * rate.average):,.0f} per month at {number(rate.average)}"
+            " calls per second",
             fix,
             work.pattern.place,
             bound.place,
@@ -80,19 +83,19 @@ def _moved_entry(work: Work, bound: BoundIndexKey, moved: list[str]) -> Iterator
 
 
 _AMPLIFICATION = 5.0
-"""Write units in all for each of the table: from here on the indexes are four fifths of the bill."""
+"""Total write units for each of the table: indexes are then four fifths of the bill."""
 
 
 @design_rule("KP406", "warning", "advice")
 def index_write_amplification(subject: Subject) -> Iterator[Finding]:
-    """One write is five
+    """Write amplification from indexes
 
-    A write of an item is also a write of every index that it is in, and two where an index key changes. A create of
-    a small item with four indexes costs five write units, not one; so do its delete and each change of a projected
-    field. Documents that state "1 WCU" for it are wrong by that factor.
+    Finds writes that cost five times their own write units or more, because of indexes.
 
-    Let indexes be sparse (`when=`), share one index between patterns that have the same partition, project keys
-    only where the readers need no more, or accept the factor.
+    Why is this bad? Each write of an item is also a write of every index that holds it, and two if an index key
+    changes. Creating a small item with four indexes costs five write units.
+
+    Fix: make indexes sparse (`when=`), share an index between patterns with the same partition, or project keys only.
 
     Source: developer guide, "Using Global Secondary Indexes in DynamoDB", write throughput considerations.
     """
@@ -100,12 +103,13 @@ def index_write_amplification(subject: Subject) -> Iterator[Finding]:
         if work.plan.reading or not work.units.write or work.units.written < _AMPLIFICATION * work.units.write:
             continue
         rate = work.rate
-        per_second = f", ${monthly_price(work.units.written * rate.average):,.2f} a month" if rate is not None else ""
+        per_second = f", ${monthly_price(work.units.written * rate.average):,.2f} per month" if rate is not None else ""
         parts = ", ".join(f"{name} {number(units)}" for name, units in work.units.indexes.items())
         yield index_write_amplification.finding(
             work.pattern.name,
-            f"{work.pattern.name} costs {number(work.units.written)} write units a call, {number(work.units.write)} of"
-            f" them for {work.plan.entity.name} itself and the rest for indexes ({parts}){per_second}",
+            f"{work.pattern.name} costs {number(work.units.written)} write units per call,"
+            f" {number(work.units.write)} of them for {work.plan.entity.name} and the rest for indexes"
+            f" ({parts}){per_second}",
             "make indexes sparse, let patterns share one, or project less",
             work.pattern.place,
             work.plan.entity.place,
@@ -115,14 +119,16 @@ def index_write_amplification(subject: Subject) -> Iterator[Finding]:
 
 @design_rule("KP407", "warning")
 def index_back_pressure(subject: Subject) -> Iterator[Finding]:
-    """An index can hold back the table's writes
+    """Index throttles writes of its table
 
-    A write is accepted only if every index can take its part. On a provisioned table each global index has capacity
-    of its own: one that is bought too small throttles writes of the table, although the table itself has capacity to
-    spare.
+    Finds global indexes of provisioned tables with less write capacity than patterns use at the peak, or than the
+    table if no rates are declared. KP511 reports an index without capacity.
 
-    Declare `GSI(..., billing=Provisioned(read=..., write=...))` with at least what the patterns write to the index at
-    their peak, or as much as the table where that is not known. (An index that declares none at all is KP511's.)
+    Why is this bad? A write succeeds only if every index has capacity for it. A global index of a provisioned table
+    has its own capacity, and throttles the table's writes if it is too small.
+
+    Fix: declare `GSI(..., billing=Provisioned(read=..., write=...))` with the peak writes to the index, or the table's
+    capacity if they are unknown.
 
     Source: developer guide, "Understanding global secondary index (GSI) write throttling and back pressure".
     """
@@ -148,26 +154,28 @@ def _capacity_problem(table: Table, index: Index, billing: Provisioned, needed: 
         return ""
     if needed > index.billing.write:
         return (
-            f"patterns write {number(needed)} units a second to index {index.name} at their peak, and it has"
-            f" {index.billing.write}: the table's writes are throttled"
+            f"writes of table {table.name} are throttled: patterns write {number(needed)} units per second to index"
+            f" {index.name} at the peak, and it has {index.billing.write}"
         )
     if not needed and index.billing.write < billing.write:
         return (
-            f"index {index.name} has {index.billing.write} write units and table {table.name} {billing.write}, and no"
-            " rates say that less is enough"
+            f"index {index.name} can throttle table {table.name}: it has {index.billing.write} write units, the table"
+            f" {billing.write}, and no rates show that less is enough"
         )
     return ""
 
 
 @design_rule("KP412", "warning")
 def hot_projected_attribute(subject: Subject) -> Iterator[Finding]:
-    """A field that changes often is copied into indexes
+    """Frequently updated attribute is projected into indexes
 
-    An update that changes a projected field rewrites the entry of each index that holds it, a whole entry at a
-    time, though its key stays the same. A view counter in a table with three indexes that project all costs four
-    write units for each view.
+    Finds updates of projected attributes whose index writes use 25 write units per second or more, while no index key
+    changes.
 
-    Project only what readers of the index show, or keep counters and timestamps in an item of their own.
+    Why is this bad? The update rewrites the whole entry in each index that projects the attribute. A view counter in a
+    table with three indexes that project all attributes costs four write units per view.
+
+    Fix: project only what readers of the index display, or keep counters and timestamps in their own item.
 
     Source: developer guide, "Using Global Secondary Indexes in DynamoDB", write throughput considerations.
     """
@@ -181,17 +189,17 @@ def hot_projected_attribute(subject: Subject) -> Iterator[Finding]:
             changed = ", ".join(dict.fromkeys(action.path.field for action in work.plan.actions))
             yield hot_projected_attribute.finding(
                 work.pattern.name,
-                f"{work.pattern.name} changes {changed}, which {', '.join(copies)} hold copies of:"
-                f" {number(sum(copies.values()))} write units a call beside {number(work.units.write)} of the table,"
-                f" ${monthly_price(per_second):,.0f} a month at {number(rate.average)} calls a second",
-                f"leave {changed} out of the projections, or keep it in an item of its own",
+                f"{work.pattern.name} rewrites copies in {', '.join(copies)} when it changes {changed}:"
+                f" {number(sum(copies.values()))} write units per call, ${monthly_price(per_second):,.0f} per"
+                f" month at {number(rate.average)} calls per second",
+                f"leave {changed} out of the projections, or keep it in its own item",
                 work.pattern.place,
                 work.plan.entity.place,
             )
 
 
 def _copy_units(work: Work) -> dict[str, float]:
-    """Units of indexes that are written only because they project what changes."""
+    """Return the units of indexes that are written only because they project a changed attribute."""
     changed = {action.path.field for action in work.plan.actions}
     return {
         bound.index.name: work.units.indexes[bound.index.name]

@@ -1,4 +1,4 @@
-"""Rules: capacity."""
+"""Rules about capacity: warm throughput, quotas, provisioned units."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _INSTANT_GROWTH = 2
 
 @design_rule("KP505", "warning")
 def peak_above_warm_throughput(subject: Subject) -> Iterator[Finding]:
-    """A peak that a new on-demand table does not serve at once
+    """Peak exceeds the warm throughput of an on-demand table
 
-    On-demand tables and their indexes grow with their load, from a floor: a new one serves 4,000 write units and
-    12,000 read units a second at once, and about double its previous peak after that. A launch, an import or a
-    morning rush above the floor is throttled for minutes while partitions are added.
+    Finds on-demand tables and indexes whose declared peak exceeds their warm throughput and is more than twice the
+    average.
 
-    It is found where the declared peak of a table or index is above its warm floor and more than twice its average.
+    Why is this bad? A new on-demand table serves 4,000 write and 12,000 read units per second at once, and about twice
+    its previous peak later. A launch, an import or a morning rush above that is throttled for minutes.
 
-    Raise the floor before the rush with warm throughput, and say so in the design: `OnDemand(warm_write=...)`. Or let
-    the load rise over half an hour, or spread imports over time.
+    Fix: raise the warm throughput before the peak and declare it (`OnDemand(warm_write=...)`), let the load rise over
+    half an hour, or spread imports over time.
 
     Source: developer guide, "On-demand capacity mode" and "Understanding DynamoDB warm throughput".
     """
@@ -42,22 +42,25 @@ def peak_above_warm_throughput(subject: Subject) -> Iterator[Finding]:
             if peak > floor and peak > _INSTANT_GROWTH * average:
                 yield peak_above_warm_throughput.finding(
                     part.name,
-                    f"{part.where} takes {number(peak)} {what} units a second at the peak and {number(average)} on"
-                    f" average; on demand it serves {floor:,} at first, and double the previous peak after that",
-                    f"buy warm throughput for the peak and declare it: OnDemand(warm_{what}={int(peak):_})",
+                    f"{part.where} is throttled at its peak of {number(peak)} {what} units per second (average"
+                    f" {number(average)}): on demand it serves {floor:,} at first, and twice the previous peak"
+                    " later",
+                    f"raise the warm throughput to the peak and declare it: OnDemand(warm_{what}={int(peak):_})",
                     part.place,
                 )
 
 
 @design_rule("KP506", "warning")
 def capacity_above_quota(subject: Subject) -> Iterator[Finding]:
-    """More units a second than an account's quota
+    """Capacity exceeds the account quota
 
-    A table and each of its indexes may take 40,000 write and 40,000 read units a second unless the quota is raised,
-    and all provisioned tables of an account and Region 80,000 of each together. Above that, requests are throttled on
-    demand, and a change of provisioned capacity is refused.
+    Finds tables and indexes with more than 40,000 write or read units per second, at the peak or provisioned, and
+    designs that provision more than 80,000 of either.
 
-    Ask for a higher quota well before it is needed; it is granted, but not within the hour.
+    Why is this bad? These are the default quotas of an account and Region. Requests above them are throttled on
+    demand, and a change of provisioned capacity fails.
+
+    Fix: request a higher quota well before the load comes.
 
     Source: developer guide, "Quotas in Amazon DynamoDB".
     """
@@ -69,17 +72,17 @@ def capacity_above_quota(subject: Subject) -> Iterator[Finding]:
         ]
         for what, peak, units, quota in told:
             if peak > quota:
-                yield _above_quota(part, f"takes {number(peak)} {what} units a second at the peak", quota)
+                yield _above_quota(part, f"takes {number(peak)} {what} units per second at the peak", quota)
             elif units > quota:
-                yield _above_quota(part, f"is provisioned with {units:,} {what} units a second", quota)
+                yield _above_quota(part, f"is provisioned with {units:,} {what} units per second", quota)
     yield from _account_quota(subject)
 
 
 def _above_quota(part: CapacityUse, has: str, quota: int) -> Finding:
     return capacity_above_quota.finding(
         part.name,
-        f"{part.where} {has}; the quota is {quota:,} unless it is raised",
-        "ask for a higher quota before the load comes, or spread the load over several tables",
+        f"{part.where} {has}: requests above the quota of {quota:,} fail until it is raised",
+        "request a higher quota before the load comes, or spread the load over several tables",
         part.place,
     )
 
@@ -94,25 +97,25 @@ def _account_quota(subject: Subject) -> Iterator[Finding]:
         if units > quota:
             yield capacity_above_quota.finding(
                 subject.design.name,
-                f"the tables and indexes of {subject.design.name} are provisioned with {units:,} {what} units a second"
-                f" together; the quota of an account in a Region is {quota:,} unless it is raised",
-                "ask for a higher quota, or put the tables into several accounts",
+                f"provisioning fails: tables and indexes of {subject.design.name} have {units:,} {what} units"
+                f" per second, and the quota of an account in a Region is {quota:,}",
+                "request a higher quota, or put the tables into several accounts",
                 subject.tables[0].schema.place,
             )
 
 
 @design_rule("KP510", "warning")
 def bulk_job_starves_traffic(subject: Subject) -> Iterator[Finding]:
-    """A bulk job that takes the capacity of everybody else
+    """Bulk job uses all capacity
 
-    A scan or a batch runs as fast as it is answered. On a provisioned table it uses up the second's units, and
-    requests of users are throttled beside it; on demand it can still fill the warm floor of a table.
+    Finds scans and batches without a rate whose one call needs more units than the table has per second, on
+    provisioned tables and on on-demand tables with declared traffic.
 
-    It is found for scans and batches without a declared rate whose one call needs more units than the table has a
-    second, on tables where that hurts: provisioned ones, and on-demand tables with declared traffic.
+    Why is this bad? A scan or batch runs as fast as it is served. On a provisioned table, it uses all units and
+    requests of users are throttled. On demand, it can use up the warm throughput.
 
-    Give the job a rate and keep to it, read less at a time with `page_size`, run it from an export to S3 or through an
-    import, or raise the capacity for its duration.
+    Fix: give the job a rate and keep to it, read less at a time with `page_size`, use an export to S3 or an import, or
+    raise the capacity for its duration.
 
     Source: developer guide, "Best practices for querying and scanning data" and "Avoiding sudden spikes".
     """
@@ -127,10 +130,10 @@ def bulk_job_starves_traffic(subject: Subject) -> Iterator[Finding]:
         if units > has:
             yield bulk_job_starves_traffic.finding(
                 work.pattern.name,
-                f"{work.pattern.name} takes {number(units)} {what} units a call as fast as it is answered, and table"
-                f" {work.plan.schema.name} {'has' if isinstance(billing, Provisioned) else 'serves at first'}"
-                f" {has:,} a second: {number(units / has)} seconds of everything",
-                "declare a rate that leaves room and keep to it, or work on an export or by an import",
+                f"one call of {work.pattern.name} uses all capacity of table {work.plan.schema.name} for"
+                f" {number(units / has)} seconds: {number(units)} {what} units, and the table"
+                f" {'has' if isinstance(billing, Provisioned) else 'serves at first'} {has:,} per second",
+                "declare a rate that leaves capacity and keep to it, or use an export or import",
                 work.pattern.place,
                 work.plan.schema.place,
             )
@@ -148,7 +151,7 @@ def _capacity_of(billing: OnDemand | Provisioned, what: str) -> int:
 
 
 def _batch_units(work: Work) -> float:
-    """A batch of one call: its declared number of items, or one request's 25, or all items where they are fewer."""
+    """Return the write units of one call of a batch: its declared items, or one request's 25, or all items if fewer."""
     if work.pattern.facts.returns is not None:
         return work.units.write
     items = work.plan.entity.items
@@ -162,16 +165,14 @@ def _has_other_traffic(subject: Subject, work: Work) -> bool:
 
 @design_rule("KP511", "error")
 def index_without_capacity(subject: Subject) -> Iterator[Finding]:
-    """An index of a provisioned table without capacity of its own
+    """Index has no provisioned capacity
 
-    On a table whose capacity is provisioned, every global index has read and write units of its own. A table cannot
-    be created without them, and what is bought for the table does not serve its indexes.
+    Finds global indexes without `billing=` on provisioned tables.
 
-    An index needs at least the write units of the writes that reach it, or it holds up the table: a write is only
-    accepted when the table and all its indexes have room.
+    Why is this bad? DynamoDB rejects the table: every global index of a provisioned table has its own read and write
+    units. An index needs at least the write units of the writes that reach it, or it throttles the table.
 
-    Declare `GSI(..., billing=Provisioned(read=..., write=...))`, or use on-demand capacity, where there is nothing to
-    divide.
+    Fix: declare `GSI(..., billing=Provisioned(read=..., write=...))`, or use on-demand capacity.
 
     Source: developer guide, "Using global secondary indexes: provisioned throughput considerations"; API reference,
     GlobalSecondaryIndex.
@@ -181,8 +182,8 @@ def index_without_capacity(subject: Subject) -> Iterator[Finding]:
         if index.kind == "GSI" and isinstance(billing, Provisioned) and index.billing is None:
             yield index_without_capacity.finding(
                 index.name,
-                f"table {table.name} is provisioned with {billing.read} read and {billing.write} write units a second,"
-                f" and index {index.name} has no capacity of its own: the table cannot be created",
+                f"creating table {table.name} fails: it is provisioned with {billing.read} read and"
+                f" {billing.write} write units per second, and index {index.name} has no capacity",
                 f"add billing=Provisioned(read=..., write={billing.write}) to the index, or use OnDemand()",
                 index.place,
                 table.schema.place,
@@ -191,15 +192,15 @@ def index_without_capacity(subject: Subject) -> Iterator[Finding]:
 
 @design_rule("KP512", "error", "warning")
 def insufficient_capacity(subject: Subject) -> Iterator[Finding]:
-    """Provisioned capacity below the declared load
+    """Provisioned capacity is below the declared load
 
-    The read and write units a second that are bought must cover what the patterns ask for at their declared rates:
-    units of a call times calls a second, for the table and for each index apart. Unused units of five minutes are
-    kept for bursts, which covers a short peak and no lasting one.
+    Finds tables and indexes whose patterns use more units per second than are provisioned: an error on average, a
+    warning at the peak.
 
-    It is an error where the average load is above the capacity, and a warning where the peak is.
+    Why is this bad? Requests above the capacity are throttled. Unused units of five minutes are kept for bursts, which
+    cover a short peak only.
 
-    Buy as much as the peak needs at about 70 % use, let auto scaling follow slow changes, or use on-demand capacity.
+    Fix: provision for the peak at about 70 % use, let auto scaling follow slow changes, or use on-demand capacity.
 
     Source: developer guide, "Provisioned capacity mode" and "Burst capacity".
     """
@@ -217,9 +218,9 @@ def _shortfall(part: CapacityUse, what: str, load: tuple[float, float], bought: 
     always = average > bought
     yield insufficient_capacity.finding(
         part.name,
-        f"{part.where} has {bought:,} {what} units a second, and its patterns take"
+        f"{part.where} is throttled: it has {bought:,} {what} units per second, and its patterns take"
         f" {number(average if always else peak)} {'on average' if always else 'at the peak'}",
-        f"buy {max(1, ceil(peak / TARGET_USE)):,} {what} units, or use OnDemand()",
+        f"provision {max(1, ceil(peak / TARGET_USE)):,} {what} units, or use OnDemand()",
         part.place,
         severity="error" if always else "warning",
     )

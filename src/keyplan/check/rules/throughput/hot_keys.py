@@ -1,4 +1,4 @@
-"""Rules: hot keys."""
+"""Rules about keys and items with more load than a partition serves."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import ceil
 
 from keyplan import limits
-from keyplan.check.field_names import increases_with_time, monotonic_start
+from keyplan.check.field_names import has_time_ordered_type, increases_with_time, is_time_by_type, monotonic_start
 from keyplan.check.finding import Finding, number
 from keyplan.check.partition_load import HotKey
 from keyplan.check.rule import design_rule
@@ -18,25 +18,24 @@ from keyplan.design.keys.entity_keys import BoundKey, key_text
 
 @design_rule("KP501", "error", "warning")
 def hot_partition_key(subject: Subject) -> Iterator[Finding]:
-    """A partition key that takes more than a partition serves
+    """Hot partition key
 
-    All items of one partition key value lie in one place, which serves 1,000 write units and 3,000 read units a
-    second; an index has partitions of its own with the same limits. A key that takes more is throttled however
-    much capacity the table has, and a throttled index refuses the table's writes.
+    Finds partition keys of tables and global indexes that use more than 1,000 write units or 3,000 read units per
+    second: an error on average, a warning at the peak.
 
-    What is added up: every declared rate, times the units of a call, times the share of the most used value of the
-    fields that the key is made of (`Items(distinct=...)`). A key that is one constant text has the whole load. New
-    items all go to the present month, day, hour or minute where that is a part of it (`ROOM#{room}#{sent_at:month}`). A
-    write that changes an index key counts twice there: the old entry is deleted, a new one put.
+    The load is the sum over all patterns of rate, units per call and the share of the most used value of the key's
+    fields (`Items(distinct=...)`). A constant key has the whole load. New items all use the current month, day, hour
+    or minute if it is part of the key (`ROOM#{room}#{sent_at:month}`). A write that changes an index key counts twice
+    in the index.
 
-    It is an error where the average rates already exceed the limit, and a warning where the peaks do.
+    Why is this bad? All items of one partition key share a partition. A key with more load is throttled, whatever
+    capacity the table has, and a throttled index rejects writes of the table.
 
-    Make the key of something with more values, or spread one hot value over a few with `{user_id:shard(8)}` and
-    read them together with `every_shard()`. Where an index is only asked for a part of the items, keep the others
-    out of it with `when=`.
+    Fix: use a field with more values in the key, or shard a hot value with `{user_id:shard(8)}` and read the shards
+    with `every_shard()`. Keep items that no query of an index needs out of it with `when=`.
 
-    Source: developer guide, "Best practices for designing and using partition keys effectively" and "Using
-    write sharding to distribute workloads evenly".
+    Source: developer guide, "Best practices for designing and using partition keys effectively" and "Using write
+    sharding to distribute workloads evenly".
     """
     of_items = set(_keys_with_hot_item(subject))
     for hot in subject.hot_keys:
@@ -50,7 +49,7 @@ def hot_partition_key(subject: Subject) -> Iterator[Finding]:
 
 
 def _keys_with_hot_item(subject: Subject) -> Iterator[tuple[str, str]]:
-    """Table and shape of the keys one item of which takes more writes than a partition: KP502 tells of that."""
+    """Yield table and shape of the keys with an item that KP502 reports for its writes."""
     for item in subject.hot_items:
         if item.bound is not None and item.write(peak=True) > limits.PARTITION_WRITE_UNITS:
             yield item.table.name, key_text(item.bound.partition)
@@ -61,16 +60,18 @@ def _overload(hot: HotKey, what: str, average: float, peak: float, limit: int) -
         return
     always = average > limit
     part = hot.share_of(what)
-    share = "all of it goes to one key" if part == 1 else f"up to {part:.0%} of a pattern's calls go to one key"
-    refused = "; a throttled index also refuses the table's writes" if hot.index is not None and what == "write" else ""
+    share = "all calls" if part == 1 else f"up to {part:.0%} of a pattern's calls"
+    refused = "; writes of the table then fail too" if hot.index is not None and what == "write" else ""
     yield hot_partition_key.finding(
         hot.name,
-        f"the most used key of {hot.where} ({hot.shape}) takes {number(average if always else peak)} {what} units a"
-        f" second {'on average' if always else 'at the peak'} from {', '.join(hot.main(what))}: {share}, and a"
-        f" partition serves {limit:,}{refused}",
-        f"spread the key over {max(2, ceil(peak / limit * 2))} shards and read them with every_shard(), or make it of"
-        " a field with more values"
-        + (", or keep items that nobody asks for out of the index with when=" if hot.index is not None else ""),
+        f"the most used key of {hot.where} ({hot.shape}) is throttled: it takes"
+        f" {number(average if always else peak)} {what} units per"
+        f" second {'on average' if always else 'at the peak'} from {', '.join(hot.main(what))} ({share}), and a"
+        f" partition"
+        f" serves {limit:,}{refused}",
+        f"shard the key ({max(2, ceil(peak / limit * 2))} shards) and read it with every_shard(), or use a field"
+        f" with more values"
+        + (", or keep items that no query needs out of the index with when=" if hot.index is not None else ""),
         hot.place,
         hot.table.schema.place_of(hot.index),
         severity="error" if always else "warning",
@@ -79,17 +80,17 @@ def _overload(hot: HotKey, what: str, average: float, peak: float, limit: int) -
 
 @design_rule("KP502", "warning")
 def hot_item(subject: Subject) -> Iterator[Finding]:
-    """One item that takes more than a partition serves
+    """Hot item
 
-    An item lies in one partition, and nothing splits it: 1,000 write units and 3,000 read units a second are all
-    that one item can take, in either capacity mode. Counters, configuration and the one famous customer are the
-    usual cases.
+    Finds items that use more than 1,000 write units or 3,000 read units per second at the peak. The load is the sum
+    over all patterns of rate, units per call and the share of the most used value of every field of the primary key. A
+    key without fields is one item.
 
-    What is added up: every declared rate, times the units of a call, times the share of the most used value of
-    every field of the primary key. A key without fields is one item.
+    Why is this bad? An item is in one partition, which cannot be split. Counters, configuration and one large customer
+    are typical cases.
 
-    Keep a counter in several items and add them up when it is read; cache what is read much more often than it
-    changes; write facts that are only counted as items of their own.
+    Fix: spread a counter over several items and add them up when reading; cache what is read much more often than it
+    changes; write events that are only counted as separate items.
 
     Source: developer guide, "Best practices for designing and using partition keys effectively".
     """
@@ -102,37 +103,37 @@ def hot_item(subject: Subject) -> Iterator[Finding]:
             if units <= limit:
                 continue
             fix = (
-                "keep it in several items, one chosen at random for each write, and add them up when it is read"
+                "spread it over several items, write to a random one, and add them up when reading"
                 if what == "write"
-                else "cache it, or keep several copies and read one chosen at random"
+                else "cache it, or keep several copies and read a random one"
             )
             yield hot_item.finding(
                 hot.entity.name,
-                f"the most used item of {hot.entity.name} ({hot.shape}) takes {number(units)} {what} units a second at"
-                f" the peak from {', '.join(hot.main(what))}; one item can take {limit:,}",
+                f"the most used item of {hot.entity.name} ({hot.shape}) is throttled: it takes {number(units)}"
+                f" {what} units per second at the peak from {', '.join(hot.main(what))}, and one item can take"
+                f" {limit:,}",
                 fix,
                 hot.place,
                 hot.table.schema.place,
             )
 
 
-@design_rule("KP503", "warning")
+@design_rule("KP503", "warning", "advice")
 def monotonic_sort_key(subject: Subject) -> Iterator[Finding]:
-    """A busy key whose sort key only ever rises
+    """Hot key with a monotonic sort key
 
-    When one partition key is busy, the service can split its items by sort key, so that two halves are served by
-    two partitions. That helps nothing where the sort key begins with the moment of writing: every new item goes
-    behind the last one, into the same half.
+    Finds partition keys with more than 500 write units per second at the peak whose sort key starts with the time of
+    writing, a sequence number, or an ID that starts with the time (ULID, KSUID, UUID 7). It is advice if only the
+    field's name suggests this.
 
-    It is found where a partition key takes more than half of a partition's write units at the peak from patterns
-    that write new sort keys, and the sort key begins with the time at which an item is made or changed, with a sequence
-    number, or with an id that begins with the time (ULID, KSUID).
+    Why is this bad? DynamoDB splits a hot partition key by its sort key. If each new item sorts after the last one,
+    all writes go to the same half.
 
-    Put something that varies in front of the time, shard the partition key and read the shards in order with
-    `every_shard()`, or drop the index key of items that are no longer asked for.
+    Fix: put a field that varies before the time, shard the partition key and read the shards in order with
+    `every_shard()`, or remove the index key of items that no query needs any more.
 
-    Source: developer guide, "Best practices for designing and using partition keys effectively"; AWS blog,
-    "Scaling DynamoDB", part 3.
+    Source: developer guide, "Best practices for designing and using partition keys effectively"; AWS blog, "Scaling
+    DynamoDB", part 3.
     """
     for hot in subject.hot_keys:
         if hot.bound is None:
@@ -144,14 +145,16 @@ def monotonic_sort_key(subject: Subject) -> Iterator[Finding]:
 
 
 def _monotonic(hot: HotKey, field: str, units: float) -> Finding:
+    stored = hot.entity.fields[field]
     return monotonic_sort_key.finding(
         hot.name,
-        f"the most used key of {hot.where} ({hot.shape}) takes {number(units)} write units a second at the peak, and"
-        f" its sort key begins with {field}, which only rises: the partition ({limits.PARTITION_WRITE_UNITS:,} a"
-        " second) cannot be split, since all new items go to its end",
-        "put a field that varies before the time, or shard the partition key and read it with every_shard()",
+        f"DynamoDB cannot split the most used key of {hot.where} ({hot.shape}): its {number(units)}"
+        " write units per second at the peak all go to the end of its sort key, which starts with"
+        f" {field}",
+        f"put a field that varies before {field}, or shard the partition key and read it with every_shard()",
         hot.place,
         hot.table.schema.place_of(hot.index),
+        severity="warning" if is_time_by_type(stored) or has_time_ordered_type(stored) else "advice",
     )
 
 
@@ -159,19 +162,18 @@ _MANY_ITEMS = 100_000
 _NOTABLE = 0.1
 
 
-@design_rule("KP504", "warning")
+@design_rule("KP504", "warning", "advice")
 def constant_partition_key(subject: Subject) -> Iterator[Finding]:
-    """A partition key that is a constant or the time of writing
+    """Partition key is constant
 
-    With a partition key that is one text, all items of a table or index lie in one partition: "LEADERBOARD",
-    "ALL", "ACTIVE". With the day or hour of writing as the key it is a new one each day, but always one at a time.
-    Either way the whole load meets 1,000 write units and 3,000 read units a second, and more capacity does not help.
+    Finds partition keys that are one text ("LEADERBOARD", "ALL", "ACTIVE") or consist of the time of writing, with
+    100,000 items or more than a tenth of a partition's write or read units per second.
 
-    For a few items it is right and handy, so it is found only where the declared numbers say that it will hurt:
-    100,000 items and more under one constant, or more than a tenth of a partition's write or read units a second.
+    Why is this bad? All items of a constant key share one partition. With the day or hour of writing as the key, the
+    partition changes, but all current writes share one. More capacity does not help.
 
-    Shard the key and merge the shards when reading (`every_shard()`), keep only those items in the index that are
-    asked for, or cache a list that many read and few change.
+    Fix: shard the key and merge the shards when reading (`every_shard()`), keep only the requested items in the index,
+    or cache a list that is read often and changes rarely.
 
     Source: developer guide, "Best practices for designing and using partition keys effectively" and "Using write
     sharding to distribute workloads evenly".
@@ -201,14 +203,15 @@ def _constant_key(hot: HotKey | None, bound: BoundKey | None, entity: EntitySpec
     where = entity.schema.where(index)
     text = _key_text(hot, bound)
     parts = [f"{items:,.0f} items"] if items else []
-    parts += [f"{number(write)} write units a second at the peak"] if write else []
-    parts += [f"{number(read)} read units a second at the peak"] if read else []
+    parts += [f"{number(write)} write units per second at the peak"] if write else []
+    parts += [f"{number(read)} read units per second at the peak"] if read else []
     yield constant_partition_key.finding(
         index.name if index is not None else entity.name,
-        f"every {entity.name} has the partition key {text} in {where}: {', '.join(parts)} in one partition, which"
-        f" serves {limits.PARTITION_WRITE_UNITS:,} write and {limits.PARTITION_READ_UNITS:,} read units a second",
-        "shard the key, such as TEXT#{id:shard(8)}, and read it with every_shard(); or keep only what is asked for in"
-        " the index with when=",
+        f"every {entity.name} shares the partition key {text} in {where}: {', '.join(parts)} in one"
+        f" partition, which serves {limits.PARTITION_WRITE_UNITS:,} write and"
+        f" {limits.PARTITION_READ_UNITS:,} read units per second",
+        "shard the key, such as TEXT#{id:shard(8)}, and read it with every_shard(), or keep only"
+        " requested items in the index with when=",
         bound.place if bound is not None else entity.place,
         entity.schema.place_of(index),
     )
@@ -239,10 +242,11 @@ def _time_key(hot: HotKey, bound: BoundKey, entity: EntitySpec) -> Iterator[Find
         return
     yield constant_partition_key.finding(
         hot.name,
-        f"the partition key of {hot.where} is made of {', '.join(names)} alone: at any moment all"
-        f" {number(units)} write units a second at the peak go to one key, and a partition serves"
+        f"all current writes to {hot.where} use one key, {number(units)} write units per second at the"
+        f" peak, because it consists of {', '.join(names)}; a partition serves"
         f" {limits.PARTITION_WRITE_UNITS:,}",
         "add a field that varies, or a shard, and read the shards with every_shard()",
         hot.place,
         hot.table.schema.place_of(hot.index),
+        severity="warning" if all(is_time_by_type(entity.fields[name]) for name in names) else "advice",
     )

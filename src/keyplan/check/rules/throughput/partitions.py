@@ -1,4 +1,4 @@
-"""Rules: partitions."""
+"""Rules about shards, the growth of item collections, and missing numbers."""
 
 from __future__ import annotations
 
@@ -23,13 +23,16 @@ _FAR_TOO_MANY = 16
 
 @design_rule("KP507", "warning")
 def shard_count(subject: Subject) -> Iterator[Finding]:
-    """A number of shards that does not fit the load
+    """Number of shards does not fit the load
 
-    A key such as `FEED#{id:shard(8)}` spreads one hot value over eight partitions, each with 1,000 write and 3,000
-    read units a second. With too few shards each of them is still too hot. With too many, every read asks all of
-    them, pays at least half a read unit for each, and waits for the slowest.
+    Finds sharded keys whose shards still use more than a partition serves, and keys with 16 times more shards than the
+    load needs.
 
-    Take about as many shards as the peak needs at half of a partition's limit, so that a doubling fits.
+    Why is this bad? A key such as `FEED#{id:shard(8)}` spreads one value over eight partitions with 1,000 write and
+    3,000 read units per second each. With too few shards, each is still throttled. With too many, every read queries
+    all of them, pays at least half a read unit for each and waits for the slowest.
+
+    Fix: use as many shards as the peak needs at half of a partition's limit.
 
     Source: developer guide, "Using write sharding to distribute workloads evenly".
     """
@@ -39,12 +42,14 @@ def shard_count(subject: Subject) -> Iterator[Finding]:
         write, read = hot.write(peak=True), hot.read(peak=True)
         needed = max(1, ceil(2 * hot.sharded * write / limits.PARTITION_WRITE_UNITS), _shards_for_reads(hot, read))
         if write > limits.PARTITION_WRITE_UNITS or read > limits.PARTITION_READ_UNITS:
-            problem = f"still takes {number(write)} write and {number(read)} read units a second at the peak, and"
-            problem += f" serves {limits.PARTITION_WRITE_UNITS:,} and {limits.PARTITION_READ_UNITS:,}"
+            problem = f"is throttled: it takes {number(write)} write and {number(read)} read units per second at the"
+            problem += f" peak, and serves {limits.PARTITION_WRITE_UNITS:,} and {limits.PARTITION_READ_UNITS:,}"
             yield _shard_finding(hot, f"each of {hot.sharded} shards of {hot.where} {problem}", f"use {needed} shards")
         elif write and hot.sharded >= _FAR_TOO_MANY * needed:
-            problem = f"{hot.where} has {hot.sharded} shards for {number(write * hot.sharded)} write units a second at"
-            problem += f" the peak: {needed} would do, and every read asks all {hot.sharded}"
+            problem = (
+                f"every read of {hot.where} queries {hot.sharded} shards, and {number(write * hot.sharded)} write units"
+            )
+            problem += f" per second at the peak need {needed}"
             yield _shard_finding(hot, problem, f"use {max(2, needed)} shards")
 
 
@@ -57,7 +62,7 @@ def _shard_finding(hot: HotKey, problem: str, fix: str) -> Finding:
     return shard_count.finding(
         hot.name,
         problem,
-        fix + "; existing keys keep their shard, so rewrite them or read both numbers for a while",
+        f"{fix}; existing keys keep their shard, so rewrite them or read both numbers for a while",
         hot.place,
         hot.table.schema.place_of(hot.index),
     )
@@ -65,17 +70,16 @@ def _shard_finding(hot: HotKey, problem: str, fix: str) -> Finding:
 
 @design_rule("KP508", "error", "warning")
 def item_collection_growth(subject: Subject) -> Iterator[Finding]:
-    """Items of one key that outgrow a partition
+    """Item collection exceeds 10 GB
 
-    A partition holds about 10 GB. The items of one partition key value may be more than that, spread over several
-    partitions by sort key, as long as the table has no local secondary index; with one, the service refuses every
-    write that would make the collection larger.
+    Finds partition keys with more than 10 GB of items by the declared numbers: an error in tables with a local index.
 
-    Even where it works, 10 GB under one key mean 10,000 pages of a query, and a load that only the newest part of
-    them sees.
+    Why is this bad? A partition holds about 10 GB. DynamoDB splits a larger item collection by its sort key, unless
+    the table has a local index: then writes fail. Even if it is split, 10 GB are 10,000 pages of a query, and the load
+    falls on the newest part.
 
-    Put a period into the partition key (`{user_id}#{day:month}`) and walk the periods with `each(...)`, let old items
-    expire, or move what is only looked up by id to keys of their own.
+    Fix: add a period to the partition key (`{user_id}#{day:month}`) and read the periods with `each(...)`, let old
+    items expire, or give items that are only read by ID their own keys.
 
     Source: developer guide, "Partitions and data distribution" and "Item collections in local secondary indexes".
     """
@@ -88,13 +92,13 @@ def item_collection_growth(subject: Subject) -> Iterator[Finding]:
             if stored <= limits.PARTITION_BYTES:
                 continue
             refused = local and bound.index is None
-            then = "with a local index every write beyond that is refused" if refused else "a query of it has no end"
+            then = "with a local index, writes beyond that fail" if refused else "a query of it reads all of them"
             where = table.schema.where(bound.index)
             yield item_collection_growth.finding(
                 entity.name if bound.index is None else bound.index.name,
-                f"the most used key of {where} holds {stored / limits.GIB:,.0f} GB of {entity.name}: a partition"
-                f" holds 10 GB, and {then}",
-                "put a period into the partition key, such as {created_at:month}, or let old items expire",
+                f"the most used key of {where} grows to {stored / limits.GIB:,.0f} GB of {entity.name}: a"
+                f" partition holds 10 GB, and {then}",
+                "add a period to the partition key, such as {created_at:month}, or let old items expire",
                 bound.place,
                 table.schema.place_of(bound.index),
                 severity="error" if refused else "warning",
@@ -112,15 +116,16 @@ def _largest_collection_bytes(entity: EntitySpec, bound: BoundKey, others: Seque
 
 @design_rule("KP509", "advice")
 def missing_workload_numbers(subject: Subject) -> Iterator[Finding]:
-    """Numbers that are missing
+    """Entity has no declared numbers
 
-    Hot keys, the cost of a month, pages that never end: these follow from how many items there are, how large they
-    are and how their fields vary. Where a design declares rates or claims units of a request, but not the numbers
-    of an entity that these rest on, nothing can be said of them, and silence would look like approval. The same goes
-    for a query of one key where nothing tells how many such keys there are: its cost is then that of all items.
+    Finds entities without `items=Items(...)` that patterns with rates or claimed units use, and queries of a key whose
+    number of values is unknown.
 
-    Declare `items=Items(count=..., bytes=Bytes(...), distinct={...})` of the entities named. Rough figures do. Of a
-    query, `returns=` tells as much.
+    Why is this bad? Hot keys, the monthly cost and unlimited queries cannot be checked without the number, size and
+    distribution of items. A query of a key with an unknown number of values is priced as reading all items.
+
+    Fix: declare `items=Items(count=..., bytes=Bytes(...), distinct={...})` of the entities. Rough numbers are enough.
+    For a query, `returns=` is too.
 
     Source: developer guide, "Best practices for designing and architecting with DynamoDB": know the size, shape and
     velocity of the data before the design.
@@ -132,9 +137,9 @@ def missing_workload_numbers(subject: Subject) -> Iterator[Finding]:
             reasons = list(dict.fromkeys(wanted[name] for name in lacking))
             yield missing_workload_numbers.finding(
                 table.name,
-                f"nothing is declared of the number and size of {', '.join(lacking)}, which rates or claims of"
-                f" {', '.join(reasons)} rest on",
-                "add items=Items(count=..., bytes=Bytes(...)) to them; rough figures do",
+                f"checks and estimates of {', '.join(reasons)} are incomplete: {', '.join(lacking)} has no"
+                " declared number and size of items",
+                "declare items=Items(count=..., bytes=Bytes(...)); rough numbers are enough",
                 next(entity.place for entity in table.entities if entity.name == lacking[0]),
                 table.schema.place,
             )
@@ -142,7 +147,7 @@ def missing_workload_numbers(subject: Subject) -> Iterator[Finding]:
 
 
 def _unknown_query_sizes(table: Table) -> Iterator[Finding]:
-    """Queries with a rate of which nothing tells how much has the key that they ask for."""
+    """Yield findings for queries with a rate and an unknown number of items per key."""
     for pattern in table.patterns:
         plan = pattern.plan
         if pattern.facts.rate is None or plan.operation != "Query" or plan.limit is not None or plan.faults:
@@ -151,15 +156,15 @@ def _unknown_query_sizes(table: Table) -> Iterator[Finding]:
         if unsaid:
             yield missing_workload_numbers.finding(
                 pattern.name,
-                f"{unsaid[0]}: {pattern.name} is reckoned to read every one of them",
-                "add distinct={...} to the entity's items, or returns=... to the pattern; rough figures do",
+                f"{pattern.name} is priced as reading every item: {unsaid[0]}",
+                "declare distinct={...} in the entity's items, or returns=... of the pattern; rough numbers are enough",
                 pattern.place,
                 plan.entity.place,
             )
 
 
 def _entities_needing_numbers(table: Table) -> dict[str, str]:
-    """Entities whose numbers a rate or a claim rests on, with the pattern that says it."""
+    """Return entities that a rate or a claim depends on, with the pattern."""
     found: dict[str, str] = {}
     for pattern in table.patterns:
         claimed = any(units_of(claim.text) for claim in pattern.facts.claims)
