@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from keyplan.design.conditions.conditions import BetweenCondition, Comparison
+from keyplan.design.conditions.conditions import BetweenCondition, CompareCondition
 from keyplan.design.conditions.evaluation import holds, with_values
 from keyplan.design.parameters import value_of
-from keyplan.design.planning.plan import KeyRange, Plan, SortCondition
+from keyplan.design.planning.plan import KeySelection, Plan, SortCondition
 from keyplan.design.requests.items import key_value_maker
 
 Rendered = tuple[str, ...]
@@ -41,7 +41,7 @@ def residue_of(plan: Plan) -> tuple[str, ...] | None:
         return None
     if isinstance(residue, BetweenCondition):
         return ("between", repr(residue.operand))
-    assert isinstance(residue, Comparison)
+    assert isinstance(residue, CompareCondition)
     return (residue.op, repr(residue.left))
 
 
@@ -69,7 +69,7 @@ def _in_range(condition: SortCondition, item: Mapping[str, Any], arguments: Mapp
 def selects(plan: Plan, item: Mapping[str, Any], values: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
     """Whether a query gives an item with these field values: its key condition, and what is left over."""
     key = plan.key
-    assert isinstance(key, KeyRange)
+    assert isinstance(key, KeySelection)
     if any(item.get(part.attribute) != key_value_maker(part)(arguments) for part in key.partition):
         return False
     if not all(_in_range(one, item, arguments) for one in key.sort):

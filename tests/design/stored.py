@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
-from keyplan.design.fields.attributes import Attribute
+from keyplan.design.fields.annotations import Attribute
 
 UserId = NewType("UserId", str)
 

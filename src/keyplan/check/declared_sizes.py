@@ -15,9 +15,9 @@ from keyplan.check.finding import Finding
 from keyplan.check.key_overlap import as_template
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
-from keyplan.design.annotations import DeclaredField, without_none
 from keyplan.design.conditions.conditions import FieldPath
 from keyplan.design.entities import EntitySpec
+from keyplan.design.fields.annotations import DeclaredField, without_none
 from keyplan.design.fields.stored import StoredField
 from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute
 from keyplan.design.keys.templates import BoundTemplate
@@ -154,7 +154,9 @@ def unbounded(
     template = as_template(part)
     if template is None or template.max_bytes is not None:
         return
-    names = [hole.name for hole in template.holes if hole.encoding.max_bytes is None and _is_free_text(hole.field)]
+    names = [
+        hole.name for hole in template.placeholders if hole.encoding.max_bytes is None and _is_free_text(hole.field)
+    ]
     for name in dict.fromkeys(names):
         yield rule.finding(
             entity.name,
@@ -173,7 +175,7 @@ def _is_free_text(field: DeclaredField) -> bool:
 
 def _fitting_length(template: BoundTemplate, limit: int) -> int:
     """Return a round length in characters that fits, whatever the characters are."""
-    open_ends = sum(1 for hole in template.holes if hole.encoding.max_bytes is None)
+    open_ends = sum(1 for hole in template.placeholders if hole.encoding.max_bytes is None)
     return max(1, (limit - template.min_bytes) // (4 * max(1, open_ends)) // 10 * 10)
 
 
@@ -188,6 +190,6 @@ def _longest_field(part: BoundKeyAttribute, entity: EntitySpec) -> str:
     template = as_template(part)
     if template is None:
         return f"{entity.name}.{part.fields[0]}"
-    if not template.holes:
+    if not template.placeholders:
         return f"the text of {part.attribute}"
-    return f"{entity.name}.{max(template.holes, key=lambda hole: hole.encoding.max_bytes or 0).name}"
+    return f"{entity.name}.{max(template.placeholders, key=lambda hole: hole.encoding.max_bytes or 0).name}"

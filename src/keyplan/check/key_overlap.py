@@ -15,9 +15,9 @@ from keyplan.check.field_names import is_identifier_name
 from keyplan.design.fields.stored import StoredField
 from keyplan.design.keys.encodings import KeyPartError, MissingField, TemplateError
 from keyplan.design.keys.entity_keys import BoundKeyAttribute
-from keyplan.design.keys.holes import Text
 from keyplan.design.keys.languages import CharSet
 from keyplan.design.keys.overlaps import Overlap, captured, keys_overlap, range_captures
+from keyplan.design.keys.placeholders import Text
 from keyplan.design.keys.templates import BoundTemplate, parse
 from keyplan.design.parameters import CALL_SOURCES
 from keyplan.design.planning.plan import KeyValue, SortCondition
@@ -83,9 +83,9 @@ def are_disjoint(one: BoundTemplate, other: BoundTemplate) -> bool:
 
 def _cannot_start_with(template: BoundTemplate, text: str) -> bool:
     """Return True if a template that starts with a hole cannot start with a text."""
-    if template.literal_prefix or not text or not template.holes:
+    if template.literal_prefix or not text or not template.placeholders:
         return False
-    first = template.holes[0].encoding
+    first = template.placeholders[0].encoding
     return not first.may_be_empty and text[0] not in first.first
 
 
@@ -240,4 +240,4 @@ def _first(template: BoundTemplate) -> CharSet:
     """Return the characters that texts of a template can start with."""
     if template.literal_prefix:
         return CharSet.of(template.literal_prefix[0])
-    return template.holes[0].encoding.first
+    return template.placeholders[0].encoding.first

@@ -22,7 +22,7 @@ from keyplan.design.entities import EntitySpec
 from keyplan.design.errors import Place
 from keyplan.design.keys.encodings import PERIODS_S
 from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute, key_text
-from keyplan.design.keys.holes import BoundHole
+from keyplan.design.keys.placeholders import BoundPlaceholder
 from keyplan.design.parameters import CALL_SOURCES, Source
 from keyplan.design.planning.plan import Plan
 from keyplan.design.schema import Index
@@ -47,7 +47,7 @@ def field_share(entity: EntitySpec, name: str) -> float | None:
     return None
 
 
-def _hole_share(hole: BoundHole, entity: EntitySpec) -> float | None:
+def _hole_share(hole: BoundPlaceholder, entity: EntitySpec) -> float | None:
     share = field_share(entity, hole.name)
     if hole.shards:
         return max(1 / hole.shards, share or 0.0)
@@ -67,7 +67,7 @@ def key_share(
     """
     shares: dict[str, float | None] = {}
     for part in parts:
-        holes = part.template.holes if part.template is not None else ()
+        holes = part.template.placeholders if part.template is not None else ()
         for hole in holes:
             share = 1.0 if is_constant(sources.get(hole.name)) else _hole_share(hole, entity)
             known = shares.get(hole.name, 1.0)
@@ -152,7 +152,7 @@ class HotKey:
     def sharded(self) -> int:
         """The number of shards that the key is spread over; 0 without shards."""
         templates = [part.template for part in self.bound.partition] if self.bound is not None else []
-        holes = [hole for one in templates if one is not None for hole in one.holes]
+        holes = [hole for one in templates if one is not None for hole in one.placeholders]
         return next((hole.shards for hole in holes if hole.shards), 0)
 
     def write(self, *, peak: bool) -> float:
@@ -191,7 +191,7 @@ def _current_periods(plan: Plan, parts: Iterable[BoundKeyAttribute]) -> dict[str
         return {}
     specs: dict[str, set[str]] = {}
     for part in parts:
-        for hole in part.template.holes if part.template is not None else ():
+        for hole in part.template.placeholders if part.template is not None else ():
             specs.setdefault(hole.name, set()).add(hole.spec)
     return {
         name: "now"

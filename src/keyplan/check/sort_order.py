@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from keyplan.design.entities import EntitySpec
-from keyplan.design.keys.holes import BoundHole, Text
+from keyplan.design.keys.placeholders import BoundPlaceholder, Text
 from keyplan.design.planning.plan import Plan
 
 
@@ -44,7 +44,7 @@ def order_of(plan: Plan, entity: EntitySpec) -> Iterator[Ordered]:
             yield Ordered(piece.name, in_order, f"{part.attribute} = {part.text}")
 
 
-def _is_text(hole: BoundHole) -> bool:
+def _is_text(hole: BoundPlaceholder) -> bool:
     """Return True if a hole holds any text as it is, so that keys sort as the text does."""
     return hole.field.type is str and hole.field.choices is None and hole.encoding.keeps_order
 

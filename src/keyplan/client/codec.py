@@ -10,8 +10,7 @@ from pydantic import ValidationError
 
 from keyplan.client.errors import UnreadableItemError
 from keyplan.design.entities import Entity, EntitySpec
-from keyplan.design.fields.stored import plain_decoder
-from keyplan.design.fields.values import decode_value
+from keyplan.design.fields.stored import decode_value, plain_decoder
 from keyplan.design.keys.entity_keys import BoundKeyAttribute
 
 OWNER = "keyplan:owner"

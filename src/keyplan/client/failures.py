@@ -21,7 +21,7 @@ from keyplan.client.requests import CONFLICTS, THROTTLED, given_up
 from keyplan.design.conditions.conditions import (
     AndCondition,
     BetweenCondition,
-    Comparison,
+    CompareCondition,
     Condition,
     FieldSize,
     FunctionCondition,
@@ -46,7 +46,7 @@ def _operand(operand: object) -> str:
     return f"{operand.path!r}.size()" if isinstance(operand, FieldSize) else repr(operand)
 
 
-def _compare(condition: Comparison) -> str:
+def _compare(condition: CompareCondition) -> str:
     op = {"=": "==", "<>": "!="}.get(condition.op, condition.op)
     return f"{_operand(condition.left)} {op} {_operand(condition.right)}"
 
@@ -79,7 +79,7 @@ def _not(condition: NotCondition) -> str:
 
 
 _TEXTS: dict[type, Callable[[Any], str]] = {
-    Comparison: _compare,
+    CompareCondition: _compare,
     BetweenCondition: _between,
     InCondition: _in,
     FunctionCondition: _function,

@@ -21,11 +21,11 @@ from keyplan import limits
 from keyplan.client.codec import Sorter
 from keyplan.client.errors import CursorError, UnreadableItemError
 from keyplan.client.requests import Context, Program, Request, send
-from keyplan.design.annotations import AttributeValue
 from keyplan.design.conditions.conditions import Condition
 from keyplan.design.conditions.evaluation import holds, with_values
 from keyplan.design.declaring.patterns import Page
 from keyplan.design.entities import Entity, EntitySpec
+from keyplan.design.fields.annotations import AttributeValue
 from keyplan.design.planning.indexes import entities_in_range
 from keyplan.design.planning.plan import Plan
 from keyplan.design.requests.build import range_request

@@ -12,10 +12,10 @@ from keyplan.client.failures import refused
 from keyplan.client.pages import PageRequest, RangeReader
 from keyplan.client.requests import Context, Program
 from keyplan.client.tables import OfPlan
-from keyplan.design.annotations import UnstorableTypeError
 from keyplan.design.declaring.patterns import Call, WriteCall
 from keyplan.design.declaring.table_faults import table_faults
 from keyplan.design.declaring.transactions import Transaction
+from keyplan.design.fields.annotations import UnstorableTypeError
 from keyplan.design.keys.encodings import MissingField
 from keyplan.design.planning.indexes import all_faults
 from keyplan.design.planning.plan import Plan

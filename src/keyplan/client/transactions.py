@@ -19,7 +19,7 @@ from keyplan.client.failures import CONDITION, step_failed
 from keyplan.client.requests import CANCELLED, CONFLICTS, Context, Program, Request, Wait, reasons_of, send
 from keyplan.design.declaring.patterns import WriteCall
 from keyplan.design.entities import BoundUnique, EntitySpec
-from keyplan.design.fields.values import decode_value, is_stored_as_absent
+from keyplan.design.fields.stored import decode_value, is_stored_as_absent
 from keyplan.design.planning.plan import Plan
 from keyplan.design.requests.build import ACTIONS, write_request
 from keyplan.design.requests.items import Item, key_attribute_maker

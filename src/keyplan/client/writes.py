@@ -13,7 +13,7 @@ from keyplan.client.reads import read_item
 from keyplan.client.requests import Context, Outcome, Program, Request, Wait, send
 from keyplan.client.transactions import blocks_update, read_stored, remove_expired, transact
 from keyplan.design.declaring.patterns import WriteCall
-from keyplan.design.fields.values import decode_value
+from keyplan.design.fields.stored import decode_value
 from keyplan.design.planning.plan import Plan
 from keyplan.design.requests.build import batch_request, write_request
 from keyplan.design.requests.items import Item, item_builder

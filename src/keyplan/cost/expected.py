@@ -13,13 +13,13 @@ from keyplan import limits
 from keyplan.cost.selectivity import kept_share, matching, share_in_index
 from keyplan.cost.sizes import entry_size, item_size, read_size
 from keyplan.cost.units import Units, sum_of
-from keyplan.design.annotations import DeclaredField
 from keyplan.design.conditions.conditions import UNKNOWN, paths_of
 from keyplan.design.conditions.evaluation import holds, stated_values
 from keyplan.design.declaring.patterns import Facts, Pattern
 from keyplan.design.entities import EntitySpec
+from keyplan.design.fields.annotations import DeclaredField
 from keyplan.design.keys.entity_keys import BoundIndexKey, BoundKey
-from keyplan.design.keys.holes import BoundHole
+from keyplan.design.keys.placeholders import BoundPlaceholder
 from keyplan.design.keys.templates import BoundTemplate
 from keyplan.design.parameters import Each, EveryShard, Param, annotation_of, is_never_none
 from keyplan.design.planning.indexes import fetched_attributes
@@ -181,7 +181,7 @@ def _shape(template: BoundTemplate | None) -> tuple[object, ...] | None:
     """Return a template's texts and the types of its holes: the names of fields may differ."""
     if template is None:
         return None
-    return tuple(part.field.type if isinstance(part, BoundHole) else part for part in template.parts)
+    return tuple(part.field.type if isinstance(part, BoundPlaceholder) else part for part in template.parts)
 
 
 def _average_bytes(plan: Plan, found: Mapping[EntitySpec, float]) -> float:
@@ -206,7 +206,13 @@ def _requests(plan: Plan, evaluated: float, found: float) -> float:
     name, source = plan.walk
     if isinstance(source, EveryShard):
         templates = [value.template for value in plan.key.partition] if plan.key else []
-        holes = [hole for template in templates if template is not None for hole in template.holes if hole.name == name]
+        holes = [
+            hole
+            for template in templates
+            if template is not None
+            for hole in template.placeholders
+            if hole.name == name
+        ]
         return float(len(holes[0].encoding.choices or ("",))) if holes else 1.0
     if isinstance(source.values, tuple):
         return float(len(source.values))

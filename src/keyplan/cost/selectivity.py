@@ -8,10 +8,9 @@ from math import prod
 from typing import Any
 from uuid import UUID
 
-from keyplan.design.annotations import plain_value
 from keyplan.design.conditions.conditions import (
     AndCondition,
-    Comparison,
+    CompareCondition,
     Condition,
     FieldPath,
     FunctionCondition,
@@ -22,6 +21,7 @@ from keyplan.design.conditions.conditions import (
 )
 from keyplan.design.conditions.evaluation import MISSING, holds
 from keyplan.design.entities import EntitySpec
+from keyplan.design.fields.annotations import plain_value
 from keyplan.design.fields.stored import StoredField
 from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute
 from keyplan.design.parameters import Each, EveryShard, Param, Source
@@ -92,7 +92,7 @@ def _by_values(condition: Condition, entity: EntitySpec) -> float | None:
     return present * sum(share for value, share in shares.items() if verdicts[value]) + (1 - present) * without
 
 
-def _compare(condition: Comparison, entity: EntitySpec) -> float | None:
+def _compare(condition: CompareCondition, entity: EntitySpec) -> float | None:
     if not isinstance(condition.left, FieldPath) or condition.op not in {"=", "<>"}:
         return None
     share = _value_share(condition.left, condition.right, entity)
@@ -149,7 +149,7 @@ def _function(condition: FunctionCondition, entity: EntitySpec) -> float | None:
 
 
 _BY_KIND: dict[type, Callable[[Any, EntitySpec], float | None]] = {
-    Comparison: _compare,
+    CompareCondition: _compare,
     InCondition: _in,
     AndCondition: _all,
     OrCondition: _any,
@@ -260,7 +260,7 @@ def _pinned_by(condition: SortCondition, plan: Plan) -> set[str]:
         )
     if low.template is None:
         return set(low.sources) if condition.op == "=" else set()
-    holes = low.template.holes
+    holes = low.template.placeholders
     names = [hole.name for hole in holes if hole.name in low.sources]
     # The end of a literal text is also a prefix, unless it is named as a field.
     begins = low.part == "begins" or any(
@@ -276,15 +276,15 @@ def _own_name(name: str, plan: Plan, bound: BoundKey) -> str:
     """
     for value, part in zip(() if plan.key is None else plan.key.partition, bound.partition, strict=False):
         if value.template is not None and part.template is not None:
-            places = [hole.name for hole in value.template.holes]
-            own = [hole.name for hole in part.template.holes]
+            places = [hole.name for hole in value.template.placeholders]
+            own = [hole.name for hole in part.template.placeholders]
             if name in places and len(own) == len(places):
                 return own[places.index(name)]
     return name
 
 
 def _shards(value: KeyValue, name: str) -> int:
-    holes = () if value.template is None else value.template.holes
+    holes = () if value.template is None else value.template.placeholders
     return min((hole.shards for hole in holes if hole.name == name), default=0)
 
 

@@ -35,7 +35,7 @@ from keyplan.design.declaring.tables import Table
 from keyplan.design.declaring.transactions import Transaction, transaction
 from keyplan.design.entities import Entity, Unique, unique
 from keyplan.design.errors import DesignError, Fault, Place
-from keyplan.design.fields.attributes import Attribute
+from keyplan.design.fields.annotations import Attribute
 from keyplan.design.keys.entity_keys import attr, key
 from keyplan.design.parameters import each, every_shard
 from keyplan.design.planning.plan import Plan

@@ -8,10 +8,9 @@ from typing import Any, ClassVar, Literal, TypeVar, overload
 
 from pydantic import BaseModel
 
-from keyplan.design.annotations import UnstorableTypeError
 from keyplan.design.arguments import check_text, checked_call, invalid_option
 from keyplan.design.errors import DesignError, Place
-from keyplan.design.fields.attributes import check_alias
+from keyplan.design.fields.annotations import UnstorableTypeError, check_alias
 from keyplan.design.fields.stored import StoredField, stored_field
 from keyplan.design.keys.entity_keys import (
     BoundIndexKey,
@@ -23,7 +22,7 @@ from keyplan.design.keys.entity_keys import (
     find_index,
     unknown_field_error,
 )
-from keyplan.design.keys.holes import is_text
+from keyplan.design.keys.placeholders import is_text
 from keyplan.design.schema import Index, Schema, check_choice
 from keyplan.design.workload import Items
 
@@ -405,10 +404,10 @@ def _unique(
         _check_field(name, fields, model, place)
     spec = rule.key
     if spec is None:
-        # The last hole runs to the end, so only texts before it need their separators escaped.
+        # The last placeholder runs to the end, so only texts before it need their separators escaped.
         texts = {name for name in rule.fields[:-1] if is_text(fields[name].declared)}
-        holes = [f"{{{name}:quote}}" if name in texts else f"{{{name}}}" for name in rule.fields]
-        text = "#".join(["UNIQUE", entity, *rule.fields, *holes])
+        placeholders = [f"{{{name}:quote}}" if name in texts else f"{{{name}}}" for name in rule.fields]
+        text = "#".join(["UNIQUE", entity, *rule.fields, *placeholders])
         spec = KeySpec((text,), ("UNIQUE",) * (schema.sort is not None), None, place)
     return BoundUnique(rule.fields, bind_key(spec, None, schema, fields, model.__name__), rule.by)
 

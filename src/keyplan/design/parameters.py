@@ -16,8 +16,8 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
-from keyplan.design.annotations import annotation_with_limits, without_none
 from keyplan.design.errors import DesignError, calling_place
+from keyplan.design.fields.annotations import annotation_with_limits, without_none
 
 T = TypeVar("T")
 
@@ -119,7 +119,7 @@ class Each:
 
 
 class EveryShard:
-    """All the shards of a `{field:shard(n)}` hole."""
+    """All the shards of a `{field:shard(n)}` placeholder."""
 
     def __repr__(self) -> str:
         return "every_shard()"

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from keyplan.cost.selectivity import shares_of
-from keyplan.design.annotations import plain_value
 from keyplan.design.entities import EntitySpec
 from keyplan.design.errors import Place
+from keyplan.design.fields.annotations import plain_value
 from keyplan.design.fields.stored import StoredField
 from keyplan.diff.changes import DesignChange, Kind, Rewrite, RolloutStep, Verdict, staged
 from keyplan.diff.matching import agree, attribute_form, lookalikes

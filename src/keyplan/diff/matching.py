@@ -9,15 +9,15 @@ from datetime import datetime, time, timedelta
 from enum import Enum
 from typing import Any, Generic, Protocol, TypeVar
 
-from keyplan.design.annotations import without_none
-from keyplan.design.conditions.builders import UpdateAction
+from keyplan.design.conditions.builders import FieldUpdate
 from keyplan.design.conditions.conditions import Condition, FieldPath, FieldSize
 from keyplan.design.entities import EntitySpec
+from keyplan.design.fields.annotations import without_none
 from keyplan.design.fields.stored import StoredField
 from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute
-from keyplan.design.keys.holes import BoundHole
+from keyplan.design.keys.placeholders import BoundPlaceholder
 from keyplan.design.parameters import CALL_SOURCES
-from keyplan.design.planning.plan import KeyRange, KeyValue, Plan
+from keyplan.design.planning.plan import KeySelection, KeyValue, Plan
 
 
 class Named(Protocol):
@@ -152,7 +152,7 @@ def partition_form(plan: Plan) -> Form:
     return (plan.index.name if plan.index is not None else None, plan.descending, partition)
 
 
-def _key(key: KeyRange | None) -> Form:
+def _key(key: KeySelection | None) -> Form:
     if key is None:
         return None
     sort = tuple((sort.op, _value(sort.low), None if sort.high is None else _value(sort.high)) for sort in key.sort)
@@ -168,7 +168,7 @@ def _sources(sources: Mapping[str, Any]) -> Form:
     return tuple(sorted((name, value_form(source)) for name, source in sources.items()))
 
 
-def _action(action: UpdateAction) -> Form:
+def _action(action: FieldUpdate) -> Form:
     return (action.word, _operand(action.path), value_form(action.source))
 
 
@@ -206,7 +206,7 @@ def attribute_form(spec: EntitySpec, part: BoundKeyAttribute, names: Mapping[str
         return ("field", names.get(part.field.name, part.field.name), part.type_code, _format(part.field))
     return tuple(
         (names.get(element.name, element.name), element.spec, kind_of(element.field.type))
-        if isinstance(element, BoundHole) and element.name in spec.fields
+        if isinstance(element, BoundPlaceholder) and element.name in spec.fields
         else (str(getattr(element, "text", element)),)
         for element in part.template.parts
     )

@@ -13,8 +13,14 @@ from uuid import UUID
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from keyplan.design.annotations import DeclaredField, StoredAs, UnstorableTypeError, type_code, without_none
-from keyplan.design.fields.attributes import attribute_of
+from keyplan.design.fields.annotations import (
+    DeclaredField,
+    StoredAs,
+    UnstorableTypeError,
+    attribute_of,
+    type_code,
+    without_none,
+)
 from keyplan.design.fields.stored import StoredField
 
 _SHOWN = 6

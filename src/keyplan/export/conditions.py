@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from keyplan.design.annotations import plain_value
 from keyplan.design.conditions.conditions import (
     AndCondition,
     BetweenCondition,
-    Comparison,
+    CompareCondition,
     Condition,
     FieldPath,
     FieldSize,
@@ -18,9 +17,10 @@ from keyplan.design.conditions.conditions import (
     NotCondition,
     OrCondition,
 )
-from keyplan.design.fields.values import is_stored_as_absent
+from keyplan.design.fields.annotations import plain_value
+from keyplan.design.fields.stored import is_stored_as_absent
 from keyplan.design.keys.encodings import KeyPartError, MissingField
-from keyplan.design.keys.holes import BoundHole, Text
+from keyplan.design.keys.placeholders import BoundPlaceholder, Text
 from keyplan.design.keys.templates import BoundTemplate
 from keyplan.design.parameters import CALL_SOURCES, Param
 from keyplan.design.planning.plan import KeyValue, Plan, SortCondition
@@ -66,7 +66,7 @@ def _text(value: KeyValue) -> str:
 def _pieces(value: KeyValue, template: BoundTemplate) -> Iterator[str]:
     """Return the parts of the template whose fields are given, each with its source."""
     for part in _within_text(value, template):
-        if not isinstance(part, BoundHole):
+        if not isinstance(part, BoundPlaceholder):
             yield part.text
         elif part.name not in value.sources:
             return
@@ -74,7 +74,7 @@ def _pieces(value: KeyValue, template: BoundTemplate) -> Iterator[str]:
             yield _hole(part, value.sources[part.name])
 
 
-def _within_text(value: KeyValue, template: BoundTemplate) -> Sequence[BoundHole | Text]:
+def _within_text(value: KeyValue, template: BoundTemplate) -> Sequence[BoundPlaceholder | Text]:
     """Return the parts that a text reaches; a text that starts within a field ends within its hole."""
     if value.part != "begins":
         return template.parts
@@ -82,7 +82,7 @@ def _within_text(value: KeyValue, template: BoundTemplate) -> Sequence[BoundHole
     return template.parts[: given[-1] + 1]
 
 
-def _hole(hole: BoundHole, source: Any) -> str:
+def _hole(hole: BoundPlaceholder, source: Any) -> str:
     """Return a parameter in braces, or a constant as encoded in the key."""
     if isinstance(source, CALL_SOURCES):
         return "{" + repr(source) + "}"
@@ -147,7 +147,7 @@ def _within(part: Condition) -> str:
 
 def _simple(tree: Condition) -> str:
     operands = [_operand(operand) for operand in tree.operands()]
-    if isinstance(tree, Comparison):
+    if isinstance(tree, CompareCondition):
         return f"{operands[0]} {tree.op} {operands[1]}"
     if isinstance(tree, BetweenCondition):
         return f"{operands[0]} between {operands[1]} and {operands[2]}"

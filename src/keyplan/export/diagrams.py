@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from keyplan.design.annotations import plain_value
 from keyplan.design.declaring.consumers import Changed, Consumer
 from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import EntitySpec
+from keyplan.design.fields.annotations import plain_value
 from keyplan.design.keys.entity_keys import BoundKey
 from keyplan.design.schema import Index, Schema
 from keyplan.export.conditions import condition

@@ -26,11 +26,11 @@ from pydantic.fields import FieldInfo
 from keyplan.client.requests import Context
 from keyplan.client.transactions import actions_of
 from keyplan.clock import SystemClock
-from keyplan.design.annotations import DeclaredField, unwrap, without_none
 from keyplan.design.declaring.patterns import Pattern, WriteCall
 from keyplan.design.declaring.transactions import Transaction
 from keyplan.design.entities import EntitySpec
 from keyplan.design.errors import DesignError
+from keyplan.design.fields.annotations import DeclaredField, unwrap, without_none
 from keyplan.design.fields.stored import StoredField
 from keyplan.design.keys.automata import AutomatonBuilder, shared_words
 from keyplan.design.keys.encodings import KeyPartError, MissingField

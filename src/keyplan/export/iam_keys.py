@@ -16,7 +16,7 @@ from typing import Any
 
 from keyplan.design.keys.encodings import KeyPartError
 from keyplan.design.keys.entity_keys import BoundKeyAttribute
-from keyplan.design.keys.holes import BoundHole
+from keyplan.design.keys.placeholders import BoundPlaceholder
 from keyplan.design.keys.templates import BoundTemplate
 from keyplan.design.parameters import Each, EveryShard, Param, Source
 from keyplan.design.planning.plan import KeyValue
@@ -141,7 +141,7 @@ class _Text:
         bound: set[str] = set()
         notes: list[str] = []
         for part in template.parts:
-            if not isinstance(part, BoundHole):
+            if not isinstance(part, BoundPlaceholder):
                 pieces.append(literal(part.text))
                 continue
             text, name = self._of_hole(part)
@@ -152,7 +152,7 @@ class _Text:
                 pieces.append(text)
         return Leading(("".join(pieces),), frozenset(bound), tuple(notes))
 
-    def _of_hole(self, hole: BoundHole) -> tuple[str, str | None]:
+    def _of_hole(self, hole: BoundPlaceholder) -> tuple[str, str | None]:
         """Return the text of a hole and the binding it uses."""
         origin = self.origin(hole.name)
         if isinstance(origin, _Constant):
@@ -170,7 +170,7 @@ class _Text:
         return next((name for name in names if name in self.bindings.values), None)
 
 
-def _warnings(template: BoundTemplate, hole: BoundHole, name: str, before: Sequence[str]) -> list[str]:
+def _warnings(template: BoundTemplate, hole: BoundPlaceholder, name: str, before: Sequence[str]) -> list[str]:
     warnings = []
     if hole.spec:
         warnings.append(

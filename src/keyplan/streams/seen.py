@@ -18,7 +18,7 @@ from keyplan.design.declaring.patterns import TransactionCall, WriteCall
 from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import Entity
 from keyplan.design.errors import DesignError, calling_place
-from keyplan.design.fields.attributes import Attribute
+from keyplan.design.fields.annotations import Attribute
 from keyplan.design.keys.entity_keys import key
 
 DEFAULT_NAME = "keyplan-seen"

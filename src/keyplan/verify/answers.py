@@ -11,13 +11,13 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Literal, get_args
 
-from keyplan.design.annotations import plain_value
 from keyplan.design.conditions.builders import Cond
 from keyplan.design.conditions.conditions import Condition
 from keyplan.design.conditions.evaluation import fill, holds
 from keyplan.design.declaring.patterns import Page, Pattern
 from keyplan.design.entities import Entity, EntitySpec
-from keyplan.design.keys.holes import BoundHole
+from keyplan.design.fields.annotations import plain_value
+from keyplan.design.keys.placeholders import BoundPlaceholder
 from keyplan.design.parameters import CALL_SOURCES, Each, EveryShard, Param, Source, value_of
 from keyplan.design.planning.plan import KeyValue, Plan
 from keyplan.design.requests.items import absent_as_none, item_builder
@@ -46,9 +46,9 @@ class KeyTest:
     op: Op
     low: Source
     high: Source = None
-    encoded: BoundHole | None = None
+    encoded: BoundPlaceholder | None = None
     """The hole whose text is compared, if the whole value is not."""
-    asked: BoundHole | None = None
+    asked: BoundPlaceholder | None = None
     """For a prefix of a text: the hole that encodes it."""
 
     def text(self, arguments: Arguments) -> str:
@@ -148,7 +148,7 @@ def _own_name(plan: Plan, spec: EntitySpec, name: str) -> str:
         return name
     for value, part in zip(plan.key.partition, bound.partition, strict=False):
         if value.template is not None and part.template is not None and same_texts(value.template, part.template):
-            for written, own in zip(value.template.holes, part.template.holes, strict=True):
+            for written, own in zip(value.template.placeholders, part.template.placeholders, strict=True):
                 if written.name == name:
                     return own.name
     return name
@@ -196,7 +196,7 @@ def meaning_of(pattern: Pattern[..., Any]) -> ReadMeaning:
     return ReadMeaning(plan, (*wishes, *written), tuple(unlike))
 
 
-def _lossy(plan: Plan) -> dict[str, BoundHole]:
+def _lossy(plan: Plan) -> dict[str, BoundPlaceholder]:
     """By field: the hole of the key condition that encodes only a part of it, such as the month of a date."""
     if plan.key is None:
         return {}
@@ -205,17 +205,17 @@ def _lossy(plan: Plan) -> dict[str, BoundHole]:
         hole
         for value in values
         if value.template is not None
-        for hole in value.template.holes
+        for hole in value.template.placeholders
         if hole.name in value.sources
     ]
     exact = {hole.name for hole in holes if hole.encoding.reversible}
     return {hole.name: hole for hole in holes if hole.name not in exact}
 
 
-def _ranks(plan: Plan) -> dict[str, BoundHole]:
+def _ranks(plan: Plan) -> dict[str, BoundPlaceholder]:
     """By field: the hole that orders its values by rank."""
     values = [value for sort in plan.key.sort for value in (sort.low, sort.high) if value] if plan.key else []
-    holes = [hole for value in values if value.template is not None for hole in value.template.holes]
+    holes = [hole for value in values if value.template is not None for hole in value.template.placeholders]
     return {hole.name: hole for hole in holes if hole.spec.startswith("rank")}
 
 
@@ -441,7 +441,7 @@ def _choices(spec: EntitySpec, name: str) -> list[Any]:
 def _ranked(spec: EntitySpec, plan: Plan, name: str) -> bool:
     """Return True if the key encodes the field's values by rank."""
     bound = spec.key_in(plan.index)
-    holes = [hole for part in bound.sort if part.template for hole in part.template.holes] if bound else []
+    holes = [hole for part in bound.sort if part.template for hole in part.template.placeholders] if bound else []
     return any(hole.name == name and hole.spec.startswith("rank") for hole in holes)
 
 

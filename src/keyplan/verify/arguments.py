@@ -10,11 +10,11 @@ from typing import Any
 from pydantic import BaseModel
 
 from keyplan.client.failures import condition_text
-from keyplan.design.annotations import without_none
 from keyplan.design.conditions.evaluation import fill
 from keyplan.design.declaring.patterns import Pattern, WriteCall
 from keyplan.design.declaring.transactions import Transaction, TransactionStep
 from keyplan.design.entities import Entity, EntitySpec
+from keyplan.design.fields.annotations import without_none
 from keyplan.design.parameters import Each, Param, Source, annotation_of, substitute
 from keyplan.verify.answers import ReadMeaning, meaning_of
 from keyplan.verify.generate import EntityGenerator

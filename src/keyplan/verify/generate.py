@@ -212,7 +212,7 @@ class EntityGenerator:
     def _fits(self, name: str) -> Callable[[Any], bool]:
         """Return a test of whether a value can be encoded in the keys that contain the field."""
         parts = [part for bound in (self.spec.key, *self.spec.indexes) for part in bound.attributes]
-        holes = [hole for part in parts if part.template for hole in part.template.holes if hole.name == name]
+        holes = [hole for part in parts if part.template for hole in part.template.placeholders if hole.name == name]
 
         def fits(value: Any) -> bool:
             try:
@@ -259,7 +259,7 @@ class EntityGenerator:
         if self.spec.fields[name].annotation is not datetime:
             return None
         parts = [part for bound in (self.spec.key, *self.spec.indexes) for part in bound.partition]
-        holes = [hole for part in parts if part.template is not None for hole in part.template.holes]
+        holes = [hole for part in parts if part.template is not None for hole in part.template.placeholders]
         return next((PERIODS_S[hole.spec] for hole in holes if hole.name == name and hole.spec in PERIODS_S), None)
 
     def _deck(self, shares: Mapping[object, float]) -> list[object]:

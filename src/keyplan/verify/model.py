@@ -15,8 +15,8 @@ from typing import Any
 from keyplan.client.codec import OWNER, Sorter, reader_of
 from keyplan.client.requests import WRITES
 from keyplan.cost.units import READS, Spent, entry_of, of_receipts
-from keyplan.design.annotations import plain_value
 from keyplan.design.entities import Entity, EntitySpec
+from keyplan.design.fields.annotations import plain_value
 from keyplan.design.keys.entity_keys import BoundKey
 from keyplan.design.requests.items import EntityIndexKey, item_builder, key_attribute_maker
 from keyplan.design.requests.items import Item as EntityItem

@@ -9,12 +9,11 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from keyplan.design.annotations import annotation_with_limits, without_none
 from keyplan.design.conditions.builders import Change
 from keyplan.design.conditions.conditions import (
     AndCondition,
     BetweenCondition,
-    Comparison,
+    CompareCondition,
     Condition,
     FieldPath,
     FunctionCondition,
@@ -24,7 +23,8 @@ from keyplan.design.conditions.conditions import (
 )
 from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.entities import Entity, EntitySpec
-from keyplan.design.keys.holes import BoundHole
+from keyplan.design.fields.annotations import annotation_with_limits, without_none
+from keyplan.design.keys.placeholders import BoundPlaceholder
 from keyplan.design.parameters import Each, EveryShard, Param, Source, annotation_of
 from keyplan.verify.answers import meaning_of
 from keyplan.verify.generate import EntityGenerator
@@ -105,7 +105,7 @@ class ParameterUse:
     """For a compared value: the names and positions that lead to it in the field."""
     certain: bool = False
     """For a constant: True if every requested item has this value."""
-    encoded: BoundHole | None = None
+    encoded: BoundPlaceholder | None = None
     """For a prefix of a key text: the hole that encodes the field."""
 
 
@@ -188,7 +188,7 @@ def _of_comparison(condition: Condition, *, certain: bool) -> Iterator[Parameter
     nested = bool(within)
     for part in within:
         yield ParameterUse(part, "part", first.field)
-    if isinstance(condition, Comparison):
+    if isinstance(condition, CompareCondition):
         yield ParameterUse(
             others[0], _COMPARED[condition.op], first.field, nested, within, certain and condition.op == "="
         )

@@ -23,7 +23,7 @@ from keyplan.design.declaring.design import Design
 from keyplan.design.entities import EntitySpec
 from keyplan.design.fields.stored import StoredField
 from keyplan.design.keys.entity_keys import BoundKey
-from keyplan.design.keys.holes import BoundHole, BoundPart, Text
+from keyplan.design.keys.placeholders import BoundPart, BoundPlaceholder, Text
 from keyplan.design.keys.templates import BoundTemplate
 from keyplan.design.parameters import Source
 from keyplan.design.planning.plan import KeyValue
@@ -303,9 +303,9 @@ class AlignedPart:
     source: Source = None
     """The parameter, or None if the text has literal characters there."""
     literal: str | None = None
-    encoded: BoundHole | None = None
+    encoded: BoundPlaceholder | None = None
     """The hole that encodes the field in the entity's key."""
-    asked: BoundHole | None = None
+    asked: BoundPlaceholder | None = None
     """For a parameter, the hole that encodes it in the written text."""
     closed: bool = True
     """True if the written text continues after the value or the entity's key ends there: the whole value is
@@ -332,7 +332,7 @@ def same_texts(template: BoundTemplate, other: BoundTemplate) -> bool:
 
 
 def _shape(part: BoundPart) -> tuple[Any, ...]:
-    return (part.field.type, part.spec) if isinstance(part, BoundHole) else (part.text,)
+    return (part.field.type, part.spec) if isinstance(part, BoundPlaceholder) else (part.text,)
 
 
 class _Alignment:
@@ -378,7 +378,7 @@ class _Alignment:
         self._shorten(self._asked, written, length)
         return True
 
-    def _literal(self, hole: BoundHole, written: str) -> AlignedPart | None:
+    def _literal(self, hole: BoundPlaceholder, written: str) -> AlignedPart | None:
         """Align literal characters with a field of the entity: they are its text, up to the field's delimiter."""
         self._own.pop(0)
         end = written.find(hole.delimiter) if hole.delimiter else -1

@@ -10,10 +10,10 @@ from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from keyplan.design.annotations import without_none
 from keyplan.design.conditions.conditions import FieldPath, paths_of
 from keyplan.design.declaring.design import Design
 from keyplan.design.entities import Entity, EntitySpec
+from keyplan.design.fields.annotations import without_none
 from keyplan.design.fields.stored import StoredField
 from keyplan.design.planning.plan import Plan
 from keyplan.design.requests.items import item_builder

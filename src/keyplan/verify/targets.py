@@ -16,7 +16,7 @@ from keyplan.cost.expected import beginning
 from keyplan.design.conditions.conditions import (
     AndCondition,
     BetweenCondition,
-    Comparison,
+    CompareCondition,
     Condition,
     FieldPath,
     FieldSize,
@@ -66,8 +66,8 @@ def _ways_not(part: Condition, spec: EntitySpec, values: Mapping[str, Any], choo
         yield from ways(OrCondition(tuple(NotCondition(member) for member in part.parts)), spec, values, choose)
     elif isinstance(part, OrCondition):
         yield from ways(AndCondition(tuple(NotCondition(member) for member in part.parts)), spec, values, choose)
-    elif isinstance(part, Comparison):
-        yield from ways(Comparison(_OPPOSITE[part.op], part.left, part.right), spec, values, choose)
+    elif isinstance(part, CompareCondition):
+        yield from ways(CompareCondition(_OPPOSITE[part.op], part.left, part.right), spec, values, choose)
     elif isinstance(part, FunctionCondition) and part.name == "attribute_exists":
         yield from ways(part.path.missing(), spec, values, choose)
     elif isinstance(part, FunctionCondition) and part.name == "attribute_not_exists":
@@ -99,7 +99,7 @@ def _ways_of_one(
 
 def _value(condition: Condition, spec: EntitySpec, field: str, operands: list[Any], choose: Choose) -> Any:
     stored = spec.fields[field]
-    if isinstance(condition, Comparison):
+    if isinstance(condition, CompareCondition):
         return choose(field) if condition.op == "<>" else beyond(operands[0], _STEP.get(condition.op, 0))
     if isinstance(condition, (BetweenCondition, InCondition)):
         return operands[0]
@@ -112,7 +112,7 @@ def _value(condition: Condition, spec: EntitySpec, field: str, operands: list[An
 
 
 def _size(condition: Condition, operand: Any) -> int:
-    return int(operand) + (_STEP.get(condition.op, 0) if isinstance(condition, Comparison) else 0)
+    return int(operand) + (_STEP.get(condition.op, 0) if isinstance(condition, CompareCondition) else 0)
 
 
 def _resized(value: Any, size: int, more: Callable[[], Any]) -> Any:

@@ -23,7 +23,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic.fields import FieldInfo
 
-from keyplan.design.annotations import without_none
+from keyplan.design.fields.annotations import without_none
 from keyplan.errors import KeyplanError
 
 

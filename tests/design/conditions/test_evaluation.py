@@ -21,7 +21,7 @@ from keyplan import Engine
 from keyplan.design import Condition, F, each
 from keyplan.design.conditions.conditions import UNKNOWN
 from keyplan.design.conditions.evaluation import MISSING, holds, with_values
-from keyplan.design.fields.values import encode_value
+from keyplan.design.fields.stored import encode_value
 from keyplan.design.parameters import Param, value_of
 from keyplan.errors import ValidationError
 

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, RootModel, TypeAdapter, create_model
 from tests.design.stored import MOMENTS, Colour, Level, Point, Shape, Street, Town, UserId, Word
 
-from keyplan.design.annotations import UnstorableTypeError
-from keyplan.design.fields.attributes import Attribute
+from keyplan.design.fields.annotations import Attribute, UnstorableTypeError
 from keyplan.design.fields.stored import stored_field
 
 

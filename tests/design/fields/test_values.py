@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from tests.design.stored import MOMENTS, Level, Point, Street, Town, Word
 
-from keyplan.design.annotations import UnstorableTypeError, type_code
-from keyplan.design.fields.values import decode_value, encode_value, timestamp_text
+from keyplan.design.fields.annotations import UnstorableTypeError, type_code
+from keyplan.design.fields.stored import decode_value, encode_value, timestamp_text
 
 
 def test_numbers_are_exact() -> None:

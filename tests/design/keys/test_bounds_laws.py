@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.design.ranges import selects
 
 from keyplan.design import GSI, Cond, Entity, Page, Read, Table, attr, key, pk, sk
-from keyplan.design.annotations import AttributeValue
+from keyplan.design.fields.annotations import AttributeValue
 from keyplan.design.keys.encodings import KeyPartError
 from keyplan.design.keys.entity_keys import KeySpec
 from keyplan.design.parameters import Param

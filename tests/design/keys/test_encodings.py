@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keyplan.design.annotations import DeclaredField
+from keyplan.design.fields.annotations import DeclaredField
 from keyplan.design.keys.automata import AutomatonBuilder, shared_words
 from keyplan.design.keys.encodings import Encoding, EncodingError, KeyPartError, MissingField
-from keyplan.design.keys.holes import SPECS, encoding_for
 from keyplan.design.keys.languages import Language, Word, bytes_of, chars_of, pattern_language
+from keyplan.design.keys.placeholders import SPECS, encoding_for
 
 
 class Priority(Enum):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keyplan.design.annotations import DeclaredField
+from keyplan.design.fields.annotations import DeclaredField
 from keyplan.design.keys.encodings import KeyPartError
 from keyplan.design.keys.overlaps import can_equal, captured, captures, extends_template, keys_overlap, range_captures
 from keyplan.design.keys.templates import BoundTemplate, parse

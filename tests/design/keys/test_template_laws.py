@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from keyplan.design.annotations import DeclaredField
+from keyplan.design.fields.annotations import DeclaredField
 from keyplan.design.keys.encodings import KeyPartError
 from keyplan.design.keys.templates import BoundTemplate, parse
 

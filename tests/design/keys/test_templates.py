@@ -13,9 +13,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from keyplan.design.annotations import DeclaredField
+from keyplan.design.fields.annotations import DeclaredField
 from keyplan.design.keys.encodings import KeyPartError, MissingField, TemplateError
-from keyplan.design.keys.holes import Hole, Text
+from keyplan.design.keys.placeholders import Placeholder, Text
 from keyplan.design.keys.templates import BoundTemplate, parse
 
 UserId = NewType("UserId", str)
@@ -288,7 +288,7 @@ def test_keys_that_do_not_sort_by_a_field_are_known(text: str, field: str) -> No
 
 def test_a_template_is_texts_and_holes() -> None:
     template = parse("A{{b}}#{user}{at:utc_ms}")
-    assert template.parts == (Text("A{b}#"), Hole("user", "", 7), Hole("at", "utc_ms", 13))
+    assert template.parts == (Text("A{b}#"), Placeholder("user", "", 7), Placeholder("at", "utc_ms", 13))
     assert template.fields == ("user", "at")
     assert template.text == "A{{b}}#{user}{at:utc_ms}"
     assert bound("META").render({}) == "META"
@@ -301,7 +301,7 @@ def test_a_template_is_texts_and_holes() -> None:
         ("a}b", 1, "closes nothing"),
         ("ab{user", 2, "never closed"),
         ("{user{task}", 0, "never closed"),
-        ("A{}", 1, "hole is empty"),
+        ("A{}", 1, "placeholder is empty"),
         ("A{user.name}", 2, "no name of a field"),
         ("A{user!r}", 2, "no name of a field"),
         ("A{ user}", 2, "no name of a field"),

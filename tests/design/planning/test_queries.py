@@ -1,4 +1,4 @@
-"""Reads as they are planned: every term on every hole of a sort key, as operator and rendered texts."""
+"""Reads as they are planned: every term on every placeholder of a sort key, as operator and rendered texts."""
 
 from __future__ import annotations
 
@@ -96,27 +96,27 @@ START, END = "2026-05-04T12:00:00.000Z", "2026-05-04T13:00:00.000Z"
 LATER = datetime(2026, 5, 4, 13, tzinfo=UTC)
 
 RANGES: list[tuple[str, Any, tuple[str, ...], tuple[str, ...] | None]] = [
-    # The only hole, behind literal text: both ends, so that other entities' keys stay out.
+    # The only placeholder, behind literal text: both ends, so that other entities' keys stay out.
     (NAME, sk.gte(name="m"), ("BETWEEN", "NAME#m", "NAME$"), None),
     (NAME, sk.gt(name="m"), ("BETWEEN", "NAME#m\0", "NAME$"), None),
     (NAME, sk.lte(name="m"), ("BETWEEN", "NAME#", "NAME#m"), None),
     (NAME, sk.lt(name="m"), ("BETWEEN", "NAME#", "NAME#m"), ("<", "F.name")),
     (NAME, sk.between(name=("k", "m")), ("BETWEEN", "NAME#k", "NAME#m"), None),
     (NAME, sk.begins_with(name="m"), ("begins_with", "NAME#m"), None),
-    # The only hole, and nothing before it: one end is enough.
+    # The only placeholder, and nothing before it: one end is enough.
     ("{name}", sk.gte(name="m"), (">=", "m"), None),
     ("{name}", sk.gt(name="m"), (">", "m"), None),
     ("{name}", sk.lte(name="m"), ("<=", "m"), None),
     ("{name}", sk.lt(name="m"), ("<", "m"), None),
     ("{name}", sk.between(name=("k", "m")), ("BETWEEN", "k", "m"), None),
     ("{name}", sk.begins_with(name="m"), ("begins_with", "m"), None),
-    # The first of several holes: what follows it is inside or outside as a whole.
+    # The first of several placeholders: what follows it is inside or outside as a whole.
     (NUMBER, sk.gte(number=7), ("BETWEEN", "N#0007#", "N#:"), None),
     (NUMBER, sk.gt(number=7), ("BETWEEN", "N#0007$", "N#:"), None),
     (NUMBER, sk.lte(number=7), ("BETWEEN", "N#0", "N#0007$"), None),
     (NUMBER, sk.lt(number=7), ("BETWEEN", "N#0", "N#0007"), None),
     (NUMBER, sk.between(number=(7, 9)), ("BETWEEN", "N#0007#", "N#0009$"), None),
-    # The middle hole, and the last.
+    # The middle placeholder, and the last.
     (DAY, sk(day=date(2026, 5, 4)) & sk.gt(kind="a"), ("BETWEEN", "2026-05-04#a$", "2026-05-04#c"), None),
     (DAY, sk(day=date(2026, 5, 4)) & sk.lt(kind="b"), ("BETWEEN", "2026-05-04#a", "2026-05-04#b"), None),
     (

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.systems.thinking_trainer.making import attempt_id, scenario
 
-from keyplan.design.fields.values import encode_value
+from keyplan.design.fields.stored import encode_value
 from keyplan_systems.thinking_trainer.domain.rubric import DIMENSIONS
 
 

@@ -86,7 +86,7 @@ def check_key_text(word: str, words: object) -> None:
         raise DesignError(
             f"{word}.text is given {words!r}, which is no text",
             place=calling_place(),
-            fix=f"write the text out, with parameters as holes: {_KEY_TEXT_EXAMPLES[word]}",
+            fix=f"write the text out, with parameters as placeholders: {_KEY_TEXT_EXAMPLES[word]}",
         )
 
 
@@ -135,7 +135,7 @@ class Range:
 
 @dataclass(frozen=True, eq=False)
 class KeyText:
-    """A key condition as it is written out, its holes the pattern's parameters."""
+    """A key condition as it is written out, its placeholders the pattern's parameters."""
 
     op: TextOp
     low: str
@@ -203,7 +203,7 @@ class _Partition:
         return Cond(partition=dict(fields), places=calling_places(fields))
 
     def text(self, words: str) -> Cond:
-        """The partition key as it is written out: pk.text("USER#{user_id}"), holes being parameters."""
+        """The partition key as it is written out: pk.text("USER#{user_id}"), placeholders being parameters."""
         check_key_text("pk", words)
         return Cond(partition_text=words)
 
@@ -245,7 +245,7 @@ class _Sort:
         return Cond(range=Range("between", name, *pair), places=calling_places(bounds))
 
     def text(self, op: TextOp, low: str, high: str | None = None) -> Cond:
-        """The sort key's condition as it is written out, holes being parameters.
+        """The sort key's condition as it is written out, placeholders being parameters.
 
         `sk.text("begins_with", "TASK#")`, or with both ends `sk.text("between", "TASK#", "USER#{user_id}")`.
         """
@@ -296,14 +296,14 @@ def everything() -> Cond:
     return Cond()
 
 
-ActionName = Literal["set", "set_if_missing", "remove", "add", "append", "add_to_set", "remove_from_set"]
+FieldUpdateName = Literal["set", "set_if_missing", "remove", "add", "append", "add_to_set", "remove_from_set"]
 
 
 @dataclass(frozen=True, eq=False)
-class UpdateAction:
+class FieldUpdate:
     """One change of a field, or of what lies in it."""
 
-    name: ActionName
+    name: FieldUpdateName
     path: FieldPath
     source: Source = None
     negative: bool = False
@@ -320,7 +320,7 @@ class Change:
     """What a write does: to which key, which changes, under which condition."""
 
     key: dict[str, Source] = field(default_factory=dict)
-    actions: tuple[UpdateAction, ...] = ()
+    actions: tuple[FieldUpdate, ...] = ()
     condition: Condition | None = None
     version: Source = None
     known: dict[str, Source] = field(default_factory=dict)
@@ -377,10 +377,10 @@ def put(item: object, *, replace_when: Condition | None = None) -> Change:
     return Change(item=item, replace_when=replace_when)
 
 
-def _actions(name: ActionName, fields: dict[str, object], *, negative: bool = False) -> Change:
+def _actions(name: FieldUpdateName, fields: dict[str, object], *, negative: bool = False) -> Change:
     here = calling_place()
     return Change(
-        actions=tuple(UpdateAction(name, FieldPath(one, place=here), value, negative) for one, value in fields.items())
+        actions=tuple(FieldUpdate(name, FieldPath(one, place=here), value, negative) for one, value in fields.items())
     )
 
 
@@ -400,7 +400,7 @@ def remove(*fields: str) -> Change:
     for name in fields:
         if not isinstance(name, str):
             raise DesignError(f"remove is given {name!r}", place=here, fix='name the field: remove("due_at")')
-    return Change(actions=tuple(UpdateAction("remove", FieldPath(name, place=here)) for name in fields))
+    return Change(actions=tuple(FieldUpdate("remove", FieldPath(name, place=here)) for name in fields))
 
 
 def add(**fields: object) -> Change:
@@ -430,22 +430,22 @@ def remove_from_set(**fields: object) -> Change:
 
 def set_at(path: FieldPath, value: object) -> Change:
     """Set what lies in a field: set_at(F.answers["technical"], 3). The map or list must be there."""
-    return Change(actions=(UpdateAction("set", _path("set_at", path), value),))
+    return Change(actions=(FieldUpdate("set", _path("set_at", path), value),))
 
 
 def add_at(path: FieldPath, value: object) -> Change:
     """Add to a number that lies in a map: add_at(F.answers[category], 1). The map must be there."""
-    return Change(actions=(UpdateAction("add", _path("add_at", path), value),))
+    return Change(actions=(FieldUpdate("add", _path("add_at", path), value),))
 
 
 def subtract_at(path: FieldPath, value: object) -> Change:
     """Take away from a number that lies in a map: subtract_at(F.votes[choice], 1). The map must be there."""
-    return Change(actions=(UpdateAction("add", _path("subtract_at", path), value, negative=True),))
+    return Change(actions=(FieldUpdate("add", _path("subtract_at", path), value, negative=True),))
 
 
 def remove_at(path: FieldPath) -> Change:
     """Remove what lies in a field."""
-    return Change(actions=(UpdateAction("remove", _path("remove_at", path)),))
+    return Change(actions=(FieldUpdate("remove", _path("remove_at", path)),))
 
 
 def _path(word: str, path: object) -> FieldPath:

@@ -15,9 +15,9 @@ from typing import Any, Literal, NoReturn, get_origin
 from uuid import UUID
 
 from keyplan import limits
-from keyplan.design.annotations import without_none
 from keyplan.design.arguments import check_count, shorten
 from keyplan.design.errors import UNKNOWN_PLACE, DesignError, Place, calling_place
+from keyplan.design.fields.annotations import without_none
 from keyplan.design.parameters import Each, Param, Source, annotation_of
 
 
@@ -76,24 +76,24 @@ class Operand:
 
     # Comparing makes a condition; the type of object.__eq__ is bool.
     def __eq__(self, other: object) -> Condition:  # type: ignore[override]
-        return Comparison("=", self, _not_none(other, "missing"))
+        return CompareCondition("=", self, _not_none(other, "missing"))
 
     def __ne__(self, other: object) -> Condition:  # type: ignore[override]
-        return Comparison("<>", self, _not_none(other, "exists"))
+        return CompareCondition("<>", self, _not_none(other, "exists"))
 
     __hash__ = None  # type: ignore[assignment]
 
     def __lt__(self, other: object) -> Condition:
-        return Comparison("<", self, other)
+        return CompareCondition("<", self, other)
 
     def __le__(self, other: object) -> Condition:
-        return Comparison("<=", self, other)
+        return CompareCondition("<=", self, other)
 
     def __gt__(self, other: object) -> Condition:
-        return Comparison(">", self, other)
+        return CompareCondition(">", self, other)
 
     def __ge__(self, other: object) -> Condition:
-        return Comparison(">=", self, other)
+        return CompareCondition(">=", self, other)
 
     def __and__(self, other: object) -> NoReturn:
         raise DesignError(
@@ -186,7 +186,7 @@ class FieldSize(Operand):
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison(Condition):
+class CompareCondition(Condition):
     """left op right."""
 
     op: Literal["=", "<>", "<", "<=", ">", ">="]
@@ -303,7 +303,7 @@ def equal_fields(condition: Condition | None) -> set[str]:
     return {
         part.left.field
         for part in parts
-        if isinstance(part, Comparison)
+        if isinstance(part, CompareCondition)
         and part.op == "="
         and isinstance(part.left, FieldPath)
         and len(part.left.parts) == 1

@@ -12,12 +12,11 @@ from decimal import Decimal
 from itertools import chain
 from typing import Any
 
-from keyplan.design.annotations import KEY_TYPES, plain_value
 from keyplan.design.conditions.conditions import (
     UNKNOWN,
     AndCondition,
     BetweenCondition,
-    Comparison,
+    CompareCondition,
     Condition,
     FieldPath,
     FieldSize,
@@ -28,8 +27,8 @@ from keyplan.design.conditions.conditions import (
     OrCondition,
     UnknownValue,
 )
-from keyplan.design.fields.stored import StoredField
-from keyplan.design.fields.values import decode_value, encode_value, is_stored_as_absent
+from keyplan.design.fields.annotations import KEY_TYPES, plain_value
+from keyplan.design.fields.stored import StoredField, decode_value, encode_value, is_stored_as_absent
 from keyplan.design.parameters import CALL_SOURCES, Each, Param, Source, is_never_none, value_of
 
 
@@ -58,8 +57,8 @@ def with_values(condition: Condition, value: Callable[[Source], Any]) -> Conditi
         given = [value(one) if isinstance(one, Each) else (_with_values(one, value),) for one in condition.choices]
         return InCondition(_with_values(condition.operand, value), tuple(chain.from_iterable(given)))
     first, *others = (_with_values(operand, value) for operand in condition.operands())
-    if isinstance(condition, Comparison):
-        return Comparison(condition.op, first, *others)
+    if isinstance(condition, CompareCondition):
+        return CompareCondition(condition.op, first, *others)
     if isinstance(condition, BetweenCondition):
         return BetweenCondition(first, *others)
     assert isinstance(condition, FunctionCondition), "these are all kinds of conditions"
@@ -95,10 +94,10 @@ def stated_values(condition: Condition | None, fields: Mapping[str, StoredField]
     """
     if isinstance(condition, AndCondition):
         return {name: value for part in condition.parts for name, value in stated_values(part, fields).items()}
-    path = condition.left if isinstance(condition, Comparison) else getattr(condition, "path", None)
+    path = condition.left if isinstance(condition, CompareCondition) else getattr(condition, "path", None)
     if not (isinstance(path, FieldPath) and len(path.parts) == 1):
         return {}
-    if isinstance(condition, Comparison):
+    if isinstance(condition, CompareCondition):
         is_constant = condition.op == "=" and not isinstance(condition.right, _NO_CONSTANT)
         return {path.field: condition.right} if is_constant else {}
     stored = fields[path.field]
@@ -224,7 +223,7 @@ _ORDERS: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def _compare(condition: Comparison, values: Mapping[str, Any]) -> bool | None:
+def _compare(condition: CompareCondition, values: Mapping[str, Any]) -> bool | None:
     left, right = _value(condition.left, values), _value(condition.right, values)
     if left is UNKNOWN or right is UNKNOWN:
         return None
@@ -288,7 +287,7 @@ _EVALUATE: dict[type, Callable[[Any, Mapping[str, Any]], bool | None]] = {
     AndCondition: _all,
     OrCondition: _any,
     NotCondition: _not,
-    Comparison: _compare,
+    CompareCondition: _compare,
     BetweenCondition: _between,
     InCondition: _in,
     FunctionCondition: _function,

@@ -17,9 +17,9 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
-from keyplan.design.annotations import plain_value, without_none
 from keyplan.design.arguments import shorten
 from keyplan.design.conditions.conditions import Condition, FieldPath, FieldSize, FunctionCondition, paths_of
+from keyplan.design.fields.annotations import plain_value, without_none
 from keyplan.design.fields.stored import StoredField
 from keyplan.design.parameters import CALL_SOURCES, Each, Param, Source, annotation_of
 from keyplan.design.planning.plan import KeyValue, Plan
@@ -120,7 +120,7 @@ def _of_key(value: KeyValue) -> Iterator[tuple[Source, Any]]:
         yield value.sources[value.field.name], value.field.annotation
         return
     # A template refuses other values of its own accord; of the beginning of a text it accepts any text.
-    holes = {hole.name: hole for hole in value.template.holes} if value.template is not None else {}
+    holes = {hole.name: hole for hole in value.template.placeholders} if value.template is not None else {}
     for name, source in value.sources.items():
         hole = holes.get(name)
         yield source, str if hole is not None and hole.field.type is str and hole.field.choices is None else object

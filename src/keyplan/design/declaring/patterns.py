@@ -387,7 +387,7 @@ def _names(term: object) -> Iterator[str]:
 
 
 def _is_in_key_text(name: str, terms: object) -> bool:
-    """Whether a key text that is written out has a hole of this name."""
+    """Whether a key text that is written out has a placeholder of this name."""
     if not isinstance(terms, Cond):
         return False
     texts = [terms.partition_text]

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from keyplan import limits
-from keyplan.design.annotations import KEY_TYPES
 from keyplan.design.entities import EntitySpec
 from keyplan.design.errors import Fault
+from keyplan.design.fields.annotations import KEY_TYPES
 from keyplan.design.keys.entity_keys import BoundKey
 from keyplan.design.schema import Index, Schema
 

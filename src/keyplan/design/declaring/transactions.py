@@ -9,11 +9,11 @@ from typing import Any, ParamSpec
 
 from pydantic import BaseModel
 
-from keyplan.design.annotations import without_none
 from keyplan.design.arguments import checked_call
 from keyplan.design.declaring.argument_checks import ArgumentCheck, build_checks, declared_type
 from keyplan.design.declaring.patterns import Facts, Pattern, TransactionCall, WriteCall, as_claims
 from keyplan.design.errors import DesignError
+from keyplan.design.fields.annotations import without_none
 from keyplan.design.fields.stored import validator
 from keyplan.design.parameters import Each, Param, Source, annotation_of, value_of
 from keyplan.design.planning.plan import Plan, field_uses

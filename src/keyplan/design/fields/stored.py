@@ -1,34 +1,356 @@
-"""Fields of an entity as they are stored: attribute name and type, encoder, decoder and validator."""
+"""Fields as they are stored, and the conversion of Python values to attribute values and back.
+
+Values are encoded by their own type, so what pydantic accepted is stored unchanged. Numbers are exact: a Decimal
+digit by digit, a float by its shortest text. Timestamps are text that sorts by time, or whole units since 1970.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, get_args, get_origin
+from uuid import UUID
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
-from keyplan.design.annotations import (
+from keyplan.design.fields.annotations import (
+    KEY_TYPES,
     AttributeValue,
     DeclaredField,
     StoredAs,
     TypeCode,
     UnstorableTypeError,
     annotation_with_limits,
-    type_code,
-    without_none,
-)
-from keyplan.design.fields.attributes import (
     attribute_of,
+    check_aliases,
     check_attribute,
     check_decoding_types,
     check_round_trip,
     check_union_attributes,
+    is_set_type,
+    plain_value,
+    type_code,
+    without_none,
 )
-from keyplan.design.fields.values import PLAIN_DECODERS, decode_value, decoder, encoder, round_up
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def timestamp_text(value: datetime, timespec: str = "microseconds") -> str:
+    """A moment as text of one width that sorts by time: UTC, Z, microseconds unless others are asked for.
+
+    Raises ValueError for one without a time zone.
+    """
+    _check_time_zone(value)
+    return value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec=timespec) + "Z"
+
+
+def epoch_units(value: datetime, per_second: int) -> str:
+    """The whole units since 1970 that have passed by a moment. Raises ValueError for one without a time zone."""
+    _check_time_zone(value)
+    delta = value - _EPOCH
+    microseconds = (delta.days * 86_400 + delta.seconds) * 1_000_000 + delta.microseconds
+    return str(microseconds * per_second // 1_000_000)
+
+
+def timestamp_from_epoch(number: str, per_second: int) -> datetime:
+    """The moment at a number of units since 1970."""
+    return _EPOCH + timedelta(microseconds=int(Decimal(number) * 1_000_000 / per_second))
+
+
+def _check_time_zone(value: datetime) -> None:
+    if value.tzinfo is None:
+        raise ValueError(f"{value.isoformat()} has no time zone: a stored moment must have one")
+
+
+def round_up(stored: StoredAs, value: Any) -> Any:
+    """The least moment of whole units that is not before this one."""
+    if not isinstance(value, datetime):
+        return value
+    unit_us = 1_000_000 if stored in {"epoch_s", "iso_s"} else 1_000
+    over = value.microsecond % unit_us
+    try:
+        return value + timedelta(microseconds=unit_us - over) if over else value
+    except OverflowError:
+        return value  # the last unit that there is
+
+
+Encoder = Callable[[Any], AttributeValue]
+
+
+def encode_value(value: Any) -> AttributeValue:
+    """The attribute value of any Python value that an entity may hold. Raises UnstorableTypeError for others."""
+    encode = _ENCODERS.get(type(value))
+    if encode is not None:
+        return encode(value)
+    return _encode_other(value)
+
+
+def encoder(annotation: Any, stored: StoredAs | None = None) -> Encoder:
+    """The function that encodes the values of a type, or moments that are stored so."""
+    if stored is not None:
+        return _TIMESTAMP_ENCODERS[stored]
+    annotation, _ = without_none(annotation)
+    return _encode_text if annotation is str else encode_value
+
+
+def member_encoder(annotation: Any, parts: Sequence[object], *, up: bool = False) -> Encoder:
+    """The function that encodes the values of what lies in a type, by the names and places that lead to it.
+
+    `up` has moments that are finer than their unit rounded up.
+    """
+    stored: StoredAs | None = None
+    for part in parts:
+        annotation, _ = without_none(annotation)
+        stored = None
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            info = annotation.model_fields.get(str(plain_value(part)))
+            if info is None:
+                return encode_value
+            stored, annotation = attribute_of(info).stored, info.annotation
+        else:
+            inner = get_args(annotation)
+            annotation = inner[-1] if inner else object
+    if stored is None:
+        return encode_value
+    unit, encode = stored, _TIMESTAMP_ENCODERS[stored]
+
+    def encoded(value: Any) -> AttributeValue:
+        if not isinstance(value, datetime):
+            return encode_value(value)
+        return encode(round_up(unit, value) if up else value)
+
+    return encoded
+
+
+def is_stored_as_absent(value: object) -> bool:
+    """Whether a value is stored as the absence of its attribute."""
+    return value is None or (isinstance(value, (set, frozenset)) and not value)
+
+
+def _encode_other(value: Any) -> AttributeValue:
+    if isinstance(value, Enum):
+        return encode_value(value.value)
+    if isinstance(value, BaseModel):
+        return {"M": _encode_model(value)}
+    for kind, encode in _ENCODERS.items():
+        if isinstance(value, kind):
+            return encode(value)
+    raise UnstorableTypeError(f"{type(value).__name__} has no attribute type")
+
+
+def _encode_model(model: BaseModel) -> dict[str, AttributeValue]:
+    encoded = {}
+    for name, attribute, encode in _member_encoders(type(model)):
+        value = getattr(model, name)
+        if not is_stored_as_absent(value):
+            encoded[attribute] = encode(value)
+    return encoded
+
+
+@lru_cache(maxsize=4096)
+def _member_encoders(model: type[BaseModel]) -> tuple[tuple[str, str, Encoder], ...]:
+    """Of each field of a model that is stored within an item: its name, its name in the map, and its encoder."""
+    marks = {name: attribute_of(info) for name, info in model.model_fields.items()}
+    return tuple(
+        (name, mark.name or name, encode_value if mark.stored is None else _TIMESTAMP_ENCODERS[mark.stored])
+        for name, mark in marks.items()
+    )
+
+
+def _encode_text(value: Any) -> AttributeValue:
+    """The attribute value of a text. Raises UnstorableTypeError for any other value: str() would make text of it."""
+    if type(value) is str:
+        return {"S": value}
+    if not isinstance(value, str):
+        raise UnstorableTypeError(f"{value!r} is {type(value).__name__}, and str is stored")
+    return {"S": str.__str__(value)}
+
+
+def _encode_set(value: set[Any] | frozenset[Any]) -> AttributeValue:
+    members = [encode_value(member) for member in value]
+    if not members:
+        raise UnstorableTypeError("an empty set cannot be stored")
+    code = next(iter(members[0]))
+    if any(code not in member for member in members) or code not in KEY_TYPES:
+        raise UnstorableTypeError("a set holds only strings, only numbers or only binary")
+    return {code + "S": sorted(member[code] for member in members)}
+
+
+def _map_key(name: object) -> str:
+    """A dict's key as the name in a map, as the same value would be stored by itself."""
+    if isinstance(name, Enum):
+        return _map_key(name.value)
+    return timestamp_text(name) if isinstance(name, datetime) else str(name)
+
+
+def number_text(value: float | Decimal) -> str:
+    """A number as it is sent: Decimal exactly, float by its shortest text. Raises ValueError for nan and inf."""
+    if not math.isfinite(value):
+        raise ValueError(f"{value} cannot be stored: a Number is finite")
+    return format(value, "f") if isinstance(value, Decimal) else repr(value)
+
+
+_TIMESTAMP_ENCODERS: dict[StoredAs, Encoder] = {
+    "epoch_s": lambda value: {"N": epoch_units(value, 1)},
+    "epoch_ms": lambda value: {"N": epoch_units(value, 1000)},
+    "iso_s": lambda value: {"S": timestamp_text(value, "seconds")},
+    "iso_ms": lambda value: {"S": timestamp_text(value, "milliseconds")},
+}
+
+_ENCODERS: dict[type, Encoder] = {
+    str: _encode_text,
+    bool: lambda value: {"BOOL": value},
+    int: lambda value: {"N": str(int(value))},
+    float: lambda value: {"N": number_text(value)},
+    Decimal: lambda value: {"N": number_text(value)},
+    bytes: lambda value: {"B": bytes(value)},
+    bytearray: lambda value: {"B": bytes(value)},
+    UUID: lambda value: {"S": str(value)},
+    datetime: lambda value: {"S": timestamp_text(value)},
+    date: lambda value: {"S": value.isoformat()},
+    time: lambda value: {"S": value.isoformat()},
+    timedelta: lambda value: {"N": number_text(Decimal(value // timedelta(microseconds=1)) / 1_000_000)},
+    type(None): lambda _value: {"NULL": True},
+    list: lambda value: {"L": [encode_value(member) for member in value]},
+    tuple: lambda value: {"L": [encode_value(member) for member in value]},
+    dict: lambda value: {"M": {_map_key(name): encode_value(member) for name, member in value.items()}},
+    set: _encode_set,
+    frozenset: _encode_set,
+}
+
+
+Decoder = Callable[[AttributeValue], Any]
+
+
+def decode_value(value: AttributeValue) -> Any:
+    """The plain Python value of an attribute value: str, int, Decimal, bytes, bool, None, list, dict, set."""
+    ((code, content),) = value.items()
+    return PLAIN_DECODERS[code](content)
+
+
+def _decode_number(text: str) -> int | Decimal:
+    return int(text) if text.isdigit() or text.lstrip("-").isdigit() else Decimal(text)
+
+
+PLAIN_DECODERS: dict[str, Callable[[Any], Any]] = {
+    "S": str,
+    "N": _decode_number,
+    "B": bytes,
+    "BOOL": lambda content: content,
+    "NULL": lambda _content: None,
+    "L": lambda content: [decode_value(member) for member in content],
+    "M": lambda content: {name: decode_value(member) for name, member in content.items()},
+    "SS": set,
+    "NS": lambda content: {_decode_number(member) for member in content},
+    "BS": lambda content: {bytes(member) for member in content},
+}
+"""What makes a plain value of the content of an attribute of each type."""
+
+
+def decoder(annotation: Any, stored: StoredAs | None = None) -> Decoder:
+    """The function that decodes the values of a type, or moments that are stored so, for pydantic to validate."""
+    if stored is not None:
+        return _TIMESTAMP_DECODERS[stored]
+    annotation, _ = without_none(annotation)
+    return _nested_decoder(annotation) or decode_value
+
+
+def _decode_timestamp(value: AttributeValue, per_second: int) -> Any:
+    return timestamp_from_epoch(value["N"], per_second) if "N" in value else decode_value(value)
+
+
+_TIMESTAMP_DECODERS: dict[StoredAs, Decoder] = {
+    "epoch_s": lambda value: _decode_timestamp(value, 1),
+    "epoch_ms": lambda value: _decode_timestamp(value, 1000),
+    "iso_s": decode_value,
+    "iso_ms": decode_value,
+}
+
+
+def _nested_decoder(annotation: Any) -> Decoder | None:
+    """Models store their fields under their attributes' names; other maps under their own keys."""
+    origin, inner = get_origin(annotation) or annotation, get_args(annotation)
+    if not isinstance(origin, type):
+        return None
+    if issubclass(origin, BaseModel):
+        check_aliases(origin)
+        for info in origin.model_fields.values():
+            check_attribute(attribute_of(info), without_none(info.annotation)[0])
+            check_decoding_types(info.annotation, info.metadata)
+            check_round_trip(info.annotation)
+        return lambda value: _decode_model(origin, value)
+    if issubclass(origin, tuple) and inner and inner[-1] is not Ellipsis:
+        return _tuple_decoder([decoder(part) for part in inner])
+    if issubclass(origin, (list, tuple)) and inner:
+        member = _nested_decoder(without_none(inner[0])[0])
+        return None if member is None else _list_decoder(member)
+    if issubclass(origin, Mapping) and len(inner) == 2:
+        member = _nested_decoder(without_none(inner[1])[0])
+        return None if member is None else _map_decoder(member)
+    return None
+
+
+def _list_decoder(member: Decoder) -> Decoder:
+    return lambda value: [member(part) for part in value["L"]] if "L" in value else decode_value(value)
+
+
+def _map_decoder(member: Decoder) -> Decoder:
+    def decode(value: AttributeValue) -> Any:
+        if "M" not in value:
+            return decode_value(value)
+        return {name: member(part) for name, part in value["M"].items()}
+
+    return decode
+
+
+def _tuple_decoder(decoders: Sequence[Decoder]) -> Decoder:
+    """A tuple's members, each of its own type."""
+
+    def decode(value: AttributeValue) -> Any:
+        if "L" not in value or len(value["L"]) != len(decoders):
+            return decode_value(value)
+        return [one(part) for one, part in zip(decoders, value["L"], strict=True)]
+
+    return decode
+
+
+def _decode_model(model: type[BaseModel], value: AttributeValue) -> Any:
+    if "M" not in value:
+        return decode_value(value)
+    decoded: dict[str, Any] = {}
+    for name, attribute, decode, instead in _member_decoders(model):
+        part = value["M"].get(attribute)
+        if part is not None:
+            decoded[name] = decode(part)
+        elif instead is not None:
+            decoded[name] = instead()
+    return decoded
+
+
+@lru_cache(maxsize=4096)
+def _member_decoders(model: type[BaseModel]) -> tuple[tuple[str, str, Decoder, Callable[[], Any] | None], ...]:
+    """Of each field of a model that is stored within an item: its name, its name in the map, its decoder, and what
+    makes its value where the map lacks it."""
+    members = []
+    for name, info in model.model_fields.items():
+        mark = attribute_of(info)
+        instead = _absent_default(info.annotation) if info.is_required() else None
+        members.append((name, mark.name or name, decoder(info.annotation, mark.stored), instead))
+    return tuple(members)
+
+
+def _absent_default(annotation: Any) -> Callable[[], Any] | None:
+    """What makes the value of a required field that is stored as nothing: None, or the empty set."""
+    if without_none(annotation)[1]:
+        return lambda: None
+    return set if is_set_type(annotation) else None
 
 
 @dataclass(frozen=True, eq=False)

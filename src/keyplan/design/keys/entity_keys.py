@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from keyplan.design.annotations import DeclaredField, TypeCode
 from keyplan.design.arguments import check_text, checked_call
 from keyplan.design.conditions.conditions import Condition, paths_of
 from keyplan.design.errors import DesignError, Place, calling_place
+from keyplan.design.fields.annotations import DeclaredField, TypeCode
 from keyplan.design.fields.stored import StoredField
 from keyplan.design.keys.encodings import TemplateError
 from keyplan.design.keys.templates import BoundTemplate, parse
@@ -224,14 +224,14 @@ def bind_template(text: str, fields: Mapping[str, DeclaredField], place: Place) 
     except TemplateError as error:
         raise DesignError(
             error.problem,
-            place=place.at(text, error.position, _hole_width(text, error.position)),
+            place=place.at(text, error.position, _placeholder_width(text, error.position)),
             fix=error.fix,
             code="KP201",
         ) from None
 
 
-def _hole_width(text: str, start: int) -> int:
-    """How much of a template is at fault: a whole hole, the name or spec in it, or one character."""
+def _placeholder_width(text: str, start: int) -> int:
+    """How much of a template is at fault: a whole placeholder, the name or spec in it, or one character."""
     end = text.find("}", start)
     if end < 0:
         return 1

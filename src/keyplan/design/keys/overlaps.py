@@ -15,10 +15,10 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import Any
 
-from keyplan.design.annotations import DeclaredField
+from keyplan.design.fields.annotations import DeclaredField
 from keyplan.design.keys.automata import Automaton, AutomatonBuilder, shared_words, without_empty
-from keyplan.design.keys.holes import BoundHole, BoundPart, Text
 from keyplan.design.keys.languages import CharSet, Run, Word
+from keyplan.design.keys.placeholders import BoundPart, BoundPlaceholder, Text
 from keyplan.design.keys.templates import BoundTemplate
 
 _BETWEEN = "\ud800"  # parts the attributes of a key: no text holds a surrogate
@@ -86,15 +86,15 @@ def captured(prefix: Prefix, other: BoundTemplate, known: Collection[str] = ()) 
 
 
 def range_captures(template: BoundTemplate, other: BoundTemplate, known: Collection[str]) -> str | None:
-    """A key of `other` between the bounds of some range over the hole after the known fields, or None.
+    """A key of `other` between the bounds of some range over the placeholder after the known fields, or None.
 
     The range may be open at one end (lower and after, before and upper, as `BoundTemplate` makes them).
     """
     parts = _known_parts(template, known)
-    next_hole = next((part for part in template.parts[len(parts) :] if isinstance(part, BoundHole)), None)
-    if next_hole is None or next_hole.encoding.may_be_empty:
+    next_placeholder = next((part for part in template.parts[len(parts) :] if isinstance(part, BoundPlaceholder)), None)
+    if next_placeholder is None or next_placeholder.encoding.may_be_empty:
         return captures(template, other, known)
-    first = next_hole.encoding.first
+    first = next_placeholder.encoding.first
     between = CharSet.between(chr(first.lowest), chr(first.highest))
     found = _first_captured(parts, lambda builder: builder.add(Run(between, 1, 1)), template, other)
     return found.text if found is not None else None
@@ -146,7 +146,7 @@ def _first_captured(
 
 def _values_of_prefix(asked: BoundTemplate, text: str) -> Mapping[str, Any] | None:
     """Values of which the parts make the beginning of a text."""
-    if not asked.holes:
+    if not asked.placeholders:
         return {}
     found = (_values((asked,), (text[:end],)) for end in range(len(text) + 1))
     return next((values for values in found if values is not None), None)
@@ -190,27 +190,27 @@ def _values(templates: Sequence[BoundTemplate], texts: tuple[str, ...]) -> Mappi
 
 
 def _possible_values(templates: Sequence[BoundTemplate], texts: tuple[str, ...]) -> Iterator[Mapping[str, Any]]:
-    """Values that may have made these texts: of a field in several holes, what the first or the last says.
+    """Values that may have made these texts: of a field in several placeholders, what the first or the last says.
 
-    A hole that gives the value back is believed before one that does not.
+    A placeholder that gives the value back is believed before one that does not.
     """
-    said: list[tuple[BoundHole, Any]] = []
+    said: list[tuple[BoundPlaceholder, Any]] = []
     for template, text in zip(templates, texts, strict=True):
         pieces = template.pieces(text)
         if pieces is None:
             return
         try:
-            said += [(hole, hole.encoding.decode(piece)) for hole, piece in pieces]
+            said += [(placeholder, placeholder.encoding.decode(piece)) for placeholder, piece in pieces]
         except (ValueError, OverflowError):
             return
     for order in (said, said[::-1]):
         by_trust = sorted(order, key=lambda pair: pair[0].encoding.reversible)
-        yield {hole.name: value for hole, value in by_trust}
+        yield {placeholder.name: value for placeholder, value in by_trust}
 
 
 def _rendered(templates: Sequence[BoundTemplate], values: Mapping[str, Any]) -> tuple[str, ...] | None:
     """The texts of these values, or None when they are not valid or cannot be part of a key."""
-    fields = {hole.name: hole.field for template in templates for hole in template.holes}
+    fields = {placeholder.name: placeholder.field for template in templates for placeholder in template.placeholders}
     if not all(_valid(fields[name], value) for name, value in values.items()):
         return None
     try:
@@ -267,7 +267,7 @@ def _known_parts(prefix: Prefix, known: Collection[str]) -> tuple[BoundPart, ...
     if isinstance(prefix, str):
         return (Text(prefix),) if prefix else ()
     for index, part in enumerate(prefix.parts):
-        if isinstance(part, BoundHole) and part.name not in known:
+        if isinstance(part, BoundPlaceholder) and part.name not in known:
             return prefix.parts[:index]
     return prefix.parts
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from urllib.parse import unquote_to_bytes
 from uuid import UUID
 
-from keyplan.design.annotations import DeclaredField, plain_value
+from keyplan.design.fields.annotations import DeclaredField, plain_value
 from keyplan.design.keys.encodings import Encoding, EncodingError, KeyPartError, encoding_of, wrong_type
 from keyplan.design.keys.languages import (
     ANY,

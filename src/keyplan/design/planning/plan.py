@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from keyplan.design.annotations import DeclaredField, TypeCode
-from keyplan.design.conditions.builders import UpdateAction
-from keyplan.design.conditions.conditions import BetweenCondition, Comparison, Condition, FieldPath, InCondition
+from keyplan.design.conditions.builders import FieldUpdate
+from keyplan.design.conditions.conditions import BetweenCondition, CompareCondition, Condition, FieldPath, InCondition
 from keyplan.design.entities import Entity, EntitySpec
 from keyplan.design.errors import Fault, Place
+from keyplan.design.fields.annotations import DeclaredField, TypeCode
 from keyplan.design.fields.stored import StoredField
 from keyplan.design.keys.entity_keys import BoundIndexKey, BoundKeyAttribute, bind_template, declared_fields
 from keyplan.design.keys.templates import BoundTemplate
@@ -80,7 +80,7 @@ class SortCondition:
 
 
 @dataclass(frozen=True, eq=False)
-class KeyRange:
+class KeySelection:
     """Which partition, and which range of it."""
 
     partition: tuple[KeyValue, ...]
@@ -125,7 +125,7 @@ class Plan:
     siblings: Sequence[EntitySpec] = ()
     """All entities of the table, also those declared after the pattern."""
     index: Index | None = None
-    key: KeyRange | None = None
+    key: KeySelection | None = None
     """Reads of a range, and the primary key of everything that names one item (all '=')."""
     walk: tuple[str, Source] | None = None
     """The field of the key that takes several values, and where they come from: one request, or key, for each."""
@@ -142,7 +142,7 @@ class Plan:
     """The version that the item must have; for a whole item its own."""
     item: Source = None
     """The whole item that is put, or of a batch the list of them."""
-    actions: tuple[UpdateAction, ...] = ()
+    actions: tuple[FieldUpdate, ...] = ()
     known: Mapping[str, Source] = field(default_factory=dict)
     effects: tuple[IndexEffect, ...] = ()
     reads_first: bool = False
@@ -215,7 +215,7 @@ class PatternDeclaration:
         return place.at(path.field)
 
     def written(self, attribute: str, words: str, part: TextPart = "whole") -> KeyValue:
-        """A key text that is written out; its holes are the pattern's parameters."""
+        """A key text that is written out; its placeholders are the pattern's parameters."""
         # A parameter without annotation is taken to be the field of its name, or text.
         own = declared_fields(self.entities[0].fields)
         fields = {name: own.get(name, DeclaredField(name, str)) for name in self.parameters}
@@ -251,7 +251,7 @@ def field_uses(plan: Plan) -> Iterator[tuple[str, Source, FieldUse]]:
 
 
 def _is_key_text(value: KeyValue, plan: Plan) -> bool:
-    """Whether a key's text was written out in the pattern: its holes are parameters, not fields."""
+    """Whether a key's text was written out in the pattern: its placeholders are parameters, not fields."""
     if value.template is None:
         return False
     bounds = [entity.key_in(plan.index) for entity in plan.entities]
@@ -263,7 +263,7 @@ def _compared_fields(condition: Condition | None) -> Iterator[tuple[str, Source]
     for operand in condition.operands() if condition is not None else ():
         if isinstance(operand, Condition):
             yield from _compared_fields(operand)
-    if isinstance(condition, Comparison) and _is_field(condition.left):
+    if isinstance(condition, CompareCondition) and _is_field(condition.left):
         yield condition.left.field, condition.right  # type: ignore[attr-defined]  # _is_field looked
     if isinstance(condition, (BetweenCondition, InCondition)) and _is_field(condition.operand):
         yield from ((condition.operand.field, one) for one in condition.operands()[1:])  # type: ignore[attr-defined]

@@ -12,7 +12,7 @@ from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute, find_in
 from keyplan.design.keys.overlaps import can_equal
 from keyplan.design.parameters import Each, EveryShard, Source
 from keyplan.design.planning.indexes import missing_in_index, projection_fix
-from keyplan.design.planning.plan import KeyRange, KeyValue, PatternDeclaration, Plan, key_value
+from keyplan.design.planning.plan import KeySelection, KeyValue, PatternDeclaration, Plan, key_value
 from keyplan.design.planning.sort_keys import named_sort_fields, plan_sort
 from keyplan.design.schema import Index
 
@@ -27,7 +27,7 @@ def plan_query(asked: PatternDeclaration, cond: Cond, draft: Plan) -> Plan:
         return replace(draft, key=_written_only(asked, index, cond), faults=(_not_in_index(asked, index),))
     partition, walk, faults = _partition(asked, bound, cond)
     sort = plan_sort(asked, bound, cond)
-    draft = replace(draft, key=KeyRange(partition, sort.conditions), walk=walk, residue=sort.residue)
+    draft = replace(draft, key=KeySelection(partition, sort.conditions), walk=walk, residue=sort.residue)
     faults += [*_other_partition(asked, bound, cond), *sort.faults, *read_faults(asked, index, draft)]
     return replace(draft, faults=tuple(faults), notes=(*read_notes(draft, index), *_partial_items(asked, index, draft)))
 
@@ -70,11 +70,11 @@ def _not_in_index(asked: PatternDeclaration, index: Index | None) -> Fault:
     )
 
 
-def _written_only(asked: PatternDeclaration, index: Index | None, cond: Cond) -> KeyRange | None:
+def _written_only(asked: PatternDeclaration, index: Index | None, cond: Cond) -> KeySelection | None:
     """A partition key that is written out, of an index that no entity is in."""
     if index is None or cond.partition_text is None:
         return None
-    return KeyRange((asked.written(index.partition[0], cond.partition_text),))
+    return KeySelection((asked.written(index.partition[0], cond.partition_text),))
 
 
 # The partition.
@@ -101,8 +101,10 @@ def _partition(
 def _check_shards(asked: PatternDeclaration, bound: BoundKey, name: str) -> None:
     """Refuse every_shard() of a field whose values nobody can list."""
     templates = [part.template for part in bound.partition if part.template is not None]
-    holes = [hole for template in templates for hole in template.holes if hole.name == name]
-    if not holes or any(hole.encoding.choices is None for hole in holes):
+    placeholders = [
+        placeholder for template in templates for placeholder in template.placeholders if placeholder.name == name
+    ]
+    if not placeholders or any(one.encoding.choices is None for one in placeholders):
         raise DesignError(
             f"{asked.name} asks for every shard of {name}, which {asked.schema.where(bound.index)} has no shards of",
             place=asked.place.at("every_shard("),
@@ -173,7 +175,12 @@ def _cannot_serve(asked: PatternDeclaration, bound: BoundKey, missing: Sequence[
 def _is_sharded(bound: BoundKey, name: str) -> bool:
     """Whether a field is in the partition key as a shard of it only."""
     templates = [part.template for part in bound.partition if part.template is not None]
-    shards = [hole.shards for template in templates for hole in template.holes if hole.name == name]
+    shards = [
+        placeholder.shards
+        for template in templates
+        for placeholder in template.placeholders
+        if placeholder.name == name
+    ]
     return bool(shards) and all(shards)
 
 

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from keyplan.design.conditions.builders import Cond, KeyText, Range
-from keyplan.design.conditions.conditions import BetweenCondition, Comparison, Condition, FieldPath
+from keyplan.design.conditions.conditions import BetweenCondition, CompareCondition, Condition, FieldPath
 from keyplan.design.errors import DesignError, Fault
 from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute
-from keyplan.design.keys.holes import BoundHole
+from keyplan.design.keys.placeholders import BoundPlaceholder
 from keyplan.design.keys.templates import BoundTemplate
 from keyplan.design.parameters import Each, EveryShard
 from keyplan.design.planning.plan import KeyValue, PatternDeclaration, SortCondition, SortOp, key_value
@@ -145,20 +145,24 @@ def _prefix(part: BoundKeyAttribute, cond: Cond) -> SortKeyPlan:
     if template is None or not (known or template.literal_prefix):
         return SortKeyPlan()
     condition = SortCondition("begins_with", key_value(part, cond.sort, "prefix"))
-    hole = _last_hole(template, known)
-    # Where a hole of any width comes next, the prefix is also that of longer values.
-    unclear = hole is not None and not hole.told_apart
-    residue = Comparison("=", FieldPath(hole.name), cond.sort[hole.name]) if hole is not None and unclear else None
+    placeholder = _last_placeholder(template, known)
+    # Where a placeholder of any width comes next, the prefix is also that of longer values.
+    unclear = placeholder is not None and not placeholder.told_apart
+    residue = (
+        CompareCondition("=", FieldPath(placeholder.name), cond.sort[placeholder.name])
+        if placeholder is not None and unclear
+        else None
+    )
     return SortKeyPlan((condition,), residue=residue)
 
 
-def _last_hole(template: BoundTemplate, known: Sequence[str]) -> BoundHole | None:
-    """The last hole before the first that is not known."""
+def _last_placeholder(template: BoundTemplate, known: Sequence[str]) -> BoundPlaceholder | None:
+    """The last placeholder before the first that is not known."""
     last = None
-    for hole in template.holes:
-        if hole.name not in known:
+    for placeholder in template.placeholders:
+        if placeholder.name not in known:
             break
-        last = hole
+        last = placeholder
     return last
 
 
@@ -168,19 +172,19 @@ def _range(asked: PatternDeclaration, part: BoundKeyAttribute, cond: Cond) -> So
     if part.template is None:
         return _stored_range(asked, part, asks)
     low = key_value(part, {**cond.sort, asks.field: asks.low}, "lower")
-    hole = _last_hole(part.template, [*cond.sort, asks.field])
-    assert hole is not None, "the field is in the template"
+    placeholder = _last_placeholder(part.template, [*cond.sort, asks.field])
+    assert placeholder is not None, "the field is in the template"
     if asks.op == "begins_with":
         condition = SortCondition("begins_with", replace(low, part="begins"))
-        return SortKeyPlan((condition,), _number_prefix(asked, asks, hole.field.type))
+        return SortKeyPlan((condition,), _number_prefix(asked, asks, placeholder.field.type))
     in_order = part.template.keeps_order_from(asks.field)
     if not in_order and asked.index is None:
         in_order = part.template.ends_in_period(asks.field)
-    faults = [] if in_order else [_unordered(asked, asks, part.template, hole)]
-    if hole.name != asks.field:
-        faults.append(_trailing_field(asked, asks, part.template, hole))
-    if hole.encoding.reversible and hole.encoding.rounds_to is None:
-        condition, residue = _exact(asks, low, part, cond, hole)
+    faults = [] if in_order else [_unordered(asked, asks, part.template, placeholder)]
+    if placeholder.name != asks.field:
+        faults.append(_trailing_field(asked, asks, part.template, placeholder))
+    if placeholder.encoding.reversible and placeholder.encoding.rounds_to is None:
+        condition, residue = _exact(asks, low, part, cond, placeholder)
     else:
         condition, residue = _rounded(asks, low, part, cond)
     return SortKeyPlan((condition,), faults, residue)
@@ -199,25 +203,27 @@ def _number_prefix(asked: PatternDeclaration, asks: Range, kind: object) -> list
     ]
 
 
-def _unordered(asked: PatternDeclaration, asks: Range, template: BoundTemplate, hole: BoundHole) -> Fault:
-    group = None if hole.encoding.reversible else hole.encoding.rounds_to
+def _unordered(asked: PatternDeclaration, asks: Range, template: BoundTemplate, placeholder: BoundPlaceholder) -> Fault:
+    group = None if placeholder.encoding.reversible else placeholder.encoding.rounds_to
     sorts = f"of which {template.text} holds only the {group}: within one, keys are not in its order"
     return asked.fault(
         "KP206",
         f"{asked.name} asks for a range of {asks.field}, "
         + (f"whose text in {template.text} sorts unlike its values" if group is None else sorts),
-        f"write a hole that keeps the order, such as {{{asks.field}:010d}} for numbers or"
+        f"write a placeholder that keeps the order, such as {{{asks.field}:010d}} for numbers or"
         f" {{{asks.field}:utc_ms}} for moments",
         asked.entities[0].place,
     )
 
 
-def _trailing_field(asked: PatternDeclaration, asks: Range, template: BoundTemplate, hole: BoundHole) -> Fault:
+def _trailing_field(
+    asked: PatternDeclaration, asks: Range, template: BoundTemplate, placeholder: BoundPlaceholder
+) -> Fault:
     return asked.fault(
         "KP206",
-        f"{asked.name} asks for a range of {asks.field}, behind which {template.text} goes on with {hole.name}, which"
-        " is given: keys of one text of both cannot be told from their neighbours",
-        f"ask for {asks.field} as a value, or use a key in which {hole.name} stands before it only",
+        f"{asked.name} asks for a range of {asks.field}, behind which {template.text} goes on with {placeholder.name},"
+        " which is given: keys of one text of both cannot be told from their neighbours",
+        f"ask for {asks.field} as a value, or use a key in which {placeholder.name} stands before it only",
         asked.entities[0].place,
     )
 
@@ -231,7 +237,7 @@ def _open(part: BoundKeyAttribute, cond: Cond) -> bool:
     return not part.template.literal_prefix and not any(name in cond.sort for name in part.fields)
 
 
-def _exact(asks: Range, low: KeyValue, part: BoundKeyAttribute, cond: Cond, hole: BoundHole) -> Planned:
+def _exact(asks: Range, low: KeyValue, part: BoundKeyAttribute, cond: Cond, placeholder: BoundPlaceholder) -> Planned:
     """A range of a field whose text stands for one value: the texts decide."""
     upper = replace(low, part="upper")
     if asks.op == "between":
@@ -245,9 +251,9 @@ def _exact(asks: Range, low: KeyValue, part: BoundKeyAttribute, cond: Cond, hole
         }
         return SortCondition(*ends[asks.op]), None
     floor, ceiling = key_value(part, cond.sort, "lower"), key_value(part, cond.sort, "upper")
-    if asks.op == "<" and hole.last and hole.encoding.width is None:
+    if asks.op == "<" and placeholder.last and placeholder.encoding.width is None:
         # BETWEEN includes its ends, and the text just below one without a width is as long as a key may be.
-        return SortCondition("BETWEEN", floor, upper), Comparison("<", FieldPath(asks.field), asks.low)
+        return SortCondition("BETWEEN", floor, upper), CompareCondition("<", FieldPath(asks.field), asks.low)
     between = {
         "<": (floor, replace(low, part="before")),
         "<=": (floor, upper),
@@ -265,7 +271,7 @@ def _rounded(asks: Range, low: KeyValue, part: BoundKeyAttribute, cond: Cond) ->
         high = key_value(part, {**cond.sort, asks.field: asks.high}, "upper")
         return SortCondition("BETWEEN", low, high), BetweenCondition(path, asks.low, asks.high)
     assert asks.op != "begins_with", "the caller looked"
-    residue = Comparison(asks.op, path, asks.low)
+    residue = CompareCondition(asks.op, path, asks.low)
     below = asks.op in {"<", "<="}
     if _open(part, cond):
         return (SortCondition("<=", upper) if below else SortCondition(">=", low)), residue

@@ -6,17 +6,17 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, get_origin
 
-from keyplan.design.annotations import without_none
-from keyplan.design.conditions.builders import Change, UpdateAction
+from keyplan.design.conditions.builders import Change, FieldUpdate
 from keyplan.design.conditions.conditions import paths_of
 from keyplan.design.conditions.evaluation import holds
 from keyplan.design.entities import EntitySpec
 from keyplan.design.errors import DesignError, Fault, Place
+from keyplan.design.fields.annotations import without_none
 from keyplan.design.fields.stored import amount_validator, validator
 from keyplan.design.keys.entity_keys import unknown_field_error
 from keyplan.design.parameters import Each, EveryShard, Param, Source, annotation_of
 from keyplan.design.planning.indexes import index_effects
-from keyplan.design.planning.plan import KeyRange, PatternDeclaration, Plan, SortCondition, key_value
+from keyplan.design.planning.plan import KeySelection, PatternDeclaration, Plan, SortCondition, key_value
 from keyplan.design.planning.queries import plan_walk
 
 _NOTHING_ELSE = "return key_of(...) and nothing else; a query takes where(...)"
@@ -66,10 +66,10 @@ def plan_key(asked: PatternDeclaration, change: Change, draft: Plan) -> Plan:
     return replace(draft, key=primary_key(entity, fields), walk=walk)
 
 
-def primary_key(entity: EntitySpec, fields: Mapping[str, Source]) -> KeyRange:
+def primary_key(entity: EntitySpec, fields: Mapping[str, Source]) -> KeySelection:
     """The primary key of one item."""
     partition = tuple(key_value(part, fields) for part in entity.key.partition)
-    return KeyRange(partition, tuple(SortCondition("=", key_value(part, fields)) for part in entity.key.sort))
+    return KeySelection(partition, tuple(SortCondition("=", key_value(part, fields)) for part in entity.key.sort))
 
 
 def check_fields(asked: PatternDeclaration, places: Mapping[str, Place]) -> None:
@@ -288,14 +288,14 @@ def _removed_fields(asked: PatternDeclaration, change: Change) -> list[Fault]:
     ]
 
 
-def _creates_field(action: UpdateAction) -> bool:
+def _creates_field(action: FieldUpdate) -> bool:
     """Whether the field is there after the action, on an item that was not."""
     if len(action.path.parts) > 1 or action.name in {"remove", "remove_from_set"}:
         return False
     return action.source is not None
 
 
-def _check_actions(asked: PatternDeclaration, entity: EntitySpec, actions: Sequence[UpdateAction]) -> None:
+def _check_actions(asked: PatternDeclaration, entity: EntitySpec, actions: Sequence[FieldUpdate]) -> None:
     """Refuse actions without meaning: unknown fields, a field twice, an operator that its type has not."""
     check_fields(asked, {action.path.field: asked.at_path(action.path) for action in actions})
     seen: list[tuple[str, ...]] = []
@@ -327,7 +327,7 @@ def _check_actions(asked: PatternDeclaration, entity: EntitySpec, actions: Seque
             )
 
 
-def _check_constant(asked: PatternDeclaration, entity: EntitySpec, action: UpdateAction) -> None:
+def _check_constant(asked: PatternDeclaration, entity: EntitySpec, action: FieldUpdate) -> None:
     """Refuse a value that the entity does not take, and every call would be refused for."""
     if action.source is None or isinstance(action.source, (Param, Each)):
         return

@@ -6,17 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from keyplan.design.annotations import AttributeValue
 from keyplan.design.conditions.evaluation import holds
 from keyplan.design.entities import Entity, EntitySpec
-from keyplan.design.fields.stored import StoredField
-from keyplan.design.fields.values import decode_value
+from keyplan.design.fields.annotations import AttributeValue
+from keyplan.design.fields.stored import StoredField, decode_value
 from keyplan.design.keys.encodings import KeyPartError, MissingField
 from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute
-from keyplan.design.keys.holes import Text
+from keyplan.design.keys.placeholders import Text
 from keyplan.design.keys.templates import BoundTemplate
 from keyplan.design.parameters import Each, EveryShard
-from keyplan.design.planning.plan import KeyRange, KeyValue
+from keyplan.design.planning.plan import KeySelection, KeyValue
 from keyplan.design.requests.writer import WALK_VALUE, Arguments, Reader, ValueMaker, all_values, is_argument, reader
 
 Item = dict[str, AttributeValue]
@@ -197,7 +196,7 @@ _TEXTS: dict[str, Callable[[BoundTemplate], Callable[[Mapping[str, Any]], str]]]
 }
 
 
-def item_key_maker(key: KeyRange) -> Callable[[Arguments], dict[str, AttributeValue]]:
+def item_key_maker(key: KeySelection) -> Callable[[Arguments], dict[str, AttributeValue]]:
     """The function that makes the primary key of one item."""
     made = [(value.attribute, key_value_maker(value)) for value in key.values]
     if len(made) == 1:
@@ -212,7 +211,7 @@ def key_identity(key: Mapping[str, AttributeValue]) -> tuple[Any, ...]:
     return tuple(decode_value(value) for value in key.values())
 
 
-def walk_values(key: KeyRange | None, source: object) -> Callable[[Arguments], Sequence[Any]]:
+def walk_values(key: KeySelection | None, source: object) -> Callable[[Arguments], Sequence[Any]]:
     """The function that gives what a walk goes over: the values of an each(...), or every shard's partition."""
     if isinstance(source, Each):
         return all_values(source)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from keyplan.design.annotations import AttributeValue
 from keyplan.design.entities import EntitySpec
+from keyplan.design.fields.annotations import AttributeValue
 from keyplan.design.keys.entity_keys import BoundKeyAttribute
 from keyplan.design.planning.indexes import drops_expired, index_holds, index_holds_discriminator, needs_whole_items
 from keyplan.design.planning.plan import Plan, SortCondition

@@ -11,12 +11,18 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from keyplan.design.annotations import AttributeValue
-from keyplan.design.conditions.builders import UpdateAction
+from keyplan.design.conditions.builders import FieldUpdate
 from keyplan.design.conditions.conditions import UNKNOWN, FieldPath
 from keyplan.design.entities import EntitySpec
-from keyplan.design.fields.stored import StoredField, validator
-from keyplan.design.fields.values import Encoder, encode_value, is_stored_as_absent, member_encoder
+from keyplan.design.fields.annotations import AttributeValue
+from keyplan.design.fields.stored import (
+    Encoder,
+    StoredField,
+    encode_value,
+    is_stored_as_absent,
+    member_encoder,
+    validator,
+)
 from keyplan.design.keys.entity_keys import BoundKey
 from keyplan.design.parameters import Source, is_never_none
 from keyplan.design.planning.plan import IndexEffect, Plan
@@ -240,7 +246,7 @@ class UpdateExpression:
     def _writer(self) -> ExpressionWriter:
         return ExpressionWriter(self._placeholders, self._spec.fields)
 
-    def _clause(self, action: UpdateAction) -> UpdateClause:
+    def _clause(self, action: FieldUpdate) -> UpdateClause:
         stored = self._spec.fields[action.path.field]
         inner = action.path.parts[1:]
         encode = member_encoder(stored.annotation, inner) if inner else _validating_encoder(stored)

@@ -19,11 +19,10 @@ from uuid import UUID
 from pydantic import BaseModel
 
 from keyplan import limits
-from keyplan.design.annotations import AttributeValue, plain_value, without_none
 from keyplan.design.conditions.conditions import (
     AndCondition,
     BetweenCondition,
-    Comparison,
+    CompareCondition,
     Condition,
     FieldPath,
     FieldSize,
@@ -32,9 +31,8 @@ from keyplan.design.conditions.conditions import (
     NotCondition,
     OrCondition,
 )
-from keyplan.design.fields.attributes import attribute_of
-from keyplan.design.fields.stored import StoredField
-from keyplan.design.fields.values import encode_value, member_encoder
+from keyplan.design.fields.annotations import AttributeValue, attribute_of, plain_value, without_none
+from keyplan.design.fields.stored import StoredField, encode_value, member_encoder
 from keyplan.design.parameters import Each, EveryShard, Param, Source
 
 Arguments = Mapping[str, Any]
@@ -317,7 +315,7 @@ def part_name(part: object) -> str:
     return repr(part) if isinstance(part, Param) else str(part)
 
 
-def _compare(writer: ExpressionWriter, condition: Comparison) -> str:
+def _compare(writer: ExpressionWriter, condition: CompareCondition) -> str:
     # What is stored is whole units: fewer than a finer moment are those before the next unit.
     left = writer.operand(condition.left, condition.right, up=condition.op in {">", "<="})
     right = writer.operand(condition.right, condition.left, up=condition.op in {"<", ">="})
@@ -370,7 +368,7 @@ def _not(writer: ExpressionWriter, condition: NotCondition) -> str:
 
 
 _WRITERS: dict[type, Callable[[ExpressionWriter, Any], str]] = {
-    Comparison: _compare,
+    CompareCondition: _compare,
     BetweenCondition: _between,
     InCondition: _in,
     FunctionCondition: _function,

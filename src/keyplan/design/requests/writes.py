@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from keyplan.design.annotations import AttributeValue
 from keyplan.design.conditions.conditions import AndCondition, OrCondition
 from keyplan.design.entities import Entity, EntitySpec
-from keyplan.design.fields.values import encode_value, is_stored_as_absent
+from keyplan.design.fields.annotations import AttributeValue
+from keyplan.design.fields.stored import encode_value, is_stored_as_absent
 from keyplan.design.parameters import Source
 from keyplan.design.planning.plan import Plan
 from keyplan.design.requests.items import Item, check_model, item_builder, item_key_maker

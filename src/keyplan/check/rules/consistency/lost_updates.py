@@ -11,10 +11,9 @@ from keyplan.check.partition_load import is_constant
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.selectivity import choices_of
-from keyplan.design.annotations import plain_value
 from keyplan.design.conditions.conditions import (
     AndCondition,
-    Comparison,
+    CompareCondition,
     Condition,
     FieldPath,
     FunctionCondition,
@@ -23,6 +22,7 @@ from keyplan.design.conditions.conditions import (
 )
 from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.entities import EntitySpec
+from keyplan.design.fields.annotations import plain_value
 from keyplan.design.parameters import Param
 from keyplan.design.planning.plan import Plan
 
@@ -183,7 +183,7 @@ def _disjuncts(part: Condition | None) -> tuple[Condition | None, ...]:
 def _is_compared_with_new(part: Condition | None, given: Mapping[str, Any]) -> bool:
     if isinstance(part, FunctionCondition):
         return part.name == "attribute_not_exists" and part.path.field in given
-    if not isinstance(part, Comparison) or part.op not in {"<", ">"} or not isinstance(part.left, FieldPath):
+    if not isinstance(part, CompareCondition) or part.op not in {"<", ">"} or not isinstance(part.left, FieldPath):
         return False
     return repr(part.right) == repr(given.get(part.left.field))
 

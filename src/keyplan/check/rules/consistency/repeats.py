@@ -10,7 +10,7 @@ from keyplan.check.subject import Subject
 from keyplan.design.conditions.conditions import (
     AndCondition,
     BetweenCondition,
-    Comparison,
+    CompareCondition,
     Condition,
     OrCondition,
     paths_of,
@@ -126,5 +126,5 @@ def _met_once(condition: Condition | None, changed: set[str], counted: set[str])
 
 def _is_bound(condition: Condition | None) -> bool:
     return isinstance(condition, BetweenCondition) or (
-        isinstance(condition, Comparison) and condition.op not in {"=", "<>"}
+        isinstance(condition, CompareCondition) and condition.op not in {"=", "<>"}
     )

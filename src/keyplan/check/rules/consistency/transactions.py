@@ -16,7 +16,7 @@ from keyplan.cost.sizes import item_size
 from keyplan.design.declaring.transactions import Transaction, TransactionStep
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute
-from keyplan.design.keys.holes import Text
+from keyplan.design.keys.placeholders import Text
 from keyplan.design.parameters import Each, Param, Source, annotation_of, substitute
 from keyplan.design.planning.plan import Plan
 

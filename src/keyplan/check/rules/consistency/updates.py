@@ -9,12 +9,12 @@ from typing import get_args
 from keyplan.check.finding import Finding
 from keyplan.check.rule import design_rule, fault_rule
 from keyplan.check.subject import Subject
-from keyplan.design.annotations import type_code
-from keyplan.design.conditions.builders import UpdateAction
+from keyplan.design.conditions.builders import FieldUpdate
 from keyplan.design.conditions.conditions import paths_of
 from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import EntitySpec
+from keyplan.design.fields.annotations import type_code
 from keyplan.design.fields.stored import StoredField
 from keyplan.design.planning.plan import Plan
 
@@ -145,7 +145,7 @@ def add_out_of_bounds(subject: Subject) -> Iterator[Finding]:
                 yield from _unchecked_bound(pattern, plan, action)
 
 
-def _unchecked_bound(pattern: Pattern[..., object], plan: Plan, action: UpdateAction) -> Iterator[Finding]:
+def _unchecked_bound(pattern: Pattern[..., object], plan: Plan, action: FieldUpdate) -> Iterator[Finding]:
     name = action.path.field
     declared = plan.entity.fields[name].declared
     falls = _decreases(action)
@@ -164,7 +164,7 @@ def _unchecked_bound(pattern: Pattern[..., object], plan: Plan, action: UpdateAc
     )
 
 
-def _decreases(action: UpdateAction) -> bool:
+def _decreases(action: FieldUpdate) -> bool:
     """Whether the number gets smaller; what a call gives is taken to be positive."""
     given = action.source
     return (isinstance(given, (int, float, Decimal)) and given < 0) != action.negative

@@ -10,10 +10,17 @@ from keyplan.check.load import Work
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.selectivity import choices_of
-from keyplan.design.annotations import plain_value
-from keyplan.design.conditions.conditions import AndCondition, Comparison, Condition, FieldPath, InCondition, paths_of
+from keyplan.design.conditions.conditions import (
+    AndCondition,
+    CompareCondition,
+    Condition,
+    FieldPath,
+    InCondition,
+    paths_of,
+)
 from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.entities import EntitySpec
+from keyplan.design.fields.annotations import plain_value
 from keyplan.design.keys.entity_keys import BoundKey
 from keyplan.design.parameters import CALL_SOURCES, Param
 from keyplan.design.planning.plan import Plan
@@ -194,7 +201,7 @@ def _requested_values(plan: Plan, name: str) -> list[object] | None:
 def _filtered_values(condition: Condition | None, name: str) -> list[object] | None:
     for part in condition.parts if isinstance(condition, AndCondition) else (condition,):
         values: tuple[object, ...] = ()
-        if isinstance(part, Comparison) and part.op == "=" and _is_field(part.left, name):
+        if isinstance(part, CompareCondition) and part.op == "=" and _is_field(part.left, name):
             values = (part.right,)
         elif isinstance(part, InCondition) and _is_field(part.operand, name):
             values = part.choices

@@ -17,7 +17,7 @@ from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys.encodings import PERIODS_S
 from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute
-from keyplan.design.keys.holes import BoundHole, Text
+from keyplan.design.keys.placeholders import BoundPlaceholder, Text
 from keyplan.design.keys.templates import BoundTemplate
 from keyplan.design.planning.plan import Plan
 from keyplan.design.schema import Index
@@ -124,11 +124,11 @@ def sort_order_not_preserved(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def _is_rank(hole: BoundHole) -> bool:
+def _is_rank(hole: BoundPlaceholder) -> bool:
     return hole.spec == "" and _RANK_NAME.search(words_of(hole.name)) is not None
 
 
-def _choice_texts(hole: BoundHole) -> list[str]:
+def _choice_texts(hole: BoundPlaceholder) -> list[str]:
     return [str(choice) for choice in hole.field.stored_choices]
 
 
@@ -137,14 +137,16 @@ def _is_sorted(texts: list[str]) -> bool:
     return sorted(texts) in (texts, texts[::-1])
 
 
-def _ordering_hole(plan: Plan) -> BoundHole | None:
+def _ordering_hole(plan: Plan) -> BoundPlaceholder | None:
     """Return the hole in which results differ first, if one template makes the sort key."""
     bound = plan.entity.key_in(plan.index)
     if bound is None or plan.key is None or len(bound.sort) != 1 or len(plan.entities) > 1:
         return None
     template = bound.sort[0].template
     given = {name for one in plan.key.sort for name in one.low.sources}
-    return next((hole for hole in template.holes if hole.name not in given), None) if template is not None else None
+    return (
+        next((hole for hole in template.placeholders if hole.name not in given), None) if template is not None else None
+    )
 
 
 _TIME_ENCODINGS = frozenset({"utc_s", "utc_ms", "utc_us", "epoch_s", "epoch_ms", *PERIODS_S})
@@ -190,7 +192,7 @@ def _mixed(one: EntitySpec, ours: BoundKey, other: EntitySpec, theirs: BoundKey,
             )
 
 
-def _differing_encodings(left: BoundTemplate, right: BoundTemplate) -> tuple[BoundHole, BoundHole] | None:
+def _differing_encodings(left: BoundTemplate, right: BoundTemplate) -> tuple[BoundPlaceholder, BoundPlaceholder] | None:
     """Return the first holes at one position with different encodings of the same kind of value, or None."""
     for one, other in zip(left.parts, right.parts, strict=False):
         if isinstance(one, Text) or isinstance(other, Text):
@@ -275,7 +277,7 @@ def _irreversible(entity: EntitySpec, part: BoundKeyAttribute, template: BoundTe
             severity="advice",
         )
         return
-    for hole in template.holes:
+    for hole in template.placeholders:
         if hole.encoding.rounds_to is not None:
             yield irreversible_key.finding(
                 entity.name,
@@ -342,7 +344,7 @@ _KEY_ATTRIBUTES = 4
 
 def _has_plain_holes(part: BoundKeyAttribute) -> bool:
     assert part.template is not None, "the caller looked"
-    return all(hole.spec in _PLAIN_SPECS for hole in part.template.holes)
+    return all(hole.spec in _PLAIN_SPECS for hole in part.template.placeholders)
 
 
 @design_rule("KP214", "warning", "advice")

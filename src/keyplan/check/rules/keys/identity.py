@@ -13,18 +13,18 @@ from keyplan.check.finding import Finding
 from keyplan.check.key_overlap import are_disjoint, as_template, is_unlikely, overlap, shared, skeleton
 from keyplan.check.rule import design_rule, fault_rule
 from keyplan.check.subject import Subject
-from keyplan.design.annotations import DeclaredField
 from keyplan.design.conditions.conditions import paths_of
 from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import EntitySpec
 from keyplan.design.errors import Place
+from keyplan.design.fields.annotations import DeclaredField
 from keyplan.design.keys.encodings import PERIODS_S
 from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute
-from keyplan.design.keys.holes import BoundHole, Text
 from keyplan.design.keys.overlaps import Overlap
+from keyplan.design.keys.placeholders import BoundPlaceholder, Text
 from keyplan.design.keys.templates import BoundTemplate
 from keyplan.design.parameters import EveryShard
-from keyplan.design.planning.plan import KeyRange, KeyValue
+from keyplan.design.planning.plan import KeySelection, KeyValue
 
 optional_primary_key = fault_rule(
     "KP202",
@@ -132,11 +132,11 @@ def _same_prefix(one: _Owner, other: _Owner) -> Iterator[Finding]:
     )
 
 
-def _differing_holes(ours: BoundTemplate, theirs: BoundTemplate) -> tuple[BoundHole, BoundHole] | None:
+def _differing_holes(ours: BoundTemplate, theirs: BoundTemplate) -> tuple[BoundPlaceholder, BoundPlaceholder] | None:
     """Return the first holes at one position, after equal text, with different kinds of values; or None."""
     if skeleton(ours) != skeleton(theirs) or not ours.literal_prefix:
         return None
-    for one, other in zip(ours.holes, theirs.holes, strict=True):
+    for one, other in zip(ours.placeholders, theirs.placeholders, strict=True):
         if one.field.type is not other.field.type:
             return one, other
         if is_time_name(one.name) is not is_time_name(other.name):
@@ -218,7 +218,7 @@ def case_folded_primary_key(subject: Subject) -> Iterator[Finding]:
     """
     for _, entity in subject.entities:
         for part in entity.key.attributes:
-            for hole in part.template.holes if part.template is not None else ():
+            for hole in part.template.placeholders if part.template is not None else ():
                 if hole.spec in {"lower", "upper"} and not _allows_one_case(hole.field, hole.spec):
                     yield case_folded_primary_key.finding(
                         entity.name,
@@ -275,7 +275,7 @@ def timestamp_only_identity(subject: Subject) -> Iterator[Finding]:
 
 def _is_timestamp(entity: EntitySpec, part: BoundKeyAttribute, name: str) -> bool:
     """Return True if a field of the key is a point in time, not a day or an hour that groups items."""
-    holes = [hole for hole in part.template.holes if hole.name == name] if part.template is not None else []
+    holes = [hole for hole in part.template.placeholders if hole.name == name] if part.template is not None else []
     if any(hole.spec in PERIODS_S for hole in holes):
         return not all(hole.spec in PERIODS_S for hole in holes)
     stored = entity.fields[name]
@@ -330,7 +330,7 @@ def _shard_only_fields(parts: Iterable[BoundKeyAttribute | KeyValue]) -> list[st
     """Return the fields of which these parts of a key contain only shards."""
     shards: dict[str, bool] = {}
     for part in parts:
-        holes = part.template.holes if part.template is not None else ()
+        holes = part.template.placeholders if part.template is not None else ()
         names = part.fields if isinstance(part, BoundKeyAttribute) else part.sources
         for name in names:
             only = [bool(hole.shards) for hole in holes if hole.name == name]
@@ -338,7 +338,7 @@ def _shard_only_fields(parts: Iterable[BoundKeyAttribute | KeyValue]) -> list[st
     return [name for name, only in shards.items() if only]
 
 
-def _queried_by_shard(condition: KeyRange) -> list[str]:
+def _queried_by_shard(condition: KeySelection) -> list[str]:
     """Return the fields that a query gives a value for but compares by shard only."""
     return [
         name

@@ -10,11 +10,10 @@ from keyplan.check.finding import Finding
 from keyplan.check.key_overlap import as_template, begins, overlap, template_of
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
-from keyplan.design.annotations import UnstorableTypeError, plain_value, type_code
 from keyplan.design.conditions.conditions import (
     AndCondition,
     BetweenCondition,
-    Comparison,
+    CompareCondition,
     Condition,
     FieldPath,
     FunctionCondition,
@@ -22,11 +21,11 @@ from keyplan.design.conditions.conditions import (
 )
 from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.entities import EntitySpec
-from keyplan.design.fields.stored import StoredField
-from keyplan.design.fields.values import encode_value
+from keyplan.design.fields.annotations import UnstorableTypeError, plain_value, type_code
+from keyplan.design.fields.stored import StoredField, encode_value
 from keyplan.design.keys.entity_keys import BoundKeyAttribute
 from keyplan.design.parameters import CALL_SOURCES
-from keyplan.design.planning.plan import KeyRange, KeyValue, Plan, SortOp
+from keyplan.design.planning.plan import KeySelection, KeyValue, Plan, SortOp
 
 
 @design_rule("KP319", "error")
@@ -98,7 +97,7 @@ def _key_condition(pattern: Pattern[..., Any], plan: Plan) -> Iterator[Finding]:
             )
 
 
-def _item_key(pattern: Pattern[..., Any], key: KeyRange) -> Iterator[Finding]:
+def _item_key(pattern: Pattern[..., Any], key: KeySelection) -> Iterator[Finding]:
     """Yield findings for constants in the key of one item that no item has."""
     for value in key.values:
         lacking = [name for name, source in value.sources.items() if source is None]
@@ -165,7 +164,7 @@ def _invalid_constant(value: KeyValue) -> str | None:
     """Return why a constant of the condition cannot be part of a key, or None."""
     if value.part == "begins":
         return None
-    for hole in value.template.holes if value.template is not None else ():
+    for hole in value.template.placeholders if value.template is not None else ():
         constant = value.sources.get(hole.name)
         if constant is None or isinstance(constant, CALL_SOURCES):
             continue
@@ -198,7 +197,7 @@ def _contradictions(condition: Condition | None) -> Iterator[tuple[str, object, 
     """Yield fields that a condition requires to equal two different constants, with both."""
     wanted: dict[str, object] = {}
     for part in condition.parts if isinstance(condition, AndCondition) else ():
-        if not (isinstance(part, Comparison) and part.op == "=" and isinstance(part.left, FieldPath)):
+        if not (isinstance(part, CompareCondition) and part.op == "=" and isinstance(part.left, FieldPath)):
             continue
         name, value = part.left.field, part.right
         if len(part.left.parts) > 1 or isinstance(value, (Condition, FieldPath, *CALL_SOURCES)):
@@ -209,7 +208,7 @@ def _contradictions(condition: Condition | None) -> Iterator[tuple[str, object, 
 
 def _comparisons(condition: Condition | None) -> Iterator[tuple[FieldPath, object, bool]]:
     """Yield every path with the value it is compared with, and whether for equality."""
-    if isinstance(condition, Comparison) and isinstance(condition.left, FieldPath):
+    if isinstance(condition, CompareCondition) and isinstance(condition.left, FieldPath):
         yield condition.left, condition.right, condition.op in {"=", "<>"}
     elif isinstance(condition, InCondition) and isinstance(condition.operand, FieldPath):
         yield from ((condition.operand, choice, True) for choice in condition.choices)

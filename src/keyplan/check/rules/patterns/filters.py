@@ -11,7 +11,14 @@ from keyplan.check.rule import design_rule, fault_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.expected import expected, read_for
 from keyplan.cost.selectivity import kept_share, partition_fields, stated_values
-from keyplan.design.conditions.conditions import AndCondition, Comparison, Condition, FieldPath, equal_fields, paths_of
+from keyplan.design.conditions.conditions import (
+    AndCondition,
+    CompareCondition,
+    Condition,
+    FieldPath,
+    equal_fields,
+    paths_of,
+)
 from keyplan.design.conditions.evaluation import holds
 from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.entities import EntitySpec
@@ -77,7 +84,7 @@ def _effective_filter(plan: Plan) -> Condition | None:
 
 def _repeats_key(part: Condition, known: Mapping[str, Source]) -> bool:
     """Return True if a condition requires the value that the key condition has."""
-    if not (isinstance(part, Comparison) and part.op == "=" and isinstance(part.left, FieldPath)):
+    if not (isinstance(part, CompareCondition) and part.op == "=" and isinstance(part.left, FieldPath)):
         return False
     return len(part.left.parts) == 1 and part.left.field in known and known[part.left.field] is part.right
 

@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal, NewType, TypeVar, Union, get_args, g
 from keyplan.check.finding import Finding
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
-from keyplan.design.annotations import without_none
 from keyplan.design.declaring.patterns import Pattern, unused_parameters
 from keyplan.design.entities import EntitySpec
+from keyplan.design.fields.annotations import without_none
 from keyplan.design.fields.stored import StoredField
 from keyplan.design.parameters import Each, Param, Source, annotation_of
 from keyplan.design.planning.plan import FieldUse, Plan, field_uses

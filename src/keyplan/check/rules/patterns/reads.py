@@ -10,7 +10,7 @@ from keyplan.check.rule import design_rule, fault_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.expected import expected
 from keyplan.cost.selectivity import same_field
-from keyplan.design.conditions.conditions import Comparison, Condition, FieldPath, FieldSize, FunctionCondition
+from keyplan.design.conditions.conditions import CompareCondition, Condition, FieldPath, FieldSize, FunctionCondition
 from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.entities import EntitySpec
 from keyplan.design.errors import Place
@@ -239,7 +239,7 @@ def _operand_shape(operand: object) -> Hashable:
     if isinstance(operand, Condition):
         op = (
             operand.op
-            if isinstance(operand, Comparison)
+            if isinstance(operand, CompareCondition)
             else operand.name
             if isinstance(operand, FunctionCondition)
             else ""

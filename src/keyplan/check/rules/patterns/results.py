@@ -19,11 +19,11 @@ from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.entities import EntitySpec
 from keyplan.design.errors import Place
 from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute
-from keyplan.design.keys.holes import BoundHole
 from keyplan.design.keys.overlaps import Overlap
+from keyplan.design.keys.placeholders import BoundPlaceholder
 from keyplan.design.keys.templates import BoundTemplate
 from keyplan.design.parameters import CALL_SOURCES, Param, Source
-from keyplan.design.planning.plan import KeyRange, KeyValue, Plan, SortCondition
+from keyplan.design.planning.plan import KeySelection, KeyValue, Plan, SortCondition
 
 
 @design_rule("KP309", "warning")
@@ -167,7 +167,7 @@ def _stored_order(bound: BoundKey, name: str) -> str:
     """Return the words in the order in which they sort, if the field has choices."""
     for part in bound.sort:
         template = as_template(part)
-        for hole in template.holes if template is not None else ():
+        for hole in template.placeholders if template is not None else ():
             if hole.name == name and hole.encoding.choices is not None:
                 return f": {', '.join(sorted(hole.encoding.choices))}"
     return ", which does not sort by its values"
@@ -377,17 +377,17 @@ def range_crosses_period(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def _partition_periods(key: KeyRange) -> Iterator[tuple[KeyValue, BoundTemplate, BoundHole]]:
+def _partition_periods(key: KeySelection) -> Iterator[tuple[KeyValue, BoundTemplate, BoundPlaceholder]]:
     """Yield holes of the partition key that reduce a timestamp of a parameter to its period."""
     for value in key.partition:
         template = value.template
-        for hole in template.holes if template is not None else ():
+        for hole in template.placeholders if template is not None else ():
             cuts = hole.encoding.rounds_to is not None and not hole.encoding.reversible
             if template is not None and cuts and isinstance(value.sources.get(hole.name), Param):
                 yield value, template, hole
 
 
-def _is_range_end(source: Source, key: KeyRange, field: str) -> bool:
+def _is_range_end(source: Source, key: KeySelection, field: str) -> bool:
     """Return True if a parameter is one end of a range of the field, not both."""
     ranges = (one for one in key.sort if one.op not in {"=", "begins_with"})
     ends = [repr(end.sources[field]) for one in ranges for end in (one.low, one.high) if end and field in end.sources]

@@ -10,9 +10,9 @@ from keyplan.check.field_names import is_identifier_name, is_time_name
 from keyplan.check.finding import Finding
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
-from keyplan.design.annotations import DeclaredField, TypeCode
 from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import EntitySpec
+from keyplan.design.fields.annotations import DeclaredField, TypeCode
 from keyplan.design.fields.stored import StoredField
 from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute
 from keyplan.dynamodb.expressions.names import is_reserved

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from tests.design.stored import Colour, Level, Point, Street, UserId
 from typing_extensions import TypeAliasType
 
-from keyplan.design.annotations import type_code, without_none
+from keyplan.design.fields.annotations import type_code, without_none
 
 CODES: list[tuple[Any, str]] = [
     (str, "S"), (UserId, "S"), (int, "N"), (bool, "BOOL"), (float, "N"), (Decimal, "N"), (bytes, "B"),

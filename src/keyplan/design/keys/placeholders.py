@@ -23,7 +23,7 @@ from itertools import takewhile
 from typing import Any
 from uuid import UUID
 
-from keyplan.design.annotations import DeclaredField
+from keyplan.design.fields.annotations import DeclaredField
 from keyplan.design.keys import encodings as time
 from keyplan.design.keys import text_encodings as text
 from keyplan.design.keys.encodings import (
@@ -50,21 +50,21 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Hole:
-    """A place for a field's value. `position` is the offset of its brace, `spec` is "" when there is none."""
+class Placeholder:
+    """A placeholder for a field's value. `position` is the offset of its brace; `spec` is "" if it has none."""
 
     field: str
     spec: str
     position: int
 
 
-Part = Text | Hole
+Part = Text | Placeholder
 
 
 def parse_parts(text: str) -> tuple[Part, ...]:
-    """The parts of a template, no two literal texts side by side. Raises TemplateError."""
+    """Parse a template into parts, with no two adjacent literal texts. Raises TemplateError."""
     if not text:
-        raise TemplateError(text, 0, "the template is empty", "write literal text, holes like {field}, or both")
+        raise TemplateError(text, 0, "the template is empty", "write literal text, placeholders like {field}, or both")
     lone = next((at for at, character in enumerate(text) if "\ud800" <= character <= "\udfff"), None)
     if lone is not None:
         raise TemplateError(text, lone, "a lone surrogate is no text", "leave it out: UTF-8 has no bytes for it")
@@ -76,8 +76,8 @@ def parse_parts(text: str) -> tuple[Part, ...]:
         elif text[at] == "{":
             if literal:
                 parts.append(Text(literal))
-            hole, at = _hole(text, at)
-            parts.append(hole)
+            placeholder, at = _placeholder(text, at)
+            parts.append(placeholder)
             literal = ""
         elif text[at] == "}":
             raise TemplateError(text, at, "this brace closes nothing", _BRACES)
@@ -86,20 +86,20 @@ def parse_parts(text: str) -> tuple[Part, ...]:
     return (*parts, Text(literal)) if literal else tuple(parts)
 
 
-def _hole(text: str, at: int) -> tuple[Hole, int]:
-    """The hole whose brace is at `at`, and the offset after it."""
+def _placeholder(text: str, at: int) -> tuple[Placeholder, int]:
+    """Parse the placeholder whose brace is at `at`; also return the offset after it."""
     end = text.find("}", at)
     inside = text[at + 1 : end]
     if end < 0 or "{" in inside:
         raise TemplateError(text, at, "this brace is never closed", f"close it with }}, or {_BRACES}")
     name, colon, spec = inside.partition(":")
     if not inside:
-        raise TemplateError(text, at, "this hole is empty", f"name a field in it, or {_BRACES}")
+        raise TemplateError(text, at, "this placeholder is empty", f"name a field in it, or {_BRACES}")
     if not _NAME.match(name):
         raise TemplateError(text, at + 1, f"{name!r} is no name of a field", "write {field} or {field:spec}")
     if colon and not spec:
         raise TemplateError(text, end, "no spec after the colon", f"leave the colon out: {{{name}}}")
-    return Hole(name, spec, at), end + 1
+    return Placeholder(name, spec, at), end + 1
 
 
 Build = Callable[[DeclaredField, "re.Match[str]", str], Encoding]
@@ -107,7 +107,7 @@ Build = Callable[[DeclaredField, "re.Match[str]", str], Encoding]
 
 @dataclass(frozen=True)
 class Spec:
-    """A spec of a hole: how it is written, which types it takes, and what makes its encoding."""
+    """A spec of a placeholder: its syntax, the types that it accepts, and the function that builds its encoding."""
 
     written: str
     syntax: re.Pattern[str]
@@ -165,9 +165,9 @@ _REFUSED: dict[type, tuple[str, str]] = {
 
 
 def encoding_for(field: DeclaredField, spec: str = "", delimiter: str = "") -> Encoding:
-    """The encoding of a field under a spec ("" for none), where `delimiter` follows it in the template.
+    """Return the encoding of a field with a spec ("" for none), followed by `delimiter` in the template.
 
-    Raises EncodingError when the spec is unknown or cannot take the field.
+    Raises EncodingError if the spec is unknown or does not accept the field.
     """
     kind = _kind(field)
     if field.minimum is not None and field.maximum is not None and field.minimum > field.maximum:
@@ -184,12 +184,12 @@ def encoding_for(field: DeclaredField, spec: str = "", delimiter: str = "") -> E
 
 
 def is_text(field: DeclaredField) -> bool:
-    """Whether a field's values are text, which may hold a separator and can be quoted."""
+    """Return True if a field's values are text, which may hold a separator and can be quoted."""
     return _kind(field) is str
 
 
 def _kind(field: DeclaredField) -> type | None:
-    """The plain type that a field's values have: of an Enum or a Literal, that of its values."""
+    """Return the type of a field's values: for an Enum or a Literal, the type of its members' values."""
     if field.choices is not None:
         kinds = set(map(type, field.stored_choices))
         return kinds.pop() if len(kinds) == 1 else None
@@ -235,10 +235,10 @@ def _supported_types(field: DeclaredField) -> str:
 
 
 @dataclass(frozen=True)
-class BoundHole:
-    """A hole with its field and encoding. `follows` says what comes next: a literal text, a hole, or the end.
+class BoundPlaceholder:
+    """A placeholder with its field and encoding.
 
-    `guarded` says that a value's text is checked for the delimiter. `encode` makes the text with that check.
+    `guarded`: whether the text of a value is checked for the delimiter. `encode` makes the text with that check.
     """
 
     field: DeclaredField
@@ -257,12 +257,12 @@ class BoundHole:
 
     @property
     def shards(self) -> int:
-        """Over how many shards it spreads the field's values, by a hash; 0 where it does not."""
+        """The number of shards over which it spreads the field's values, by a hash; 0 if it does not."""
         return len(self.encoding.choices or ()) if self.spec.startswith("shard(") else 0
 
     @property
     def told_apart(self) -> bool:
-        """Whether a reader of the key knows where this hole's text ends."""
+        """Whether a parser of the key can tell where this placeholder's text ends."""
         encoding = self.encoding
         if self.last or self.delimiter or encoding.width is not None:
             return True
@@ -270,7 +270,7 @@ class BoundHole:
 
     @property
     def forges(self) -> bool:
-        """Whether a value that the declaration allows can hold the delimiter (render refuses it)."""
+        """Whether an allowed value can hold the delimiter (render refuses it)."""
         encoding = self.encoding
         if not self.guarded:
             return False
@@ -280,7 +280,7 @@ class BoundHole:
 
     @property
     def language(self) -> Language:
-        """The texts it can make, those included that hold the delimiter, except of choices that are refused."""
+        """The texts it can make, including those that hold the delimiter, without refused choices."""
         encoding = self.encoding
         if encoding.choices is None or not self.guarded:
             return encoding.language
@@ -289,7 +289,7 @@ class BoundHole:
 
     @property
     def pattern(self) -> str:
-        """A regular expression for its text that stops at the delimiter; whoever reads a text checks it by decoding."""
+        """A regular expression for its text that stops at the delimiter; the decoder checks the text."""
         encoding = self.encoding
         if not self.guarded:
             return encoding.pattern
@@ -297,29 +297,33 @@ class BoundHole:
             refused = _ambiguous(encoding.choices, self.delimiter)
             kept = sorted((text for text in encoding.choices if text not in refused), key=len, reverse=True)
             return "|".join(map(re.escape, kept)) or _NEVER
-        # Any character up to the delimiter: what it cannot be, no more tells where the text ends.
+        # Any character up to the delimiter, which alone marks the end of the text.
         stop = re.escape(self.delimiter)
         one = f"[^{stop}]" if len(self.delimiter) == 1 else rf"(?:(?!{stop})[\s\S])"
         return one + ("*" if encoding.may_be_empty else "+")
 
 
-BoundPart = Text | BoundHole
+BoundPart = Text | BoundPlaceholder
 _NEVER = "(?!)"  # matches nothing
 
 
-def delimiter_of(following: Text | Hole | None) -> str:
-    """The delimiter that the part after a hole makes, "" when it makes none."""
+def delimiter_of(following: Text | Placeholder | None) -> str:
+    """Return the delimiter that the part after a placeholder makes, or ""."""
     if not isinstance(following, Text):
         return ""
     return "".join(takewhile(lambda character: not character.isalnum(), following.text)) or following.text
 
 
-def bound_hole(hole: Hole, field: DeclaredField, encoding: Encoding, following: Text | Hole | None) -> BoundHole:
-    """A hole whose encoding is chosen, with the guard that what follows it asks for."""
+def bind_placeholder(
+    placeholder: Placeholder, field: DeclaredField, encoding: Encoding, following: Text | Placeholder | None
+) -> BoundPlaceholder:
+    """Bind a placeholder to its field and encoding, with the guard that the following part requires."""
     delimiter = delimiter_of(following)
     guarded = _needs_guard(encoding, delimiter)
     encode = _guard(field, encoding, delimiter) if guarded else encoding.encode
-    return BoundHole(field, hole.spec, hole.position, encoding, delimiter, following is None, guarded, encode)
+    return BoundPlaceholder(
+        field, placeholder.spec, placeholder.position, encoding, delimiter, following is None, guarded, encode
+    )
 
 
 def _needs_guard(encoding: Encoding, delimiter: str) -> bool:
@@ -331,7 +335,7 @@ def _needs_guard(encoding: Encoding, delimiter: str) -> bool:
 
 
 def _ambiguous(texts: tuple[str, ...], delimiter: str) -> set[str]:
-    """The texts that, with the delimiter, begin like another one with it."""
+    """Return the texts that, with the delimiter, start like another one with the delimiter."""
     return {
         text
         for text in texts
@@ -371,7 +375,7 @@ def _guard(field: DeclaredField, encoding: Encoding, delimiter: str) -> Callable
 
 
 def holds(text: str, delimiter: str) -> bool:
-    """Whether a reader would find the delimiter before the end of the text that it follows."""
+    """Return True if a parser would find the delimiter before the end of the text that it follows."""
     return (text + delimiter).find(delimiter) < len(text)
 
 
