@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import httpx
@@ -23,6 +24,7 @@ from keyplan.streams import JsonLinesFolder
 from keyplan_systems.ask_a_human import entities
 from keyplan_systems.ask_a_human.address_limits import AddressLimits
 from keyplan_systems.ask_a_human.api import application
+from keyplan_systems.ask_a_human.domain.requests import fingerprint_hash
 from keyplan_systems.ask_a_human.notifier import Notifier
 from keyplan_systems.ask_a_human.outbound import Outbound
 from keyplan_systems.ask_a_human.outbox import OutboxNotifier
@@ -50,6 +52,7 @@ class Stage:
     notifier: Callable[[], Notifier]
     stack: ExitStack
     secrets: dict[str, str] = field(default_factory=dict)
+    tokens: dict[str, str] = field(default_factory=dict)
     askers: dict[str, str] = field(default_factory=dict)
     registering: threading.Lock = field(default_factory=threading.Lock)
 
@@ -60,6 +63,14 @@ class Stage:
                 self.secrets[agent] = self.service.agents.register(agent)
         secret = self.secrets.get(agent)
         return {"X-Agent-Id": agent} | ({} if secret is None else {"Authorization": f"Bearer {secret}"})
+
+    def person(self, person: str) -> dict[str, str]:
+        """The headers of a person, whose device is registered and used before its first request here."""
+        with self.registering:
+            if person not in self.tokens:
+                self.tokens[person] = self.service.devices.register(fingerprint_hash(person))
+                assert self.service.devices.identify(self.tokens[person]) is not None
+        return {"X-Fingerprint": person, "Authorization": f"Bearer {self.tokens[person]}"}
 
     def ask(self, agent: str = "agent", key: str | None = None, **body: Any) -> httpx.Response:
         """An agent's question."""
@@ -84,19 +95,20 @@ class Stage:
         return found
 
     def answer(self, question_id: str, person: str, zone: str | None = None, **body: Any) -> httpx.Response:
-        """A person's answer; a text unless the body says otherwise."""
+        """A person's answer, from an address of their own; a text unless the body says otherwise."""
         content = body or {"answer": f"as {person} sees it"}
-        headers = {"X-Fingerprint": person} | ({"X-Timezone": zone} if zone is not None else {})
+        headers = self.person(person) | ({"X-Timezone": zone} if zone is not None else {})
+        headers["X-Forwarded-For"] = f"host-{person}"
         return self.client.post("/human/responses", json={"question_id": question_id, **content}, headers=headers)
 
     def get(self, path: str, person: str | None = None, address: str = "10.0.0.1", **query: Any) -> httpx.Response:
         """Something a person reads."""
-        headers = {"X-Forwarded-For": address} | ({"X-Fingerprint": person} if person is not None else {})
+        headers = {"X-Forwarded-For": address} | (self.person(person) if person is not None else {})
         return self.client.get(f"/human{path}", params=query, headers=headers)
 
     def subscribe(self, token: str, person: str, address: str | None = None, **body: Any) -> httpx.Response:
         """A person's wish to be told; from an address of their own unless said otherwise."""
-        headers = {"X-Fingerprint": person, "X-Forwarded-For": address or f"host-{person}-{token}"[:60]}
+        headers = self.person(person) | {"X-Forwarded-For": address or f"host-{person}-{token}"[:60]}
         return self.client.post("/human/push/subscribe", json={"fcm_token": token, **body}, headers=headers)
 
     def sweep(self) -> int:
@@ -123,10 +135,16 @@ class Stage:
 
 
 @contextmanager
-def staged(connection: Connection, clock: Clock, folder: Path, checks: Any = None) -> Iterator[Stage]:
+def staged(
+    connection: Connection,
+    clock: Clock,
+    folder: Path,
+    checks: Any = None,
+    settings: Mapping[str, str] = MappingProxyType({}),
+) -> Iterator[Stage]:
     """The API over a connection, on a real socket, behind one proxy that it trusts."""
     connection.create_tables(*TABLES)
-    service = Service.over(connection, clock, AddressLimits.over(connection, clock, {}))
+    service = Service.over(connection, clock, AddressLimits.over(connection, clock, settings))
 
     outbox = folder / "outbox.jsonl"
     with ExitStack() as stack:

@@ -143,7 +143,11 @@ def test_answers_of_the_longest_kind_are_all_read_although_they_are_more_than_a_
     question = stage.asked(min_responses=50)
     for number in range(50):
         body = {"question_id": question, "answer": chr(0x1F600 + number) * 5000}
-        answer = stage.client.post("/human/responses", json=body, headers={"X-Fingerprint": f"person-{number}"})
+        answer = stage.client.post(
+            "/human/responses",
+            json=body,
+            headers=stage.person(f"person-{number}") | {"X-Forwarded-For": f"host-{number}"},
+        )
         assert answer.status_code == 201
     assert len(stage.poll(question)["responses"]) == 50
 
@@ -221,6 +225,7 @@ def test_the_openapi_document_shows_every_route_with_examples(stage: Stage) -> N
         ("/agent/questions", "post"),
         ("/agent/questions", "get"),
         ("/agent/questions/{question_id}", "get"),
+        ("/human/devices", "post"),
         ("/human/questions", "get"),
         ("/human/questions/{question_id}", "get"),
         ("/human/responses", "post"),

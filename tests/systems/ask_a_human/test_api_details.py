@@ -50,7 +50,7 @@ def test_the_client_tells_what_does_not_fit(stage: Stage) -> None:
 
 
 def test_half_a_character_is_no_text_wherever_it_stands(stage: Stage) -> None:
-    question, headers = stage.asked(), {"X-Fingerprint": "ada", "Content-Type": "application/json"}
+    question, headers = stage.asked(), stage.person("ada") | {"Content-Type": "application/json"}
     for told, expected in (
         ({"question_id": "\ud800", "answer": "fine"}, (404, "QUESTION_NOT_FOUND")),
         ({"question_id": question, "answer": "\ud800"}, (400, "VALIDATION_ERROR")),
@@ -137,6 +137,8 @@ def test_lists_have_the_documented_lengths_where_nothing_is_said(stage: Stage) -
         (["203.0.113.9", "10.0.0.1"], ["192.0.2.1", "10.0.0.1", "203.0.113.9", "192.0.2.1"]),
         (["  , 10.0.0.1 ,"], ["192.0.2.1", "10.0.0.1", "192.0.2.1"]),
         ([], ["192.0.2.1", "192.0.2.1"]),
+        (["2001:db8:1:2:3:4:5:6"], ["192.0.2.1", "2001:db8:1:2::/64"]),
+        (["::ffff:203.0.113.9"], ["192.0.2.1", "203.0.113.9"]),
     ],
 )
 def test_an_address_is_what_the_outermost_of_so_many_trusted_proxies_saw(
@@ -163,5 +165,5 @@ def test_a_streak_is_shown_by_the_calendar_of_whoever_looks(stage: Stage, clock:
     assert stage.answer(stage.asked(), "ada", zone="Pacific/Auckland").status_code == 201  # there it is the 3rd
     clock.advance(47.5 * 3600)  # the 4th in UTC, and there the 5th already
     for zone, shown in (("UTC", 1), ("Pacific/Auckland", 0)):
-        told = stage.client.get("/human/stats", headers={"X-Fingerprint": "ada", "X-Timezone": zone})
+        told = stage.client.get("/human/stats", headers=stage.person("ada") | {"X-Timezone": zone})
         assert told.json()["streak_days"] == shown

@@ -145,7 +145,7 @@ def test_a_fingerprint_is_needed_and_a_zone_must_be_known(stage: Stage) -> None:
     assert refused(bare) == (400, "VALIDATION_ERROR")
     assert refused(stage.answer(question, "ada", zone="Mars/Olympus")) == (400, "VALIDATION_ERROR")
     assert refused(stage.answer("not-an-id", "ada")) == (404, "QUESTION_NOT_FOUND")
-    no_id = stage.client.post("/human/responses", json={"answer": "fine"}, headers={"X-Fingerprint": "ada"})
+    no_id = stage.client.post("/human/responses", json={"answer": "fine"}, headers=stage.person("ada"))
     assert refused(no_id) == (400, "VALIDATION_ERROR")
 
 
@@ -327,34 +327,37 @@ def spoil(stage: Stage, table: Any, key: dict[str, Any], attribute: str, value: 
 def test_a_subscription_is_made_refreshed_and_switched_off(stage: Stage, engine: Engine | Elsewhere) -> None:
     made = stage.subscribe("token", "ada")
     assert made.status_code == 201
-    told = made.json()
+    told, ada = made.json(), stage.person("ada")
     assert (told["min_interval_minutes"], told["active"]) == (30, True)
     path = f"/human/push/subscribe/{told['subscription_id']}"
-    changed = stage.client.put(path, json={"fcm_token": "refreshed", "min_interval_minutes": 5})
+    changed = stage.client.put(path, headers=ada, json={"fcm_token": "refreshed", "min_interval_minutes": 5})
     assert changed.json() == {**told, "min_interval_minutes": 5}
     assert (
         stage.subscribe("refreshed", "ada", min_interval_minutes=60).json()["subscription_id"]
         == told["subscription_id"]
     )
-    assert stage.client.delete(path).status_code == 204
-    assert stage.client.delete(path).status_code == 204
+    assert stage.client.delete(path, headers=ada).status_code == 204
+    assert stage.client.delete(path, headers=ada).status_code == 204
     (stored,) = [one for one in items(engine, entities.subscriptions) if "fcm_token" in one]
     assert stored["active"] == {"BOOL": False}
     assert "notify_pk" not in stored
     assert stored["next_eligible_at"]["S"] == stored["created_at"]["S"]
-    assert stage.client.put(path, json={"min_interval_minutes": 10}).json()["active"] is False
+    assert stage.client.put(path, headers=ada, json={"min_interval_minutes": 10}).json()["active"] is False
     assert stage.subscribe("refreshed", "ada").json()["active"] is True
 
 
 def test_subscriptions_that_are_not_there_and_values_out_of_range_are_refused(stage: Stage) -> None:
-    path = f"/human/push/subscribe/{uuid.uuid4()}"
-    assert refused(stage.client.put(path, json={"min_interval_minutes": 5})) == (404, "SUBSCRIPTION_NOT_FOUND")
-    assert refused(stage.client.delete(path)) == (404, "SUBSCRIPTION_NOT_FOUND")
+    path, ada = f"/human/push/subscribe/{uuid.uuid4()}", stage.person("ada")
+    assert refused(stage.client.put(path, headers=ada, json={"min_interval_minutes": 5})) == (
+        404,
+        "SUBSCRIPTION_NOT_FOUND",
+    )
+    assert refused(stage.client.delete(path, headers=ada)) == (404, "SUBSCRIPTION_NOT_FOUND")
     for body in ({"min_interval_minutes": 4}, {"min_interval_minutes": 1441}):
         assert refused(stage.subscribe("token", "ada", **body)) == (400, "VALIDATION_ERROR")
-    assert refused(stage.client.put(path, json={})) == (400, "VALIDATION_ERROR")
+    assert refused(stage.client.put(path, headers=ada, json={})) == (400, "VALIDATION_ERROR")
     first, second = (stage.subscribe(token, "ada").json()["subscription_id"] for token in ("one", "two"))
-    taken = stage.client.put(f"/human/push/subscribe/{second}", json={"fcm_token": "one"})
+    taken = stage.client.put(f"/human/push/subscribe/{second}", headers=ada, json={"fcm_token": "one"})
     assert refused(taken) == (400, "VALIDATION_ERROR")
     assert first != second
 

@@ -55,7 +55,7 @@ def registered(url: str, agent: str) -> dict[str, str]:
 
 def test_the_example_runs_against_a_server_that_is_mounted_under_its_name(system: Built) -> None:
     with Running(Starlette(routes=[Mount("/ask_a_human", app=system.app)])) as server:
-        question = converse(f"{server.url}/ask_a_human", "test")
+        question = converse(f"{server.url}/ask_a_human", "test").question
         command = [sys.executable, "-m", "keyplan_systems.ask_a_human.example", f"{server.url}/ask_a_human"]
         ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert question.status == "CLOSED"

@@ -147,12 +147,15 @@ def test_people_and_subscriptions_say_when_they_were_made_and_last_changed(
 
     question, other = stage.asked(), stage.asked(agent="other")
     path = f"/human/push/subscribe/{stage.subscribe('token', 'ada').json()['subscription_id']}"
-    made = dates(entities.subscriptions, "fcm_token")
+    ada, made = stage.person("ada"), dates(entities.subscriptions, "fcm_token")
     assert made == dict.fromkeys(("created_at", "updated_at", "next_eligible_at"), "12:00:00")
     for change, told in (
         (stage.pusher().run_once, {"last_notified_at": "12:00:01", "next_eligible_at": "12:30:01"}),
-        (lambda: stage.client.put(path, json={"min_interval_minutes": 5}), {"next_eligible_at": "12:05:01"}),
-        (lambda: stage.client.delete(path), {}),
+        (
+            lambda: stage.client.put(path, headers=ada, json={"min_interval_minutes": 5}),
+            {"next_eligible_at": "12:05:01"},
+        ),
+        (lambda: stage.client.delete(path, headers=ada), {}),
         (lambda: stage.subscribe("token", "ada"), {"next_eligible_at": "12:30:01"}),
     ):
         clock.advance(1)
@@ -192,11 +195,13 @@ def test_an_answer_is_one_transaction_over_three_tables(stage: Stage) -> None:
     call = stage.connection._call
     stage.connection._call = lambda operation, request: (sent.append(operation), call(operation, request))[1]
     question = stage.asked(min_responses=1)
+    stage.person("ada")
     sent.clear()
     assert stage.answer(question, "ada").status_code == 201
     assert [operation for operation in sent if operation not in {"GetItem", "Query"}] == [
         "UpdateItem",  # the counter of the minute
         "UpdateItem",  # the counter of the hour
+        "UpdateItem",  # the counter of the address
         "TransactWriteItems",
     ]
 
@@ -231,6 +236,7 @@ def test_who_switched_off_a_moment_ago_is_not_told_though_the_index_still_says_s
     made = [lagging.subscribe(token, f"person-{token}").json()["subscription_id"] for token in ("off", "on")]
     lagging.asked()
     clock.advance(6)
-    assert lagging.client.delete(f"/human/push/subscribe/{made[0]}").status_code == 204
+    off = lagging.client.delete(f"/human/push/subscribe/{made[0]}", headers=lagging.person("person-off"))
+    assert off.status_code == 204
     assert lagging.pusher().run_once() == 1
     assert [token for token, _ in lagging.told()] == ["on"]

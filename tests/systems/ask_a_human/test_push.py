@@ -92,7 +92,7 @@ def test_rounds_come_at_once_after_15_minutes_and_then_every_30_until_it_is_over
 
 def test_nobody_is_told_of_a_closed_question_nor_when_switched_off(stage: Stage, clock: ManualClock) -> None:
     gone = stage.subscribe("gone", "ada").json()["subscription_id"]
-    stage.client.delete(f"/human/push/subscribe/{gone}")
+    stage.client.delete(f"/human/push/subscribe/{gone}", headers=stage.person("ada"))
     stage.subscribe("there", "ben")
     question = stage.asked(min_responses=1)
     stage.answer(question, "cleo")
@@ -247,7 +247,8 @@ def test_an_answer_within_five_minutes_of_the_push_brings_three_points_more(
 
 def test_a_refreshed_token_is_the_one_that_is_told(stage: Stage) -> None:
     made = stage.subscribe("old", "ada").json()["subscription_id"]
-    stage.client.put(f"/human/push/subscribe/{made}", json={"fcm_token": "new"})
+    headers = stage.person("ada")
+    stage.client.put(f"/human/push/subscribe/{made}", json={"fcm_token": "new"}, headers=headers)
     stage.asked()
     stage.pusher().run_once()
     assert [token for token, _ in stage.told()] == ["new"]

@@ -36,7 +36,8 @@ def test_a_token_that_was_refreshed_meanwhile_keeps_its_subscription(
     stage: Stage, clock: ManualClock, engine: Engine | Elsewhere
 ) -> None:
     made = stage.subscribe("dead", "ada", min_interval_minutes=5).json()["subscription_id"]
-    refresh = partial(stage.client.put, f"/human/push/subscribe/{made}", json={"fcm_token": "new"})
+    headers = stage.person("ada")
+    refresh = partial(stage.client.put, f"/human/push/subscribe/{made}", json={"fcm_token": "new"}, headers=headers)
     service = _Overtaken([DeadToken("UNREGISTERED")], refresh=refresh)
     worker = stage.pusher(service)
     stage.asked()
@@ -79,7 +80,8 @@ def test_nobody_is_told_late_of_what_is_closed_by_then_nor_who_is_switched_off_b
     if change == "closed":
         assert stage.answer(question, "ben").status_code == 201
     else:
-        assert stage.client.delete(f"/human/push/subscribe/{made}").status_code == 204
+        headers = stage.person("ada")
+        assert stage.client.delete(f"/human/push/subscribe/{made}", headers=headers).status_code == 204
     clock.advance(12)
     worker.run_once()
     assert len(service.sent) == 1

@@ -221,6 +221,7 @@ def test_ranks_count_each_move_once_however_many_workers_count(stage: Stage, clo
 def test_a_write_of_which_one_part_is_overtaken_and_another_busy_is_made_anew(
     stage: Stage, code: str, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    stage.person("ada")
     question, call, refusals = stage.asked(), stage.connection._call, 0
 
     def refusing(operation: str, request: dict[str, Any]) -> Any:

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 import keyplan
 from keyplan.clock import SystemClock
+from keyplan_systems.ask_a_human.devices import Identity
 from keyplan_systems.ask_a_human.domain.requests import QuestionRequest, fingerprint_hash
 from keyplan_systems.ask_a_human.reviewing import app
 from keyplan_systems.ask_a_human.service import Service
@@ -36,7 +37,7 @@ def flagged(address: str) -> list[str]:
             request = QuestionRequest(prompt="Which label is clearer?", type="text", audience=["product"])
             asked.append(service.asking.ask(f"agent-{number}", request, None).question.question_id)
             body = {"question_id": asked[-1], "answer": f"number {number}", "response_time_ms": 10}
-            service.answering.answer(ADA, ZoneInfo("UTC"), body)
+            service.answering.answer(Identity(ADA, ADA), ZoneInfo("UTC"), body)
     return asked
 
 

@@ -32,16 +32,21 @@ def uses(stage: Stage, clock: ManualClock) -> list[tuple[str, str, Callable[[], 
     pusher: Pusher = stage.pusher()
     agent = stage.agent("agent-0")
     stage.agent("agent-9")
+    stage.person("ada")
     return [
         ("ask", "agent, key record, counter; transaction of 5 items", lambda: stage.ask(key="k", agent="agent-9")),
         ("ask again under the key", "agent, key record, question", lambda: stage.ask(key="k", agent="agent-9")),
         ("poll", "agent, counter, question, its two responses", lambda: stage.poll(ids[0])),
         ("the agent's list", "agent, counter, index", lambda: stage.client.get("/agent/questions", headers=agent)),
         ("feed of 20", "counter, 8 shards of the index", lambda: stage.get("/questions")),
-        ("look at a question", "counter, question, own response", lambda: stage.get(f"/questions/{ids[0]}", "ada")),
+        (
+            "look at a question",
+            "counter, device, question, own response",
+            lambda: stage.get(f"/questions/{ids[0]}", "ada"),
+        ),
         (
             "answer, a person's first",
-            "question, own response, record, notice, 2 counters; transaction of 6 items",
+            "device, question, own response, record, notice, 3 counters; transaction of 7 items",
             lambda: stage.answer(ids[0], "ada", answer="words of ada"),
         ),
         (
@@ -49,10 +54,18 @@ def uses(stage: Stage, clock: ManualClock) -> list[tuple[str, str, Callable[[], 
             "the same with the record replaced",
             lambda: stage.answer(ids[1], "person-3", answer="other words"),
         ),
-        ("answer refused: already answered", "question, own response", lambda: stage.answer(ids[0], "ada")),
-        ("own record with rank", "counter, record, row, 8 histograms, 8 counts", lambda: stage.get("/stats", "ada")),
-        ("board of 10 with own rank", "counter, 8 shards, row, rank", lambda: stage.get("/leaderboard", "ada")),
-        ("subscribe", "counter, subscription; transaction with the token's guard", lambda: stage.subscribe("t", "ada")),
+        ("answer refused: already answered", "device, question, own response", lambda: stage.answer(ids[0], "ada")),
+        (
+            "own record with rank",
+            "counter, device, record, row, 8 histograms, 8 counts",
+            lambda: stage.get("/stats", "ada"),
+        ),
+        ("board of 10 with own rank", "counter, device, 8 shards, row, rank", lambda: stage.get("/leaderboard", "ada")),
+        (
+            "subscribe",
+            "counter, device, subscription; transaction with the token's guard",
+            lambda: stage.subscribe("t", "ada"),
+        ),
         ("counting two people's moves", "stream's checkpoints, marks, histograms", stage.rank),
         ("push: 21 rounds, 41 subscribers told", "errands, index, 41 claims", pusher.run_once),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -15,18 +16,48 @@ AGENTS_VARIABLE: Final = "KEYPLAN_ASK_A_HUMAN_AGENT_LIMIT"
 AGENTS: Final = Limit("agent registrations", 20, 3_600, per="address")
 
 
+DEVICES_VARIABLE: Final = "KEYPLAN_ASK_A_HUMAN_DEVICE_LIMIT"
+"""The environment variable that limits registrations of devices."""
+DEVICES: Final = Limit("device registrations", 60, 3_600, per="address")
+ANSWERS_VARIABLE: Final = "KEYPLAN_ASK_A_HUMAN_ANSWER_LIMIT"
+"""The environment variable that limits answers to all questions."""
+ANSWERS: Final = Limit("answers", 120, 3_600, per="address")
+PER_QUESTION_VARIABLE: Final = "KEYPLAN_ASK_A_HUMAN_ANSWERS_PER_ADDRESS"
+"""The environment variable that limits answers to one question: a number, or "off"."""
+PER_QUESTION: Final = 3
+"""The default: a family or a few colleagues behind one address can answer, and no one there closes a question alone."""
+
+
 @dataclass(frozen=True)
 class AddressLimits:
     """What one address may do. Each limit raises TooManyRequestsError."""
 
     agents: SharedLimit
+    devices: SharedLimit
+    answers: SharedLimit
+    answers_per_question: int | None
+    """How many answers to one question are stored; None for any number. The transaction of an answer counts them."""
 
     @classmethod
     def over(cls, connection: Connection, clock: Clock, environment: Mapping[str, str] | None = None) -> AddressLimits:
         """Read the limits from the environment. Raises ValueError for a malformed one."""
-        return cls(SharedLimit(connection, clock, limit_from(AGENTS_VARIABLE, AGENTS, environment)))
+        limits = ((AGENTS_VARIABLE, AGENTS), (DEVICES_VARIABLE, DEVICES), (ANSWERS_VARIABLE, ANSWERS))
+        agents, devices, answers = (
+            SharedLimit(connection, clock, limit_from(variable, default, environment)) for variable, default in limits
+        )
+        return cls(agents, devices, answers, _per_question(os.environ if environment is None else environment))
 
     @classmethod
     def off(cls, connection: Connection, clock: Clock) -> AddressLimits:
         """Return limits that nothing exceeds, for callers that are no clients of the API."""
-        return cls(SharedLimit(connection, clock, None))
+        unlimited = SharedLimit(connection, clock, None)
+        return cls(unlimited, unlimited, unlimited, None)
+
+
+def _per_question(environment: Mapping[str, str]) -> int | None:
+    text = environment.get(PER_QUESTION_VARIABLE) or str(PER_QUESTION)
+    if text == "off":
+        return None
+    if not (text.isascii() and text.isdecimal() and int(text) > 0):
+        raise ValueError(f'{PER_QUESTION_VARIABLE}: expected a number of answers such as "3", or "off", got {text!r}')
+    return int(text)

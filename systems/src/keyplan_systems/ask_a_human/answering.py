@@ -6,18 +6,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
-from keyplan.client.errors import TransactionFailedError
+from keyplan.client.errors import ConditionFailedError, TransactionFailedError
 from keyplan.design import Call, Page
 from keyplan_systems.ask_a_human import design_people, design_push, design_questions, design_responses, records
+from keyplan_systems.ask_a_human.address_limits import AddressLimits
 from keyplan_systems.ask_a_human.base import ATTEMPTS, PASSING, STALE, Base, BusyError, log_unreadable, readable
 from keyplan_systems.ask_a_human.design_questions import Counted
+from keyplan_systems.ask_a_human.devices import Identity
 from keyplan_systems.ask_a_human.domain import abuse, boards, limits, questions, requests, scoring
 from keyplan_systems.ask_a_human.domain.abuse import Assessment, Past
 from keyplan_systems.ask_a_human.domain.boards import Period
 from keyplan_systems.ask_a_human.domain.limits import Allowance
 from keyplan_systems.ask_a_human.domain.moments import SECOND_MS, iso, parse_iso
 from keyplan_systems.ask_a_human.domain.questions import Question, Response
-from keyplan_systems.ask_a_human.domain.refusals import AlreadyAnsweredError, InvalidRequestError
+from keyplan_systems.ask_a_human.domain.refusals import (
+    AddressQuotaError,
+    AlreadyAnsweredError,
+    InvalidRequestError,
+)
 from keyplan_systems.ask_a_human.domain.requests import AnswerRequest, Audience
 from keyplan_systems.ask_a_human.domain.scoring import Scored
 from keyplan_systems.ask_a_human.entities import UserStats
@@ -35,8 +41,8 @@ class Answered:
 class Answering:
     """The uses of people around questions. Threads may share it."""
 
-    def __init__(self, base: Base) -> None:
-        self._base, self._connection = base, base.connection
+    def __init__(self, base: Base, limits: AddressLimits) -> None:
+        self._base, self._connection, self._limits = base, base.connection, limits
 
     def feed(self, audience: Audience | None, limit: int, cursor: str | None) -> Page[Question]:
         """Questions that take answers, newest first. Raises CursorError for a cursor of another list."""
@@ -49,15 +55,21 @@ class Answering:
         page = self._connection.run(call, limit=limit, cursor=cursor, unreadable=log_unreadable)
         return Page(tuple(readable(records.question, page)), page.cursor)
 
-    def look(self, question_id: str, person: str) -> tuple[Question, bool]:
-        """A question, and whether this person can answer it. Raises QuestionNotFoundError."""
+    def look(self, question_id: str, caller: Identity) -> tuple[Question, bool]:
+        """A question, and whether the caller can answer it. Raises QuestionNotFoundError."""
         now_ms = self._base.now_ms
         question = self._base.question(question_id, now_ms)
-        can_answer = questions.status_at(question, now_ms).answerable and not self._has_answered(question_id, person)
+        can_answer = questions.status_at(question, now_ms).answerable and not self._has_answered(question_id, caller)
         return question, can_answer
 
-    def answer(self, person: str, zone: ZoneInfo, body: Mapping[str, object]) -> Answered:
-        """Store an answer with all that it changes. Raises RefusedError, in the documented order of checks."""
+    def answer(
+        self, caller: Identity, zone: ZoneInfo, body: Mapping[str, object], address: str | None = None
+    ) -> Answered:
+        """Store an answer with all that it changes.
+
+        `address` is where the request came from; None within this process. Raises RefusedError, in the documented
+        order of checks, and TooManyRequestsError.
+        """
         question_id = body.get("question_id")
         if not isinstance(question_id, str):
             raise InvalidRequestError("question_id is required", {"field": "question_id", "constraint": "required"})
@@ -66,25 +78,31 @@ class Answering:
             now_ms = self._base.now_ms
             question = self._base.question(question_id, now_ms)
             questions.require_answerable(question, now_ms)
-            if self._has_answered(question_id, person):
+            if self._has_answered(question_id, caller):
                 raise AlreadyAnsweredError("you have answered this question", {"question_id": question_id})
-            allowance = allowance or self._counted(person)
-            response = questions.respond(question, requests.parse(AnswerRequest, body), person, now_ms)
-            scored = self._stored(question, response, zone, now_ms)
+            allowance = allowance or self._counted(caller.person, address)
+            content = requests.parse(AnswerRequest, body)
+            response = questions.respond(question, content, caller.person, now_ms, fingerprint=caller.fingerprint)
+            scored = self._stored(question, response, zone, now_ms, address)
             if scored is not None:
                 return Answered(response, scored, allowance)
             self._base.rest(attempt)
         raise BusyError("too many people are answering this question at once")
 
-    def _has_answered(self, question_id: str, person: str) -> bool:
-        response_id = questions.response_id(question_id, person)
+    def _has_answered(self, question_id: str, caller: Identity) -> bool:
+        response_id = questions.response_id(question_id, caller.fingerprint)
         return self._connection.run(design_responses.response_of(question_id, response_id)) is not None
 
-    def _counted(self, person: str) -> Allowance:
+    def _counted(self, person: str, address: str | None) -> Allowance:
         self._base.count(limits.RESPONSE_PACE, person)  # first: whoever is only too quick keeps the hour's allowance
-        return self._base.count(limits.RESPONSES, person)
+        allowance = self._base.count(limits.RESPONSES, person)
+        if address is not None:  # last: others behind the address lose nothing by requests that are refused anyway
+            self._limits.answers.take(address)
+        return allowance
 
-    def _stored(self, question: Question, response: Response, zone: ZoneInfo, now_ms: int) -> Scored | None:
+    def _stored(
+        self, question: Question, response: Response, zone: ZoneInfo, now_ms: int, address: str | None
+    ) -> Scored | None:
         """Write the answer; None if something it rests on has changed since it was read."""
         person = response.fingerprint_hash
         known = self._connection.run(design_people.stats_of_user(person))
@@ -94,10 +112,15 @@ class Answering:
         before = scoring.fresh(person, now_ms) if known is None else records.stats(known)
         scored = scoring.apply_answer(before, facts, now_ms)
         seen = abuse.assess(Past() if known is None else records.past(known), question.type, response)
+        most = None if address is None else self._limits.answers_per_question
+        quota = None if most is None else (f"answers_by_address#{question.question_id}#{address}", most)
         try:
-            self._connection.run(_transaction(question, response, scored, seen, known, now_ms))
+            self._connection.run(_transaction(question, response, scored, seen, known, now_ms, quota))
         except TransactionFailedError as failed:
             reasons = [reason for reason in failed.reasons if reason is not None]
+            if quota is not None and len(reasons) == 1 and isinstance(failed.reasons[-1], ConditionFailedError):
+                message = f"at most {most} answers to a question are accepted from one network address"
+                raise AddressQuotaError(message, {"max": most}) from failed
             if reasons and all(isinstance(reason, (*STALE, *PASSING)) for reason in reasons):
                 return None
             raise
@@ -111,6 +134,7 @@ def _transaction(  # noqa: PLR0917 - the parts of one answer
     seen: Assessment,
     known: UserStats | None,
     now_ms: int,
+    quota: tuple[str, int] | None,
 ) -> Call[None]:
     after = questions.answered(question, now_ms)
     stats = records.stored_stats(scored.stats, seen.past, 0 if known is None else known.version)
@@ -131,4 +155,7 @@ def _transaction(  # noqa: PLR0917 - the parts of one answer
         flags=[records.stored_flag(flag) for flag in abuse.flags(response, seen.reasons, now_ms)],
         ended=[] if after.status.answerable else [question.agent_id],
         done=[] if after.status.answerable else [question.question_id],
+        windows=[] if quota is None else [quota[0]],
+        allowed=0 if quota is None else quota[1],
+        windows_end=questions.ttl_s(after),
     )

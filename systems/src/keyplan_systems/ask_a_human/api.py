@@ -12,16 +12,20 @@ from keyplan_systems.ask_a_human import showing
 from keyplan_systems.ask_a_human.api_asking import (
     STYLE,
     TRANSLATIONS,
-    Anybody,
     Authenticated,
     Counting,
     Cursor,
+    Fingerprint,
+    FromAnybody,
+    FromDevice,
+    FromPerson,
     PerAddress,
-    Person,
     Polling,
     Zone,
+    address,
     show_allowance,
 )
+from keyplan_systems.ask_a_human.devices import Identity
 from keyplan_systems.ask_a_human.domain import limits, requests
 from keyplan_systems.ask_a_human.domain.boards import Period
 from keyplan_systems.ask_a_human.domain.requests import (
@@ -39,6 +43,7 @@ from keyplan_systems.ask_a_human.shapes import (
     REGISTER_EXAMPLE,
     SUBSCRIBE_EXAMPLE,
     AnswerGiven,
+    DeviceCredentials,
     Feed,
     ListedQuestions,
     LookedAt,
@@ -144,17 +149,34 @@ def _add_polling(router: APIRouter, service: Service, polling: Any) -> None:
 
 
 def human_routes(service: Service, trusted_proxies: int) -> APIRouter:
-    """Routes of people: look, answer, be told, compare."""
+    """Routes of people: register a device, look, answer, be told, compare."""
     router = APIRouter(prefix="/human", tags=["people"])
     reading = Depends(Counting(service.base, limits.HUMAN_READS, trusted_proxies))
-    _add_questions(router, service, reading)
-    _add_answering(router, service)
-    _add_standings(router, service, reading)
-    _add_push(router, service, Depends(Counting(service.base, limits.SUBSCRIPTIONS, trusted_proxies)))
+    from_device = FromDevice(service.devices)
+    from_person = FromPerson(from_device)
+    _add_devices(router, service, trusted_proxies)
+    _add_questions(router, service, reading, Depends(from_person))
+    _add_answering(router, service, trusted_proxies, Depends(from_person))
+    _add_standings(router, service, reading, from_person)
+    counting = Depends(Counting(service.base, limits.SUBSCRIPTIONS, trusted_proxies))
+    _add_subscribing(router, service, counting, Depends(from_person))
+    _add_subscriptions(router, service, Depends(from_device))
     return router
 
 
-def _add_questions(router: APIRouter, service: Service, reading: Any) -> None:
+def _add_devices(router: APIRouter, service: Service, trusted_proxies: int) -> None:
+    @router.post(
+        "/devices",
+        status_code=201,
+        response_model=DeviceCredentials,
+        summary="Register a device; its token is shown once",
+        dependencies=[Depends(PerAddress(service.limits.devices, trusted_proxies))],
+    )
+    def register(fingerprint: Fingerprint) -> DeviceCredentials:
+        return DeviceCredentials(token=service.devices.register(fingerprint))
+
+
+def _add_questions(router: APIRouter, service: Service, reading: Any, person: Any) -> None:
     @router.get("/questions", response_model=Feed, summary="Questions that take answers", dependencies=[reading])
     def feed(
         audience: Annotated[Audience | None, Query(description="Only questions for these people.")] = None,
@@ -165,12 +187,12 @@ def _add_questions(router: APIRouter, service: Service, reading: Any) -> None:
         return Feed(questions=[showing.offered(one) for one in page], cursor=page.cursor)
 
     @router.get("/questions/{question_id}", response_model=LookedAt, summary="One question", dependencies=[reading])
-    def look(person: Person, question_id: str) -> LookedAt:
-        question, can_answer = service.answering.look(question_id, person)
+    def look(question_id: str, caller: Identity = person) -> LookedAt:
+        question, can_answer = service.answering.look(question_id, caller)
         return showing.looked_at(question, service.base.now_ms, can_answer=can_answer)
 
 
-def _add_answering(router: APIRouter, service: Service) -> None:
+def _add_answering(router: APIRouter, service: Service, trusted_proxies: int, person: Any) -> None:
     # The body's form is checked after question, person and limits, as documented, and therefore not by the framework.
     @router.post(
         "/responses",
@@ -180,27 +202,37 @@ def _add_answering(router: APIRouter, service: Service) -> None:
         openapi_extra=_ANSWER_BODY,
     )
     def answer(
-        response: Response, person: Person, zone: Zone, body: Annotated[dict[str, Any], Body(include_in_schema=False)]
+        http: Request,
+        response: Response,
+        zone: Zone,
+        body: Annotated[dict[str, Any], Body(include_in_schema=False)],
+        caller: Identity = person,
     ) -> AnswerGiven:
-        answered = service.answering.answer(person, zone, cast("Mapping[str, object]", body))
+        where = address(http, trusted_proxies)
+        answered = service.answering.answer(caller, zone, cast("Mapping[str, object]", body), where)
         show_allowance(response, answered.allowance)
         return showing.given(answered)
 
 
-def _add_standings(router: APIRouter, service: Service, reading: Any) -> None:
+def _add_standings(router: APIRouter, service: Service, reading: Any, from_person: FromPerson) -> None:
+    person: Any = Depends(from_person)
+    anybody: Any = Depends(FromAnybody(from_person))
+
     @router.get("/stats", response_model=ShownStats, summary="The caller's own record", dependencies=[reading])
-    def stats(person: Person, zone: Zone) -> ShownStats:
-        return showing.record(service.standings.record(person, zone), service.base.now_ms)
+    def stats(zone: Zone, caller: Identity = person) -> ShownStats:
+        return showing.record(service.standings.record(caller.person, zone), service.base.now_ms)
 
     @router.get("/leaderboard", response_model=ShownBoard, summary="The best of a period", dependencies=[reading])
     def leaderboard(
-        caller: Anybody, period: Period = Period.ALL_TIME, limit: Annotated[int, Query(ge=1, le=100)] = 10
+        period: Period = Period.ALL_TIME,
+        limit: Annotated[int, Query(ge=1, le=100)] = 10,
+        caller: Identity | None = anybody,
     ) -> ShownBoard:
-        entries, own = service.standings.board(period, limit, caller)
+        entries, own = service.standings.board(period, limit, None if caller is None else caller.person)
         return showing.board(period, entries, own)
 
 
-def _add_push(router: APIRouter, service: Service, counting: Any) -> None:
+def _add_subscribing(router: APIRouter, service: Service, counting: Any, person: Any) -> None:
     @router.post(
         "/push/subscribe",
         status_code=201,
@@ -209,20 +241,22 @@ def _add_push(router: APIRouter, service: Service, counting: Any) -> None:
         dependencies=[counting],
     )
     def subscribe(
-        person: Person, wishes: Annotated[SubscribeRequest, Body(examples=[SUBSCRIBE_EXAMPLE])]
+        wishes: Annotated[SubscribeRequest, Body(examples=[SUBSCRIBE_EXAMPLE])], caller: Identity = person
     ) -> ShownSubscription:
-        return showing.subscription(service.subscribing.subscribe(person, wishes))
+        return showing.subscription(service.subscribing.subscribe(caller, wishes))
 
+
+def _add_subscriptions(router: APIRouter, service: Service, device: Any) -> None:
     @router.put(
         "/push/subscribe/{subscription_id}",
         response_model=ShownSubscription,
         summary="A refreshed token or another interval",
     )
-    def change(subscription_id: str, wishes: SubscriptionChange) -> ShownSubscription:
-        return showing.subscription(service.subscribing.change(subscription_id, wishes))
+    def change(subscription_id: str, wishes: SubscriptionChange, caller: Identity = device) -> ShownSubscription:
+        return showing.subscription(service.subscribing.change(caller, subscription_id, wishes))
 
     @router.delete(
         "/push/subscribe/{subscription_id}", status_code=204, response_class=Response, summary="Be told no more"
     )
-    def end(subscription_id: str) -> None:
-        service.subscribing.end(subscription_id)
+    def end(subscription_id: str, caller: Identity = device) -> None:
+        service.subscribing.end(caller, subscription_id)

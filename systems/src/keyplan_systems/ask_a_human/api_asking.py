@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from ipaddress import IPv6Address, IPv6Network, ip_address
 from typing import Annotated, TypeAlias
 from zoneinfo import ZoneInfo
 
@@ -13,6 +14,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from keyplan.client.errors import CursorError, ThrottledError, UnavailableError, WriteConflictError
 from keyplan_systems.ask_a_human.agents import Agents
 from keyplan_systems.ask_a_human.base import Base, BusyError
+from keyplan_systems.ask_a_human.devices import Devices, Identity
 from keyplan_systems.ask_a_human.domain import limits, moments, requests
 from keyplan_systems.ask_a_human.domain.limits import Allowance, Limit
 from keyplan_systems.ask_a_human.domain.refusals import RateLimitedError, RefusedError
@@ -35,6 +37,14 @@ AgentSecret: TypeAlias = Annotated[
 FingerprintHeader: TypeAlias = Annotated[
     str | None,
     Header(alias="X-Fingerprint", description="The browser's fingerprint; only its hash is kept."),
+]
+DeviceToken: TypeAlias = Annotated[
+    HTTPAuthorizationCredentials | None,
+    Depends(
+        HTTPBearer(
+            auto_error=False, scheme_name="DeviceToken", description="The device's token, from `POST /human/devices`."
+        )
+    ),
 ]
 ZoneHeader: TypeAlias = Annotated[
     str | None, Header(alias="X-Timezone", description="IANA zone of the person's calendar; UTC if left out.")
@@ -64,14 +74,26 @@ class Counting:
 def address(request: Request, trusted_proxies: int) -> str:
     """The caller's address: that of the connection, or what the outermost trusted proxy says it saw.
 
+    An IPv6 address stands for its /64 network, of which a caller usually has all addresses.
+
     With n trusted proxies it is the n-th entry from the right of X-Forwarded-For: all left of it anybody can invent.
     Several lines of the header are one list (RFC 9110, 5.3): proxies may add a line of their own behind the caller's.
     """
     told = ",".join(request.headers.getlist("X-Forwarded-For"))
     hops = [hop.strip() for hop in told.split(",") if hop.strip()]
     if trusted_proxies and len(hops) >= trusted_proxies:
-        return hops[-trusted_proxies][:64]
-    return request.client.host if request.client is not None else "unknown"
+        return _network(hops[-trusted_proxies])
+    return _network(request.client.host) if request.client is not None else "unknown"
+
+
+def _network(address: str) -> str:
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return address[:64]
+    if not isinstance(parsed, IPv6Address):
+        return str(parsed)
+    return str(parsed.ipv4_mapped or IPv6Network((int(parsed), 64), strict=False))
 
 
 class PerAddress:
@@ -115,14 +137,52 @@ class Polling:
         return agent
 
 
-def person(x_fingerprint: FingerprintHeader = None) -> str:
-    """Who is asking, as a hash. Raises InvalidRequestError."""
+class FromDevice:
+    """A dependency that returns the identity behind a device token."""
+
+    def __init__(self, devices: Devices) -> None:
+        self._devices = devices
+
+    def __call__(self, token: DeviceToken) -> Identity:
+        """Return the identity. Raises problem 401."""
+        if token is None:
+            message = "Send the device's token as a bearer token; POST /human/devices issues one."
+            raise Problem(401, message, headers=unauthorized().headers)
+        identity = self._devices.identify(token.credentials)
+        if identity is None:
+            raise unauthorized("The device token is unknown.")
+        return identity
+
+
+class FromPerson:
+    """A dependency that returns the identity of a person: a fingerprint, and a token that was issued for it."""
+
+    def __init__(self, from_device: FromDevice) -> None:
+        self._from_device = from_device
+
+    def __call__(self, token: DeviceToken, x_fingerprint: FingerprintHeader = None) -> Identity:
+        """Return the identity. Raises InvalidRequestError, problem 401."""
+        fingerprint = requests.fingerprint_hash(x_fingerprint)
+        identity = self._from_device(token)
+        if identity.fingerprint != fingerprint:
+            raise unauthorized("The device token was issued for another fingerprint: register the device again.")
+        return identity
+
+
+class FromAnybody:
+    """A dependency that returns the identity of a person, or None for a request without a fingerprint."""
+
+    def __init__(self, from_person: FromPerson) -> None:
+        self._from_person = from_person
+
+    def __call__(self, token: DeviceToken, x_fingerprint: FingerprintHeader = None) -> Identity | None:
+        """Return the identity or None. Raises InvalidRequestError, problem 401."""
+        return None if x_fingerprint is None else self._from_person(token, x_fingerprint)
+
+
+def fingerprint(x_fingerprint: FingerprintHeader = None) -> str:
+    """Return the fingerprint's hash. Raises InvalidRequestError."""
     return requests.fingerprint_hash(x_fingerprint)
-
-
-def anybody(x_fingerprint: FingerprintHeader = None) -> str | None:
-    """Who is asking, where the request says so."""
-    return None if x_fingerprint is None else requests.fingerprint_hash(x_fingerprint)
 
 
 def zone(x_timezone: ZoneHeader = None) -> ZoneInfo:
@@ -130,8 +190,7 @@ def zone(x_timezone: ZoneHeader = None) -> ZoneInfo:
     return moments.zone(x_timezone)
 
 
-Person: TypeAlias = Annotated[str, Depends(person)]
-Anybody: TypeAlias = Annotated[str | None, Depends(anybody)]
+Fingerprint: TypeAlias = Annotated[str, Depends(fingerprint)]
 Zone: TypeAlias = Annotated[ZoneInfo, Depends(zone)]
 
 STYLE = ProblemStyle(

@@ -12,12 +12,12 @@ from keyplan_systems.web.system import Stage
 
 def play(stage: Stage) -> None:
     """Play it. Raises AskError or httpx.HTTPError where the system refuses."""
-    run = uuid.uuid4().hex[:8]
-    question = converse(stage.url, run)
+    conversation = converse(stage.url, uuid.uuid4().hex[:8])
+    question = conversation.question
     stage.say(f"an agent asks: {question.prompt}")
     tally = ", ".join(f"{option} {count}" for option, count in (question.summary or {}).items() if count)
     stage.say(f"two people answer, and the question is {question.status.value}: {tally}")
-    with httpx.Client(base_url=stage.url, headers={"X-Fingerprint": f"example-ada-{run}"}, timeout=30) as ada:
+    with httpx.Client(base_url=stage.url, headers=conversation.ada, timeout=30) as ada:
         stats = ada.get("/human/stats").raise_for_status().json()
         stage.say(f"the first has {stats['total_points']} points and {len(stats['badges'])} badge(s)")
         body = {"question_id": question.question_id, "selected_option": 1, "response_time_ms": 6_000}

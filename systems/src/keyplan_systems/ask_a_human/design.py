@@ -7,7 +7,7 @@ Tables, attributes and indexes have the documented names. What differs, and why:
 * EXPIRED is derived on reading and stored by a sweep: a time to live deletes and never sets a status.
 * `ByStatus` has the sparse key `feed_pk` in eight shards, present while a question takes answers: by `status`, OPEN and
   PARTIAL would be two lists, and all open questions one partition.
-* `response_id` is made of question and person, so that the primary key refuses a second answer; an index cannot.
+* `response_id` is made of question and fingerprint, so that the primary key refuses a second answer; an index cannot.
 * `ByLastNotified` has `notify_pk`, present while active (a Boolean is no key, and an attribute that is always there
   makes no index sparse), and `next_eligible_at`, since each person has an own interval.
 * `ByTotalPoints` holds a row per person and board (the day's, the week's, of all time), in eight shards of the key
@@ -20,20 +20,21 @@ Tables, attributes and indexes have the documented names. What differs, and why:
   would write are what answers would conflict over.
 * Records that the documents need and have no place for live in the table of what they are about: idempotency keys,
   agents (hashes of their secrets, open questions) and errands of workers with questions; flags and request counters
-  with responses, which the document counts for its limits; notices and retries with subscriptions.
+  with responses, which the document counts for its limits; devices, notices and retries with
+  subscriptions.
 """
 
 from __future__ import annotations
 
 from keyplan.design import Claim, accept
 from keyplan_systems.ask_a_human.design_people import answer_question
-from keyplan_systems.ask_a_human.design_push import claim
+from keyplan_systems.ask_a_human.design_push import claim, claim_fingerprint
 from keyplan_systems.ask_a_human.design_questions import ask, expire, give_back
 from keyplan_systems.ask_a_human.entities import questions, responses, subscriptions, user_stats
 
 __all__ = [
-    "accepted", "answer_question", "ask", "claim", "claims", "expire", "give_back", "questions", "responses",
-    "subscriptions", "user_stats",
+    "accepted", "answer_question", "ask", "claim", "claim_fingerprint", "claims", "expire", "give_back", "questions",
+    "responses", "subscriptions", "user_stats",
 ]  # fmt: skip
 
 claims = [

@@ -27,7 +27,7 @@ from keyplan.design import (
 )
 from keyplan.streams import Seen
 from keyplan_systems.ask_a_human.design_questions import Counted, One, count_response, end_errand, end_one
-from keyplan_systems.ask_a_human.design_responses import add_flag, add_response
+from keyplan_systems.ask_a_human.design_responses import add_flag, add_response, count_request
 from keyplan_systems.ask_a_human.entities import BoardRow, Flag, Histogram, Partition, Response, UserStats, user_stats
 
 
@@ -108,11 +108,14 @@ def answer_question(
     flags: Annotated[list[Flag], Field(max_length=3)],
     ended: One[str],
     done: One[str],
+    windows: One[str],
+    allowed: int,
+    windows_end: int,
 ) -> list[WriteCall[Any]]:
     """An answer with all that it changes.
 
     `first` or `later` is the person's record, `flags` has one for each reason, `ended` the agent and `done` the
-    question if it closes.
+    question if it closes. `windows` is the count of answers to the question from one address, at most `allowed`.
     """
     return [
         add_response(response),
@@ -123,6 +126,7 @@ def answer_question(
         add_flag(each(flags)),
         end_one(each(ended)),
         end_errand("EXPIRE", each(done)),
+        count_request(each(windows), allowed, windows_end),
     ]
 
 

@@ -21,7 +21,15 @@ from keyplan.design import (
     transaction,
     when,
 )
-from keyplan_systems.ask_a_human.entities import Delivery, Moment, Notice, Subscription, subscriptions
+from keyplan_systems.ask_a_human.entities import (
+    Delivery,
+    Device,
+    FingerprintOwner,
+    Moment,
+    Notice,
+    Subscription,
+    subscriptions,
+)
 
 
 @dataclass(frozen=True)
@@ -32,6 +40,36 @@ class Claimed:
     seen: str
     last_notified_at: str
     next_eligible_at: str
+
+
+@subscriptions.get(Device, consistent=True, rate=Rate(average=160, peak=1_800), after=["add_device"])
+def device_by_token(token_hash: str) -> Key:
+    """Get the device that a token was issued to."""
+    return key_of(token_hash=token_hash)
+
+
+@subscriptions.create(Device, rate=Rate(average=0.1, peak=5))
+def add_device(device: Device) -> Change:
+    """Add a device."""
+    return put(device)
+
+
+@subscriptions.create(FingerprintOwner)
+def add_owner(owner: FingerprintOwner) -> Change:
+    """Make a device the first one of its fingerprint, unless another one is."""
+    return put(owner)
+
+
+@subscriptions.update(Device, rate=Rate.monthly(10_000))
+def set_person(token_hash: str, person: str) -> Change:
+    """Set the person that a device acts for, once."""
+    return key_of(token_hash=token_hash) & set_(person=person) & when(F.person.missing())
+
+
+@transaction(rate=Rate(average=0.1, peak=5))
+def claim_fingerprint(owner: FingerprintOwner, token_hash: str, person: str) -> list[WriteCall[Any]]:
+    """Make a device the first one of its fingerprint, with the person whose record the fingerprint names."""
+    return [add_owner(owner), set_person(token_hash, person)]
 
 
 @subscriptions.get(Subscription, consistent=True, rate=Rate(average=1, peak=10))

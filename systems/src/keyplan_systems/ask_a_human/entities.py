@@ -136,7 +136,7 @@ responses = Table(
         GSI("ByReview", pk="review_pk", sk="flagged_at"),
     ],
     ttl="ttl",
-    billing=OnDemand(warm_write=9_000),
+    billing=OnDemand(warm_write=12_000),
     point_in_time_recovery=True,
     deletion_protection=True,
 )
@@ -154,7 +154,7 @@ class Response(Entity):
 
     question_id: Uuid
     response_id: Uuid
-    """UUIDv5 of question and person: the table refuses a second answer."""
+    """UUIDv5 of question and fingerprint: the table refuses a second answer."""
     answer: str | None = None
     selected_option: int | None = None
     confidence: int | None = None
@@ -223,7 +223,7 @@ subscriptions = Table(
     },
     version="version",
     unique=["token_digest"],
-    items=Items(count=100_000, bytes=Bytes(620), distinct={"active": {True: 0.8, False: 0.2}}),
+    items=Items(count=100_000, bytes=Bytes(700), distinct={"active": {True: 0.8, False: 0.2}}),
 )
 class Subscription(Entity):
     """One browser's wish to be told of questions."""
@@ -239,7 +239,35 @@ class Subscription(Entity):
     created_at: Moment
     updated_at: Moment
     active: bool
+    device: Sha256 | None = None
+    """The token hash of the device that may change it; None for one made before devices had tokens."""
     version: int = 0
+
+
+@subscriptions.entity(
+    key=key("DEVICE#{token_hash}"),
+    items=Items(count=120_000, bytes=Bytes(270), present={"person": 0.95}),
+    store_key_fields=False,
+)
+class Device(Entity):
+    """A browser or an app that people answer with."""
+
+    token_hash: Sha256
+    fingerprint: Sha256
+    """The hash of the fingerprint it was registered with."""
+    person: Sha256 | None = None
+    """The person it acts for, from its first request on."""
+    registered_at: Moment
+
+
+@subscriptions.entity(
+    key=key("FINGERPRINT#{fingerprint}"), items=Items(count=100_000, bytes=Bytes(160)), store_key_fields=False
+)
+class FingerprintOwner(Entity):
+    """The first device of a fingerprint: it acts for the person whose record has the fingerprint's hash."""
+
+    fingerprint: Sha256
+    device: Sha256
 
 
 @subscriptions.entity(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated
 
 import httpx
@@ -16,7 +18,15 @@ PROMPT = "Which label is clearer for the last step of an order?"
 OPTIONS = ["Send", "Submit", "Place order"]
 
 
-def converse(url: str, run: str) -> AgentQuestion:
+@dataclass(frozen=True)
+class Conversation:
+    """What was asked and answered, and the headers with which the first person speaks."""
+
+    question: AgentQuestion
+    ada: Mapping[str, str]
+
+
+def converse(url: str, run: str) -> Conversation:
     """Ask, answer twice and read. `run` names agent and people apart from those of earlier runs.
 
     Raises AskError where the question cannot be put, httpx.HTTPError where an answer is not taken.
@@ -27,22 +37,29 @@ def converse(url: str, run: str) -> AgentQuestion:
             PROMPT, type="multiple_choice", options=OPTIONS, audience=["product"], min_responses=2, timeout_seconds=600
         )
         with httpx.Client(base_url=url, timeout=30) as people:
-            _answer(people, asked.question_id, f"example-ada-{run}", {"selected_option": 2, "confidence": 5})
-            _answer(people, asked.question_id, f"example-ben-{run}", {"selected_option": 2})
-        return agent.wait_for_answers(asked.question_id, timeout_s=60)
+            ada, ben = (_person(people, f"example-{name}-{run}") for name in ("ada", "ben"))
+            _answer(people, asked.question_id, ada, {"selected_option": 2, "confidence": 5})
+            _answer(people, asked.question_id, ben, {"selected_option": 2})
+        return Conversation(agent.wait_for_answers(asked.question_id, timeout_s=60), ada)
 
 
-def _answer(people: httpx.Client, question_id: str, person: str, content: dict[str, int]) -> None:
+def _person(people: httpx.Client, fingerprint: str) -> dict[str, str]:
+    """Register a device and return the headers it sends."""
+    headers = {"X-Fingerprint": fingerprint, "X-Timezone": "Europe/Berlin"}
+    token = people.post("/human/devices", headers=headers).raise_for_status().json()["token"]
+    return {**headers, "Authorization": f"Bearer {token}"}
+
+
+def _answer(people: httpx.Client, question_id: str, person: dict[str, str], content: dict[str, int]) -> None:
     body = {"question_id": question_id, "response_time_ms": 6_000, **content}
-    headers = {"X-Fingerprint": person, "X-Timezone": "Europe/Berlin"}
-    people.post("/human/responses", json=body, headers=headers).raise_for_status()
+    people.post("/human/responses", json=body, headers=person).raise_for_status()
 
 
 def main(
     url: Annotated[str, typer.Argument(help="Where the system runs.")] = "http://127.0.0.1:8000/ask_a_human",
 ) -> None:
     """Do it against a running server, and print what the agent read."""
-    question, console = converse(url, uuid.uuid4().hex[:8]), Console()
+    question, console = converse(url, uuid.uuid4().hex[:8]).question, Console()
     console.print(f"{question.prompt} [{question.status.value}]", markup=False)
     for option, count in (question.summary or {}).items():
         console.print(f"{count:3d}  {option}", markup=False)

@@ -202,6 +202,7 @@ def stored_subscription(of: notifications.Subscription, version: int) -> entitie
         created_at=iso(of.created_at_ms),
         updated_at=iso(of.updated_at_ms),
         active=of.active,
+        device=of.device,
         version=version,
     )
 
@@ -216,6 +217,7 @@ def subscription(stored: entities.Subscription) -> notifications.Subscription:
         last_notified_at_ms=_ms(stored.last_notified_at),
         next_eligible_at_ms=parse_iso(stored.next_eligible_at),
         active=stored.active,
+        device=stored.device,
         created_at_ms=parse_iso(stored.created_at),
         updated_at_ms=parse_iso(stored.updated_at),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from zoneinfo import ZoneInfo
 
+from keyplan_systems.ask_a_human.devices import Identity
 from keyplan_systems.ask_a_human.domain.refusals import AlreadyAnsweredError, QuestionClosedError, RefusedError
 from keyplan_systems.ask_a_human.domain.requests import QuestionRequest, SubscribeRequest, fingerprint_hash
 from keyplan_systems.ask_a_human.service import Service
@@ -48,8 +49,13 @@ def _load(service: Service) -> None:
     for number, person, body in ANSWERS:
         content = {**body, "question_id": asked[number].question_id}
         try:
-            service.answering.answer(fingerprint_hash(person), ZoneInfo("UTC"), content)
+            service.answering.answer(_identity(person), ZoneInfo("UTC"), content)
         except (AlreadyAnsweredError, QuestionClosedError):
             continue  # loaded before
     wish = SubscribeRequest(fcm_token="sample-token", min_interval_minutes=60)  # noqa: S106 - no secret
-    service.subscribing.subscribe(fingerprint_hash("sample-cleo"), wish)
+    service.subscribing.subscribe(_identity("sample-cleo"), wish)
+
+
+def _identity(person: str) -> Identity:
+    hashed = fingerprint_hash(person)
+    return Identity(fingerprint=hashed, person=hashed)

@@ -11,6 +11,7 @@ from keyplan_systems.ask_a_human.agents import Agents
 from keyplan_systems.ask_a_human.answering import Answering
 from keyplan_systems.ask_a_human.asking import Asking
 from keyplan_systems.ask_a_human.base import Base
+from keyplan_systems.ask_a_human.devices import Devices
 from keyplan_systems.ask_a_human.reviewing import Reviewing
 from keyplan_systems.ask_a_human.standings import Standings
 from keyplan_systems.ask_a_human.subscribing import Subscribing
@@ -23,6 +24,7 @@ class Service:
     base: Base
     limits: AddressLimits
     agents: Agents
+    devices: Devices
     asking: Asking
     answering: Answering
     standings: Standings
@@ -33,12 +35,14 @@ class Service:
     def over(cls, connection: Connection, clock: Clock, limits: AddressLimits | None = None) -> Service:
         """Return the service on the tables that a connection reaches; without limits an address may do anything."""
         base = Base(connection, clock)
+        limits = limits or AddressLimits.off(connection, clock)
         return cls(
             base,
-            limits or AddressLimits.off(connection, clock),
+            limits,
             Agents(base),
+            Devices(base),
             Asking(base),
-            Answering(base),
+            Answering(base, limits),
             Standings(base),
             Subscribing(base),
             Reviewing(base),

@@ -56,6 +56,12 @@ class ListedQuestions(_Shape):
     cursor: str | None = None
 
 
+class DeviceCredentials(_Shape):
+    """201 of `POST /human/devices`: the token is shown only here."""
+
+    token: str
+
+
 class HumanQuestion(_Shape):
     """A question as people see it; who asked stays unsaid."""
 
@@ -138,7 +144,7 @@ class ShownBoard(_Shape):
 
 
 class ShownSubscription(_Shape):
-    """201 of `POST` and 200 of `PUT /human/push/subscribe`: the id is needed to change or end it."""
+    """201 of `POST` and 200 of `PUT /human/push/subscribe`: its device changes or ends it by its id."""
 
     subscription_id: str
     min_interval_minutes: int

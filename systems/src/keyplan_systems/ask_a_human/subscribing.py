@@ -11,6 +11,7 @@ from keyplan.client.errors import (
 )
 from keyplan_systems.ask_a_human import design_push, records
 from keyplan_systems.ask_a_human.base import ATTEMPTS, Base, BusyError, is_uuid
+from keyplan_systems.ask_a_human.devices import Identity
 from keyplan_systems.ask_a_human.domain import notifications
 from keyplan_systems.ask_a_human.domain.notifications import Subscription
 from keyplan_systems.ask_a_human.domain.refusals import InvalidRequestError, SubscriptionNotFoundError
@@ -26,13 +27,13 @@ class Subscribing:
     def __init__(self, base: Base) -> None:
         self._base, self._connection = base, base.connection
 
-    def subscribe(self, person: str, request: SubscribeRequest) -> Subscription:
+    def subscribe(self, caller: Identity, request: SubscribeRequest) -> Subscription:
         """A new subscription, or the one that has this token, renewed."""
         subscription_id = notifications.subscription_id(request.fcm_token)
         for attempt in range(ATTEMPTS):
             stored = self._connection.run(design_push.subscription_by_id(subscription_id))
             known = None if stored is None else records.subscription(stored)
-            made = notifications.subscribe(request, person, known, self._base.now_ms)
+            made = notifications.subscribe(request, caller.person, known, self._base.now_ms, caller.device)
             try:
                 return self._write(made, stored)
             except UniqueTakenError as taken:  # a subscription whose token was refreshed to this one
@@ -41,10 +42,10 @@ class Subscribing:
                 self._base.rest(attempt)
         raise BusyError("this token is being subscribed by many requests at once")
 
-    def change(self, subscription_id: str, wishes: SubscriptionChange) -> Subscription:
+    def change(self, caller: Identity, subscription_id: str, wishes: SubscriptionChange) -> Subscription:
         """A refreshed token or another interval. Raises SubscriptionNotFoundError, InvalidRequestError."""
         for attempt in range(ATTEMPTS):
-            stored = self._known(subscription_id)
+            stored = self._known(caller, subscription_id)
             made = notifications.change(records.subscription(stored), wishes, self._base.now_ms)
             try:
                 return self._write(made, stored)
@@ -55,10 +56,10 @@ class Subscribing:
                 self._base.rest(attempt)
         raise BusyError("this subscription is being changed by many requests at once")
 
-    def end(self, subscription_id: str) -> None:
+    def end(self, caller: Identity, subscription_id: str) -> None:
         """Switch a subscription off; it stays. Raises SubscriptionNotFoundError."""
         for attempt in range(ATTEMPTS):
-            stored = self._known(subscription_id)
+            stored = self._known(caller, subscription_id)
             if not stored.active:
                 return
             now_ms = self._base.now_ms
@@ -71,11 +72,12 @@ class Subscribing:
                 return
         raise BusyError("this subscription is being changed by many requests at once")
 
-    def _known(self, subscription_id: str) -> Stored:
+    def _known(self, caller: Identity, subscription_id: str) -> Stored:
+        """Return a subscription of the caller's device. Raises SubscriptionNotFoundError, also for one of another."""
         found = (
             self._connection.run(design_push.subscription_by_id(subscription_id)) if is_uuid(subscription_id) else None
         )
-        if found is None:
+        if found is None or found.device is None or found.device != caller.device:
             raise SubscriptionNotFoundError("there is no such subscription", {"subscription_id": subscription_id})
         return found
 

@@ -9,6 +9,7 @@ def test_codes_and_statuses_are_those_of_the_documents() -> None:
     assert {kind.code: kind.status for kind in RefusedError.__subclasses__()} == {
         "VALIDATION_ERROR": 400,
         "AGENT_QUOTA_EXCEEDED": 403,
+        "ADDRESS_QUOTA_EXCEEDED": 403,
         "QUESTION_NOT_FOUND": 404,
         "SUBSCRIPTION_NOT_FOUND": 404,
         "ALREADY_ANSWERED": 409,

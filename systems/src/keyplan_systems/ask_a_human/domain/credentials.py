@@ -1,6 +1,6 @@
-"""Secrets of agents: random, shown once, stored as a hash.
+"""Secrets of agents and tokens of devices: random, shown once, stored as a hash.
 
-A secret has 256 random bits of the operating system. No dictionary holds it, so a plain SHA-256 of it can be stored.
+Each has 256 random bits of the operating system. No dictionary holds it, so a plain SHA-256 of it can be stored.
 """
 
 from __future__ import annotations

@@ -44,6 +44,8 @@ class Subscription:
     active: bool
     created_at_ms: int
     updated_at_ms: int
+    device: str | None = None
+    """The hash of the token of the device that may change it."""
 
 
 def subscription_id(fcm_token: str) -> str:
@@ -56,8 +58,13 @@ def token_digest(fcm_token: str) -> str:
     return hashlib.sha256(fcm_token.encode()).hexdigest()
 
 
-def subscribe(request: SubscribeRequest, person: str, known: Subscription | None, now_ms: int) -> Subscription:
-    """A new subscription, at once eligible; or the known one of this token made active with the new wishes."""
+def subscribe(
+    request: SubscribeRequest, person: str, known: Subscription | None, now_ms: int, device: str | None = None
+) -> Subscription:
+    """A new subscription, at once eligible; or the known one of this token made active with the new wishes.
+
+    A known one passes to the device that subscribes: only the browser that a push token was issued to knows it.
+    """
     if known is None:
         return Subscription(
             subscription_id=subscription_id(request.fcm_token),
@@ -69,8 +76,9 @@ def subscribe(request: SubscribeRequest, person: str, known: Subscription | None
             active=True,
             created_at_ms=now_ms,
             updated_at_ms=now_ms,
+            device=device,
         )
-    renewed = replace(known, fingerprint_hash=person, active=True)
+    renewed = replace(known, fingerprint_hash=person, active=True, device=device)
     wishes = SubscriptionChange(fcm_token=request.fcm_token, min_interval_minutes=request.min_interval_minutes)
     return change(renewed, wishes, now_ms)
 

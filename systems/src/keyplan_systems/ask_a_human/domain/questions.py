@@ -108,7 +108,7 @@ def new_question_id(chance: random.Random) -> str:
 
 
 def response_id(question_id: str, fingerprint_hash: str) -> str:
-    """UUIDv5 of question and person: a second answer has the same key, so the table itself refuses it."""
+    """UUIDv5 of question and fingerprint: a second answer has the same key, so the table itself refuses it."""
     return str(uuid.uuid5(uuid.UUID(question_id), fingerprint_hash))
 
 
@@ -197,15 +197,20 @@ def key_ttl_s(created_at_ms: int) -> int:
     return ceil_seconds(created_at_ms) + KEY_VALID_S
 
 
-def respond(question: Question, request: AnswerRequest, person: str, now_ms: int) -> Response:
-    """The response a valid request makes; InvalidRequestError if it does not fit the question's type."""
+def respond(
+    question: Question, request: AnswerRequest, person: str, now_ms: int, *, fingerprint: str | None = None
+) -> Response:
+    """Return the response that a valid request makes. Raises InvalidRequestError if it does not fit the question.
+
+    `fingerprint` can answer the question once; without it, the person.
+    """
     if question.type is QuestionType.TEXT:
         _check_text(request)
     else:
         _check_choice(question, request)
     return Response(
         question_id=question.question_id,
-        response_id=response_id(question.question_id, person),
+        response_id=response_id(question.question_id, fingerprint or person),
         fingerprint_hash=person,
         answer=request.answer,
         selected_option=request.selected_option,

@@ -3,6 +3,7 @@
 RefusedError
 ├── InvalidRequestError         VALIDATION_ERROR        400
 ├── AgentQuotaError             AGENT_QUOTA_EXCEEDED    403
+├── AddressQuotaError           ADDRESS_QUOTA_EXCEEDED  403
 ├── QuestionNotFoundError       QUESTION_NOT_FOUND      404
 ├── SubscriptionNotFoundError   SUBSCRIPTION_NOT_FOUND  404
 ├── AlreadyAnsweredError        ALREADY_ANSWERED        409
@@ -41,6 +42,13 @@ class AgentQuotaError(RefusedError):
     """An agent that has as many open questions as it may."""
 
     code = "AGENT_QUOTA_EXCEEDED"
+    status = 403
+
+
+class AddressQuotaError(RefusedError):
+    """One more answer to a question from a network address that has as many answers to it as it may."""
+
+    code = "ADDRESS_QUOTA_EXCEEDED"
     status = 403
 
 

@@ -17,6 +17,7 @@ import keyplan
 from keyplan.client.connection import Connection
 from keyplan.streams import JsonLinesFolder
 from keyplan_systems.ask_a_human import entities
+from keyplan_systems.ask_a_human.address_limits import AddressLimits
 from keyplan_systems.ask_a_human.api import application
 from keyplan_systems.ask_a_human.domain.moments import HOUR_MS, parse_iso
 from keyplan_systems.ask_a_human.outbound import Outbound
@@ -47,7 +48,7 @@ class Played:
 def play(connection: Connection, clock: DayClock, size: Size, seed: int, *, pollers: int, push_every_ms: int) -> Played:
     """Play and audit a day on the tables that a connection reaches; `clock` must be its clock too."""
     connection.create_tables(entities.questions, entities.responses, entities.subscriptions, entities.user_stats)
-    service = Service.over(connection, clock)
+    service = Service.over(connection, clock, AddressLimits.over(connection, clock, {}))
     begun = time.perf_counter()
     with (
         _workers(service, clock) as workers,
@@ -58,7 +59,7 @@ def play(connection: Connection, clock: DayClock, size: Size, seed: int, *, poll
         with Pollers(client, day, pollers) as polling:
             day.play(simulate(seed, size, START_MS))
         findings = [*day.auditor.audit(), *polling.findings]
-        findings += Closing(client, day.auditor, day.zones, service.base.now_ms).findings()
+        findings += Closing(client, day.auditor, day.zones, service.base.now_ms, day.devices).findings()
     return Played(day, findings, time.perf_counter() - begun)
 
 

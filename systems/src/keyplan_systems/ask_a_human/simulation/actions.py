@@ -1,8 +1,9 @@
 """The requests of a simulated day, as values: what is sent, by whom, when.
 
-`agent` goes into the header X-Agent-Id, `person` into X-Fingerprint, `zone` into X-Timezone; bodies are the JSON of the
-HTTP interface. `at_ms` is the moment the server acts on a request; a driver that lets real time pass replaces it by the
-moment in the server's answer before it tells the auditor.
+`agent` goes into the header X-Agent-Id, `person` into X-Fingerprint, `zone` into X-Timezone. The driver registers
+agents and devices, and adds their credentials. Bodies are the JSON of the HTTP interface. `at_ms` is the time
+at which the server acts on a request. A driver that lets real time pass replaces it by the time in the answer before it
+passes the action to the auditor.
 """
 
 from __future__ import annotations

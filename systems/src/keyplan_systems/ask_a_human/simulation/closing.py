@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import date, datetime
+from types import MappingProxyType
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -19,8 +20,17 @@ TOP = 100
 class Closing:
     """The comparison, over HTTP: findings as texts, none when everything is as it must be."""
 
-    def __init__(self, client: httpx.Client, auditor: Auditor, zones: dict[str, str], now_ms: int) -> None:
+    def __init__(
+        self,
+        client: httpx.Client,
+        auditor: Auditor,
+        zones: Mapping[str, str],
+        now_ms: int,
+        devices: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+    ) -> None:
+        """`zones` and `devices` have the time zone and the headers of each person."""
         self._client, self._auditor, self._zones, self._now_ms = client, auditor, zones, now_ms
+        self._devices = devices
         self._reads = 0
 
     def findings(self) -> Iterator[str]:
@@ -77,9 +87,10 @@ class Closing:
 
     def _get(self, path: str, person: str | None, **query: Any) -> Any:
         self._reads += 1
-        headers = {"X-Forwarded-For": f"reader-{self._reads // 200}"}
+        headers: dict[str, str] = {}
         if person is not None:
-            headers |= {"X-Fingerprint": person, "X-Timezone": self._zones.get(person, "UTC")}
+            headers |= {**self._devices.get(person, {}), "X-Timezone": self._zones.get(person, "UTC")}
+        headers["X-Forwarded-For"] = f"reader-{self._reads // 200}"
         return self._client.get(path, params=query, headers=headers).raise_for_status().json()
 
 

@@ -84,6 +84,7 @@ class Day:
         self._push_every_ms = push_every_ms
         self._refs: dict[str, int] = {}
         self._tokens: dict[str, str] = {}
+        self.devices: dict[str, dict[str, str]] = {}
         self._agents: dict[str, dict[str, str]] = {}
         self.askers: dict[str, dict[str, str]] = {}
 
@@ -144,7 +145,7 @@ class Day:
     def _answer(self, action: Answer) -> None:
         self.zones[action.person] = action.zone
         body = {**action.body, "question_id": self.ids.get(action.ref, NOBODYS_QUESTION)}
-        headers = {"X-Fingerprint": action.person, "X-Timezone": action.zone}
+        headers = {**self._device(action.person), "X-Timezone": action.zone}
         answer = self._timed("answer", "/human/responses", body, headers)
         if answer.status_code != httpx.codes.CREATED:
             self.auditor.answer_refused(action, self._code(answer))
@@ -153,9 +154,17 @@ class Day:
         badges = tuple(badge["id"] for badge in said["new_badges"])
         self.auditor.answered(action, Acknowledged(said["points_earned"], badges, said["total_points"]))
 
+    def _device(self, person: str) -> dict[str, str]:
+        """The headers of a person, whose device is registered at the first request, from an address of its own."""
+        if person not in self.devices:
+            headers = {"X-Fingerprint": person, "X-Forwarded-For": f"host-{person}"}
+            token = self._client.post("/human/devices", headers=headers).raise_for_status().json()["token"]
+            self.devices[person] = {**headers, "Authorization": f"Bearer {token}"}
+        return self.devices[person]
+
     def _subscribe(self, action: Subscribe) -> None:
         token = str(action.body["fcm_token"])
-        headers = {"X-Fingerprint": action.person, "X-Forwarded-For": f"host-{token}"}
+        headers = {**self._device(action.person), "X-Forwarded-For": f"host-{token}"}
         self._timed("subscribe", "/human/push/subscribe", action.body, headers).raise_for_status()
         self._tokens[token] = action.person
         self.auditor.subscribed(action)

@@ -1,0 +1,83 @@
+"""Devices that people answer with: register them, and find whom a token speaks for."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from keyplan.client.errors import AlreadyExistsError, ConditionFailedError, NotFoundError, TransactionFailedError
+from keyplan_systems.ask_a_human import design_push
+from keyplan_systems.ask_a_human.base import ATTEMPTS, PASSING, Base, BusyError
+from keyplan_systems.ask_a_human.domain import credentials
+from keyplan_systems.ask_a_human.domain.moments import iso
+from keyplan_systems.ask_a_human.entities import Device, FingerprintOwner
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The person behind a request, all as hashes.
+
+    `fingerprint` may answer each question once, with whatever device. `person` has the record and its limits: the
+    fingerprint's own for the first device that was used with it, another one for every further device.
+    """
+
+    fingerprint: str
+    person: str
+    device: str | None = None
+    """The hash of the device's token; None within this process, which needs no token."""
+
+
+class Devices:
+    """Registration and authentication of devices. Threads may share it."""
+
+    def __init__(self, base: Base) -> None:
+        self._base, self._connection = base, base.connection
+
+    def register(self, fingerprint: str) -> str:
+        """Register a device and return its token. It claims its person with its first request, not before."""
+        token = credentials.new_secret("device")
+        made = Device(
+            token_hash=credentials.secret_hash(token),
+            fingerprint=fingerprint,
+            registered_at=iso(self._base.now_ms),
+        )
+        self._base.decide(design_push.add_device(made))
+        return token
+
+    def identify(self, token: str) -> Identity | None:
+        """Return whom a token speaks for, None for an unknown one.
+
+        The hash of the token is the key of its item, so nothing is compared byte by byte with what a caller sends.
+        """
+        hashed = credentials.secret_hash(token)
+        for attempt in range(ATTEMPTS):
+            stored = self._connection.run(design_push.device_by_token(hashed))
+            if stored is None:
+                return None
+            if stored.person is not None:
+                return Identity(stored.fingerprint, stored.person, hashed)
+            self._set_person(stored)
+            self._base.rest(attempt)
+        raise BusyError("this device is being used for the first time by many requests at once")
+
+    def _set_person(self, device: Device) -> None:
+        """Set the person of a device unless a concurrent request has: the next read shows it."""
+        owner = FingerprintOwner(fingerprint=device.fingerprint, device=device.token_hash)
+        try:
+            self._connection.run(design_push.claim_fingerprint(owner, device.token_hash, device.fingerprint))
+        except TransactionFailedError as failed:
+            reasons = [reason for reason in failed.reasons if reason is not None]
+            if not all(isinstance(reason, (*_STALE, *PASSING)) for reason in reasons):
+                raise
+            if isinstance(failed.reasons[0], AlreadyExistsError):
+                self._set_other_person(device)
+
+    def _set_other_person(self, device: Device) -> None:
+        other = hashlib.sha256(f"{device.fingerprint}#{device.token_hash}".encode()).hexdigest()
+        try:
+            self._base.decide(design_push.set_person(device.token_hash, other))
+        except (*_STALE, *PASSING):
+            return
+
+
+_STALE = (AlreadyExistsError, ConditionFailedError, NotFoundError)
