@@ -109,6 +109,40 @@ def test_what_is_wrong_with_an_answer_is_said_in_the_documented_order(stage: Sta
     assert stage.answer(fresh, "ada").status_code == 201
 
 
+def test_a_retried_answer_gets_the_first_reply_and_another_one_is_refused(stage: Stage, clock: ManualClock) -> None:
+    question, other = stage.asked(min_responses=2), stage.asked(agent="other")
+    body = {"answer": "fine", "confidence": 5, "response_time_ms": 9_000}
+    first = stage.answer(question, "ada", **body)
+    assert {badge["id"] for badge in first.json()["new_badges"]} == {"first_steps", "early_bird"}
+    clock.advance(1)
+    assert stage.answer(other, "ada").json()["total_points"] > first.json()["total_points"]
+    again = stage.answer(question, "ada", **body | {"response_time_ms": 11_000})
+    assert (again.status_code, again.json()) == (201, first.json())
+    assert again.headers["Idempotency-Replayed"] == "true"
+    assert "X-RateLimit-Remaining" not in again.headers
+    for changed in ({"answer": "no"}, {"confidence": 4}, {"selected_option": 0}, {"answer": ""}, {"more": 1}):
+        assert refused(stage.answer(question, "ada", **body | changed)) == (409, "ALREADY_ANSWERED")
+    assert stage.poll(question)["current_responses"] == 1
+    assert stage.get("/stats", "ada").json()["total_answers"] == 2
+
+
+def test_a_retry_of_the_answer_that_closed_its_question_gets_its_reply(stage: Stage, clock: ManualClock) -> None:
+    question = stage.asked(**CHOICE, min_responses=1)
+    first = stage.answer(question, "ada", selected_option=1)
+    clock.advance(3_600)
+    again = stage.answer(question, "ada", selected_option=1)
+    assert (again.status_code, again.json()) == (201, first.json())
+    assert refused(stage.answer(question, "ada", selected_option=0)) == (410, "QUESTION_CLOSED")
+    assert refused(stage.answer(question, "ben", selected_option=1)) == (410, "QUESTION_CLOSED")
+
+
+def test_the_reply_to_an_answer_is_repeated_to_its_device_only(stage: Stage) -> None:
+    question = stage.asked()
+    assert stage.answer(question, "ada", answer="fine").status_code == 201
+    del stage.tokens["ada"]  # another device with her fingerprint
+    assert refused(stage.answer(question, "ada", answer="fine")) == (409, "ALREADY_ANSWERED")
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -69,9 +69,33 @@ def test_one_person_answering_many_times_at_once_is_stored_and_paid_once(
     stage: Stage, engine: Engine | Elsewhere
 ) -> None:
     question = stage.asked(min_responses=50)
-    answers = at_once([partial(stage.answer, question, "ada") for _ in range(5)])
+    answers = at_once([partial(stage.answer, question, "ada", answer=f"thought {number}") for number in range(5)])
     assert Counter(one.status_code for one in answers) == {201: 1, 409: 4}
     assert stage.poll(question)["current_responses"] == 1
+
+
+def check_repeated_answer(stage: Stage, engine: Engine | Elsewhere) -> None:
+    """One answer sent five times at once is stored and paid once, and each request gets the same reply."""
+    question = stage.asked(min_responses=1)
+    answers = at_once([partial(stage.answer, question, "ada") for _ in range(5)])
+    assert {one.status_code for one in answers} == {201}
+    assert [one.json() for one in answers] == [answers[0].json()] * 5
+    assert sum("Idempotency-Replayed" in one.headers for one in answers) == 4
+    assert stage.poll(question)["current_responses"] == 1
+    (record,) = [one for one in items(engine, entities.user_stats) if "badges" in one]
+    assert record["total_points"] == {"N": str(answers[0].json()["points_earned"])}
+
+
+def test_one_answer_sent_five_times_at_once_gets_one_reply(stage: Stage, engine: Engine | Elsewhere) -> None:
+    check_repeated_answer(stage, engine)
+
+
+@pytest.mark.embedded("faults on purpose")
+def test_one_answer_sent_five_times_gets_one_reply_while_the_service_conflicts_fails_and_lags(
+    clock: ManualClock, tmp_path: Path
+) -> None:
+    with faulty(clock, tmp_path) as (stage, engine):
+        check_repeated_answer(stage, engine)
 
 
 def test_one_person_answering_five_questions_at_once_loses_no_points(stage: Stage) -> None:

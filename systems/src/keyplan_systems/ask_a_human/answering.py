@@ -25,17 +25,23 @@ from keyplan_systems.ask_a_human.domain.refusals import (
     InvalidRequestError,
 )
 from keyplan_systems.ask_a_human.domain.requests import AnswerRequest, Audience
-from keyplan_systems.ask_a_human.domain.scoring import Scored
+from keyplan_systems.ask_a_human.domain.scoring import Reply, Scored
+from keyplan_systems.ask_a_human.entities import Response as StoredResponse
 from keyplan_systems.ask_a_human.entities import UserStats
 
 
 @dataclass(frozen=True)
 class Answered:
-    """An answer that was stored, and what it brought."""
+    """An answer that was stored, and what it brought; a repeated one has no allowance: nothing was counted."""
 
     response: Response
-    scored: Scored
-    allowance: Allowance
+    reply: Reply
+    allowance: Allowance | None
+
+    @property
+    def repeated(self) -> bool:
+        """Whether the answer was stored by an earlier request."""
+        return self.allowance is None
 
 
 class Answering:
@@ -59,13 +65,13 @@ class Answering:
         """A question, and whether the caller can answer it. Raises QuestionNotFoundError."""
         now_ms = self._base.now_ms
         question = self._base.question(question_id, now_ms)
-        can_answer = questions.status_at(question, now_ms).answerable and not self._has_answered(question_id, caller)
+        can_answer = questions.status_at(question, now_ms).answerable and self._response(question_id, caller) is None
         return question, can_answer
 
     def answer(
         self, caller: Identity, zone: ZoneInfo, body: Mapping[str, object], address: str | None = None
     ) -> Answered:
-        """Store an answer with all that it changes.
+        """Store an answer with all that it changes; the same answer of the same device again gets the same reply.
 
         `address` is where the request came from; None within this process. Raises RefusedError, in the documented
         order of checks, and TooManyRequestsError.
@@ -77,21 +83,24 @@ class Answering:
         for attempt in range(ATTEMPTS):
             now_ms = self._base.now_ms
             question = self._base.question(question_id, now_ms)
+            known = self._response(question_id, caller)
+            if known is not None and (repeated := _repeated(known, caller, body)) is not None:
+                return repeated
             questions.require_answerable(question, now_ms)
-            if self._has_answered(question_id, caller):
+            if known is not None:
                 raise AlreadyAnsweredError("you have answered this question", {"question_id": question_id})
             allowance = allowance or self._counted(caller.person, address)
             content = requests.parse(AnswerRequest, body)
             response = questions.respond(question, content, caller.person, now_ms, fingerprint=caller.fingerprint)
-            scored = self._stored(question, response, zone, now_ms, address)
+            scored = self._stored(question, response, zone, now_ms, device=caller.device, address=address)
             if scored is not None:
-                return Answered(response, scored, allowance)
+                return Answered(response, scored.reply, allowance)
             self._base.rest(attempt)
         raise BusyError("too many people are answering this question at once")
 
-    def _has_answered(self, question_id: str, caller: Identity) -> bool:
+    def _response(self, question_id: str, caller: Identity) -> StoredResponse | None:
         response_id = questions.response_id(question_id, caller.fingerprint)
-        return self._connection.run(design_responses.response_of(question_id, response_id)) is not None
+        return self._connection.run(design_responses.response_of(question_id, response_id))
 
     def _counted(self, person: str, address: str | None) -> Allowance:
         self._base.count(limits.RESPONSE_PACE, person)  # first: whoever is only too quick keeps the hour's allowance
@@ -101,7 +110,14 @@ class Answering:
         return allowance
 
     def _stored(
-        self, question: Question, response: Response, zone: ZoneInfo, now_ms: int, address: str | None
+        self,
+        question: Question,
+        response: Response,
+        zone: ZoneInfo,
+        now_ms: int,
+        *,
+        device: str | None,
+        address: str | None,
     ) -> Scored | None:
         """Write the answer; None if something it rests on has changed since it was read."""
         person = response.fingerprint_hash
@@ -111,11 +127,12 @@ class Answering:
         facts = scoring.facts(question, response, zone, notified_at_ms)
         before = scoring.fresh(person, now_ms) if known is None else records.stats(known)
         scored = scoring.apply_answer(before, facts, now_ms)
+        stored = records.stored_response(response, device, scored.reply)
         seen = abuse.assess(Past() if known is None else records.past(known), question.type, response)
         most = None if address is None else self._limits.answers_per_question
         quota = None if most is None else (f"answers_by_address#{question.question_id}#{address}", most)
         try:
-            self._connection.run(_transaction(question, response, scored, seen, known, now_ms, quota))
+            self._connection.run(_transaction(question, stored, scored, seen, known, now_ms, quota))
         except TransactionFailedError as failed:
             reasons = [reason for reason in failed.reasons if reason is not None]
             if quota is not None and len(reasons) == 1 and isinstance(failed.reasons[-1], ConditionFailedError):
@@ -127,9 +144,21 @@ class Answering:
         return scored
 
 
+def _repeated(stored: StoredResponse, caller: Identity, body: Mapping[str, object]) -> Answered | None:
+    """The first reply, if the request is the one that stored the response: from its device, with its content."""
+    reply, response = records.reply(stored), records.response(stored)
+    if reply is None or caller.device is None or stored.device != caller.device:
+        return None
+    try:
+        content = requests.parse(AnswerRequest, body)
+    except InvalidRequestError:
+        return None
+    return Answered(response, reply, None) if questions.same_content(response, content) else None
+
+
 def _transaction(  # noqa: PLR0917 - the parts of one answer
     question: Question,
-    response: Response,
+    response: StoredResponse,
     scored: Scored,
     seen: Assessment,
     known: UserStats | None,
@@ -139,7 +168,7 @@ def _transaction(  # noqa: PLR0917 - the parts of one answer
     after = questions.answered(question, now_ms)
     stats = records.stored_stats(scored.stats, seen.past, 0 if known is None else known.version)
     return design_people.answer_question(
-        records.stored_response(response),
+        response,
         Counted(
             question_id=question.question_id,
             before=question.current_responses,
@@ -152,7 +181,7 @@ def _transaction(  # noqa: PLR0917 - the parts of one answer
         first=[stats] if known is None else [],
         later=[] if known is None else [stats],
         rows=[records.stored_row(boards.row(scored.stats, period, now_ms), period, now_ms) for period in Period],
-        flags=[records.stored_flag(flag) for flag in abuse.flags(response, seen.reasons, now_ms)],
+        flags=[records.stored_flag(flag) for flag in abuse.flags(records.response(response), seen.reasons, now_ms)],
         ended=[] if after.status.answerable else [question.agent_id],
         done=[] if after.status.answerable else [question.question_id],
         windows=[] if quota is None else [quota[0]],

@@ -58,6 +58,7 @@ from keyplan_systems.web.health import Check
 IdempotencyHeader = Annotated[
     str | None, Header(alias="X-Idempotency-Key", description="In place of the body's: the same for every attempt.")
 ]
+REPLAYED_HEADER = "Idempotency-Replayed"
 _ANSWER_BODY = {
     "requestBody": {
         "required": True,
@@ -121,7 +122,7 @@ def _add_asking(router: APIRouter, service: Service, authenticated: Any) -> None
         asked = service.asking.ask(agent, question, key)
         show_allowance(response, asked.allowance)
         if asked.repeated:
-            response.headers["Idempotency-Replayed"] = "true"
+            response.headers[REPLAYED_HEADER] = "true"
         poll_url = f"{http.scope.get('root_path', '')}/agent/questions/{asked.question.question_id}"
         return showing.created(asked.question, poll_url, service.base.now_ms)
 
@@ -198,7 +199,7 @@ def _add_answering(router: APIRouter, service: Service, trusted_proxies: int, pe
         "/responses",
         status_code=201,
         response_model=AnswerGiven,
-        summary="Answer a question",
+        summary="Answer a question; the same answer again gets the same reply",
         openapi_extra=_ANSWER_BODY,
     )
     def answer(
@@ -211,6 +212,8 @@ def _add_answering(router: APIRouter, service: Service, trusted_proxies: int, pe
         where = address(http, trusted_proxies)
         answered = service.answering.answer(caller, zone, cast("Mapping[str, object]", body), where)
         show_allowance(response, answered.allowance)
+        if answered.repeated:
+            response.headers[REPLAYED_HEADER] = "true"
         return showing.given(answered)
 
 

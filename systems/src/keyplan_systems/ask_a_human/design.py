@@ -8,6 +8,7 @@ Tables, attributes and indexes have the documented names. What differs, and why:
 * `ByStatus` has the sparse key `feed_pk` in eight shards, present while a question takes answers: by `status`, OPEN and
   PARTIAL would be two lists, and all open questions one partition.
 * `response_id` is made of question and fingerprint, so that the primary key refuses a second answer; an index cannot.
+  A response also has the hash of its device's token and the reply, which a retry gets again.
 * `ByLastNotified` has `notify_pk`, present while active (a Boolean is no key, and an attribute that is always there
   makes no index sparse), and `next_eligible_at`, since each person has an own interval.
 * `ByTotalPoints` holds a row per person and board (the day's, the week's, of all time), in eight shards of the key

@@ -145,7 +145,7 @@ responses = Table(
 @responses.entity(
     items=Items(
         count=6_000_000,
-        bytes=Bytes(450, p99=4_000, most=21_000),
+        bytes=Bytes(620, p99=4_200, most=21_300),
         distinct={"question_id": 800_000, "fingerprint_hash": Distinct(100_000, hottest=0.001)},
     )
 )
@@ -161,6 +161,12 @@ class Response(Entity):
     fingerprint_hash: Sha256
     created_at: Moment
     response_time_ms: int | None = None
+    device: Sha256 | None = None
+    """The token hash of its device, to which the reply is repeated."""
+    points_earned: int | None = None
+    total_points: int | None = None
+    new_badges: list[str] | None = None
+    """With points and total what the reply says; absent from responses of before replies were repeated."""
     ttl: int
 
 

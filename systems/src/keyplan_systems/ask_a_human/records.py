@@ -61,8 +61,8 @@ def question(stored: entities.Question) -> questions.Question:
     )
 
 
-def stored_response(of: questions.Response) -> entities.Response:
-    """A response as it is stored."""
+def stored_response(of: questions.Response, device: str | None, reply: scoring.Reply) -> entities.Response:
+    """A response as it is stored, with the reply to its device."""
     return entities.Response(
         question_id=of.question_id,
         response_id=of.response_id,
@@ -72,6 +72,10 @@ def stored_response(of: questions.Response) -> entities.Response:
         fingerprint_hash=of.fingerprint_hash,
         created_at=iso(of.created_at_ms),
         response_time_ms=of.response_time_ms,
+        device=device,
+        points_earned=reply.points_earned,
+        total_points=reply.total_points,
+        new_badges=list(reply.new_badges) or None,
         ttl=questions.response_ttl_s(of.created_at_ms),
     )
 
@@ -88,6 +92,13 @@ def response(stored: entities.Response) -> questions.Response:
         response_time_ms=stored.response_time_ms,
         created_at_ms=parse_iso(stored.created_at),
     )
+
+
+def reply(stored: entities.Response) -> scoring.Reply | None:
+    """The reply to a stored response; None if none was kept."""
+    if stored.points_earned is None or stored.total_points is None:
+        return None
+    return scoring.Reply(stored.points_earned, tuple(stored.new_badges or ()), stored.total_points)
 
 
 def stored_stats(of: scoring.Stats, past: Past, version: int) -> UserStats:

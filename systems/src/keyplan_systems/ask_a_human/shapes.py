@@ -98,7 +98,7 @@ class ShownBadge(_Shape):
 
 
 class AnswerGiven(_Shape):
-    """201 of `POST /human/responses`; `created_at` is the moment that the points were reckoned for."""
+    """201 of `POST /human/responses`; `created_at` is the time the answer was stored at. Repeated on a retry."""
 
     response_id: str
     created_at: datetime

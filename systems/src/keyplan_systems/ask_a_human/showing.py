@@ -98,13 +98,13 @@ def looked_at(question: Question, now_ms: int, *, can_answer: bool) -> LookedAt:
 
 def given(answered: Answered) -> AnswerGiven:
     """What an answer brought."""
-    stats = answered.scored.stats
+    reply, at_ms = answered.reply, answered.response.created_at_ms
     return AnswerGiven(
         response_id=answered.response.response_id,
-        created_at=as_datetime(answered.response.created_at_ms),
-        points_earned=answered.scored.points.earned,
-        new_badges=_badges({badge: stats.badges[badge] for badge in answered.scored.new_badges}),
-        total_points=stats.total_points,
+        created_at=as_datetime(at_ms),
+        points_earned=reply.points_earned,
+        new_badges=_badges(dict.fromkeys(reply.new_badges, at_ms)),
+        total_points=reply.total_points,
     )
 
 

@@ -220,6 +220,11 @@ def respond(
     )
 
 
+def same_content(one: Response | AnswerRequest, other: Response | AnswerRequest) -> bool:
+    """Return whether two answers say the same, however long each took."""
+    return (one.answer, one.selected_option, one.confidence) == (other.answer, other.selected_option, other.confidence)
+
+
 def _check_text(request: AnswerRequest) -> None:
     if request.answer is None:
         raise _misfit("answer", "required", "answer is required for a text question")

@@ -107,12 +107,26 @@ class Points:
 
 
 @dataclass(frozen=True, slots=True)
+class Reply:
+    """What a person learns of an answer: its points, the badges it earned, and the total after it."""
+
+    points_earned: int
+    new_badges: tuple[str, ...]
+    total_points: int
+
+
+@dataclass(frozen=True, slots=True)
 class Scored:
     """The record after an answer, the points it brought and the badges it earned, in the order of the table."""
 
     stats: Stats
     points: Points
     new_badges: tuple[str, ...]
+
+    @property
+    def reply(self) -> Reply:
+        """Return what the person learns."""
+        return Reply(self.points.earned, self.new_badges, self.stats.total_points)
 
 
 def facts(question: Question, response: Response, zone: ZoneInfo, notified_at_ms: int | None) -> AnswerFacts:

@@ -41,7 +41,7 @@ class Asked:
     action: Ask
     question_id: str
     answered_at: list[int] = field(default_factory=list)
-    people: set[str] = field(default_factory=set)
+    people: dict[str, tuple[Answer, Acknowledged]] = field(default_factory=dict)
 
     @property
     def required(self) -> int:
@@ -213,8 +213,12 @@ class Auditor:
         if question is None:
             self._expect(False, action, "an answer to a question that was never taken")
             return
+        first = question.people.get(action.person)
+        if first is not None and _content(first[0]) == _content(action):
+            self._expect(said == first[1], action, "a repeated answer got another reply")
+            return
         self._expect(question.open_at(action.at_ms), action, "an answer to a closed or expired question was taken")
-        self._expect(action.person not in question.people, action, "a second answer of one person was taken")
+        self._expect(first is None, action, "a second answer of one person was taken")
         self._expect(_valid_answer(question, action), action, "a faulty answer was taken")
         in_hour = self._count("answered in hour", action.person, action.at_ms // HOUR_MS)
         in_minute = self._count("answered in minute", action.person, action.at_ms // MINUTE_MS)
@@ -222,7 +226,7 @@ class Auditor:
         self._expect(in_minute <= 5, action, "more than 5 answers in a minute")
         self._reckon(question, action, said)
         question.answered_at.append(action.at_ms)
-        question.people.add(action.person)
+        question.people[action.person] = action, said
 
     def _judge_answer_refused(self, action: Answer, code: str) -> None:
         in_hour, in_minute = self._count_tries(action)
@@ -275,6 +279,10 @@ def _valid_answer(question: Asked, action: Answer) -> bool:
     if isinstance(options, list):
         return isinstance(chosen, int) and chosen < len(options)
     return bool(action.body.get("answer"))
+
+
+def _content(action: Answer) -> tuple[object, ...]:
+    return tuple(action.body.get(name) for name in ("answer", "selected_option", "confidence"))
 
 
 def _given(question: Asked, action: Answer, notified_at_ms: int | None) -> Given:
