@@ -8,9 +8,17 @@ from collections.abc import AsyncIterator
 from types import TracebackType
 from typing import Any, TypeVar, overload
 
-from keyplan.client import runner, tables
+from keyplan.client import tables
+from keyplan.client.connection import (
+    batch_get_calls,
+    check_pages,
+    page_options,
+    run_call,
+    transact_calls,
+    transact_get_calls,
+)
 from keyplan.client.errors import TooManyResultsError
-from keyplan.client.pages import PageRequest, Unreadable, report_once
+from keyplan.client.pages import Unreadable, report_once
 from keyplan.client.requests import AsyncTransport, Context, Program, drive_async
 from keyplan.client.tables import Declared
 from keyplan.clock import SystemClock
@@ -72,7 +80,7 @@ class AsyncConnection:
         work.
         """
         return await self._drive(
-            runner.run(self.context, call, PageRequest(limit, page_size, cursor, unreadable, segment))
+            run_call(self.context, call, page_options(limit, page_size, cursor, unreadable, segment))
         )
 
     async def iterate(
@@ -88,7 +96,7 @@ class AsyncConnection:
         `unreadable` as of `run`, told once of each item: for work that must go on behind it. `segment` as of `run`:
         each of several tasks, processes or machines goes through its own part of a table.
         """
-        runner.check_pages(call)
+        check_pages(call)
         told, cursor = report_once(unreadable), None
         while True:
             page = await self.run(call, page_size=page_size, cursor=cursor, unreadable=told, segment=segment)
@@ -113,7 +121,7 @@ class AsyncConnection:
         `token`: the same for every attempt of one transaction; within ten minutes it is applied once. Raises
         TransactionFailedError, whose `reasons` has an error or None for each write.
         """
-        await self._drive(runner.transact(self.context, calls, token))
+        await self._drive(transact_calls(self.context, calls, token))
 
     @overload
     async def transact_get(self, first: Call[A], /) -> tuple[A]: ...
@@ -129,7 +137,7 @@ class AsyncConnection:
     async def transact_get(self, *calls: Call[R]) -> tuple[R, ...]: ...
     async def transact_get(self, *calls: Call[Any]) -> tuple[Any, ...]:
         """Read items by key, all as they are at one moment."""
-        return await self._drive(runner.transact_get(self.context, calls))
+        return await self._drive(transact_get_calls(self.context, calls))
 
     @overload
     async def batch_get(self, first: Call[A], /) -> tuple[A]: ...
@@ -148,7 +156,7 @@ class AsyncConnection:
 
         Where one read of a table is consistent, all of that table are. The items are not of one moment.
         """
-        return await self._drive(runner.batch_get(self.context, calls))
+        return await self._drive(batch_get_calls(self.context, calls))
 
     async def create_tables(self, *declared: Declared, wait: bool = True) -> None:
         """Make tables that are missing, with indexes, expiry and stream.

@@ -1,18 +1,178 @@
-"""Connections: what runs calls, waiting for each answer."""
+"""Connections: they run calls of patterns and wait for each answer.
+
+`run_call` and its siblings turn calls into programs for both kinds of connections: they refuse what cannot work,
+choose the program and translate errors. `Connection` waits by blocking, `AsyncConnection` by awaiting.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from types import TracebackType
 from typing import Any, TypeVar, overload
 
-from keyplan.client import runner, tables
-from keyplan.client.errors import TooManyResultsError
-from keyplan.client.pages import PageRequest, Unreadable, report_once
+from keyplan.client import pages, reads, tables, transactions, writes
+from keyplan.client.errors import KeyValueError, TooManyResultsError
+from keyplan.client.failures import refused
+from keyplan.client.pages import PageOptions, RangeReader, Unreadable, report_once
 from keyplan.client.requests import Context, Program, Transport, drive
-from keyplan.client.tables import Declared
+from keyplan.client.tables import Declared, OfPlan
 from keyplan.design.declaring.patterns import Call, Page, TransactionCall, WriteCall
+from keyplan.design.declaring.table_faults import table_faults
+from keyplan.design.declaring.transactions import Transaction
+from keyplan.design.fields.annotations import UnstorableTypeError
+from keyplan.design.keys.encodings import MissingField
+from keyplan.design.planning.indexes import all_faults
+from keyplan.design.planning.plan import Plan
+from keyplan.design.requests.writer import Arguments
+from keyplan.design.requests.writes import NOW
+from keyplan.errors import KeyplanError, ServiceError
+
+_DEFAULTS = PageOptions()
+
+
+def page_options(
+    limit: int | None,
+    page_size: int | None,
+    cursor: str | None,
+    unreadable: Unreadable | None,
+    segment: tuple[int, int] | None,
+) -> PageOptions:
+    """Return the options of a page; most calls have none."""
+    if limit is None and page_size is None and cursor is None and unreadable is None and segment is None:
+        return _DEFAULTS
+    return PageOptions(limit, page_size, cursor, unreadable, segment)
+
+
+@lru_cache(maxsize=4096)
+def range_reader(plan: Plan) -> RangeReader:
+    """What is worked out once for a plan that reads ranges."""
+    return RangeReader(plan)
+
+
+def run_call(context: Context, call: Call[Any], wanted: PageOptions = _DEFAULTS) -> Program[Any]:
+    """Run one call. Raises TypeError for what is none."""
+    try:
+        plan = call.pattern.plan
+    except AttributeError:
+        raise TypeError(f"{call!r} is no call of a pattern: run pattern(arguments), not the pattern itself") from None
+    if plan not in context.ready:
+        yield from _prepare(context, plan)
+    return (yield from _guarded(context, [plan], lambda: _program(context, call, plan, wanted)))
+
+
+def _program(context: Context, call: Call[Any], plan: Plan, wanted: PageOptions) -> Program[Any]:
+    operation = plan.operation
+    arguments = {**call.arguments, NOW: context.now_s()}
+    if operation == "GetItem":
+        return reads.get(context, plan, arguments)
+    if operation in {"Query", "Scan"}:
+        if plan.select == "count":
+            return pages.count(context, range_reader(plan), arguments)
+        return pages.page(context, range_reader(plan), arguments, wanted)
+    if operation == "BatchGetItem":
+        return reads.batch_get(context, plan, arguments)
+    if operation == "BatchWriteItem":
+        return writes.batch_write(context, plan, arguments)
+    if operation == "TransactWriteItems":
+        return transactions.transact(context, list(flat([call])), None)
+    assert isinstance(call, WriteCall), "what is left writes one item"
+    return writes.write(context, call, arguments)
+
+
+def check_pages(call: Call[Any]) -> None:
+    """Refuse to go through the pages of what gives none."""
+    plan = call.pattern.plan
+    if plan.operation not in {"Query", "Scan"} or plan.select == "count":
+        raise TypeError(f"{call!r} gives no pages: only queries and scans do; use run for it")
+
+
+def flat(calls: Sequence[Call[Any]]) -> Iterator[WriteCall[Any]]:
+    """The writes of several calls; those of transactions one by one. Raises TypeError for a call that only reads."""
+    for call in calls:
+        if isinstance(call.pattern, Transaction):
+            yield from call.pattern.calls(call.arguments)
+        elif isinstance(call, WriteCall):
+            yield call
+        else:
+            raise TypeError(f"{call!r} is no write of one item, and cannot be part of a transaction")
+
+
+def transact_calls(context: Context, calls: Sequence[Call[Any]], token: str | None) -> Program[None]:
+    """Apply the writes of several calls together or not at all."""
+    if not calls:
+        return
+    plans = [call.pattern.plan for call in calls]
+    for plan in plans:
+        if plan not in context.ready:
+            yield from _prepare(context, plan)
+    yield from _guarded(context, plans, lambda: transactions.transact(context, list(flat(calls)), token), "transact")
+
+
+def transact_get_calls(context: Context, calls: Sequence[Call[Any]]) -> Program[tuple[Any, ...]]:
+    """Read several items as they are at one moment."""
+    return _get_all(context, calls, "transact_get", reads.transact_get)
+
+
+def batch_get_calls(context: Context, calls: Sequence[Call[Any]]) -> Program[tuple[Any, ...]]:
+    """Read several items, each at a moment of its own."""
+    return _get_all(context, calls, "batch_get", reads.get_several)
+
+
+def _get_all(
+    context: Context,
+    calls: Sequence[Call[Any]],
+    name: str,
+    read: Callable[[Context, Sequence[tuple[Plan, Arguments]]], Program[tuple[Any, ...]]],
+) -> Program[tuple[Any, ...]]:
+    gets = []
+    for call in calls:
+        plan = call.pattern.plan
+        if plan.operation != "GetItem":
+            raise TypeError(f"{call!r} is not a read of one item")
+        if plan not in context.ready:
+            yield from _prepare(context, plan)
+        gets.append((plan, {**call.arguments, NOW: context.now_s()}))
+    if not gets:
+        return ()
+    plans = [plan for plan, _ in gets]
+    found: tuple[Any, ...] = yield from _guarded(context, plans, lambda: read(context, gets), name)
+    return found
+
+
+def _guarded(
+    context: Context, plans: Sequence[Plan], begin: Callable[[], Program[Any]], together: str = ""
+) -> Program[Any]:
+    """A program, begun with its failures put in our words; `together` is what joins calls that no pattern declares."""
+    plan = plans[0]
+    try:
+        program = begin()
+        if context.meter is not None:
+            names = ", ".join(dict.fromkeys(one.pattern for one in plans))
+            program = context.meter.measured(f"{together}({names})" if together else names, program)
+        return (yield from program)
+    except ServiceError as error:
+        raise refused(plan, context.table(plan.schema), error) from error
+    except KeyplanError:
+        raise
+    except (ValueError, MissingField, UnstorableTypeError) as error:
+        raise KeyValueError(f"{plan.pattern}: {error}", entity=plan.entity.name) from error
+
+
+def _prepare(context: Context, plan: Plan) -> Program[None]:
+    """Refuse what cannot work, and where tables are made at their first use, make them."""
+    for fault in all_faults(plan):
+        raise fault.error()
+    for part in plan.steps or (plan,):
+        if part.schema not in context.tables:
+            table = OfPlan(part.schema, part.siblings or part.entities)
+            for fault in table_faults(table):
+                raise fault.error()
+            if context.creates_tables:
+                yield from tables.create_tables(context, [table], wait=True)
+    context.ready.add(plan)
+
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -67,7 +227,7 @@ class Connection:
         such as (0, 4) the first of four. Raises RunError for what the service answers, DesignError for what cannot
         work.
         """
-        return self._drive(runner.run(self.context, call, PageRequest(limit, page_size, cursor, unreadable, segment)))
+        return self._drive(run_call(self.context, call, page_options(limit, page_size, cursor, unreadable, segment)))
 
     def iterate(
         self,
@@ -82,7 +242,7 @@ class Connection:
         `unreadable` as of `run`, told once of each item: for work that must go on behind it. `segment` as of `run`:
         each of several threads, processes or machines goes through its own part of a table.
         """
-        runner.check_pages(call)
+        check_pages(call)
         told, cursor = report_once(unreadable), None
         while True:
             # A limit that the pattern itself states is how many are read at a time, not where it ends.
@@ -107,7 +267,7 @@ class Connection:
         `token`: the same for every attempt of one transaction; within ten minutes it is applied once. Raises
         TransactionFailedError, whose `reasons` has an error or None for each write.
         """
-        self._drive(runner.transact(self.context, calls, token))
+        self._drive(transact_calls(self.context, calls, token))
 
     @overload
     def transact_get(self, first: Call[A], /) -> tuple[A]: ...
@@ -123,7 +283,7 @@ class Connection:
     def transact_get(self, *calls: Call[R]) -> tuple[R, ...]: ...
     def transact_get(self, *calls: Call[Any]) -> tuple[Any, ...]:
         """Read items by key, all as they are at one moment."""
-        return self._drive(runner.transact_get(self.context, calls))
+        return self._drive(transact_get_calls(self.context, calls))
 
     @overload
     def batch_get(self, first: Call[A], /) -> tuple[A]: ...
@@ -140,7 +300,7 @@ class Connection:
 
         Where one read of a table is consistent, all of that table are. The items are not of one moment.
         """
-        return self._drive(runner.batch_get(self.context, calls))
+        return self._drive(batch_get_calls(self.context, calls))
 
     def create_tables(self, *declared: Declared, wait: bool = True) -> None:
         """Make tables that are missing, with indexes, expiry and stream.

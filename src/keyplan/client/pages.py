@@ -104,7 +104,7 @@ def report_once(unreadable: Unreadable | None) -> Unreadable | None:
 
 
 @dataclass(frozen=True, slots=True)
-class PageRequest:
+class PageOptions:
     """Which part of a range a call wants."""
 
     limit: int | None = None
@@ -128,7 +128,7 @@ class PageRequest:
             if value < 1:
                 raise ValueError(f"{name} is at least 1, not {value}")
 
-    def or_of(self, plan: Plan) -> PageRequest:
+    def or_of(self, plan: Plan) -> PageOptions:
         """What the pattern says, where the call says nothing."""
         if plan.limit is None and plan.page_size is None:
             return self
@@ -221,7 +221,7 @@ class _Partition:
         context: Context,
         arguments: Arguments,
         position: Position,
-        wanted: PageRequest,
+        wanted: PageOptions,
     ) -> None:
         self._shared, self._context, self._arguments = shared, context, arguments
         self._unreadable = wanted.unreadable
@@ -313,7 +313,7 @@ class _Partition:
         return self.more or bool(self.waiting)
 
 
-def page(context: Context, shared: RangeReader, arguments: Arguments, wanted: PageRequest) -> Program[Page[Any]]:
+def page(context: Context, shared: RangeReader, arguments: Arguments, wanted: PageOptions) -> Program[Page[Any]]:
     """A page. Without `limit` it is what one request of each partition gives, and never empty if there is more."""
     wanted = wanted.or_of(shared.plan)
     if wanted.segment is not None and shared.plan.operation != "Scan":
