@@ -81,7 +81,7 @@ _SET_FUNCTIONS = ("set_add", "set_delete")
 class StatementCondition:
     """A compiled condition, the values of its placeholders, and the attributes it names, in order."""
 
-    compiled: compiled.Condition
+    compiled: compiled.CompiledCondition
     values: Item
     attributes: tuple[str, ...]
 
@@ -90,7 +90,7 @@ class StatementCondition:
 class StatementUpdate:
     """A compiled update and the values of its placeholders."""
 
-    compiled: compiled.Update
+    compiled: compiled.CompiledUpdate
     values: Item
 
 
