@@ -1,0 +1,14 @@
+"""The service's messages, one module per family of operations.
+
+A message with variable parts is a template, called with a value for each part, or a function if it has logic.
+Messages that the service does not have are marked "keyplan's own".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+Template1: TypeAlias = Callable[[object], str]
+Template2: TypeAlias = Callable[[object, object], str]
+Template3: TypeAlias = Callable[[object, object, object], str]

@@ -1,13 +1,14 @@
-"""What the service says of exports to files and imports from them.
+"""Messages about exports and imports.
 
-The texts were seen on the service up to October 2026, as public conformance suites and reports record them,
-except those below "Worded here".
+The texts are those of the service, recorded by public conformance suites and reports up to October 2026; those
+below "keyplan's own" are not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from keyplan.dynamodb.messages import Template1, Template2
 from keyplan.dynamodb.messages.items import PARAMETER_INVALID
 
 EXPORT_ARN_INVALID = "Invalid Export ARN"
@@ -42,34 +43,15 @@ ITEMS_FAILED = (
     "Please check CloudWatch error logs for more details."
 )
 
+export_not_found: Template1 = "Export not found: Export not found: {}".format
+from_before_table: Template1 = (
+    "Incremental export period from time cannot be less than the table creation time : {}"
+).format
+to_in_future: Template1 = "Incremental export period to time cannot be greater than the current time : {}".format
+token_invalid: Template1 = "Invalid Request: Provided nextToken is invalid: {}".format
+options_unwanted: Template1 = "Invalid Request: Unsupported InputFormatOptions for the given input format: {}.".format
 
-def export_not_found(arn: str) -> str:
-    """DescribeExport of an export that is not there."""
-    return f"Export not found: Export not found: {arn}"
-
-
-def from_before_table(moment: str) -> str:
-    """An incremental export that begins before anything is known of the table."""
-    return f"Incremental export period from time cannot be less than the table creation time : {moment}"
-
-
-def to_in_future(moment: str) -> str:
-    """An incremental export that ends in the future."""
-    return f"Incremental export period to time cannot be greater than the current time : {moment}"
-
-
-def token_invalid(token: str) -> str:
-    """A NextToken that no listing gave."""
-    return f"Invalid Request: Provided nextToken is invalid: {token}"
-
-
-def options_unwanted(input_format: str) -> str:
-    """InputFormatOptions for a format that has none."""
-    return f"Invalid Request: Unsupported InputFormatOptions for the given input format: {input_format}."
-
-
-# Worded here: not recorded anywhere we could find, or about what this engine alone knows.
-
+# keyplan's own: no record of a text of the service was found, or only this engine has the case.
 WINDOW_TOO_LONG = "Difference between export period from time and export period to time is greater than 24 hours"
 NO_BUCKET = "The specified bucket does not exist"
 TABLE_GONE = "The table was deleted, or its point in time recovery turned off, before the export had read it"
@@ -95,61 +77,24 @@ BUCKETS_NEEDED = (
 BUCKETS_GONE = "The database was opened without buckets before the work had ended"
 INTERRUPTED = "The work failed by an error of keyplan itself, which its log tells"
 
-
-def import_not_found(arn: str) -> str:
-    """DescribeImport of an import that is not there."""
-    return f"Import not found: Import not found: {arn}"
-
-
-def too_many_jobs(what: str, most: int) -> str:
-    """More exports or imports at once than the service takes."""
-    return f"Subscriber limit exceeded: Only {most} {what} can run simultaneously"
-
-
-def too_many_objects(most: int) -> str:
-    """An import of more objects than the service takes."""
-    return f"There are more than {most} objects under the prefix"
+import_not_found: Template1 = "Import not found: Import not found: {}".format
+too_many_jobs: Template2 = "Subscriber limit exceeded: Only {1} {0} can run simultaneously".format
+too_many_objects: Template1 = "There are more than {} objects under the prefix".format
 
 
 def items_failed(bucket: str, key: str, index: int, faults: Sequence[str]) -> str:
-    """The failure of an import of which some items failed, and the first of them."""
+    """The failure of an import: some items failed, the first of them for these faults."""
     first = f"s3://{bucket}/{key}, item {index}: {'; '.join(faults)}"
     return f"{ITEMS_FAILED} Here that log is the logger keyplan.engine.transfer.imports; the first error: {first}"
 
 
-def outside_buckets(key: str) -> str:
-    """A key that would lead out of the folder of its bucket."""
-    return (
-        f"Invalid Request: the key '{key}' cannot be a file of a bucket that is a folder: its parts must not be empty, "
-        "'.' or '..', and must not lead over links"
-    )
-
-
-def not_json(detail: str) -> str:
-    """A line that is no JSON."""
-    return f"The line is not JSON: {detail}"
-
-
-def not_csv(detail: str) -> str:
-    """A file that is no CSV."""
-    return f"The file is not CSV: {detail}"
-
-
-def not_compressed(kind: str, detail: str) -> str:
-    """A file that is not compressed as was said, or is damaged."""
-    return f"The file cannot be read as {kind}: {detail}"
-
-
-def columns_differ(found: int, expected: int) -> str:
-    """A row of a CSV file that has more or fewer values than there are names."""
-    return f"The row has {found} values, the header {expected} names"
-
-
-def object_unreadable(detail: str) -> str:
-    """An object that went away, or cannot be read."""
-    return f"The object cannot be read: {detail}"
-
-
-def extra_missing(extra: str) -> str:
-    """Buckets in S3 without what speaks to it."""
-    return f"buckets in S3 need s3fs: install keyplan[{extra}]"
+outside_buckets: Template1 = (
+    "Invalid Request: the key '{}' cannot be a file of a bucket that is a folder: its parts must not be empty, "
+    "'.' or '..', and must not lead over links"
+).format
+not_json: Template1 = "The line is not JSON: {}".format
+not_csv: Template1 = "The file is not CSV: {}".format
+not_compressed: Template2 = "The file cannot be read as {}: {}".format
+columns_differ: Template2 = "The row has {} values, the header {} names".format
+object_unreadable: Template1 = "The object cannot be read: {}".format
+extra_missing: Template1 = "buckets in S3 need s3fs: install keyplan[{}]".format

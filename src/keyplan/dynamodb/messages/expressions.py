@@ -1,13 +1,14 @@
-"""What the service says of expressions, placeholders and the older condition parameters.
+"""Messages about expressions, placeholders and the older condition parameters.
 
-Texts of one expression carry no prefix here: `invalid` puts "Invalid FilterExpression: " before
-them. Texts as seen on the service; those seen only on its downloadable version are marked.
+Messages about one expression have no prefix here: `invalid` adds "Invalid FilterExpression: ". The texts are
+those of the service; those recorded only from its downloadable version are marked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from keyplan.dynamodb.messages import Template1, Template2
 from keyplan.dynamodb.messages.items import PARAMETER_INVALID as _PARAMETERS
 
 EMPTY = "The expression can not be empty;"
@@ -55,99 +56,49 @@ OPERAND_TYPE_NAMES = {
     "BS": "BINARY_SET",
 }
 
-
 STATEMENT = "Statement"
-"""In place of a parameter, of conditions and updates that stand in a statement."""
+"""Replaces the name of the request parameter for conditions and updates of a statement."""
 
 
 def invalid(parameter: str, problem: str) -> str:
-    """A problem found in the expression of a parameter; of a statement it is told alone."""
+    """Return the message about a problem in the expression of a parameter; a statement has no prefix."""
     return problem if parameter == STATEMENT else f"Invalid {parameter}: {problem}"
 
 
-def syntax(token: str, near: str) -> str:
-    """The token where reading stopped, and the text from the token before to the one after."""
-    return f'Syntax error; token: "{token}", near: "{near}"'
+syntax: Template2 = 'Syntax error; token: "{}", near: "{}"'.format
 
 
 def too_long(parameter: str, size_bytes: int) -> str:
-    """An expression over 4 KB of UTF-8; of conditions and filters alone the size is told."""
+    """An expression over 4 KB of UTF-8; only conditions and filters show the size."""
     size = f" expression size: {size_bytes}" if parameter in ("ConditionExpression", "FilterExpression") else ""
     return f"Expression size has exceeded the maximum allowed size;{size}"
 
 
-def too_many_operators(count: int) -> str:
-    """More than 300 operators and functions; the service stops counting there."""
-    return f"The expression contains too many operators; operator count: {count}"
-
-
-def reserved(word: str) -> str:
-    """A reserved word used as an attribute name."""
-    return f"Attribute name is a reserved keyword; reserved keyword: {word}"
-
-
-def index_range(index: str) -> str:
-    """A list index over 4,294,967,294."""
-    return f"List index is not within the allowable range; index: [{index}]"
-
-
-def too_many_levels(levels: int) -> str:
-    """A document path of more than 32 elements (downloadable version)."""
-    return f"The document path has too many nesting levels; nesting levels: {levels}"
-
-
-def function_unknown(name: str) -> str:
-    """No such function; names are case-sensitive."""
-    return f"Invalid function name; function: {name}"
-
-
-def function_misused(name: str) -> str:
-    """A function where its result cannot be used."""
-    return f"The function is not allowed to be used this way in an expression; function: {name}"
-
-
-def function_not_in_update(name: str) -> str:
-    """A condition function in an update expression."""
-    return f"The function is not allowed in an update expression; function: {name}"
-
-
-def function_not_in_condition(name: str) -> str:
-    """An update function in a condition."""
-    return f"The function is not allowed in a condition expression; function: {name}"
-
-
-def name_undefined(name: str) -> str:
-    """A #name that ExpressionAttributeNames lacks."""
-    return f"An expression attribute name used in the document path is not defined; attribute name: {name}"
-
-
-def value_undefined(name: str) -> str:
-    """A :value that ExpressionAttributeValues lacks."""
-    return f"An expression attribute value used in expression is not defined; attribute value: {name}"
-
-
-def operand_count(function: str, count: int) -> str:
-    """A function with too many or too few operands."""
-    return (
-        "Incorrect number of operands for operator or function; "
-        f"operator or function: {function}, number of operands: {count}"
-    )
-
-
-def path_required(function: str) -> str:
-    """A function whose first operand must be a document path."""
-    return f"Operator or function requires a document path; operator or function: {function}"
-
-
-def operand_type(operator: str, type_code: str) -> str:
-    """An operand whose type is known before any item is read, and wrong."""
-    return (
-        f"Incorrect operand type for operator or function; operator or function: {operator}, operand type: {type_code}"
-    )
+too_many_operators: Template1 = "The expression contains too many operators; operator count: {}".format
+reserved: Template1 = "Attribute name is a reserved keyword; reserved keyword: {}".format
+index_range: Template1 = "List index is not within the allowable range; index: [{}]".format
+too_many_levels: Template1 = "The document path has too many nesting levels; nesting levels: {}".format  # downloadable
+function_unknown: Template1 = "Invalid function name; function: {}".format
+function_misused: Template1 = "The function is not allowed to be used this way in an expression; function: {}".format
+function_not_in_update: Template1 = "The function is not allowed in an update expression; function: {}".format
+function_not_in_condition: Template1 = "The function is not allowed in a condition expression; function: {}".format
+name_undefined: Template1 = (
+    "An expression attribute name used in the document path is not defined; attribute name: {}"
+).format
+value_undefined: Template1 = (
+    "An expression attribute value used in expression is not defined; attribute value: {}"
+).format
+operand_count: Template2 = (
+    "Incorrect number of operands for operator or function; operator or function: {}, number of operands: {}"
+).format
+path_required: Template1 = "Operator or function requires a document path; operator or function: {}".format
+operand_type: Template2 = (
+    "Incorrect operand type for operator or function; operator or function: {}, operand type: {}"
+).format
 
 
 def clause_operand_type(clause: str, type_code: str) -> str:
-    """ADD or DELETE with an operand of another type than they take."""
+    """ADD or DELETE with an operand of a type that they do not accept."""
     return (
         f"Incorrect operand type for operator or function; operator: {clause}, "
         f"operand type: {OPERAND_TYPE_NAMES[type_code]}, typeSet: ALLOWED_FOR_{clause}_OPERAND"
@@ -155,59 +106,31 @@ def clause_operand_type(clause: str, type_code: str) -> str:
 
 
 def type_name_invalid(parameter: str, name: str) -> str:
-    """attribute_type was asked for a type that does not exist; of a statement they were seen in another order."""
+    """attribute_type with an unknown type; statements list the types in another order."""
     types = "N,BS,L,B,NULL,M,S,SS,NS,BOOL" if parameter == STATEMENT else "B,NULL,SS,BOOL,L,BS,N,NS,S,M"
     return f"Invalid attribute type name found; type: {name}, valid types: {{{types}}}"
 
 
-def operands_not_distinct(operator: str, first: str) -> str:
-    """The same document path on both sides."""
-    return (
-        "The first operand must be distinct from the remaining operands for this operator or "
-        f"function; operator: {operator}, first operand: {first}"
-    )
-
-
-def between_types(lower: str, upper: str) -> str:
-    """BETWEEN bounds of different types."""
-    return (
-        "The BETWEEN operator requires same data type for lower and upper bounds; "
-        f"lower bound operand: AttributeValue: {lower}, upper bound operand: AttributeValue: {upper}"
-    )
-
-
-def between_order(lower: str, upper: str) -> str:
-    """BETWEEN bounds the wrong way round."""
-    return (
-        "The BETWEEN operator requires upper bound to be greater than or equal to lower bound; "
-        f"lower bound operand: AttributeValue: {lower}, upper bound operand: AttributeValue: {upper}"
-    )
-
-
-def in_operands(count: int) -> str:
-    """IN with more than 100 operands."""
-    return f"The IN operator is provided with too many operands; number of operands: {count}"
-
-
-def section_repeated(clause: str) -> str:
-    """SET, REMOVE, ADD or DELETE a second time."""
-    return f'The "{clause}" section can only be used once in an update expression;'
-
-
-def paths_overlap(first: str, second: str) -> str:
-    """Two paths, of which one holds the other."""
-    return (
-        "Two document paths overlap with each other; must remove or rewrite one of these paths; "
-        f"path one: {first}, path two: {second}"
-    )
-
-
-def paths_conflict(first: str, second: str) -> str:
-    """Two paths that use one attribute as a map and as a list."""
-    return (
-        "Two document paths conflict with each other; must remove or rewrite one of these paths; "
-        f"path one: {first}, path two: {second}"
-    )
+operands_not_distinct: Template2 = (
+    "The first operand must be distinct from the remaining operands for this operator or "
+    "function; operator: {}, first operand: {}"
+).format
+between_types: Template2 = (
+    "The BETWEEN operator requires same data type for lower and upper bounds; "
+    "lower bound operand: AttributeValue: {}, upper bound operand: AttributeValue: {}"
+).format
+between_order: Template2 = (
+    "The BETWEEN operator requires upper bound to be greater than or equal to lower bound; "
+    "lower bound operand: AttributeValue: {}, upper bound operand: AttributeValue: {}"
+).format
+in_operands: Template1 = "The IN operator is provided with too many operands; number of operands: {}".format
+section_repeated: Template1 = 'The "{}" section can only be used once in an update expression;'.format
+paths_overlap: Template2 = (
+    "Two document paths overlap with each other; must remove or rewrite one of these paths; path one: {}, path two: {}"
+).format
+paths_conflict: Template2 = (
+    "Two document paths conflict with each other; must remove or rewrite one of these paths; path one: {}, path two: {}"
+).format
 
 
 def unused(parameter: str, keys: Iterable[str]) -> str:
@@ -215,111 +138,55 @@ def unused(parameter: str, keys: Iterable[str]) -> str:
     return f"Value provided in {parameter} unused in expressions: keys: {{{', '.join(keys)}}}"
 
 
-def placeholder_syntax(parameter: str, key: str) -> str:
-    """A placeholder that is no # or : and a word."""
-    return f'{parameter} contains invalid key: Syntax error; key: "{key}"'
+placeholder_syntax: Template2 = '{} contains invalid key: Syntax error; key: "{}"'.format
 
 
 def placeholder_too_long(parameter: str, size_bytes: int) -> str:
-    """A placeholder over 255 bytes; of a value's the service does not tell the size."""
+    """A placeholder over 255 bytes; the service shows the size only for attribute names."""
     size = f" size of key: {size_bytes}" if parameter == "ExpressionAttributeNames" else ""
     return f"{parameter} contains invalid key: The expression attribute map contains a key that is too long;{size}"
 
 
-def placeholder_name_empty(key: str) -> str:
-    """An empty attribute name behind a placeholder (downloadable version)."""
-    return f"ExpressionAttributeNames contains invalid value: Empty attribute name for key {key}"
-
-
-def too_many_conditions(given: int, defined: int) -> str:
-    """Conditions on more attributes than the key has."""
-    return (
-        f"The number of query conditions ({given}) exceeds the number of key attributes defined in the schema "
-        f"({defined})"
-    )
-
-
-def key_operator(operator: str) -> str:
-    """An operator or function that key conditions do not take."""
-    return f"Invalid operator used in KeyConditionExpression: {operator}"
-
-
-def key_first_operand(operator: str) -> str:
-    """BETWEEN or begins_with whose first operand is no key attribute."""
-    return f"{_KEY_CONDITION}{operator} operator must have the key attribute as its first operand"
-
-
-def key_missing(attribute: str) -> str:
-    """No condition on a key attribute that needs one."""
-    return f"Query condition missed key schema element: {attribute}"
+placeholder_name_empty: Template1 = (
+    "ExpressionAttributeNames contains invalid value: Empty attribute name for key {}"
+).format  # downloadable version
+too_many_conditions: Template2 = (
+    "The number of query conditions ({}) exceeds the number of key attributes defined in the schema ({})"
+).format
+key_operator: Template1 = "Invalid operator used in KeyConditionExpression: {}".format
+key_first_operand: Template1 = (_KEY_CONDITION + "{} operator must have the key attribute as its first operand").format
+key_missing: Template1 = "Query condition missed key schema element: {}".format
 
 
 def key_unequal(missing: Sequence[str]) -> str:
-    """A partition key of several attributes of which some have no equality."""
+    """A multi-attribute partition key without an equality on each attribute."""
     return f"HASH key attributes {', '.join(missing)} must have equality conditions specified in the query"
 
 
 def key_gap(missing: Sequence[str], present: str) -> str:
-    """A sort key attribute has a condition while earlier ones have no equality."""
+    """A condition on a sort key attribute without equalities on all earlier ones."""
     return (
         f"RANGE key attributes {', '.join(missing)} must have equality conditions specified in the "
         f"query because a condition is present on key attribute {present}"
     )
 
 
-def argument_count(operator: str) -> str:
-    """A comparison operator of the older parameters with the wrong number of values."""
-    return f"{_PARAMETERS}Invalid number of argument(s) for the {operator} ComparisonOperator"
-
-
-def argument_type(operator: str, type_code: str) -> str:
-    """A comparison operator of the older parameters with a value it does not take."""
-    return f"{_PARAMETERS}ComparisonOperator {operator} is not valid for {type_code} AttributeValue type"
-
-
-def expected_value_and_list(attribute: str) -> str:
-    """Expected with both Value and AttributeValueList."""
-    return f"{_PARAMETERS}Value and AttributeValueList cannot be used together for Attribute: {attribute}"
-
-
-def expected_exists_and_operator(attribute: str) -> str:
-    """Expected with both Exists and ComparisonOperator."""
-    return f"{_PARAMETERS}Exists and ComparisonOperator cannot be used together for Attribute: {attribute}"
-
-
-def expected_operator_alone(operator: str, attribute: str) -> str:
-    """Expected with a ComparisonOperator but no value."""
-    return (
-        f"{_PARAMETERS}Value or AttributeValueList must be used with ComparisonOperator: {operator} "
-        f"for Attribute: {attribute}"
-    )
-
-
-def expected_list_alone(attribute: str) -> str:
-    """Expected with an AttributeValueList but no ComparisonOperator."""
-    return f"{_PARAMETERS}AttributeValueList can only be used with a ComparisonOperator for Attribute: {attribute}"
-
-
-def expected_value_missing(exists: str, attribute: str) -> str:
-    """Expected without a value; `exists` is "true" or "null"."""
-    return f"{_PARAMETERS}Value must be provided when Exists is {exists} for Attribute: {attribute}"
-
-
-def expected_value_present(attribute: str) -> str:
-    """Expected that an attribute is missing, and yet has a value."""
-    return f"{_PARAMETERS}Value cannot be used when Exists is false for Attribute: {attribute}"
-
-
-def update_delete_type(type_code: str) -> str:
-    """AttributeUpdates DELETE with a value that is no set."""
-    return f"{_PARAMETERS}DELETE action with value is not supported for the type {type_code}"
-
-
-def update_add_type(type_code: str) -> str:
-    """AttributeUpdates ADD with a value that cannot be added."""
-    return f"{_PARAMETERS}ADD action is not supported for the type {type_code}"
-
-
-def attribute_twice(attribute: str) -> str:
-    """AttributesToGet with the same name twice."""
-    return f"{_PARAMETERS}Duplicate value in attribute name: {attribute}"
+argument_count: Template1 = (_PARAMETERS + "Invalid number of argument(s) for the {} ComparisonOperator").format
+argument_type: Template2 = (_PARAMETERS + "ComparisonOperator {} is not valid for {} AttributeValue type").format
+expected_value_and_list: Template1 = (
+    _PARAMETERS + "Value and AttributeValueList cannot be used together for Attribute: {}"
+).format
+expected_exists_and_operator: Template1 = (
+    _PARAMETERS + "Exists and ComparisonOperator cannot be used together for Attribute: {}"
+).format
+expected_operator_alone: Template2 = (
+    _PARAMETERS + "Value or AttributeValueList must be used with ComparisonOperator: {} for Attribute: {}"
+).format
+expected_list_alone: Template1 = (
+    _PARAMETERS + "AttributeValueList can only be used with a ComparisonOperator for Attribute: {}"
+).format
+expected_value_missing: Template2 = (_PARAMETERS + "Value must be provided when Exists is {} for Attribute: {}").format
+expected_value_present: Template1 = (_PARAMETERS + "Value cannot be used when Exists is false for Attribute: {}").format
+update_delete_type: Template1 = (_PARAMETERS + "DELETE action with value is not supported for the type {}").format
+update_add_type: Template1 = (_PARAMETERS + "ADD action is not supported for the type {}").format
+attribute_twice: Template1 = (_PARAMETERS + "Duplicate value in attribute name: {}").format

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from keyplan.dynamodb.messages import Template1, Template2, Template3
+
+# Attribute values.
 NOT_A_NUMBER_EMPTY = "The parameter cannot be converted to a numeric value"
 NUMBER_OVERFLOW = "Number overflow. Attempting to store a number with magnitude larger than supported range"
 NUMBER_UNDERFLOW = "Number underflow. Attempting to store a number with magnitude smaller than supported range"
@@ -17,7 +20,7 @@ NESTING = (
 )
 
 PARAMETER_INVALID = "One or more parameter values were invalid: "
-"""How many of the service's sentences begin, also those about requests, tables and items."""
+"""The prefix of many messages about requests, tables and items."""
 
 NULL_NOT_TRUE = PARAMETER_INVALID + "Null attribute value types must have the value of true"
 EMPTY_STRING_SET = PARAMETER_INVALID + "An string set  may not be empty"
@@ -29,44 +32,39 @@ NAME_TOO_LONG = "Attribute name is too large, must be less than 65536 bytes"
 NUMBER_SET_DUPLICATES = PARAMETER_INVALID + "Input collection contains duplicates."
 NUMBER_SET_DUPLICATES_OLDER = "Input collection contains duplicates"
 
-
-def not_a_number(text: str) -> str:
-    """A number that cannot be read."""
-    return f"{NOT_A_NUMBER_EMPTY}: {text}"
+not_a_number: Template1 = (NOT_A_NUMBER_EMPTY + ": {}").format
 
 
 def not_a_number_older(text: str) -> str:
-    """The same in the older wording, which has no colon where there is no text."""
+    """The older text, which has no colon before an empty number."""
     return not_a_number(text) if text else NOT_A_NUMBER_EMPTY
 
 
 def string_set_duplicates(members: Sequence[str]) -> str:
-    """A string set with the same member twice; members are quoted."""
+    """The newer text, with quoted members."""
     listed = ", ".join(f'"{member}"' for member in members)
     return f"{PARAMETER_INVALID}Input collection [{listed}] contains duplicates."
 
 
 def string_set_duplicates_older(members: Sequence[str]) -> str:
-    """The same in the older wording."""
+    """The older text."""
     return f"{PARAMETER_INVALID}Input collection [{', '.join(members)}] contains duplicates."
 
 
 def binary_set_duplicates(members: Sequence[str]) -> str:
-    """A binary set with the same member twice; members are quoted, without blanks between them."""
+    """The newer text, with quoted members and no blanks between them."""
     listed = ",".join(f'"{member}"' for member in members)
     return f"{PARAMETER_INVALID}Input collection [{listed}]of type BS contains duplicates."
 
 
 def binary_set_duplicates_older(members: Sequence[str]) -> str:
-    """The same in the older wording."""
+    """The older text."""
     return f"{PARAMETER_INVALID}Input collection [{', '.join(members)}]of type BS contains duplicates."
 
 
-def value_invalid(problem: str, key: str) -> str:
-    """What is wrong with one of ExpressionAttributeValues, in the older wording."""
-    return f"ExpressionAttributeValues contains invalid value: {problem} for key {key}"
+value_invalid: Template2 = "ExpressionAttributeValues contains invalid value: {} for key {}".format
 
-
+# Items and keys.
 _NOT_VALID = "One or more parameter values are not valid. "
 
 KEY_MISMATCH = "The provided key element does not match the schema"
@@ -78,15 +76,8 @@ SORT_KEY_TOO_LONG = PARAMETER_INVALID + "Aggregated size of all range keys has e
 UPDATED_INDEX_KEY_TYPE = "The update expression attempted to update the secondary index key to unsupported type"
 COLLECTION_TOO_LARGE = "Collection size exceeded."
 
-
-def missing_key(name: str) -> str:
-    """A put item without one of its key attributes."""
-    return f"{PARAMETER_INVALID}Missing the key {name} in the item"
-
-
-def key_type(name: str, expected: str, actual: str) -> str:
-    """A put item whose key attribute has another type."""
-    return f"{PARAMETER_INVALID}Type mismatch for key {name} expected: {expected} actual: {actual}"
+missing_key: Template1 = (PARAMETER_INVALID + "Missing the key {} in the item").format
+key_type: Template3 = (PARAMETER_INVALID + "Type mismatch for key {} expected: {} actual: {}").format
 
 
 def empty_key(name: str, kind: str) -> str:
@@ -112,7 +103,7 @@ def empty_index_key(name: str, kind: str, index: str) -> str:
 
 
 def empty_updated_index_key(kind: str) -> str:
-    """An empty string or binary that an update gives an index key."""
+    """An update that sets an index key to an empty string or binary."""
     what = "string" if kind == "S" else "binary"
     return (
         f"{_NOT_VALID}The update expression attempted to update a secondary index key to a value that is not "
@@ -120,28 +111,21 @@ def empty_updated_index_key(kind: str) -> str:
     )
 
 
-def key_update(name: str) -> str:
-    """An update of a primary key attribute."""
-    return f"{PARAMETER_INVALID}Cannot update attribute {name}. This attribute is part of the key"
+key_update: Template1 = (PARAMETER_INVALID + "Cannot update attribute {}. This attribute is part of the key").format
 
-
-_START = "The provided starting key is invalid"
-
+# Queries and scans.
 CONSISTENT_GLOBAL_READ = "Consistent reads are not supported on global secondary indexes"
 KEY_TYPE = PARAMETER_INVALID + "Condition parameter type does not match schema type"
-START_KEY_INVALID = _START
+START_KEY_INVALID = "The provided starting key is invalid"
 START_KEY_OUTSIDE = "The provided starting key is outside query boundaries based on provided conditions"
 START_KEY_PREDICATE = "The provided starting key does not match the range key predicate"
 START_KEY_SINGLE_ROW = "The query can return at most one row and cannot be restarted"
 
-
-def start_key_problem(problem: str) -> str:
-    """A start key whose table key part is wrong."""
-    return f"{_START}: {problem}"
+start_key_problem: Template1 = (START_KEY_INVALID + ": {}").format
 
 
 def start_key_segment(segment: int, total: int) -> str:
-    """A start key of another segment of a parallel scan."""
+    """A start key from another segment of a parallel scan."""
     return start_key_problem(
         "Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment. "
         f"TotalSegments: {total} Segment: {segment}"
@@ -149,9 +133,9 @@ def start_key_segment(segment: int, total: int) -> str:
 
 
 def filter_on_key(parameter: str, name: str) -> str:
-    """A query's filter on a key attribute."""
-    told = "Filter Expression" if parameter == "FilterExpression" else parameter
-    return f"{told} can only contain non-primary key attributes: Primary key attribute: {name}"
+    """A filter of a query on a key attribute."""
+    shown = "Filter Expression" if parameter == "FilterExpression" else parameter
+    return f"{shown} can only contain non-primary key attributes: Primary key attribute: {name}"
 
 
 def nested_key(name: str, *, of_index: bool) -> str:
@@ -160,34 +144,30 @@ def nested_key(name: str, *, of_index: bool) -> str:
     return f"Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: {kind}: {name}"
 
 
-def all_attributes(index: str) -> str:
-    """ALL_ATTRIBUTES asked of a global index that holds only some."""
-    return (
-        f"{PARAMETER_INVALID}Select type ALL_ATTRIBUTES is not supported for global secondary index {index} "
-        "because its projection type is not ALL"
-    )
+all_attributes: Template1 = (
+    PARAMETER_INVALID + "Select type ALL_ATTRIBUTES is not supported for global secondary index {} "
+    "because its projection type is not ALL"
+).format
 
 
 def not_projected(index: str, names: Iterable[str]) -> str:
-    """Attributes asked of a global index that does not hold them."""
+    """Requested attributes that a global index does not project."""
     return f"{PARAMETER_INVALID}Global secondary index {index} does not project [{', '.join(names)}]"
 
 
 def filter_not_projected(index: str, names: Iterable[str]) -> str:
-    """Attributes that a query filters by and the index that it reads, global or local, does not hold."""
+    """Filter attributes that the queried global or local index does not project."""
     listed = ", ".join(names)
     return f"{PARAMETER_INVALID}Secondary index {index} does not project one or more filter attributes: [{listed}]"
 
 
-def backfilling(index: str) -> str:
-    """A read of a global index that is still being built."""
-    return f"Cannot read from backfilling global secondary index: {index}"
+backfilling: Template1 = "Cannot read from backfilling global secondary index: {}".format
 
-
+# Batches and transactions.
 DUPLICATE_KEYS = "Provided list of item keys contains duplicates"
 SEVERAL_ON_ONE_ITEM = "Transaction request cannot include multiple operations on one item"
 
-# As the API reference describes the error: no record of the service's own text was found.
+# From the API reference: no record of the service's own text was found.
 OTHER_PARAMETERS = (
     "DynamoDB rejected the request because you retried a request with a different payload but with an idempotent token "
     "that was already used."
@@ -195,11 +175,11 @@ OTHER_PARAMETERS = (
 
 
 def cancelled(codes: Iterable[str]) -> str:
-    """A cancelled transaction: the code of each action's reason, in order."""
+    """A cancelled transaction, with the reason code of each action in order."""
     return f"Transaction cancelled, please refer cancellation reasons for specific reasons [{', '.join(codes)}]"
 
 
 def payload_too_large(size_bytes: int) -> str:
-    """A transaction of more than 4 MB; the service says it twice."""
-    said = "Transaction payload size cannot exceed 4MB. Payload Size: "
-    return f"{said}: {said}{size_bytes}"
+    """A transaction of more than 4 MB; the service repeats the text."""
+    text = "Transaction payload size cannot exceed 4MB. Payload Size: "
+    return f"{text}: {text}{size_bytes}"

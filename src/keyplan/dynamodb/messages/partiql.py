@@ -1,12 +1,13 @@
-"""What the service says of PartiQL statements."""
+"""Messages about PartiQL statements."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from keyplan.dynamodb.messages import Template1, Template2
 from keyplan.dynamodb.messages.items import PARAMETER_INVALID
 
-# Details of a statement that cannot be read; some faults have none.
+# Details for `malformed`; some errors have none.
 EXPECTED_STATEMENT = "Expected data manipulation"
 EXPECTED_SIMPLE_PATH = "Expected identifier for simple path"
 EXPECTED_TYPE = "Expected type name"
@@ -66,7 +67,7 @@ SELECT_VALUE = "Select projection doesn't support value or pivot keywords"
 SET_MEMBERS = "Unsupported data type in Bag. DynamoDB only supports either numbers or strings in bags"
 STAR_AND_OTHERS = "Other attributes should not be present in the projection when '*' is used."
 TABLE_NAME = "Table name should be within the length [3, 255] and only contain 'a-z', 'A-Z', '0-9', '-', '_', '.'."
-TOKEN_INVALID = "Invalid NextToken"  # noqa: S105 - what is said of one
+TOKEN_INVALID = "Invalid NextToken"  # noqa: S105 - a message
 TOKEN_OTHER_REQUEST = "NextToken does not match request"  # noqa: S105
 TOO_DEEP = "Nesting Levels have exceeded supported limits"
 TOO_MANY_READS = "Too many decomposed read operations for a given query."
@@ -79,143 +80,57 @@ WRITE_SOURCE = "FROM clause may only contain a single table name in data manipul
 
 
 def malformed(detail: str = "") -> str:
-    """A statement that cannot be read."""
+    """A statement that cannot be parsed."""
     return f"Statement wasn't well formed, can't be processed: {detail}"
 
 
 def expected_keyword(word: str) -> str:
-    """What a statement lacks where a keyword must stand."""
+    """A missing keyword, as a detail of `malformed`."""
     return f"Expected keyword {word.upper()}"
 
 
-def expected_sign(name: str) -> str:
-    """What a statement lacks where a sign must stand, by the service's name of it."""
-    return f"Expected {name}"
-
-
-def path_component(place: str) -> str:
-    """A call where a path must stand."""
-    return f"Unexpected path component at {place}"
-
-
-def unknown_function(name: str, place: str) -> str:
-    """A function that is none, or not there."""
-    return f"Unrecognized function: {name} at {place}"
-
-
-def unsupported_operation(operation: str) -> str:
-    """An operation of the language that the service does not have."""
-    return f"Unsupported operation: {operation}"
-
-
-def unsupported_clause(clause: str) -> str:
-    """A clause of the language that the service does not have."""
-    return f"Unsupported clause: {clause}"
-
-
-def unsupported_type(name: str) -> str:
-    """IS with a type that the service does not have."""
-    return (
-        f"Unsupported data type for IS operator: {name}. Supported data types are"
-        " [MISSING, NULL, BOOLEAN, BLOB, STRING, NUMERIC, STRUCT, TUPLE, LIST]"
-    )
+expected_sign: Template1 = "Expected {}".format
+path_component: Template1 = "Unexpected path component at {}".format
+unknown_function: Template2 = "Unrecognized function: {} at {}".format
+unsupported_operation: Template1 = "Unsupported operation: {}".format
+unsupported_clause: Template1 = "Unsupported clause: {}".format
+unsupported_type: Template1 = (
+    "Unsupported data type for IS operator: {}. Supported data types are"
+    " [MISSING, NULL, BOOLEAN, BLOB, STRING, NUMERIC, STRUCT, TUPLE, LIST]"
+).format
 
 
 def unsupported_value(name: str, place: str, path: str = "root") -> str:
-    """Something that is no value where one must stand."""
+    """A term that is not a value where a value is required."""
     return f"Unsupported data type: {name} under key {path} at {place}"
 
 
-def index_range(index: str, place: str) -> str:
-    """A list index under 0 or over 2,147,483,647."""
-    return f"List index is not within the allowable range; index: [{index}] at {place}"
-
-
-def unsupported_in_condition(operator: str) -> str:
-    """Arithmetic in a condition."""
-    return f"Unsupported operator in Condition Expression. Operator: {operator}"
-
-
-def unsupported_in_update(operator: str) -> str:
-    """An operator in what is set."""
-    return f"Unsupported operator in Update Expression. Operator: {operator}"
-
-
-def too_deep(path: str) -> str:
-    """A literal of more than 32 levels, with the place of the first value below them."""
-    return under(TOO_DEEP, path)
+index_range: Template2 = "List index is not within the allowable range; index: [{}] at {}".format
+unsupported_in_condition: Template1 = "Unsupported operator in Condition Expression. Operator: {}".format
+unsupported_in_update: Template1 = "Unsupported operator in Update Expression. Operator: {}".format
 
 
 def equal_numbers(members: Sequence[str], path: str) -> str:
-    """A bag with one number written in two ways, which are told as they are written."""
+    """A bag with one number written in two ways."""
     return under(f"{PARAMETER_INVALID}Input collection [{', '.join(members)}] contains duplicates!", path)
 
 
-def under(problem: str, path: str) -> str:
-    """What is wrong with a literal, with its place inside the value."""
-    return f"{problem} under {path}"
-
-
-def ion_literal(text: str, path: str) -> str:
-    """A literal between backquotes."""
-    return f"Ion Literals are not supported: {text} under key {path}"
-
-
-def duplicate_member(name: str, path: str) -> str:
-    """A name that a map has twice."""
-    return f"Duplicate keys in tuple. Key: {name} under {path}"
-
-
-def duplicate_projection(name: str) -> str:
-    """A name that would be shown twice."""
-    return f"Duplicate identifiers in select clause: {name}"
-
-
-def set_arguments(function: str, place: str) -> str:
-    """set_add or set_delete with other than two arguments."""
-    return f"{function} must have exactly two arguments at {place}"
-
-
-def set_target(function: str, place: str) -> str:
-    """set_add or set_delete of another attribute than the one that is set."""
-    return f"The first argument to {function} must equal the assignment value at {place}"
-
-
-def set_operand(function: str, place: str) -> str:
-    """set_add or set_delete of something that is no set."""
-    return f"The second argument to {function} must be a value with type SET at {place}"
-
-
-def delete_returning(text: str) -> str:
-    """A RETURNING clause that DELETE does not have."""
-    return f"Invalid returning clause: RETURNING {text}. Only RETURNING ALL OLD * is allowed in DELETE statements."
-
-
-def several_on_key(name: str) -> str:
-    """A write whose key attribute is compared twice."""
-    return f"Multiple conditions on same key {name}. Only single item Update/Insert/Delete are supported"
-
-
-def key_absent(name: str) -> str:
-    """An item without one of its key attributes."""
-    return f"Key attribute should be present in the item: Key {name}"
-
-
-def key_type(name: str) -> str:
-    """A key attribute of another type than the table's."""
-    return f"Key attribute's data type should match its data type in table's schema: Key {name}"
-
-
-def order_by(name: str) -> str:
-    """ORDER BY an attribute that is not of the key."""
-    return f"Attribute {name} in ORDER BY clause must be part of the primary key"
-
-
-def order_operand(kind: str) -> str:
-    """ORDER BY something that is no attribute."""
-    return f"Argument to ORDER BY must be of type VariableReference. Type: {kind}"
-
-
-def in_transaction(number: int, problem: str) -> str:
-    """What is wrong with one statement of a transaction."""
-    return f"Validation failed in TransactStatements[{number}]: {problem}"
+too_deep: Template1 = (TOO_DEEP + " under {}").format
+under: Template2 = "{} under {}".format
+ion_literal: Template2 = "Ion Literals are not supported: {} under key {}".format
+duplicate_member: Template2 = "Duplicate keys in tuple. Key: {} under {}".format
+duplicate_projection: Template1 = "Duplicate identifiers in select clause: {}".format
+set_arguments: Template2 = "{} must have exactly two arguments at {}".format
+set_target: Template2 = "The first argument to {} must equal the assignment value at {}".format
+set_operand: Template2 = "The second argument to {} must be a value with type SET at {}".format
+delete_returning: Template1 = (
+    "Invalid returning clause: RETURNING {}. Only RETURNING ALL OLD * is allowed in DELETE statements."
+).format
+several_on_key: Template1 = (
+    "Multiple conditions on same key {}. Only single item Update/Insert/Delete are supported"
+).format
+key_absent: Template1 = "Key attribute should be present in the item: Key {}".format
+key_type: Template1 = "Key attribute's data type should match its data type in table's schema: Key {}".format
+order_by: Template1 = "Attribute {} in ORDER BY clause must be part of the primary key".format
+order_operand: Template1 = "Argument to ORDER BY must be of type VariableReference. Type: {}".format
+in_transaction: Template2 = "Validation failed in TransactStatements[{}]: {}".format

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from keyplan.dynamodb.messages import Template1, Template2, Template3
+
 HEALTHY = "healthy: {host} "  # the space at the end is the service's
 NO_SUCH_PAGE = "<UnknownOperationException/>\n"
 
@@ -19,7 +21,7 @@ WRONG_SIGNATURE = (
 
 
 def foreign_host(host: str) -> str:
-    """Return the refusal of a Host that is not on this machine: keyplan's own text."""
+    """A Host that is not on this machine (keyplan's own)."""
     return (
         f"The host {host!r} is not accepted: without credentials to check, a server on a loopback address answers only "
         "localhost and loopback addresses, as a protection against DNS rebinding. Use such an address, or start "
@@ -28,7 +30,7 @@ def foreign_host(host: str) -> str:
 
 
 def foreign_origin(origin: str) -> str:
-    """Return the refusal of an Origin that is not on this machine: keyplan's own text."""
+    """An Origin that is not on this machine (keyplan's own)."""
     return (
         f"The origin {origin!r} is not accepted: without credentials to check, a server on a loopback address answers "
         "only pages of localhost and loopback addresses. Serve the page from there, or start keyplan serve with "
@@ -36,65 +38,50 @@ def foreign_origin(origin: str) -> str:
     )
 
 
-def storage_failed(reason: str) -> str:
-    """The database file could not be used: ours, the service has no such text."""
-    return f"The database could not be used: {reason}"
+storage_failed: Template1 = "The database could not be used: {}".format  # keyplan's own
 
 
 def header_lacks(parameters: list[str], dated: bool, authorization: str) -> str:
-    """An Authorization header without all of its parts."""
+    """An Authorization header with missing parts."""
     parts = [f"Authorization header requires '{name}' parameter. " for name in parameters]
     if not dated:
         parts.append("Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header. ")
     return "".join(parts) + f"Authorization={authorization}"
 
 
-def no_equal_sign(part: str, authorization: str) -> str:
-    """A part of the Authorization header is not of the form name=value."""
-    return f"'{part}' not a valid key=value pair (missing equal-sign) in Authorization header: '{authorization}'."
+no_equal_sign: Template2 = "'{}' not a valid key=value pair (missing equal-sign) in Authorization header: '{}'.".format
 
 
 def query_lacks(parameters: list[str]) -> str:
-    """A signature in the query string without all of its parts."""
+    """A signature in the query string with missing parts."""
     parts = [f"AWS query-string parameters must include '{name}'. " for name in parameters]
     return "".join(parts) + "Re-examine the query-string parameters."
 
 
-def date_malformed(text: str) -> str:
-    """The date of the signature cannot be read."""
-    return f"Date must be in ISO-8601 'basic format'. Got '{text}'. See http://en.wikipedia.org/wiki/ISO_8601"
+date_malformed: Template1 = (
+    "Date must be in ISO-8601 'basic format'. Got '{}'. See http://en.wikipedia.org/wiki/ISO_8601"
+).format
 
 
 def signature_expired(signed: str, earliest: str, now: str, minutes: int) -> str:
-    """The request was signed too long ago; the moments are in ISO 8601 basic format."""
+    """The request was signed too long ago; the times are in ISO 8601 basic format."""
     return f"Signature expired: {signed} is now earlier than {earliest} ({now} - {minutes} min.)"
 
 
 def signature_early(signed: str, latest: str, now: str, minutes: int) -> str:
-    """The request was signed in the future; the moments are in ISO 8601 basic format."""
+    """The request was signed in the future; the times are in ISO 8601 basic format."""
     return f"Signature not yet current: {signed} is still later than {latest} ({now} + {minutes} min.)"
 
 
-def query_expired(signed: str, seconds: int, now: str) -> str:
-    """A presigned request outlived its X-Amz-Expires."""
-    return f"Signature expired: {signed} + {seconds} seconds is now earlier than {now}"
-
-
-def algorithm_unknown(algorithm: str) -> str:
-    """Signed by another algorithm."""
-    return f"Unsupported AWS 'algorithm': '{algorithm}' (only AWS4-HMAC-SHA256 for now). "
-
-
-def credential_malformed(credential: str) -> str:
-    """The credential is not keyid/date/region/service/term."""
-    return (
-        "Credential must have exactly 5 slash-delimited elements, e.g. "
-        f"keyid/date/region/service/term, got '{credential}'"
-    )
+query_expired: Template3 = "Signature expired: {} + {} seconds is now earlier than {}".format
+algorithm_unknown: Template1 = "Unsupported AWS 'algorithm': '{}' (only AWS4-HMAC-SHA256 for now). ".format
+credential_malformed: Template1 = (
+    "Credential must have exactly 5 slash-delimited elements, e.g. keyid/date/region/service/term, got '{}'"
+).format
 
 
 def scope_wrong(date: str, service: str, term: str, signed: str) -> str | None:
-    """What is wrong with the scope of a credential, or None; `signed` is the request's own date."""
+    """Return the message about the scope of a credential, or None; `signed` is the date of the request."""
     parts = []
     if service != "dynamodb":
         parts.append("Credential should be scoped to correct service: 'dynamodb'. ")
@@ -108,6 +95,8 @@ def scope_wrong(date: str, service: str, term: str, signed: str) -> str | None:
     return "".join(parts) or None
 
 
+# Throttling, conflicts and failures. Source: developer guide, "Error handling with DynamoDB"; API reference,
+# ThrottlingReason.
 TABLE_PROVISIONED = (
     "The level of configured provisioned throughput for the table was exceeded. "
     "Consider increasing your provisioning level with the UpdateTable API."
