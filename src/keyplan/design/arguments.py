@@ -15,16 +15,16 @@ from typing import Any, TypeVar
 from keyplan.design.errors import DesignError, calling_place
 
 MAX_NUMBER = 10**18
-"""No figure of a load is above this; with greater ones arithmetic would end in infinities."""
+"""The maximum of every number in a declared load; arithmetic with greater ones would overflow to infinity."""
 
 
 def invalid_option(option: str, value: object, what: str, fix: str) -> DesignError:
-    """What says that an option's value is not what the option takes."""
+    """Return the error for a value that an option does not accept."""
     return DesignError(f"{option}={shorten(value)} is {what}", place=calling_place(), fix=fix)
 
 
 def shorten(value: object) -> str:
-    """A value as it is written, cut where it is long."""
+    """Return the repr of a value, truncated if it is long."""
     text = repr(value)
     return text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS]}..."
 
@@ -36,7 +36,7 @@ Word = TypeVar("Word", bound=Callable[..., Any])
 
 
 def checked_call(made: Word) -> Word:
-    """A function or class of the language: calls that it cannot take are refused at their own line."""
+    """Decorate a function or class of the language: a call with wrong arguments raises DesignError at its own line."""
     if not isinstance(made, type):
         return _checking(made, made.__qualname__.removesuffix(".__init__"))  # type: ignore[no-any-return]
     made.__init__ = _checking(made.__init__, made.__name__)  # type: ignore[misc]
@@ -64,14 +64,14 @@ def _binds(signature: inspect.Signature, given: tuple[Any, ...], options: Mappin
 
 
 def _misnamed(signature: inspect.Signature, options: Mapping[str, Any]) -> bool:
-    """Whether an option has the name of what is given without one: from Python 3.12 on `bind` takes it for another."""
+    """Return True if an option is named like a positional-only parameter, which Python 3.12 and later let `bind`."""
     return any(one.kind is one.POSITIONAL_ONLY and one.name in options for one in signature.parameters.values())
 
 
 def _call_error(
     name: str, signature: inspect.Signature, given: tuple[Any, ...], options: Mapping[str, Any]
 ) -> DesignError:
-    """What says that a call names an option that there is not, lacks one, or does not name one."""
+    """Return the error for a call with an unknown, a missing or an unnamed argument."""
     takes = [one for one in signature.parameters.values() if one.name not in {"self", "cls"}]
     if not any(one.kind is one.VAR_KEYWORD for one in takes):
         known = [one.name for one in takes if one.kind is not one.VAR_POSITIONAL]
@@ -91,20 +91,20 @@ def _call_error(
 
 
 def _argument_form(one: inspect.Parameter) -> str:
-    """A parameter as it is given."""
+    """Return a parameter as it is written in a call."""
     if one.kind in {one.VAR_POSITIONAL, one.VAR_KEYWORD}:
         return "..."
     return one.name if one.default is one.empty and one.kind is not one.KEYWORD_ONLY else f"{one.name}=..."
 
 
 def unknown_option(option: str, options: Iterable[str]) -> DesignError:
-    """What says that there is no such option, and which there are."""
+    """Return the error for an unknown option, with the known ones."""
     known = ", ".join(sorted(options))
     return DesignError(f"there is no option {option} here", place=calling_place(), fix=f"use one of {known}")
 
 
 def check_text(option: str, value: object, *, may_be_none: bool = False) -> None:
-    """Refuse what is no text, and text that cannot be sent."""
+    """Refuse a value that is not text, and text that cannot be sent."""
     if value is None and may_be_none:
         return
     if not isinstance(value, str):
@@ -116,27 +116,27 @@ def check_text(option: str, value: object, *, may_be_none: bool = False) -> None
 
 
 def check_flags(**flags: object) -> None:
-    """Refuse what is neither True nor False."""
+    """Refuse values other than True and False."""
     for option, value in flags.items():
         if not isinstance(value, bool):
             raise invalid_option(option, value, "neither True nor False", f"write {option}=True, or leave it out")
 
 
 def check_numbers(**figures: object) -> None:
-    """Refuse what is no number, or less than 0; None is what is not said."""
+    """Refuse values that are not numbers, and negative ones; None is an option that is not given."""
     for option, value in figures.items():
         if value is not None and not is_number(value):
             raise invalid_option(option, value, "no number that can be meant", "give a number of at least 0")
 
 
 def is_number(value: object, least: float = 0, most: float = MAX_NUMBER) -> bool:
-    """Whether a value is a number within bounds; neither True nor nan is one."""
+    """Return True if a value is a finite number within bounds, and not a bool."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return number and least <= value <= most and math.isfinite(value)  # type: ignore[operator,arg-type]
 
 
 def check_count(word: str, values: int, most: int) -> None:
-    """Refuse no value at all, and more than the service takes."""
+    """Refuse an empty list of values, and more values than the service accepts."""
     if not 1 <= values <= most:
         raise DesignError(
             f"{word} is given {values} values", place=calling_place(), fix=f"give from 1 to {most} of them"
@@ -144,7 +144,7 @@ def check_count(word: str, values: int, most: int) -> None:
 
 
 def as_tuple(option: str, given: object, kinds: type | tuple[type, ...], fix: str) -> tuple[Any, ...]:
-    """One value of some kind, or several, as a tuple. Raises DesignError where one is of another kind."""
+    """Return one value or several values of some kind as a tuple. Raises DesignError for a value of another kind."""
     if isinstance(given, kinds):
         return (given,)
     if not isinstance(given, Iterable) or isinstance(given, (str, bytes, Mapping)):

@@ -28,11 +28,11 @@ from keyplan.design.workload import Items
 
 
 class Entity(BaseModel):
-    """Base of entities: a pydantic model, declared with `@table.entity(...)`."""
+    """The base of entities: a pydantic model, declared with `@table.entity(...)`."""
 
     __keyplan__: ClassVar[EntitySpec | None] = None
     __keyplan_view__: ClassVar[EntitySpec | None] = None
-    """Of a view: the entity of whose items it holds some fields."""
+    """For a view: the entity that it is a view of."""
 
 
 E = TypeVar("E", bound=Entity)
@@ -43,13 +43,13 @@ Enforcement = Literal["sentinel", "index", "nothing"]
 class Unique:
     """Fields whose values no two items share.
 
-    Held by a sentinel item in the same transaction. A design may say that it relies on an index, or on
-    nothing; that is a finding, and nothing is enforced.
+    Enforced by a sentinel item in the same transaction. A design may state that it relies on an index, or on nothing:
+    that is a finding, and nothing is enforced.
     """
 
     fields: tuple[str, ...]
     key: KeySpec | None = None
-    """The sentinel's key; UNIQUE#entity#field#value when not said."""
+    """The sentinel's key; UNIQUE#entity#field#value by default."""
     by: Enforcement = "sentinel"
 
     def __post_init__(self) -> None:
@@ -66,7 +66,7 @@ class Unique:
 
 @checked_call
 def unique(*fields: str, key: KeySpec | None = None, by: Enforcement = "sentinel") -> Unique:
-    """Fields whose values, taken together, no two items share."""
+    """Declare fields whose combined values no two items share."""
     return Unique(fields, key, by)
 
 
@@ -81,7 +81,7 @@ class BoundUnique:
 
 @dataclass(frozen=True, eq=False)
 class EntitySpec:
-    """An entity as its table knows it."""
+    """An entity bound to its table."""
 
     name: str
     model: type[Entity]
@@ -97,7 +97,7 @@ class EntitySpec:
     """Fields by which the design must be able to find it."""
     items: Items | None
     store_key_fields: bool
-    """Whether fields that templates hold are stored as attributes of their own too."""
+    """Whether fields in key templates are also stored as separate attributes."""
     place: Place
 
     def __repr__(self) -> str:
@@ -121,16 +121,16 @@ class EntitySpec:
     @overload
     def key_in(self, index: Index | str | None) -> BoundKey | None: ...
     def key_in(self, index: Index | str | None) -> BoundKey | None:
-        """Its key in an index, or of the table; None where it is never in the index."""
+        """Return its key in an index, or of the table; None if it is never in the index."""
         if index is None:
             return self.key
         name = index.name if isinstance(index, Index) else index
         return next((bound for bound in self.indexes if bound.index.name == name), None)
 
     def made_in(self, bound: BoundKey) -> list[BoundKeyAttribute]:
-        """Attributes of an index's key that only the program sets and removes.
+        """Return the attributes of an index key that exist only for the key.
 
-        Not those that are fields by themselves, which change with the field, nor the primary key's.
+        Not those that are stored fields, which change with the field, nor the primary key's.
         """
         own = {stored.attribute for stored in self.fields.values()}
         return [
@@ -141,7 +141,7 @@ class EntitySpec:
 
     @property
     def is_in_key_only(self) -> frozenset[str]:
-        """Fields that are stored in the key's text only; one that is the key of an index is an attribute of its own."""
+        """Fields that are stored only in the key's text; a field that is an index key is stored as an attribute too."""
         if self.store_key_fields:
             return frozenset()
         templates = [part.template for part in self.key.attributes if part.template is not None]
@@ -151,7 +151,7 @@ class EntitySpec:
 
 
 def spec_of(model: type[Entity]) -> EntitySpec:
-    """What the table knows of a declared entity."""
+    """Return the table's specification of a declared entity. Raises TypeError for an undeclared class."""
     spec = model.__dict__.get("__keyplan__")
     if not isinstance(spec, EntitySpec):
         raise TypeError(f"{model.__name__} is not declared as an entity of a table: use @table.entity(...)")
@@ -187,7 +187,7 @@ def entity_of_view(model: type[Entity]) -> type[Entity]:
 
 
 def spec_in_schema(schema: Schema, model: type[Entity], place: Place) -> EntitySpec:
-    """What a table knows of one of its entities. Raises DesignError where it is none of them."""
+    """Return a table's specification of one of its entities. Raises DesignError for a class of another table."""
     spec = vars(model).get("__keyplan__") if isinstance(model, type) else None
     if not isinstance(spec, EntitySpec) or spec.schema is not schema:
         raise DesignError(
@@ -213,7 +213,7 @@ def bind_entity(
     store_key_fields: bool,
     place: Place,
 ) -> EntitySpec:
-    """Bind an entity's declaration to its table. Raises DesignError for what has no meaning."""
+    """Bind an entity's declaration to its table. Raises DesignError for an invalid declaration."""
     _check_model(model, place)
     for option, spec in (("key", key), *((f'indexes["{name}"]', one) for name, one in indexes.items())):
         if not (spec is None or isinstance(spec, KeySpec)):
@@ -344,7 +344,7 @@ def _primary(
 def _check_own_fields(
     bound: BoundKey, fields: Mapping[str, StoredField], model: type[Entity], *, store_key_fields: bool
 ) -> None:
-    """Refuse a key attribute that is to hold both a made key and a field."""
+    """Refuse a key attribute that would hold both a template's key and a field."""
     own = {stored.attribute: stored.name for stored in fields.values()}
     for part in bound.attributes:
         name = own.get(part.attribute)
@@ -360,7 +360,7 @@ def _check_own_fields(
 
 
 def _check_leaving(bound: BoundKey, index: Index, fields: Mapping[str, StoredField], model: type[Entity]) -> None:
-    """Refuse a condition that nothing can be taken away for."""
+    """Refuse a condition of an index whose key attributes cannot be removed, because all of them are stored fields."""
     own = {stored.attribute for stored in fields.values()}
     if bound.when is not None and all(part.attribute in own for part in bound.attributes):
         raise DesignError(

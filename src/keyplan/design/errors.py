@@ -25,14 +25,14 @@ _LINES_OF_A_DECLARATION = 40
 
 @dataclass(frozen=True)
 class CallSite:
-    """Which instruction of which code made a declaration: that tells the very text of the call."""
+    """The instruction that made a declaration, from which the text of the call can be found."""
 
     code: CodeType
     instruction: int
     """Its offset in bytes."""
 
     def span(self) -> tuple[int, int, int, int] | None:
-        """First line, last line, first column and the column after the last, columns in bytes; None if not kept."""
+        """Return first line, last line, first column and the column after the last, in bytes; None if not available."""
         found = next(islice(self.code.co_positions(), self.instruction // 2, None), None)
         if found is None:
             return None
@@ -44,22 +44,22 @@ class CallSite:
 
 @dataclass(frozen=True)
 class Place:
-    """A line of a file, and the text on it that is meant."""
+    """A line of a file, and the text on it that is marked."""
 
     file: str
     line: int
-    """Counted from 1; 0 when it is not known."""
+    """The line number from 1; 0 if it is unknown."""
     text: str = ""
-    """What the caret goes under; empty for the whole line."""
+    """The text that the caret marks; empty for the whole line."""
     offset: int = 0
-    """Where in `text` the caret begins."""
+    """The offset of the caret in `text`."""
     width: int = 0
-    """How many characters it marks; 0 for all that follows in `text`."""
+    """The number of characters that it marks; 0 for the rest of `text`."""
     running: CallSite | None = field(default=None, compare=False, repr=False)
-    """The call that declared it; looked at only when the place is shown."""
+    """The call that made the declaration; used only when the place is shown."""
 
     def at(self, text: str, offset: int = 0, width: int = 0) -> Place:
-        """The same declaration, pointing at a text in it."""
+        """Return the same declaration, pointing at a text in it."""
         return replace(self, text=text, offset=offset, width=width)
 
     def __str__(self) -> str:
@@ -78,13 +78,13 @@ def _frame() -> FrameType:
 
 
 def calling_place() -> Place:
-    """Where the code stands that called into the design language."""
+    """Return the place of the code that called into the design language."""
     frame = _frame()
     return Place(frame.f_code.co_filename, frame.f_lineno, running=CallSite(frame.f_code, frame.f_lasti))
 
 
 def traceback_place(traceback: TracebackType | None, file: str) -> Place | None:
-    """The innermost line of a file that an exception came through."""
+    """Return the innermost line of a file in a traceback."""
     found = None
     while traceback is not None:
         code = traceback.tb_frame.f_code
@@ -95,18 +95,18 @@ def traceback_place(traceback: TracebackType | None, file: str) -> Place | None:
 
 
 def calling_names() -> dict[str, Any]:
-    """The local names where the declaration stands, for annotations of what is declared inside a function."""
+    """Return the local names at the declaration, for annotations of functions that are declared inside a function."""
     return dict(_frame().f_locals)
 
 
 def function_place(function: Callable[..., Any]) -> Place:
-    """Where a function was defined."""
+    """Return the place of a function's definition."""
     code = function.__code__
     return Place(code.co_filename, code.co_firstlineno, f"def {function.__name__}")
 
 
 def show_place(place: Place) -> str:
-    """The place as a compiler shows it: location, line, and a caret below."""
+    """Return the place as compilers show it: location, line, and a caret below."""
     number, source, column, width = _find(place)
     if not source:
         return f"  --> {place}"
@@ -118,7 +118,7 @@ def show_place(place: Place) -> str:
 
 
 def _find(place: Place) -> tuple[int, str, int, int]:
-    """The line that holds the place's text, the line itself, and where the caret goes."""
+    """Return the line that holds the place's text: number, source, column and width of the caret."""
     if place.text:
         looked_for = _as_a_word(place.text)
         for number, source, start, end in _lines(place):
@@ -129,14 +129,14 @@ def _find(place: Place) -> tuple[int, str, int, int]:
 
 
 def _as_a_word(text: str) -> re.Pattern[str]:
-    """What finds a text, but not as a part of a longer name."""
+    """Return a pattern that matches a text, but not as part of a longer name."""
     before = r"(?<!\w)" if re.match(r"\w", text) else ""
     after = r"(?!\w)" if re.search(r"\w\Z", text) else ""
     return re.compile(before + re.escape(text) + after)
 
 
 def _find_call(place: Place) -> tuple[int, str, int, int]:
-    """The first line of the declaration, the call on it marked where that is known."""
+    """Return the first line of the declaration, with the call marked if it is known."""
     span = place.running.span() if place.running is not None else None
     number = place.line if span is None else span[0]
     source = _line(place.file, number)
@@ -149,7 +149,7 @@ def _find_call(place: Place) -> tuple[int, str, int, int]:
 
 
 def _lines(place: Place) -> Iterator[tuple[int, str, int, int]]:
-    """The lines of a declaration with their numbers, and from where to where each belongs to it."""
+    """Yield the lines of a declaration: number, source, first and last column that belong to it."""
     span = place.running.span() if place.running is not None else None
     if span is None:
         for number in range(place.line, place.line + _LINES_OF_A_DECLARATION):
@@ -166,7 +166,7 @@ def _lines(place: Place) -> Iterator[tuple[int, str, int, int]]:
 
 
 def _decorated(file: str, line: int, end_line: int) -> Iterator[tuple[int, str, int, int]]:
-    """The lines of what a decorator decorates: further decorators, the head, and all that is indented below."""
+    """Yield the lines of a decorated definition: further decorators, the head, and the indented lines below."""
     indent = _indent(_line(file, line))
     headed = False
     for number, text in enumerate(islice(linecache.getlines(file), end_line, None), end_line + 1):
@@ -187,15 +187,15 @@ def _indent(source: str) -> int:
 
 
 def _characters(source: str, column: int) -> int:
-    """A column in bytes as a column in characters."""
+    """Convert a column in bytes to a column in characters."""
     return len(source.encode()[:column].decode(errors="ignore"))
 
 
 class DesignError(KeyplanError):
-    """A declaration that has no meaning, or a pattern or table that cannot work.
+    """An invalid declaration, or a pattern or table that cannot work.
 
-    `problem` says what is wrong, `place` where, `other` is the declaration it conflicts with, `fix` what
-    to do, `code` the rule it belongs to, if any.
+    `problem`: what is wrong; `place`: where; `other`: the conflicting declaration; `fix`: what to do; `code`: the rule,
+    if any.
     """
 
     def __init__(
@@ -215,7 +215,7 @@ class DesignError(KeyplanError):
 
 @dataclass(frozen=True)
 class Fault:
-    """Something that keeps a table or a pattern from working, found without running it."""
+    """A reason why a table or a pattern cannot work, found without running it."""
 
     code: str
     """The rule's code, such as KP401."""
@@ -225,10 +225,10 @@ class Fault:
     other: Place | None = None
 
     def error(self) -> DesignError:
-        """The same as an exception."""
+        """Return the fault as an exception."""
         return DesignError(self.problem, place=self.place, other=self.other, fix=self.fix, code=self.code)
 
 
 def line_number(place: Place) -> int:
-    """The line that holds what is meant."""
+    """Return the number of the line that is marked."""
     return _find(place)[0]

@@ -27,7 +27,7 @@ _FIX_COMPUTE = "compute the value before the call and pass it as a parameter"
 
 
 class Param:
-    """An argument of a pattern, or with a path what lies in it."""
+    """A parameter of a pattern, or with a path an attribute of it."""
 
     # Names begin with an underscore, so that every field of an entity can be asked for by its own name.
     __slots__ = ("_annotation", "_name", "_path")
@@ -119,16 +119,16 @@ class Each:
 
 
 class EveryShard:
-    """All the shards of a `{field:shard(n)}` placeholder."""
+    """All shards of a `{field:shard(n)}` placeholder."""
 
     def __repr__(self) -> str:
         return "every_shard()"
 
 
 def each(values: Iterable[T]) -> T:
-    """In a key: ask once for each of these values, and merge what comes back in order.
+    """In a key: send one request for each of these values, and merge the results in order.
 
-    In `F.field.is_in(...)`: any of them, from 1 to 100.
+    In `F.field.is_in(...)`: match any of them, from 1 to 100.
     """
     values = values if isinstance(values, (Param, str, bytes)) or not isinstance(values, Iterable) else tuple(values)
     if not isinstance(values, (Param, tuple)) or (isinstance(values, tuple) and not values):
@@ -139,18 +139,18 @@ def each(values: Iterable[T]) -> T:
 
 
 def every_shard() -> Any:
-    """In a key whose template has `{field:shard(n)}`: ask every shard, and merge what comes back in order."""
+    """In a key whose template has `{field:shard(n)}`: query every shard, and merge the results in order."""
     return EveryShard()
 
 
 Source = Any
-"""Where a value comes from at a call: a Param, an Each, an EveryShard, or a constant."""
+"""The source of a value at a call: a Param, an Each, an EveryShard, or a constant."""
 CALL_SOURCES = (Param, Each, EveryShard)
 """Sources that a call fills in; others are constants."""
 
 
 def annotation_of(source: Source) -> Any:
-    """What the function's signature says of the parameter, or a model of what lies in it; None where nothing does."""
+    """Return the annotation of a parameter, or of the attribute of a model that it leads to; None if it has none."""
     if not isinstance(source, Param):
         return None
     annotation = source._annotation
@@ -164,7 +164,7 @@ def annotation_of(source: Source) -> Any:
 
 
 def is_never_none(source: Source) -> bool:
-    """Whether a parameter surely stands for something that is stored: its annotation leaves out None and empty sets."""
+    """Return True if a parameter always has a stored value: its annotation excludes None and empty sets."""
     return _is_always_stored(annotation_of(source))
 
 
@@ -179,11 +179,11 @@ def _is_always_stored(annotation: Any) -> bool:
 
 
 _ALWAYS_STORED = (str, bytes, int, float, Decimal, date, time, timedelta, UUID, Enum, list, tuple, dict)
-"""Types of which every value is stored: another one may have None, or an empty set, among its values."""
+"""Types of which every value is stored; values of other types may be None or an empty set."""
 
 
 def value_of(source: Source, arguments: Mapping[str, Any]) -> Any:
-    """What a source stands for in a call; of an Each the tuple of its values."""
+    """Return the value of a source in a call; for an Each the tuple of its values."""
     if isinstance(source, Each):
         if isinstance(source.values, tuple):
             return tuple(value_of(value, arguments) for value in source.values)
@@ -197,7 +197,7 @@ def value_of(source: Source, arguments: Mapping[str, Any]) -> Any:
 
 
 def substitute(source: Source, given: Mapping[str, Source]) -> Source:
-    """A step's own source in a transaction that gives it these: a parameter, what lies in one, a constant."""
+    """Return a step's source in terms of its transaction, given the sources that the transaction passes to it."""
     if isinstance(source, Each):
         return Each(substitute(source.values, given)) if isinstance(source.values, Param) else source
     if not isinstance(source, Param) or source._name not in given:

@@ -14,21 +14,21 @@ from keyplan.design.errors import UNKNOWN_PLACE, DesignError, Place, calling_pla
 from keyplan.design.workload import Billing, OnDemand, Provisioned
 
 StreamView = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "UNSTATED"]
-"""UNSTATED: a design that speaks of a stream and does not say what its records hold."""
+"""UNSTATED: the design mentions a stream, but not the content of its records."""
 IMAGES: dict[str, frozenset[str]] = {
     "KEYS_ONLY": frozenset(),
     "NEW_IMAGE": frozenset({"new"}),
     "OLD_IMAGE": frozenset({"old"}),
     "NEW_AND_OLD_IMAGES": frozenset({"new", "old"}),
 }
-"""By view: the images of an item that the stream's records hold."""
+"""By view: the images of an item in the stream's records."""
 TableClass = Literal["STANDARD", "STANDARD_INFREQUENT_ACCESS"]
 Projection = Literal["all", "keys"]
 KeyNames = str | Sequence[str]
 
 
 def check_choice(option: str, value: object, choices: Any) -> None:
-    """Refuse a word that is none of a Literal's; None is none."""
+    """Refuse a value that is not one of a Literal's choices; None is accepted."""
     words = get_args(choices)
     if value is not None and value not in words:
         raise DesignError(
@@ -40,16 +40,16 @@ def check_choice(option: str, value: object, choices: Any) -> None:
 
 @dataclass(frozen=True)
 class Index:
-    """An index; its kind is GSI or LSI."""
+    """A secondary index, global (GSI) or local (LSI)."""
 
     name: str
     kind: Literal["GSI", "LSI"]
     partition: tuple[str, ...]
     """The attributes of its partition key."""
     sort: tuple[str, ...]
-    """The attributes of its sort key; none where it has no sort key."""
+    """The attributes of its sort key; empty if it has none."""
     project: Projection | tuple[str, ...] | None
-    """What it holds beside keys: all, nothing, these attributes; None where the design does not say."""
+    """The attributes that it holds besides keys: all, none, or these; None if the design does not say."""
     billing: Provisioned | None = None
     place: Place = UNKNOWN_PLACE
 
@@ -62,7 +62,7 @@ class Index:
         return (*self.partition, *self.sort)
 
     def projects(self, attribute: str, table_key: Sequence[str]) -> bool:
-        """Whether its entries hold an attribute; a projection that is not stated is taken as all."""
+        """Return True if its entries hold an attribute; an unstated projection counts as all."""
         if attribute in self.attributes or attribute in table_key or self.project in {"all", None}:
             return True
         return isinstance(self.project, tuple) and attribute in self.project
@@ -77,10 +77,10 @@ def GSI(  # noqa: N802 - the field's own name for it
     project: Projection | Sequence[str] | None = "all",
     billing: Provisioned | None = None,
 ) -> Index:
-    """A global secondary index: its own partition key, and perhaps a sort key, each of up to four attributes.
+    """Declare a global secondary index: a partition key and an optional sort key, of up to four attributes each.
 
-    `project`: "all", "keys", or the attributes it also holds; None where a design does not say.
-    `billing`: its own capacity, on a table whose capacity is provisioned.
+    `project`: "all", "keys", or the attributes it also holds; None if a design does not say.
+    `billing`: its own capacity, on a table with provisioned capacity.
     """
     check_text("name", name)
     if not (billing is None or isinstance(billing, Provisioned)):
@@ -92,14 +92,14 @@ def GSI(  # noqa: N802 - the field's own name for it
 
 @checked_call
 def LSI(name: str, *, sk: str, project: Projection | Sequence[str] | None = "all") -> Index:  # noqa: N802
-    """A local secondary index: the table's partition key with another sort key; only at a table's creation."""
+    """Declare a local secondary index: the table's partition key with another sort key. Created only with its table."""
     check_text("name", name)
     check_text("sk", sk)
     return Index(name, "LSI", (), (sk,), _projection(project), None, calling_place())
 
 
 def _key(option: str, names: KeyNames | None) -> tuple[str, ...]:
-    """The attributes of an index's key: at least one of a partition key."""
+    """Return the attributes of an index's key; a partition key has at least one."""
     told = (
         () if names is None else as_tuple(option, names, str, f'write {option}="owner", or several: ["owner", "day"]')
     )
@@ -134,9 +134,9 @@ class TTL:
 
     attribute: str
     means: str = ""
-    """What the design says happens at expiry, where it says more than that the item goes away."""
+    """What the design says happens at expiry, if that is more than the deletion of the item."""
     sets: Mapping[str, object] = field(default_factory=dict)
-    """Fields that the design expects expiry to change. It never does: the service deletes."""
+    """Fields that the design expects to change at expiry. They never do: the service deletes the item."""
 
     def __post_init__(self) -> None:
         check_text("ttl", self.attribute)
@@ -160,11 +160,11 @@ class Schema:
     point_in_time_recovery: bool
     deletion_protection: bool
     discriminator: str | None
-    """The attribute that tells which entity an item is; None where the keys tell."""
+    """The attribute that names each item's entity; None if the keys identify it."""
     place: Place
 
     def __post_init__(self) -> None:
-        """Refuse what says nothing of a table, at the line that declares it."""
+        """Refuse invalid options, at the line that declares the table."""
         check_text("name", self.name)
         check_text("pk", self.partition)
         check_text("sk", self.sort, may_be_none=True)
@@ -189,23 +189,23 @@ class Schema:
 
     @property
     def ttl(self) -> str | None:
-        """The attribute for expiry, if there is one."""
+        """The attribute for expiry, or None."""
         return self.ttls[0].attribute if self.ttls else None
 
     def index(self, name: str) -> Index | None:
-        """The index of a name."""
+        """Return the index with a name, or None."""
         return next((index for index in self.indexes if index.name == name), None)
 
     def where(self, index: Index | None) -> str:
-        """The table, or one of its indexes, in a sentence."""
+        """Return the table, or one of its indexes, as it is called in a message."""
         return f"table {self.name}" if index is None else f"index {index.name}"
 
     def place_of(self, index: Index | None) -> Place:
-        """Where the table, or one of its indexes, is declared."""
+        """Return the place that declares the table or one of its indexes."""
         return self.place if index is None else index.place
 
     def key_attributes(self) -> tuple[str, ...]:
-        """Every attribute that is part of a key of the table or of an index."""
+        """Return every key attribute of the table and its indexes."""
         found = dict.fromkeys(self.key)
         for index in self.indexes:
             found.update(dict.fromkeys(index.attributes))
@@ -213,7 +213,7 @@ class Schema:
 
     @property
     def provisioned(self) -> Provisioned | None:
-        """The capacity that is bought by the hour, if it is."""
+        """The provisioned capacity, or None."""
         return self.billing if isinstance(self.billing, Provisioned) else None
 
 
@@ -221,7 +221,7 @@ Request = dict[str, Any]
 
 
 def index_request(index: Index, schema: Schema) -> Request:
-    """An index, as it is created with its table or, if it is global, in one that is there."""
+    """Return the request members of an index, for CreateTable or, if it is global, UpdateTable."""
     made: Request = {
         "IndexName": index.name,
         "KeySchema": key_schema(index.partition, index.sort),
@@ -236,19 +236,19 @@ def index_request(index: Index, schema: Schema) -> Request:
 
 
 def key_schema(partition: Sequence[str], sort: Sequence[str]) -> list[Request]:
-    """The attributes of a key, partition first."""
+    """Return the KeySchema member, partition key first."""
     return [{"AttributeName": name, "KeyType": "HASH"} for name in partition] + [
         {"AttributeName": name, "KeyType": "RANGE"} for name in sort
     ]
 
 
 def capacity_units(bought: Provisioned) -> Request:
-    """What is bought by the hour."""
+    """Return the ProvisionedThroughput member."""
     return {"ReadCapacityUnits": bought.read, "WriteCapacityUnits": bought.write}
 
 
 def warm_throughput(schema: Schema) -> Request | None:
-    """What is to be served at once, where that is more than any new table serves."""
+    """Return the WarmThroughput member, or None if it is that of any new table."""
     if not isinstance(schema.billing, OnDemand) or schema.billing.served == OnDemand().served:
         return None
     read, write = schema.billing.served

@@ -15,7 +15,7 @@ def _refuse(problem: str, fix: str) -> NoReturn:
 
 
 def _is_whole(value: object, least: float = 0.0) -> bool:
-    """Whether a value counts something: 1e6 does, as 1_000_000 does."""
+    """Return True if a value is a whole number: 1e6 as well as 1_000_000."""
     return is_number(value, least) and value == int(value)  # type: ignore[call-overload]
 
 
@@ -26,7 +26,7 @@ class Rate:
 
     average: float
     peak: float | None = None
-    """The highest sustained rate; the average when not said."""
+    """The highest sustained rate; the average by default."""
 
     def __post_init__(self) -> None:
         if not is_number(self.average) or (self.peak is not None and not is_number(self.peak, self.average)):
@@ -34,13 +34,13 @@ class Rate:
 
     @property
     def highest(self) -> float:
-        """The peak, or the average where no peak is said."""
+        """The peak, or the average if no peak is given."""
         return self.average if self.peak is None else self.peak
 
     @classmethod
     @checked_call
     def monthly(cls, calls: float, *, peak: float | None = None) -> Rate:
-        """So many calls in a month of 730 hours."""
+        """Return the rate of a number of calls in a month of 730 hours."""
         check_numbers(calls=calls, peak=peak)
         average = calls / (730 * 3600)
         return cls(average, None if peak is None else max(peak, average))
@@ -53,7 +53,7 @@ class Bytes:
 
     average: int
     p99: int | None = None
-    """What 99 of 100 items do not exceed."""
+    """The size that 99 % of items do not exceed."""
     most: int | None = None
 
     def __post_init__(self) -> None:
@@ -69,11 +69,11 @@ class Bytes:
 @checked_call
 @dataclass(frozen=True)
 class Distinct:
-    """How many different values a field has, and how unevenly they are used."""
+    """The number of distinct values of a field, and how unevenly they are used."""
 
     count: int
     hottest: float | None = None
-    """The share of the load that goes to the most used value, 0 to 1; even use when not said."""
+    """The share of the load that goes to the most used value, 0 to 1; even use by default."""
 
     def __post_init__(self) -> None:
         if not _is_whole(self.count) or not (self.hottest is None or is_number(self.hottest, 0, 1)):
@@ -93,12 +93,12 @@ Shares = Mapping[object, float]
 @checked_call
 @dataclass(frozen=True)
 class Items:
-    """How many items of an entity there are, how large they are, how their fields vary."""
+    """The number of items of an entity, their sizes, and the distribution of their fields."""
 
     count: int
     bytes: Bytes | None = None
     distinct: Mapping[str, Distinct | int | Shares] = field(default_factory=dict)
-    """By field: how many values it has, or which with which shares."""
+    """By field: its number of values, or the share of each."""
     present: Mapping[str, float] = field(default_factory=dict)
     """By optional field: the share of items that have it."""
 
@@ -124,7 +124,7 @@ class Items:
                 _refuse(f"present[{name!r}]={share!r} is no share of items", "give a number from 0 to 1")
 
     def values_of(self, name: str) -> Distinct | None:
-        """How a field varies, if that is said."""
+        """Return the distribution of a field, or None if it is not declared."""
         told = self.distinct.get(name)
         if told is None or isinstance(told, Distinct):
             return told
@@ -133,7 +133,7 @@ class Items:
         return Distinct(len(told), max(told.values()) / sum(told.values()))
 
     def share_of(self, name: str, value: object) -> float | None:
-        """The share of items whose field has this value, if that is said."""
+        """Return the share of items whose field has this value, or None if it is not declared."""
         told = self.distinct.get(name)
         if isinstance(told, Mapping):
             return told.get(value, 0.0) / sum(told.values())
@@ -148,13 +148,13 @@ def _are_shares(told: object) -> bool:
 @checked_call
 @dataclass(frozen=True)
 class Claim:
-    """What a document says of a pattern: "0.5 RCU", "1-5 RCU", "single-digit ms", "$0.25 per million reads"."""
+    """A statement of a document about a pattern: "0.5 RCU", "1-5 RCU", "single-digit ms", "$0.25 per million reads"."""
 
     text: str
     source: str = ""
-    """Where it says so."""
+    """The document and section that says so."""
     place: Place = field(default=UNKNOWN_PLACE, compare=False, repr=False)
-    """Where it is declared."""
+    """The place of its declaration."""
 
     def __post_init__(self) -> None:
         check_text("text", self.text)
@@ -165,31 +165,31 @@ class Claim:
 @checked_call
 @dataclass(frozen=True)
 class OnDemand:
-    """Capacity paid by the request."""
+    """On-demand capacity, charged per request."""
 
     warm_read: int = 12_000
-    """Read units a second that a new table serves at once."""
+    """Read units per second that a new table can serve immediately."""
     warm_write: int = 4_000
-    """Write units a second that a new table serves at once."""
+    """Write units per second that a new table can serve immediately."""
 
     def __post_init__(self) -> None:
         _check_units(warm_read=self.warm_read, warm_write=self.warm_write)
 
     @property
     def served(self) -> tuple[int, int]:
-        """Read and write units a second that a new table serves at once: never less than any other."""
+        """Read and write units per second that a new table can serve immediately: at least the service's defaults."""
         return max(self.warm_read, OnDemand.warm_read), max(self.warm_write, OnDemand.warm_write)
 
 
 @checked_call
 @dataclass(frozen=True)
 class Provisioned:
-    """Capacity bought by the hour."""
+    """Provisioned capacity, charged per hour."""
 
     read: int
-    """Read units a second."""
+    """Read units per second."""
     write: int
-    """Write units a second."""
+    """Write units per second."""
 
     def __post_init__(self) -> None:
         _check_units(read=self.read, write=self.write)

@@ -14,7 +14,7 @@ PatternSide = Literal["reads", "writes"]
 
 
 def arguments_text(fields: Mapping[str, Source]) -> str:
-    """Fields and what they are, as they were written."""
+    """Return fields and their values as keyword arguments are written."""
     return ", ".join(f"{name}={source!r}" for name, source in fields.items())
 
 
@@ -28,7 +28,7 @@ def refuse_truth() -> NoReturn:
 
 
 def refuse_join(kind: PatternSide, other: object) -> NoReturn:
-    """Refuse what is neither of the same kind nor a term at all."""
+    """Refuse to join an object that is not a term, or a term of the other kind."""
     if isinstance(other, Condition):
         word = "where" if kind == "reads" else "when"
         raise DesignError(
@@ -50,7 +50,7 @@ def refuse_join(kind: PatternSide, other: object) -> NoReturn:
 
 
 def refuse_positional(word: str, unnamed: Sequence[object]) -> None:
-    """Refuse values without the field that they are of."""
+    """Refuse positional values, which do not name their field."""
     if unnamed:
         raise DesignError(
             f"{word}(...) is given {unnamed[0]!r}, and not which field that is",
@@ -60,7 +60,7 @@ def refuse_positional(word: str, unnamed: Sequence[object]) -> None:
 
 
 def refuse_twice(twice: object, what: str) -> None:
-    """Refuse what both sides say."""
+    """Refuse a part that both sides state."""
     if twice:
         raise DesignError(
             f"the pattern says its {what} twice", place=calling_place(), fix="keep one: a key condition has one"
@@ -68,7 +68,7 @@ def refuse_twice(twice: object, what: str) -> None:
 
 
 def refuse_both_forms(fields: object, words: object, what: str) -> None:
-    """Refuse a key that is said by its fields and written out too: one of them would go unheard."""
+    """Refuse a key that is stated both by fields and as text: one of them would be ignored."""
     if fields and words is not None:
         raise DesignError(
             f"the pattern says its {what} by fields, and as a text too",
@@ -81,7 +81,7 @@ _KEY_TEXT_EXAMPLES = {"pk": 'pk.text("USER#{user_id}")', "sk": 'sk.text("=", "TA
 
 
 def check_key_text(word: str, words: object) -> None:
-    """Refuse what is no text where a key is written out."""
+    """Refuse a key text that is not a string."""
     if not isinstance(words, str):
         raise DesignError(
             f"{word}.text is given {words!r}, which is no text",
@@ -91,7 +91,7 @@ def check_key_text(word: str, words: object) -> None:
 
 
 def merge_fields(one: dict[str, Source], other: dict[str, Source]) -> dict[str, Source]:
-    """The fields of both sides, none of them twice."""
+    """Return the fields of both sides. Raises DesignError for a field that both state."""
     for name in other:
         if name in one:
             raise DesignError(f"the pattern says {name} twice", place=calling_place(), fix="say it once")
@@ -99,17 +99,17 @@ def merge_fields(one: dict[str, Source], other: dict[str, Source]) -> dict[str, 
 
 
 def join_conditions(one: Condition | None, other: Condition | None) -> Condition | None:
-    """The conditions of both sides."""
+    """Return the conditions of both sides, joined."""
     return other if one is None else one if other is None else one & other
 
 
 def calling_places(names: Mapping[str, object]) -> dict[str, Place]:
-    """Where each field is named: all of them where the code stands that calls."""
+    """Return the place of the calling code for each field."""
     return dict.fromkeys(names, calling_place()) if names else {}
 
 
 def check_condition(condition: Condition, word: str) -> Condition:
-    """Refuse what is no condition on fields."""
+    """Refuse an argument that is not a condition on fields."""
     if not isinstance(condition, Condition):
         raise DesignError(
             f"{word}({condition!r}) is no condition on fields",
@@ -135,7 +135,7 @@ class Range:
 
 @dataclass(frozen=True, eq=False)
 class KeyText:
-    """A key condition as it is written out, its placeholders the pattern's parameters."""
+    """A key condition written as text, whose placeholders are the pattern's parameters."""
 
     op: TextOp
     low: str
@@ -144,7 +144,7 @@ class KeyText:
 
 @dataclass(frozen=True, eq=False)
 class Cond:
-    """What a read asks for: fields of the key, a range, a filter."""
+    """The key condition and filter of a read."""
 
     partition: dict[str, Source] = field(default_factory=dict)
     sort: dict[str, Source] = field(default_factory=dict)
@@ -153,7 +153,7 @@ class Cond:
     sort_text: KeyText | None = None
     filter: Condition | None = None
     places: Mapping[str, Place] = field(default_factory=dict)
-    """Where each field is named."""
+    """The place where each field is named."""
 
     def __and__(self, other: Cond) -> Cond:
         if not isinstance(other, Cond):
@@ -203,7 +203,7 @@ class _Partition:
         return Cond(partition=dict(fields), places=calling_places(fields))
 
     def text(self, words: str) -> Cond:
-        """The partition key as it is written out: pk.text("USER#{user_id}"), placeholders being parameters."""
+        """Return the partition key as text: pk.text("USER#{user_id}"), with parameters as placeholders."""
         check_key_text("pk", words)
         return Cond(partition_text=words)
 
@@ -216,27 +216,27 @@ class _Sort:
         return Cond(sort=dict(fields), places=calling_places(fields))
 
     def lt(self, **bound: object) -> Cond:
-        """A field of the sort key is below a value."""
+        """Match items whose sort key field is less than a value."""
         return _ranged("<", bound)
 
     def lte(self, **bound: object) -> Cond:
-        """A field of the sort key is at most a value."""
+        """Match items whose sort key field is at most a value."""
         return _ranged("<=", bound)
 
     def gt(self, **bound: object) -> Cond:
-        """A field of the sort key is above a value."""
+        """Match items whose sort key field is greater than a value."""
         return _ranged(">", bound)
 
     def gte(self, **bound: object) -> Cond:
-        """A field of the sort key is at least a value."""
+        """Match items whose sort key field is at least a value."""
         return _ranged(">=", bound)
 
     def begins_with(self, **prefix: object) -> Cond:
-        """A field of the sort key begins with a text."""
+        """Match items whose sort key field starts with a text."""
         return _ranged("begins_with", prefix)
 
     def between(self, **bounds: tuple[object, object]) -> Cond:
-        """A field of the sort key is from a value to another, both included: sk.between(due=(start, end))."""
+        """Match items whose sort key field is in an inclusive range: sk.between(due=(start, end))."""
         ((name, pair),) = _single(bounds).items()
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise DesignError(
@@ -245,7 +245,7 @@ class _Sort:
         return Cond(range=Range("between", name, *pair), places=calling_places(bounds))
 
     def text(self, op: TextOp, low: str, high: str | None = None) -> Cond:
-        """The sort key's condition as it is written out, placeholders being parameters.
+        """Return the sort key's condition as text, with parameters as placeholders.
 
         `sk.text("begins_with", "TASK#")`, or with both ends `sk.text("between", "TASK#", "USER#{user_id}")`.
         """
@@ -287,12 +287,12 @@ sk = _Sort()
 
 
 def where(condition: Condition) -> Cond:
-    """Of what the key finds, only items of which this is true. They are read, and paid for, all the same."""
+    """Return only items for which the condition is true. The other items in the range are read and charged too."""
     return Cond(filter=check_condition(condition, "where"))
 
 
 def everything() -> Cond:
-    """In a scan: every item."""
+    """Return every item, in a scan."""
     return Cond()
 
 
@@ -301,23 +301,23 @@ FieldUpdateName = Literal["set", "set_if_missing", "remove", "add", "append", "a
 
 @dataclass(frozen=True, eq=False)
 class FieldUpdate:
-    """One change of a field, or of what lies in it."""
+    """One change of a field, or of a member of it."""
 
     name: FieldUpdateName
     path: FieldPath
     source: Source = None
     negative: bool = False
-    """Of an addition: whether the value is taken away."""
+    """Whether the value of an addition is subtracted."""
 
     @property
     def word(self) -> str:
-        """What the pattern calls it."""
+        """The name of the function that the pattern calls."""
         return "subtract" if self.negative else self.name
 
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """What a write does: to which key, which changes, under which condition."""
+    """A write: its key, its changes, and its condition."""
 
     key: dict[str, Source] = field(default_factory=dict)
     actions: tuple[FieldUpdate, ...] = ()
@@ -327,7 +327,7 @@ class Change:
     item: Source = None
     replace_when: Condition | None = None
     places: Mapping[str, Place] = field(default_factory=dict)
-    """Where each field is named."""
+    """The place where each field is named."""
 
     def __and__(self, other: Change) -> Change:
         if not isinstance(other, Change):
@@ -363,17 +363,17 @@ class Change:
 
 
 class Key(Change):
-    """Which item: every field of its primary key."""
+    """The key of one item: every field of its primary key."""
 
 
 def key_of(*unnamed: Never, **fields: object) -> Key:
-    """The item with these fields in its primary key; in batches one of them may be each(...)."""
+    """Return the key of an item from all fields of its primary key; in batches one of them may be each(...)."""
     refuse_positional("key_of", unnamed)
     return Key(key=dict(fields), places=calling_places(fields))
 
 
 def put(item: object, *, replace_when: Condition | None = None) -> Change:
-    """The whole item. In a create: an item that is there is replaced if this is true of it."""
+    """Write the whole item. In a create, an existing item is replaced if `replace_when` is true of it."""
     return Change(item=item, replace_when=replace_when)
 
 
@@ -385,7 +385,7 @@ def _actions(name: FieldUpdateName, fields: dict[str, object], *, negative: bool
 
 
 def set_(**fields: object) -> Change:
-    """Set fields; None removes one."""
+    """Set fields; None removes a field."""
     return _actions("set", fields)
 
 
@@ -404,17 +404,17 @@ def remove(*fields: str) -> Change:
 
 
 def add(**fields: object) -> Change:
-    """Add to numbers, atomically; one that is not there counts as 0."""
+    """Add to numbers, atomically; a missing number counts as 0."""
     return _actions("add", fields)
 
 
 def subtract(**fields: object) -> Change:
-    """Take away from numbers, atomically; one that is not there counts as 0."""
+    """Subtract from numbers, atomically; a missing number counts as 0."""
     return _actions("add", fields, negative=True)
 
 
 def append(**fields: object) -> Change:
-    """Append to lists; one that is not there counts as empty."""
+    """Append to lists; a missing list counts as empty."""
     return _actions("append", fields)
 
 
@@ -424,32 +424,32 @@ def add_to_set(**fields: object) -> Change:
 
 
 def remove_from_set(**fields: object) -> Change:
-    """Take members out of sets."""
+    """Remove members from sets."""
     return _actions("remove_from_set", fields)
 
 
 def set_at(path: FieldPath, value: object) -> Change:
-    """Set what lies in a field: set_at(F.answers["technical"], 3). The map or list must be there."""
+    """Set a member of a field: set_at(F.answers["technical"], 3). The map or list must exist."""
     return Change(actions=(FieldUpdate("set", _path("set_at", path), value),))
 
 
 def add_at(path: FieldPath, value: object) -> Change:
-    """Add to a number that lies in a map: add_at(F.answers[category], 1). The map must be there."""
+    """Add to a number in a map: add_at(F.answers[category], 1). The map must exist."""
     return Change(actions=(FieldUpdate("add", _path("add_at", path), value),))
 
 
 def subtract_at(path: FieldPath, value: object) -> Change:
-    """Take away from a number that lies in a map: subtract_at(F.votes[choice], 1). The map must be there."""
+    """Subtract from a number in a map: subtract_at(F.votes[choice], 1). The map must exist."""
     return Change(actions=(FieldUpdate("add", _path("subtract_at", path), value, negative=True),))
 
 
 def remove_at(path: FieldPath) -> Change:
-    """Remove what lies in a field."""
+    """Remove a member of a field."""
     return Change(actions=(FieldUpdate("remove", _path("remove_at", path)),))
 
 
 def _path(word: str, path: object) -> FieldPath:
-    """Refuse what leads to nothing."""
+    """Refuse an argument that is not a path."""
     if not isinstance(path, FieldPath):
         raise DesignError(
             f"{word} is given {path!r}, which leads to nothing",
@@ -460,17 +460,17 @@ def _path(word: str, path: object) -> FieldPath:
 
 
 def when(condition: Condition) -> Change:
-    """Only if this is true of the item as it is."""
+    """Write only if this condition is true of the stored item."""
     return Change(condition=check_condition(condition, "when"))
 
 
 def at_version(version: object) -> Change:
-    """Only if the item's version is this one: optimistic locking."""
+    """Write only if the item has this version: optimistic locking."""
     return Change(version=version)
 
 
 def known(**fields: object) -> Change:
-    """Fields whose stored values the caller knows, for index keys made of them.
+    """State the stored values of fields, for index keys made of them.
 
     The write fails if the item holds other values, so an index key made of them cannot be wrong.
     """
@@ -478,7 +478,7 @@ def known(**fields: object) -> Change:
 
 
 def single_sources(terms: Cond | Change) -> Iterator[Source]:
-    """Every source of which a call takes one value: of ranges, conditions, changes, whole items, versions."""
+    """Yield every source that must be one value: of ranges, conditions, changes, whole items, versions."""
     if isinstance(terms, Cond):
         if terms.range is not None:
             yield from (terms.range.low, terms.range.high)

@@ -22,7 +22,7 @@ from keyplan.design.parameters import Each, Param, Source, annotation_of
 
 
 class UnknownValue:
-    """A field of which nothing is known."""
+    """A field about which nothing is known."""
 
     def __repr__(self) -> str:
         return "UNKNOWN"
@@ -32,7 +32,7 @@ UNKNOWN = UnknownValue()
 
 
 class Condition:
-    """Something that is true or false of an item."""
+    """A condition on an item: true or false."""
 
     def __and__(self, other: Condition) -> Condition:
         return AndCondition((*_parts(AndCondition, self), *_parts(AndCondition, _condition(other))))
@@ -51,12 +51,12 @@ class Condition:
         )
 
     def operands(self) -> tuple[Any, ...]:
-        """The parts of it: fields, sizes, values, conditions."""
+        """Return its operands: fields, sizes, values, conditions."""
         raise NotImplementedError
 
 
 def _condition(other: object) -> Condition:
-    """Refuse what is no condition: a term of a pattern, or True where parentheses are missing."""
+    """Refuse an operand that is not a condition: a term of a pattern, or True if parentheses are missing."""
     if not isinstance(other, Condition):
         raise DesignError(
             f"a condition on fields is joined with {other!r}",
@@ -72,7 +72,7 @@ def _parts(kind: type[AndCondition] | type[OrCondition], condition: Condition) -
 
 
 class Operand:
-    """What can be compared."""
+    """An operand of a comparison."""
 
     # Comparing makes a condition; the type of object.__eq__ is bool.
     def __eq__(self, other: object) -> Condition:  # type: ignore[override]
@@ -105,11 +105,11 @@ class Operand:
     __rand__ = __or__ = __ror__ = __and__
 
     def between(self, low: object, high: object) -> Condition:
-        """From low to high, both included."""
+        """Match values from low to high, both included."""
         return BetweenCondition(self, low, high)
 
     def is_in(self, *choices: object) -> Condition:
-        """One of up to 100 values: each given by itself, or all of a parameter that is a list, `each(values)`."""
+        """Match one of up to 100 values: each an argument, or all values of a list parameter, `each(values)`."""
         _check_not_list("is_in", choices)
         told = tuple(chain.from_iterable(map(_choices_in, choices)))
         if sum(isinstance(choice, Each) for choice in told) > 1:
@@ -120,7 +120,7 @@ class Operand:
 
 
 def _choices_in(choice: object) -> tuple[object, ...]:
-    """A choice, or those of an each(...) that names them."""
+    """Return a choice, or the values of an each(...) of constants."""
     return choice.values if isinstance(choice, Each) and isinstance(choice.values, tuple) else (choice,)
 
 
@@ -135,14 +135,14 @@ def _not_none(value: object, instead: str) -> object:
 
 
 class FieldPath(Operand):
-    """A field, or what lies in it: F.address, F.address["city"], F.scores[0]."""
+    """A field, or a member of it: F.address, F.address["city"], F.scores[0]."""
 
     def __init__(self, *parts: object, place: Place = UNKNOWN_PLACE) -> None:
         self.parts, self.place = parts, place
 
     @property
     def field(self) -> str:
-        """The field it begins with."""
+        """The field that it starts with."""
         return str(self.parts[0])
 
     def __getitem__(self, part: object) -> FieldPath:
@@ -158,29 +158,29 @@ class FieldPath(Operand):
         return f"F.{self.field}" + "".join(f"[{part!r}]" for part in self.parts[1:])
 
     def exists(self) -> Condition:
-        """Whether the item has it."""
+        """Match items that have the attribute."""
         return FunctionCondition("attribute_exists", self)
 
     def missing(self) -> Condition:
-        """Whether the item lacks it."""
+        """Match items that do not have the attribute."""
         return FunctionCondition("attribute_not_exists", self)
 
     def begins_with(self, prefix: object) -> Condition:
-        """Whether a string or binary begins so."""
+        """Match strings or binaries that start with a prefix."""
         return FunctionCondition("begins_with", self, prefix)
 
     def contains(self, part: object) -> Condition:
-        """Whether a string holds a part, or a set or list a member."""
+        """Match strings that hold a part, and sets or lists that hold a member."""
         return FunctionCondition("contains", self, part)
 
     def size(self) -> Operand:
-        """Its size as the service's size function tells it."""
+        """Return the size of the field, as the service's size function."""
         return FieldSize(self)
 
 
 @dataclass(frozen=True, eq=False)
 class FieldSize(Operand):
-    """The size of a field: characters of a string, bytes of binary, members of a set, list or map."""
+    """The size of a field: characters of a string, bytes of a binary, members of a set, list or map."""
 
     path: FieldPath
 
@@ -194,7 +194,7 @@ class CompareCondition(Condition):
     right: object
 
     def operands(self) -> tuple[Any, ...]:
-        """Both sides."""
+        """Return both sides."""
         return (self.left, self.right)
 
 
@@ -207,19 +207,19 @@ class BetweenCondition(Condition):
     high: object
 
     def operands(self) -> tuple[Any, ...]:
-        """The operand and its bounds."""
+        """Return the operand and its bounds."""
         return (self.operand, self.low, self.high)
 
 
 @dataclass(frozen=True, eq=False)
 class InCondition(Condition):
-    """operand is one of the choices; an Each among them stands for as many as a call gives."""
+    """operand IN choices; an Each among them stands for all values of a call."""
 
     operand: Operand
     choices: tuple[object, ...]
 
     def operands(self) -> tuple[Any, ...]:
-        """The operand and the choices."""
+        """Return the operand and the choices."""
         return (self.operand, *self.choices)
 
 
@@ -228,36 +228,36 @@ FunctionName = Literal["attribute_exists", "attribute_not_exists", "begins_with"
 
 @dataclass(frozen=True, eq=False)
 class FunctionCondition(Condition):
-    """One of the service's functions of a path."""
+    """A function of the service that is applied to a path."""
 
     name: FunctionName
     path: FieldPath
     argument: object = UNKNOWN
 
     def operands(self) -> tuple[Any, ...]:
-        """The path, and the argument where the function has one."""
+        """Return the path, and the argument if the function has one."""
         return (self.path,) if self.argument is UNKNOWN else (self.path, self.argument)
 
 
 @dataclass(frozen=True, eq=False)
 class AndCondition(Condition):
-    """Every part is true."""
+    """All parts are true."""
 
     parts: tuple[Condition, ...]
 
     def operands(self) -> tuple[Any, ...]:
-        """The parts."""
+        """Return the parts."""
         return self.parts
 
 
 @dataclass(frozen=True, eq=False)
 class OrCondition(Condition):
-    """Some part is true."""
+    """At least one part is true."""
 
     parts: tuple[Condition, ...]
 
     def operands(self) -> tuple[Any, ...]:
-        """The parts."""
+        """Return the parts."""
         return self.parts
 
 
@@ -271,12 +271,12 @@ class NotCondition(Condition):
         return self.part
 
     def operands(self) -> tuple[Any, ...]:
-        """The part."""
+        """Return the part."""
         return (self.part,)
 
 
 class _Fields:
-    """`F.name` is the field called name; `F["name"]` too."""
+    """`F.name` is the field with that name; so is `F["name"]`."""
 
     def __getattr__(self, name: str) -> FieldPath:
         if name.startswith("__"):
@@ -291,14 +291,14 @@ F = _Fields()
 
 
 def paths_of(condition: Condition | None) -> Iterator[FieldPath]:
-    """Every path that a condition reads."""
+    """Yield every path in a condition."""
     for operand in _leaves(condition):
         if isinstance(operand, FieldPath):
             yield operand
 
 
 def equal_fields(condition: Condition | None) -> set[str]:
-    """Fields that a condition wants to equal one value, whatever else it asks."""
+    """Return fields that must equal one value, whatever else the condition requires."""
     parts = condition.parts if isinstance(condition, AndCondition) else (condition,)
     return {
         part.left.field
@@ -311,7 +311,7 @@ def equal_fields(condition: Condition | None) -> set[str]:
 
 
 def sources_of(condition: Condition | None) -> Iterator[Source]:
-    """Every value that a condition compares with."""
+    """Yield every value in a condition."""
     for operand in _leaves(condition):
         if not isinstance(operand, FieldPath):
             yield operand
@@ -328,7 +328,7 @@ def _leaves(condition: Condition | None) -> Iterator[Any]:
 
 
 def _check_not_list(word: str, values: tuple[object, ...]) -> None:
-    """Refuse a list where its members are meant: no field of another type is equal to it."""
+    """Refuse a list in place of its members: no field of another type equals it."""
     if len(values) != 1:
         return
     (value,) = values
@@ -343,7 +343,7 @@ _LISTS = (list, tuple, set, frozenset, Sequence, Collection, Iterable)
 
 
 def _check_path_part(path: object, part: object) -> None:
-    """Refuse what leads to nothing in a map or list."""
+    """Refuse a part that cannot name a member of a map or list."""
     if isinstance(part, (str, Param, Enum, UUID, date)) or (type(part) is int and part >= 0):
         return
     raise DesignError(

@@ -45,9 +45,9 @@ _NO_CONSTANT = (*CALL_SOURCES, Operand)
 
 
 def with_values(condition: Condition, value: Callable[[Source], Any]) -> Condition:
-    """The same condition with a call's values in place of its sources, those that paths lead over among them.
+    """Return the condition with a call's values in place of its sources, including those in paths.
 
-    `value` gives of an Each all of its values.
+    `value` returns all values of an Each.
     """
     if isinstance(condition, (AndCondition, OrCondition)):
         return type(condition)(tuple(with_values(part, value) for part in condition.parts))
@@ -66,7 +66,7 @@ def with_values(condition: Condition, value: Callable[[Source], Any]) -> Conditi
 
 
 def fill(condition: Condition, arguments: Mapping[str, Any]) -> Condition:
-    """A condition with a call's values in place of its parameters."""
+    """Return the condition with a call's values in place of its parameters."""
     return with_values(condition, lambda source: value_of(source, arguments))
 
 
@@ -77,10 +77,10 @@ def _with_values(operand: Any, value: Callable[[Source], Any]) -> Any:
 
 
 def holds(condition: Condition | None, values: Mapping[str, Any]) -> bool | None:
-    """Whether a condition is true of fields with these values.
+    """Return True if a condition is true of fields with these values, None if that is unknown.
 
-    A field may be MISSING, UNKNOWN, or a Param, of which no more is known than whether it may be None; a field that is
-    not among the values is UNKNOWN. None and the empty set as values mean MISSING: that is how they are stored.
+    A field may be MISSING, UNKNOWN, or a Param, of which only its type is known; a field without a value is UNKNOWN.
+    None and the empty set mean MISSING, because they are stored as an absent attribute.
     """
     if condition is None:
         return True
@@ -88,9 +88,9 @@ def holds(condition: Condition | None, values: Mapping[str, Any]) -> bool | None
 
 
 def stated_values(condition: Condition | None, fields: Mapping[str, StoredField]) -> dict[str, Any]:
-    """What a condition says of the items it is true of: fields that equal a constant, and None for those that lack.
+    """Return what a condition implies about matching items: fields that equal a constant, and None for absent fields.
 
-    A field that lacks and has another default is read as that, so nothing is said of it.
+    An absent field with another default is read as that default, so it is left out.
     """
     if isinstance(condition, AndCondition):
         return {name: value for part in condition.parts for name, value in stated_values(part, fields).items()}
@@ -106,7 +106,7 @@ def stated_values(condition: Condition | None, fields: Mapping[str, StoredField]
 
 
 def listed_constants(condition: Condition | None) -> dict[str, tuple[Source, ...]]:
-    """Fields of which a condition wants one of some constants, and these."""
+    """Return fields that must equal one of several constants, with the constants."""
     found: dict[str, tuple[Source, ...]] = {}
     for part in condition.parts if isinstance(condition, AndCondition) else (condition,):
         if not isinstance(part, InCondition) or any(isinstance(choice, _NO_CONSTANT) for choice in part.choices):
@@ -129,7 +129,7 @@ def _value(operand: object, values: Mapping[str, Any]) -> Any:
 
 
 def _size(found: Any) -> Any:
-    """As the service counts: UTF-16 units of a string, bytes of a binary, members of the others."""
+    """Return a size as the service counts it: UTF-16 units of a string, bytes of a binary, members of other types."""
     ((code, content),) = encode_value(found).items()
     if code == "S":
         return len(content.encode("utf-16-le", "surrogatepass")) // 2
@@ -140,7 +140,7 @@ _SIZED = frozenset({"B", "L", "M", "SS", "NS", "BS"})
 
 
 def _member(found: Any, part: object) -> Any:
-    """What lies in a value: a member of a map or model, an element of a list."""
+    """Return a member of a map or model, or an element of a list."""
     if found is None or found is MISSING:
         return MISSING
     if isinstance(found, (Param, UnknownValue)) or isinstance(part, Param):
@@ -168,11 +168,11 @@ def _not(condition: NotCondition, values: Mapping[str, Any]) -> bool | None:
 
 
 _SAME_ORDER = frozenset({str, int, bytes, Decimal})
-"""Values of one of these types are equal, and in an order, as their attribute values are."""
+"""Types whose values compare in Python as their attribute values compare in the service."""
 
 
 def _comparable(value: Any) -> tuple[str, Any]:
-    """The type and the content of an attribute value, so that equal ones compare equal in Python."""
+    """Return the type and content of an attribute value in a form that compares correctly in Python."""
     ((code, content),) = encode_value(value).items()
     if code == "N":
         return code, Decimal(content)
@@ -188,9 +188,9 @@ def _comparable(value: Any) -> tuple[str, Any]:
 
 
 def _timestamps(left: Any, right: Any) -> tuple[datetime, datetime] | None:
-    """Both as moments, if they are, which compare as such: their unit is the field's, and not seen here.
+    """Return both values in UTC if both are timestamps: they compare by time, whatever unit their field is stored in.
 
-    In UTC: a clock that is turned back shows an hour twice, which Python's comparisons take no notice of.
+    UTC, because Python's comparisons ignore the hour that a clock shows twice when it is set back.
     """
     if not (isinstance(left, datetime) and isinstance(right, datetime)) or None in {left.tzinfo, right.tzinfo}:
         return None
@@ -205,12 +205,12 @@ def _equal(left: Any, right: Any) -> bool:
 
 
 def _ordered(left: Any, right: Any, accepts: Callable[[Any, Any], bool]) -> bool:
-    """Whether two values of one type, String, Number or Binary, are in an order."""
+    """Return True if two Strings, Numbers or Binaries of one type are in an order."""
     if left.__class__ is right.__class__ and left.__class__ in _SAME_ORDER:
         return accepts(left, right)
-    moments = _timestamps(left, right)
-    if moments is not None:
-        return accepts(*moments)
+    timestamps = _timestamps(left, right)
+    if timestamps is not None:
+        return accepts(*timestamps)
     (one, low), (other, high) = _comparable(left), _comparable(right)
     return one == other and one in KEY_TYPES and accepts(low, high)
 
@@ -259,7 +259,7 @@ def _function(condition: FunctionCondition, values: Mapping[str, Any]) -> bool |
     if condition.name in {"attribute_exists", "attribute_not_exists"}:
         if found is UNKNOWN and len(condition.path.parts) == 1 and is_never_none(values.get(condition.path.field)):
             return condition.name == "attribute_exists"
-        # A field that is given by another parameter may still be None, and so absent.
+        # A parameter that gives the field its value may be None, and the field so be absent.
         return None if found is UNKNOWN else (found is MISSING) == (condition.name == "attribute_not_exists")
     argument = _value(condition.argument, values)
     if found is UNKNOWN or argument is UNKNOWN:

@@ -27,17 +27,17 @@ from keyplan.design.planning.plan import KeyValue, Plan
 TypeCheck = Callable[[Any], bool]
 _NUMBER = int | float | Decimal
 _PART = str | int | Enum | UUID | date
-"""What names a member of a map or list."""
+"""Types of values that can name a member of a map or list."""
 
 
 class ArgumentCheck(NamedTuple):
-    """Which values one parameter accepts."""
+    """The check of one parameter's values."""
 
     parameter: str
     expected: Any
     """The annotation that values are checked against."""
     exact: frozenset[type]
-    """Types of which every value is accepted, looked up first."""
+    """Types whose values are all accepted, looked up first."""
     accepts: TypeCheck
 
     def error(self, pattern: str, value: object) -> TypeError:
@@ -62,9 +62,9 @@ def type_name(annotation: Any) -> str:
 
 
 def argument_checks(plan: Plan, parameters: Mapping[str, Param]) -> tuple[ArgumentCheck, ...]:
-    """Return a check for each parameter of a pattern that goes into a key or a comparison, where its type is known.
+    """Return a check for each parameter that goes into a key or a comparison and whose type is known.
 
-    A parameter has the type of its annotation, or without one the type of the field that it is compared with.
+    A parameter has the type of its annotation, or of the field that it is compared with.
     """
     expected: dict[str, Any] = {}
     for source, field_type in _typed_sources(plan):
@@ -76,7 +76,7 @@ def argument_checks(plan: Plan, parameters: Mapping[str, Param]) -> tuple[Argume
 
 
 def build_checks(expected: Mapping[str, Any]) -> tuple[ArgumentCheck, ...]:
-    """Return the check of each parameter whose type can be checked, by parameter and type."""
+    """Return the check of each parameter whose type can be checked; `expected` maps parameters to types."""
     found = []
     for name, annotation in expected.items():
         accepts = type_check(annotation)
@@ -86,7 +86,7 @@ def build_checks(expected: Mapping[str, Any]) -> tuple[ArgumentCheck, ...]:
 
 
 def declared_type(source: Param, other: Any, *, each: bool) -> Any:
-    """Return the type that a parameter's annotation declares, or another type: of its members, if it is a list."""
+    """Return the type of a parameter's annotation, or else `other`; for each(...), an iterable of it."""
     annotation = annotation_of(source)
     if annotation is not None and type_check(annotation) is not None:
         return annotation
@@ -94,7 +94,7 @@ def declared_type(source: Param, other: Any, *, each: bool) -> Any:
 
 
 def _typed_sources(plan: Plan) -> Iterator[tuple[Source, Any]]:
-    """Yield the sources of keys and comparisons, with the type of the field of each; `object` if it is unknown."""
+    """Yield the sources of keys and comparisons, with the type of each source's field; `object` if it is unknown."""
     fields = {name: stored for entity in reversed(plan.entities) for name, stored in entity.fields.items()}
     if plan.key is not None:
         ends = [end for condition in plan.key.sort for end in (condition.low, condition.high) if end is not None]
@@ -127,7 +127,7 @@ def _of_key(value: KeyValue) -> Iterator[tuple[Source, Any]]:
 
 
 def compared_types(condition: Condition | None, fields: Mapping[str, StoredField]) -> Iterator[tuple[Source, Any]]:
-    """Yield what a condition compares, with the type of the field of each; `object` if it is unknown."""
+    """Yield the operands of a condition, with the type of the compared field; `object` if it is unknown."""
     if condition is None:
         return
     for path in paths_of(condition):
@@ -151,7 +151,7 @@ def compared_types(condition: Condition | None, fields: Mapping[str, StoredField
 
 
 def _compared(stored: StoredField) -> Any:
-    """The type of what is compared with a field: any number with a number."""
+    """Return the type of values that can be compared with a field: any number with a number."""
     kind = stored.annotation
     if isinstance(kind, type) and issubclass(kind, (int, float, Decimal)) and not issubclass(kind, (bool, Enum)):
         return _NUMBER
@@ -159,7 +159,7 @@ def _compared(stored: StoredField) -> Any:
 
 
 def type_check(annotation: Any) -> TypeCheck | None:
-    """Return what decides whether a value is of a type; None for a type of which any value may be."""
+    """Return a function that checks whether a value is of a type; None if every value is."""
     bare, _ = without_none(annotation)
     origin = get_origin(bare) or bare
     if origin in {Union, types.UnionType}:
@@ -184,7 +184,7 @@ def _class_check(kind: type, parts: tuple[Any, ...]) -> TypeCheck | None:
 
 
 def _or_stand_in(accept: TypeCheck) -> TypeCheck:
-    """The same, and what is judged elsewhere: None, and stand-ins while a transaction is declared."""
+    """Return the same check, accepting also None and the stand-ins of a transaction, which are checked elsewhere."""
     return lambda value: value is None or isinstance(value, CALL_SOURCES) or accept(value)
 
 
@@ -239,12 +239,12 @@ _SCALARS: tuple[tuple[type, tuple[type, ...]], ...] = (
     *((kind, (kind,)) for kind in (UUID, datetime, date, time, timedelta)),
     *((kind, (BaseModel, Mapping)) for kind in (BaseModel, Mapping)),
 )
-"""Types with the types that are accepted for them, a subclass before its base."""
+"""Types with the types that are accepted for them, subclasses first."""
 _WHOLE = (*(kind for kind, _ in _SCALARS if kind is not Mapping), *_NUMBERS, Enum)
 
 
 def _exact(annotation: Any) -> frozenset[type]:
-    """Types of which every value is accepted, without a look at the value."""
+    """Return the types whose values are all accepted without a look at the value."""
     bare, _ = without_none(annotation)
     parts = get_args(bare) if get_origin(bare) in {Union, types.UnionType} else (bare,)
     exact: set[type] = {type(None)}

@@ -22,26 +22,26 @@ EventName = Literal["inserted", "modified", "removed", "expired"]
 
 @dataclass(frozen=True)
 class ItemChange(Generic[E]):
-    """A change of one item, as the stream tells it."""
+    """A change of one item, from the stream."""
 
     sequence_number: str
-    """Rises with each change of an item; compare as numbers."""
+    """Increases with each change of an item; compare as numbers."""
     event_id: str
-    """Unique to the change: deliveries may repeat, this does not change."""
+    """Unique to the change: deliveries may repeat, the id does not change."""
     at_s: float
-    """About when it happened, seconds since 1970."""
+    """The approximate time of the change, in seconds since 1970."""
 
 
 @dataclass(frozen=True)
 class Inserted(ItemChange[E]):
-    """An item that was not there before."""
+    """A new item."""
 
     new: E
 
 
 @dataclass(frozen=True)
 class Modified(ItemChange[E]):
-    """An item that changed; both versions, as the stream's view tells them."""
+    """A changed item, with both images that the stream's view provides."""
 
     old: E
     new: E
@@ -71,16 +71,16 @@ EVENTS: dict[type[ItemChange[Any]], EventName] = {
 
 @dataclass(frozen=True)
 class Changed:
-    """A modified item whose field has another value than before."""
+    """A filter for modified items: a field whose value changed."""
 
     field: str
     becomes: object = None
-    """The value it has now, where only that one counts."""
+    """The new value to filter for; None for any."""
 
 
 @checked_call
 def changed(field: str, becomes: object = None) -> Changed:
-    """Only changes of this field; with `becomes` only to this value. Inserts count if they begin with it."""
+    """Filter for changes of this field, with `becomes` to this value. Inserts match if the item has the value."""
     check_text("field", field)
     return Changed(field, becomes)
 
@@ -90,30 +90,30 @@ ChangeFilter = Condition | Changed
 
 @dataclass(frozen=True, eq=False)
 class Consumer:
-    """A function that is called with changes of some entities."""
+    """A function that is called with the changes of entities."""
 
     name: str
     function: Callable[[Any], Any]
     entities: tuple[EntitySpec, ...]
     events: frozenset[EventName]
     takes_list: bool
-    """Whether it is called with a list of changes instead of one by one."""
+    """Whether it is called with a list of changes."""
     when: ChangeFilter | None
     batch: int
-    """How many records are read at most at a time."""
+    """The maximum number of records per read."""
     retries: int | None
-    """How often a failing batch is tried again; None for as long as the stream keeps it."""
+    """The number of retries of a failing batch; None until the stream drops it."""
     on_failure: str | None
-    """The name of the destination of records that failed for good."""
+    """The name of the destination for records that failed permanently."""
     bisect: bool
-    """Whether a failing batch is halved to find the record that fails."""
+    """Whether a failing batch is halved to find the failing record."""
     idempotent: bool
-    """Whether the design says that a change may be delivered twice without harm."""
+    """Whether the design states that repeated deliveries are harmless."""
     place: Place
 
     @property
     def needs(self) -> frozenset[str]:
-        """The images it needs: "old", "new"."""
+        """The images that it needs: "old", "new"."""
         needed = set()
         if self.events & {"modified", "removed", "expired"}:
             needed.add("old")
@@ -133,7 +133,7 @@ def build_consumer(
     bisect: bool,
     idempotent: bool,
 ) -> Consumer:
-    """Read a consumer's declaration: which events it takes is told by its parameter's annotation."""
+    """Build a consumer from its declaration; its parameter's annotation states the events that it accepts."""
     place = function_place(function)
     for option, told in (("batch", batch), ("retries", retries)):
         if not (isinstance(told, int) or (told is None and option == "retries")):
@@ -176,7 +176,7 @@ def build_consumer(
 
 
 def _check_values(function: Callable[..., Any], when: ChangeFilter | None, entity: EntitySpec, place: Place) -> None:
-    """Refuse a value that a field never has: no change would ever be delivered."""
+    """Refuse a value that the field can never have: no change would match."""
     if isinstance(when, Changed):
         compared = [(when.becomes, entity.fields[when.field].annotation)]
     else:
@@ -225,7 +225,7 @@ def _annotation(function: Callable[..., Any], place: Place) -> Any:
 def _check_entities(
     function: Callable[..., Any], parts: tuple[Any, ...], entities: tuple[EntitySpec, ...], place: Place
 ) -> None:
-    """Refuse changes of an entity that the consumer is not declared for: they would never come."""
+    """Refuse changes of an entity that the consumer is not declared for: they would never be delivered."""
     for part in parts:
         for model in typing.get_args(part):
             if not isinstance(model, type) or model is Any:

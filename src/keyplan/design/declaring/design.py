@@ -21,24 +21,24 @@ from keyplan.design.workload import Claim
 
 T = TypeVar("T")
 _FILE_MODULE = "keyplan_design_file."
-"""How the names of modules begin that were loaded as files."""
+"""The prefix of names of modules that are loaded from files."""
 
 
 @dataclass(frozen=True)
 class Suppression:
-    """A finding that is accepted, with the reason."""
+    """A suppressed finding, with the reason."""
 
     code: str
     """The rule's code, such as KP405."""
     reason: str
     on: str = ""
-    """The name of the table, entity, index or pattern that it is accepted of; empty for the whole design."""
+    """The table, entity, index or pattern whose finding is suppressed; empty for the whole design."""
     place: Place = UNKNOWN_PLACE
 
 
 @checked_call
 def accept(code: str, *, on: str = "", reason: str) -> Suppression:
-    """Accept a finding: accepted = [accept("KP405", on="by_status", reason="...")] in the design's module."""
+    """Suppress a finding: accepted = [accept("KP405", on="by_status", reason="...")] in the design's module."""
     for option, text in (("code", code), ("on", on), ("reason", reason)):
         check_text(option, text)
     return Suppression(code, reason, on, calling_place())
@@ -52,14 +52,14 @@ class Design:
     tables: tuple[Table, ...]
     transactions: tuple[Transaction[Any], ...] = ()
     claims: tuple[Claim, ...] = ()
-    """What the design's document says of the whole: the module's `claims`."""
+    """Statements of the design's document about the whole design: the module's `claims`."""
     accepted: tuple[Suppression, ...] = ()
-    """Findings that are accepted: the module's `accepted`."""
+    """Suppressed findings: the module's `accepted`."""
     doc: str = ""
 
     @classmethod
     def of(cls, module: ModuleType) -> Design:
-        """The design that a module declares: its tables and transactions, its `claims` and `accepted`."""
+        """Return the design that a module declares: its tables and transactions, its `claims` and `accepted`."""
         found = list(dict.fromkeys(value for value in vars(module).values() if isinstance(value, (Table, Transaction))))
         tables = tuple(value for value in found if isinstance(value, Table))
         if not tables:
@@ -79,9 +79,9 @@ class Design:
 
     @classmethod
     def load(cls, target: str) -> Design:
-        """The design of a module's dotted name or of a Python file's path.
+        """Return the design of a module, by its dotted name or the path of its file.
 
-        Raises DesignError where there is no such file or no table in it, ModuleNotFoundError as an import does.
+        Raises DesignError for a missing file or a module without a table, ModuleNotFoundError like an import.
         """
         if is_file_path(target):
             return cls.of(_load_file(Path(target)))
@@ -100,14 +100,14 @@ class Design:
         yield from self.transactions
 
     def table_of(self, pattern: Pattern[..., Any]) -> Table:
-        """The table that a pattern is about. Raises KeyError for a pattern of another design."""
+        """Return the table of a pattern. Raises KeyError for a pattern of another design."""
         for table in self.tables:
             if table.schema is pattern.plan.schema:
                 return table
         raise KeyError(pattern.name)
 
     def pattern(self, name: str) -> Pattern[..., Any]:
-        """The pattern of a name. Raises KeyError."""
+        """Return the pattern with a name. Raises KeyError."""
         for pattern in self.patterns:
             if pattern.name == name:
                 return pattern
@@ -115,12 +115,12 @@ class Design:
 
 
 def is_file_path(target: str) -> bool:
-    """Whether a target is a file's path, and not a module's dotted name."""
+    """Return True if a target is the path of a file, and not a module's dotted name."""
     return target.endswith(".py") or "/" in target
 
 
 def _name(module: ModuleType) -> str:
-    """The module's `name`, or its file's; of a file design.py the folder's."""
+    """Return the module's `name`, or the name of its file, or of the folder of a file design.py."""
     path, name = Path(_file(module)), getattr(module, "name", None)
     if isinstance(name, str) and name:
         return name
@@ -128,17 +128,17 @@ def _name(module: ModuleType) -> str:
 
 
 def _module_name(module: ModuleType) -> str:
-    """A module as its author knows it: by its name, or where it was loaded as a file by that."""
+    """Return the name of a module for messages: its path if it was loaded from a file."""
     return _file(module) if module.__name__.startswith(_FILE_MODULE) else module.__name__
 
 
 def _file(module: ModuleType) -> str:
-    """The file of a module; of one without, such as a folder of modules, its name."""
+    """Return the file of a module, or its name if it has none, as a namespace package."""
     return str(getattr(module, "__file__", None) or module.__name__)
 
 
 def _module_values(module: ModuleType, name: str, kind: type[T], example: str) -> tuple[T, ...]:
-    """What a module says of the whole design under one of the names that are kept for that."""
+    """Return the objects that a module lists under a reserved name. Raises DesignError for other objects."""
     value = getattr(module, name, ())
     listed = tuple(value) if isinstance(value, (list, tuple)) else (value,)
     for one in listed:

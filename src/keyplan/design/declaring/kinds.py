@@ -24,80 +24,80 @@ Claims = Claim | Sequence[Claim]
 
 
 class ReadOptions(TypedDict, total=False):
-    """What may be said of a read by key."""
+    """Options of a read by key."""
 
     consistent: bool
-    """Whether it must show every write acknowledged before it; twice the price."""
+    """Whether it reads every write acknowledged before it; twice the price."""
     expired: bool
-    """Whether items whose expiry has passed are wanted too."""
+    """Whether it also returns items whose expiry has passed."""
     rate: Rate
     claims: Claims
     decides: Literal["uniqueness", "quota", "state"]
-    """What the program decides by the answer."""
+    """The decision that the program bases on the result."""
     after: str | Sequence[str]
-    """Names of patterns whose writes it is expected to show at once."""
+    """Names of patterns whose writes it is expected to return immediately."""
     returns: float
-    """How many items a call is expected to find."""
+    """The expected number of items per call."""
 
 
 class CountOptions(ReadOptions, total=False):
-    """What may be said of a count: it reads all that there is, in any order."""
+    """Options of a count, which reads the whole range in any order."""
 
     index: str
     evaluates: float
-    """How many items a call is expected to read, where a filter makes that more than it returns."""
+    """The expected number of items that a call reads, if a filter drops some of them."""
 
 
 class ScanOptions(CountOptions, total=False):
-    """What may be said of a read of many items."""
+    """Options of a read of many items."""
 
     limit: int
-    """The most results of a call."""
+    """The maximum number of results per call."""
     page_size: int
-    """The most items that one request evaluates."""
+    """The maximum number of items that one request evaluates."""
     ordered_by: str
-    """The field the results are expected to be ordered by; "-field" for the highest first."""
+    """The field by which results are expected to be ordered; "-field" for descending order."""
 
 
 class QueryOptions(ScanOptions, total=False):
-    """What may be said of a read of a range."""
+    """Options of a read of a range."""
 
     descending: bool
-    """The highest sort key first."""
+    """Whether results start with the highest sort key."""
 
 
 class WriteOptions(TypedDict, total=False):
-    """What may be said of a write."""
+    """Options of a write."""
 
     rate: Rate
     claims: Claims
     retried: bool
-    """Whether callers repeat it when no answer came."""
+    """Whether callers repeat it after a timeout."""
 
 
 class BatchOptions(WriteOptions, total=False):
-    """What may be said of a write of many items."""
+    """Options of a write of many items."""
 
     returns: float
-    """How many items a call is expected to write."""
+    """The expected number of items that a call writes."""
 
 
 class UpdateOptions(WriteOptions, total=False):
-    """What may be said of an update."""
+    """Options of an update."""
 
     upsert: bool
-    """Whether it creates the item where none is."""
+    """Whether it creates a missing item."""
 
 
 class CheckOptions(TypedDict, total=False):
-    """What may be said of a condition."""
+    """Options of a condition check."""
 
     exists: Literal["must", "must_not", "may"]
-    """Whether the item must be there."""
+    """Whether the item must exist."""
 
 
 def check_options(options: Mapping[str, Any], known: frozenset[str]) -> None:
-    """Refuse options that a kind of pattern does not have, and limits that leave nothing."""
+    """Refuse options that a kind of pattern does not have, and limits below 1."""
     for name in options:
         if name not in known:
             raise unknown_option(name, known)
@@ -115,7 +115,7 @@ def check_options(options: Mapping[str, Any], known: frozenset[str]) -> None:
 
 
 def facts_from_options(options: Mapping[str, Any]) -> Facts:
-    """What the options say of a pattern beside its plan."""
+    """Return the facts that the options state."""
     after = as_tuple("after", options.get("after", ()), str, 'write after="save", the name of a pattern, or several')
     return Facts(
         rate=options.get("rate"),
@@ -134,23 +134,23 @@ Planner = Callable[[PatternDeclaration, Any, Plan], Plan]
 
 @dataclass(frozen=True)
 class KindSpec:
-    """What the patterns of one kind have in common."""
+    """The properties of one kind of pattern."""
 
     made: type[Pattern[..., Any]]
     operation: Operation
     terms: type[Cond | Change]
-    """What the body returns."""
+    """The class of the terms that the body returns."""
     plan: Planner
-    """Makes the plan of a draft, which has the options that need no planning."""
+    """Completes the plan of a draft, which has the options that need no planning."""
     options: type
-    """What may be said of it."""
+    """The TypedDict of its options."""
     exists: Literal["must", "must_not", "may"] = "may"
     returns: Literal["new", "old", "nothing"] = "nothing"
     select: Literal["all", "count"] = "all"
 
 
 def check_facts(kind: Kind, entities: Sequence[object], options: Mapping[str, Any]) -> Facts:
-    """What the options say of a pattern. Raises DesignError where they, or the entities, have no meaning."""
+    """Return the facts that the options state. Raises DesignError for invalid options or entities."""
     for entity in entities:
         if isinstance(entity, FunctionType):
             raise DesignError(
@@ -174,24 +174,26 @@ def build_pattern(
     schema: Schema,
     siblings: Sequence[EntitySpec],
 ) -> Pattern[..., Any]:
-    """The pattern that a function declares; `siblings` are all entities of the table, also of later declarations.
+    """Build the pattern that a function declares; `siblings` are all entities of the table, including later ones.
 
-    Raises DesignError for what has no meaning; what cannot work is a fault of its plan.
+    Raises DesignError for an invalid declaration; a pattern that cannot work has a fault in its plan.
     """
     form = _KINDS[kind]
     view = next((entity for entity in entities if entity_of_view(entity) is not entity), None)
 
     def make(pattern: Pattern[Any, Any], terms: Any) -> Plan:
         specs = tuple(spec_in_schema(schema, entity_of_view(entity), pattern.place) for entity in entities)
-        asked = PatternDeclaration(pattern.name, schema, specs, options.get("index"), pattern.parameters, pattern.place)
+        declaration = PatternDeclaration(
+            pattern.name, schema, specs, options.get("index"), pattern.parameters, pattern.place
+        )
         if view is not None and (kind not in {"query", "scan"} or len(entities) > 1):
             raise DesignError(
                 f"{pattern.name} is a {kind} of view {view.__name__}: only a query or a scan reads a single view",
                 place=pattern.place,
                 fix=f"name the entity, {specs[0].name}",
             )
-        plan = form.plan(asked, terms, replace(_draft(form, asked, siblings, options), view=view))
-        check_expression_limits(asked, plan)
+        plan = form.plan(declaration, terms, replace(_draft(form, declaration, siblings, options), view=view))
+        check_expression_limits(declaration, plan)
         return plan
 
     pattern: Pattern[..., Any] = form.made(function, kind, facts, make)
@@ -206,7 +208,7 @@ def build_pattern(
 
 
 def _check_returns(pattern: Pattern[..., Any]) -> None:
-    """Refuse more results than a call can give."""
+    """Refuse an expected number of results that is more than a call can return."""
     plan, returns = pattern.plan, pattern.facts.returns
     pages = plan.page_size if plan.limit is None and plan.walk is None else None
     for most, bound, fix in (
@@ -228,7 +230,7 @@ def _check_returns(pattern: Pattern[..., Any]) -> None:
 
 
 def _check_single_values(pattern: Pattern[..., Any]) -> None:
-    """Refuse several values where one is taken: keys are asked for once for each of them, and `is_in` takes a list."""
+    """Refuse several values for a single one: only keys and `is_in` accept each(...)."""
     for source in single_sources(pattern._terms):
         if isinstance(source, (Each, EveryShard)):
             raise DesignError(
@@ -239,13 +241,13 @@ def _check_single_values(pattern: Pattern[..., Any]) -> None:
 
 
 def _draft(
-    form: KindSpec, asked: PatternDeclaration, siblings: Sequence[EntitySpec], options: Mapping[str, Any]
+    form: KindSpec, declaration: PatternDeclaration, siblings: Sequence[EntitySpec], options: Mapping[str, Any]
 ) -> Plan:
     return Plan(
-        pattern=asked.name,
+        pattern=declaration.name,
         operation=form.operation,
-        schema=asked.schema,
-        entities=asked.entities,
+        schema=declaration.schema,
+        entities=declaration.entities,
         siblings=siblings,
         exists="may" if options.get("upsert") else options.get("exists", form.exists),
         descending=options.get("descending", False),
@@ -258,37 +260,37 @@ def _draft(
     )
 
 
-def _plan_get(asked: PatternDeclaration, change: Change, draft: Plan) -> Plan:
-    planned = plan_get(asked, change, draft)
+def _plan_get(declaration: PatternDeclaration, change: Change, draft: Plan) -> Plan:
+    planned = plan_get(declaration, change, draft)
     return replace(planned, notes=read_notes(planned, None))
 
 
-def _plan_batch_get(asked: PatternDeclaration, change: Change, draft: Plan) -> Plan:
-    planned = _plan_get(asked, change, draft)
+def _plan_batch_get(declaration: PatternDeclaration, change: Change, draft: Plan) -> Plan:
+    planned = _plan_get(declaration, change, draft)
     if planned.walk is None:
         raise DesignError(
-            f"{asked.name} names one item", place=asked.place, fix="give one field of the key as each(...)"
+            f"{declaration.name} names one item", place=declaration.place, fix="give one field of the key as each(...)"
         )
     return planned
 
 
-def _plan_batch_put(asked: PatternDeclaration, change: Change, draft: Plan) -> Plan:
-    planned = plan_batch(asked, change, draft)
+def _plan_batch_put(declaration: PatternDeclaration, change: Change, draft: Plan) -> Plan:
+    planned = plan_batch(declaration, change, draft)
     if planned.item is None:
         raise DesignError(
-            f"{asked.name} puts items, and returns a key",
-            place=asked.place,
+            f"{declaration.name} puts items, and returns a key",
+            place=declaration.place,
             fix="return put(items), or use @table.batch_delete",
         )
     return planned
 
 
-def _plan_batch_delete(asked: PatternDeclaration, change: Change, draft: Plan) -> Plan:
-    planned = plan_batch(asked, change, draft)
+def _plan_batch_delete(declaration: PatternDeclaration, change: Change, draft: Plan) -> Plan:
+    planned = plan_batch(declaration, change, draft)
     if planned.item is not None:
         raise DesignError(
-            f"{asked.name} deletes items, and returns put(...)",
-            place=asked.place,
+            f"{declaration.name} deletes items, and returns put(...)",
+            place=declaration.place,
             fix="return key_of(...) with one each(...), or use @table.batch_put",
         )
     return planned

@@ -28,7 +28,7 @@ from keyplan.design.planning.plan import Plan
 from keyplan.design.workload import Claim, Rate
 
 _ATTEMPTS = 100
-"""CPython before 3.11.8 counts how deep it is in a tree for all threads together, and may fail while others parse."""
+"""CPython before 3.11.8 counts the depth of a tree across threads, and may fail while other threads parse."""
 _VARYING_NAMES = frozenset(
     {"now", "utcnow", "today", "time_ns", "uuid1", "uuid4", "uuid7", "token_bytes", "token_hex", "token_urlsafe"}
 )
@@ -36,7 +36,7 @@ _TYPE_TESTS = frozenset({"isinstance", "type", "callable", "hasattr", "getattr",
 
 
 def refuse_branches(function: Callable[..., Any], parameters: Collection[str]) -> None:
-    """Raise DesignError where a body branches on what a parameter is, or takes a value that only a call could have."""
+    """Raise DesignError if a body branches on its parameters, or computes a value that differs between calls."""
     tree = _tree(function)
     for node, name in _branches(tree, parameters):
         raise DesignError(
@@ -54,7 +54,7 @@ def refuse_branches(function: Callable[..., Any], parameters: Collection[str]) -
 
 
 def _place(function: Callable[..., Any], node: ast.expr) -> tuple[Place, str]:
-    """Where an expression stands, and the first line of it."""
+    """Return the place of an expression, and its first line."""
     first = function_place(function)
     text = (ast.get_source_segment(_source(function), node) or function.__name__).splitlines()[0]
     return Place(first.file, first.line + node.lineno - 1, text), text
@@ -103,7 +103,7 @@ def _root(node: ast.expr) -> str:
 
 
 def _varying_calls(tree: ast.AST) -> Iterator[ast.Call]:
-    """Calls that give another value each time, in the body and in defaults."""
+    """Yield calls that return another value each time, in the body and in defaults."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else _root(node.func)
@@ -136,11 +136,11 @@ Kind = Literal[
 
 @dataclass(frozen=True)
 class Page(Generic[T]):
-    """Some results in order, and where to go on."""
+    """Results in order, and the cursor of the next page."""
 
     items: tuple[T, ...]
     cursor: str | None = None
-    """Hand it to the next call of the same pattern with the same arguments; None at the end."""
+    """Pass it to the next call of the same pattern with the same arguments; None at the end."""
 
     def __iter__(self) -> Iterator[T]:
         return iter(self.items)
@@ -151,25 +151,25 @@ class Page(Generic[T]):
 
 @dataclass(frozen=True)
 class Facts:
-    """What a pattern says of itself beside its plan."""
+    """Statements about a pattern besides its plan."""
 
     rate: Rate | None = None
     claims: tuple[Claim, ...] = ()
     returns: float | None = None
-    """How many items a call is expected to return, or to write."""
+    """The expected number of items that a call returns or writes."""
     evaluates: float | None = None
-    """How many items a call is expected to read, where filters make that more."""
+    """The expected number of items that a call reads, if filters drop some of them."""
     decides: str = ""
-    """What the program decides by the answer: "uniqueness", "quota", "state"."""
+    """The decision that the program bases on the result: "uniqueness", "quota", "state"."""
     after: tuple[str, ...] = ()
-    """Names of patterns whose writes this one is expected to show at once."""
+    """Names of patterns whose writes it is expected to return immediately."""
     ordered_by: str | None = None
-    """The field that the design says the results are ordered by; "-field" for the highest first."""
+    """The field by which results are expected to be ordered; "-field" for descending order."""
     retried: bool = False
-    """Whether callers repeat it when no answer came."""
+    """Whether callers repeat it after a timeout."""
 
     def __post_init__(self) -> None:
-        """Refuse what says nothing of a pattern, at the line that declares it."""
+        """Refuse invalid options, at the line that declares the pattern."""
         if not (self.rate is None or isinstance(self.rate, Rate)):
             raise _meaningless("rate", self.rate, f"write rate=Rate({self.rate!r})")
         for claim in self.claims:
@@ -183,7 +183,7 @@ class Facts:
 
 
 def as_claims(claims: Any) -> tuple[Claim, ...]:
-    """One claim or several, as they stand in an option."""
+    """Return one claim or several as a tuple."""
     return tuple(claims) if isinstance(claims, (list, tuple)) else (claims,)
 
 
@@ -207,15 +207,15 @@ class Call(Generic[R_co]):
 
 
 class WriteCall(Call[R_co]):
-    """A call that writes one item, or checks one: it may be part of a transaction."""
+    """A call that writes or checks one item; it may be part of a transaction."""
 
 
 class TransactionCall(Call[R_co]):
-    """A call of a transaction; it may be joined to another."""
+    """A call of a transaction; it may be joined with others."""
 
 
 class Pattern(Generic[P, R]):
-    """What a decorated function becomes: call it for a Call, read its plan."""
+    """A decorated function: calling it returns a Call; it has a plan."""
 
     call_type: type[Call[Any]] = Call
 
@@ -241,7 +241,7 @@ class Pattern(Generic[P, R]):
 
     @cached_property
     def plan(self) -> Plan:
-        """What it asks of the service."""
+        """The requests that it makes, planned once."""
         return self._make_plan(self, self._terms)
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
@@ -249,13 +249,13 @@ class Pattern(Generic[P, R]):
 
     @cached_property
     def argument_checks(self) -> tuple[ArgumentCheck, ...]:
-        """The checks of its arguments' types, compiled once."""
+        """The type checks of its arguments, compiled once."""
         return argument_checks(self.plan, self.parameters)
 
     def arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments by name.
 
-        Raise TypeError as any function does, and for a value of the wrong type that a key or a condition is made of.
+        Raise TypeError like any function, and for a value of the wrong type in a key or a condition.
         """
         if len(args) == len(self._names) and not kwargs:
             arguments = dict(zip(self._names, args, strict=True))
@@ -293,7 +293,7 @@ class Read(Pattern[P, R]):
 
 
 class Write(Pattern[P, R]):
-    """A pattern that writes one item, or checks one."""
+    """A pattern that writes or checks one item."""
 
     call_type = WriteCall
 
@@ -306,7 +306,7 @@ class Batch(Pattern[P, R]):
 
 
 def check_function(function: object, of_what: str) -> None:
-    """Refuse what is declared as if it were a function."""
+    """Refuse a declared object that is not a function."""
     if not isinstance(function, FunctionType):
         raise DesignError(
             f"{getattr(function, '__name__', repr(function))} is declared as {of_what}, and is no function",
@@ -362,7 +362,7 @@ def _run(function: Callable[..., Any], parameters: Mapping[str, Param], place: P
 
 
 def unused_parameters(pattern: Pattern[..., Any]) -> list[str]:
-    """The parameters that nothing of what the body returns is made of, in their order."""
+    """Return the parameters that the returned terms do not use, in order."""
     terms = pattern._terms
     used = set(_names(terms))
     return [name for name in pattern.parameters if name not in used and not _is_in_key_text(name, terms)]
@@ -387,7 +387,7 @@ def _names(term: object) -> Iterator[str]:
 
 
 def _is_in_key_text(name: str, terms: object) -> bool:
-    """Whether a key text that is written out has a placeholder of this name."""
+    """Return True if a key text has a placeholder with this name."""
     if not isinstance(terms, Cond):
         return False
     texts = [terms.partition_text]

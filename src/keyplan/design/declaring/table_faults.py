@@ -30,7 +30,7 @@ _TYPES = {
 
 
 class DeclaredTable(Protocol):
-    """What is looked at: a declared table, or a schema with its entities."""
+    """A declared table, or a schema with its entities."""
 
     @property
     def schema(self) -> Schema:
@@ -38,11 +38,11 @@ class DeclaredTable(Protocol):
 
     @property
     def entities(self) -> Sequence[EntitySpec]:
-        """Whose items it holds."""
+        """The entities whose items it holds."""
 
 
 def table_faults(table: DeclaredTable) -> list[Fault]:
-    """Everything that keeps a table from being created as declared."""
+    """Return every fault that prevents the table from being created as declared."""
     return [
         *_names(table),
         *_numbers_of_indexes(table),
@@ -190,7 +190,7 @@ def _key_types(table: DeclaredTable) -> Iterator[Fault]:
 
 
 def _sentinel_types(entity: EntitySpec) -> Iterator[Fault]:
-    """Unique values whose sentinels, which have texts for keys, the table does not take."""
+    """Yield faults of unique values whose sentinels, which have text keys, the table cannot hold."""
     for rule in entity.sentinels:
         for part, own in zip(rule.key.attributes, entity.key.attributes, strict=True):
             if part.type_code != own.type_code:

@@ -38,7 +38,7 @@ C = TypeVar("C")
 
 
 class Table:
-    """A table of a design: its keys, its indexes, and everything that is declared on it."""
+    """A table of a design: its keys, its indexes, and everything declared on it."""
 
     @checked_call
     def __init__(
@@ -59,7 +59,7 @@ class Table:
         """Declare a table.
 
         `ttl`: the attribute that holds the expiry in epoch seconds. `discriminator`: an attribute that
-        names each item's entity, where keys alone do not tell.
+        names each item's entity, if keys alone do not identify it.
         """
         listed = as_tuple("indexes", indexes, Index, "write indexes=[GSI(...), LSI(...)]")
         told = () if ttl is None else as_tuple("ttl", ttl, (str, TTL), 'write ttl="expires_at", the attribute\'s name')
@@ -104,11 +104,11 @@ class Table:
     ) -> Callable[[M], M]:
         """Declare an entity: a class of items of this table.
 
-        `key`: how its primary key is made; not needed where fields are the key attributes themselves.
-        `indexes`: its key in each index; an index whose attributes are fields needs none. `version`: the int
-        field that counts changes. `unique`: fields whose values no two items share. `found_by`: fields the
-        design must be able to find it by. `items`: its numbers and sizes. `store_key_fields`: False to
-        keep fields that key templates hold out of the item's other attributes.
+        `key`: how its primary key is made; not needed if fields are the key attributes themselves.
+        `indexes`: its key in each index; not needed for an index whose attributes are fields. `version`: the int
+        field that counts changes. `unique`: fields whose values no two items share. `found_by`: fields by which
+        the design must be able to find it. `items`: its numbers and sizes. `store_key_fields`: False if fields in
+        key templates are not stored as separate attributes.
         """
         place = calling_place()
         if not (indexes is None or isinstance(indexes, Mapping)):
@@ -141,7 +141,7 @@ class Table:
         return declare_entity
 
     def view(self, entity: type[Entity], /) -> Callable[[M], M]:
-        """Declare a view: a class with some of an entity's fields, for queries of indexes that hold no others.
+        """Declare a view: a class with some of an entity's fields, for queries of indexes that hold only these.
 
         It has the entity's key fields, and each field with the entity's type. Queries and scans accept it in place
         of the entity and return its objects.
@@ -187,7 +187,7 @@ class Table:
     def count(
         self, *entities: type[Entity], **options: Unpack[CountOptions]
     ) -> Callable[[Callable[P, Cond]], Read[P, int]]:
-        """Declare a count of a range. Everything counted is read, and paid for."""
+        """Declare a count of a range. All counted items are read, and charged."""
         return self._declare("count", entities, options)
 
     @overload
@@ -212,7 +212,7 @@ class Table:
     ) -> Callable[[Callable[P, Key]], Read[P, list[E | None]]]:
         """Declare a read of several items by key: the body returns key_of(...) with one field as each(...).
 
-        The result has one place for each value, None where no item is.
+        The result has one entry for each value, None for a missing item.
         """
         return self._declare("batch_get", (entity,), options)
 
@@ -222,21 +222,21 @@ class Table:
     def create(
         self, entity: type[E], /, **options: Unpack[WriteOptions]
     ) -> Callable[[Callable[P, Change]], Write[P, E]]:
-        """Declare the creation of an item, refused where one is: the body returns put(item)."""
+        """Declare the creation of an item, which fails if the item exists: the body returns put(item)."""
         return self._declare("create", (entity,), options)
 
     @checked_call
     def put(self, entity: type[E], /, **options: Unpack[WriteOptions]) -> Callable[[Callable[P, Change]], Write[P, E]]:
-        """Declare a write of a whole item, whether or not one is there: the body returns put(item)."""
+        """Declare a write of a whole item, whether or not it exists: the body returns put(item)."""
         return self._declare("put", (entity,), options)
 
     @checked_call
     def replace(
         self, entity: type[E], /, **options: Unpack[WriteOptions]
     ) -> Callable[[Callable[P, Change]], Write[P, E]]:
-        """Declare the replacement of an item that is there: the body returns put(item).
+        """Declare the replacement of an existing item: the body returns put(item).
 
-        The item's own version must be the stored one, where the entity has a version.
+        The item's own version must be the stored one, if the entity has a version.
         """
         return self._declare("replace", (entity,), options)
 
@@ -246,7 +246,7 @@ class Table:
     ) -> Callable[[Callable[P, Change]], Write[P, E]]:
         """Declare a partial update: the body returns key_of(...) & set_(...) and other changes.
 
-        Refused where no item is, unless `upsert`; gives the item as it is afterwards.
+        It fails if the item does not exist, unless `upsert`; returns the item after the update.
         """
         return self._declare("update", (entity,), options)
 
@@ -254,7 +254,7 @@ class Table:
     def delete(
         self, entity: type[E], /, **options: Unpack[WriteOptions]
     ) -> Callable[[Callable[P, Change]], Write[P, E | None]]:
-        """Declare the deletion of an item: the body returns key_of(...). Gives the item that was there."""
+        """Declare the deletion of an item: the body returns key_of(...). Returns the deleted item."""
         return self._declare("delete", (entity,), options)
 
     @checked_call
@@ -291,7 +291,7 @@ class Table:
         bisect: bool = True,
         idempotent: bool = False,
     ) -> Callable[[Callable[[C], None]], Callable[[C], None]]:
-        """Declare a consumer of the table's stream; its parameter's annotation says which changes it takes."""
+        """Declare a consumer of the table's stream; its parameter's annotation states which changes it accepts."""
         if any(isinstance(entity, FunctionType) for entity in entities):
             raise DesignError(
                 "a consumer is declared of no entity",

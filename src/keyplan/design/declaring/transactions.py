@@ -30,7 +30,7 @@ class TransactionStep:
     repeated: Each | None
 
     def calls(self, arguments: Mapping[str, Any]) -> list[WriteCall[Any]]:
-        """The step's writes, with a transaction's arguments."""
+        """Return the step's writes, with a transaction's arguments."""
         if self.repeated is None:
             return [WriteCall(self.call.pattern, _step_arguments(self.call.arguments, arguments, None))]
         values = value_of(self.repeated, arguments)
@@ -49,7 +49,7 @@ def _step_arguments(
 
 
 class Transaction(Pattern[P, None]):
-    """A pattern that writes several items together or not at all, in one or more tables."""
+    """A pattern whose writes, to one or more tables, succeed or fail together."""
 
     def __init__(self, function: Callable[P, Iterable[WriteCall[Any]]], facts: Facts) -> None:
         super().__init__(function, "transaction", facts, _plan)
@@ -66,7 +66,7 @@ class Transaction(Pattern[P, None]):
 
     @cached_property
     def argument_checks(self) -> tuple[ArgumentCheck, ...]:
-        """The checks of the arguments that its steps check, by its own annotations or by those of the steps."""
+        """The checks of its arguments, by its own annotations or by those of its steps."""
         expected: dict[str, Any] = {}
         for step in self.steps:
             for check in step.call.pattern.argument_checks:
@@ -78,7 +78,7 @@ class Transaction(Pattern[P, None]):
         return build_checks(expected)
 
     def calls(self, arguments: Mapping[str, Any]) -> list[WriteCall[Any]]:
-        """Every write of a call, in order."""
+        """Return every write of a call, in order."""
         return [call for step in self.steps for call in step.calls(arguments)]
 
 
@@ -122,7 +122,7 @@ def _step(call: object, transaction: Transaction[Any]) -> TransactionStep:
 
 
 def _check_constants(call: WriteCall[Any], transaction: Transaction[Any]) -> None:
-    """Refuse a value that a field is set to and does not take: every call would be refused for it."""
+    """Refuse a constant that a field does not accept: every call would fail."""
     for name, source, use in field_uses(call.pattern.plan):
         given = call.arguments.get(source._name) if isinstance(source, Param) and not source._path else None
         if use != "set" or given is None or isinstance(given, (Param, Each)):

@@ -24,12 +24,12 @@ from keyplan.design.arguments import checked_call
 AttributeValue = dict[str, Any]
 TypeCode = Literal["S", "N", "B", "BOOL", "SS", "NS", "BS", "L", "M", "ANY"]
 StoredAs = Literal["epoch_s", "epoch_ms", "iso_s", "iso_ms"]
-"""A moment as a Number of seconds or milliseconds since 1970, or as ISO 8601 text of seconds or milliseconds."""
+"""A timestamp as a Number of seconds or milliseconds since 1970, or as ISO 8601 text with seconds or milliseconds."""
 KEY_TYPES = ("S", "N", "B")
 
 
 class UnstorableTypeError(TypeError):
-    """A type that no attribute value can hold, or not so that what was written is read again."""
+    """A type that no attribute value can hold, or whose values could not be read back as they were written."""
 
     def __init__(self, problem: str, fix: str = "") -> None:
         super().__init__(problem)
@@ -40,13 +40,13 @@ class UnstorableTypeError(TypeError):
 
 
 def without_none(annotation: Any) -> tuple[Any, bool]:
-    """The type without Annotated, NewType and None, and whether None was in it."""
+    """Return the type without Annotated, NewType and None, and whether None was in it."""
     bare, optional, _ = unwrap(annotation)
     return bare, optional
 
 
 def unwrap(annotation: Any) -> tuple[Any, bool, list[Any]]:
-    """The same, with the metadata of what was Annotated."""
+    """Return the type without Annotated, NewType and None, whether None was in it, and the metadata of Annotated."""
     optional, metadata = False, []
     while True:
         origin = get_origin(annotation)
@@ -67,7 +67,7 @@ def unwrap(annotation: Any) -> tuple[Any, bool, list[Any]]:
 
 
 def without_alias(annotation: Any) -> Any:
-    """The type that `type Name = ...` gave a name to; one that is a part of itself stays, and counts as any type."""
+    """Return the type that `type Name = ...` stands for; a recursive alias stays as it is and counts as any type."""
     return annotation.__value__ if _is_alias(annotation) and not _is_recursive(annotation, frozenset()) else annotation
 
 
@@ -76,7 +76,7 @@ def _is_alias(annotation: Any) -> bool:
 
 
 def _is_recursive(annotation: Any, within: frozenset[Any]) -> bool:
-    """Whether a type is named in what it stands for, so that there is no end of looking into it."""
+    """Return True if a type alias refers to itself."""
     if _is_alias(annotation):
         return annotation in within or _is_recursive(annotation.__value__, within | {annotation})
     if isinstance(annotation, (str, ForwardRef)):
@@ -88,17 +88,17 @@ def _is_recursive(annotation: Any, within: frozenset[Any]) -> bool:
 
 
 def annotation_with_limits(info: FieldInfo) -> Any:
-    """What a model declares of a field, its limits included."""
+    """Return the annotation of a model's field with its limits."""
     return Annotated[(info.annotation, *info.metadata)] if info.metadata else info.annotation
 
 
 def plain_value(value: Any) -> Any:
-    """A value as it is stored: of a member of an Enum its value."""
+    """Return a value as it is stored: the value of an Enum member."""
     return value.value if isinstance(value, Enum) else value
 
 
 def type_code(annotation: Any, stored: StoredAs | None = None) -> TypeCode:
-    """The attribute type that values of a Python type are stored as."""
+    """Return the attribute type that values of a Python type are stored as."""
     if stored is not None:
         return "N" if stored in {"epoch_s", "epoch_ms"} else "S"
     annotation, _ = without_none(annotation)
@@ -118,13 +118,13 @@ def type_code(annotation: Any, stored: StoredAs | None = None) -> TypeCode:
 
 
 def is_set_type(annotation: Any) -> bool:
-    """Whether values of a type are sets, which are stored as nothing while they are empty."""
+    """Return True if values of a type are sets; an empty set is stored as an absent attribute."""
     annotation, optional = without_none(annotation)
     return not optional and (get_origin(annotation) or annotation) in {set, frozenset}
 
 
 def _check_model(model: type[BaseModel]) -> None:
-    """Refuse models that are more than their fields."""
+    """Refuse models with values besides their fields."""
     if issubclass(model, RootModel):
         raise UnstorableTypeError(f"{model.__name__} is a RootModel", "use the type that it wraps")
     if model.model_config.get("extra") == "allow":
@@ -177,10 +177,10 @@ _CODES: tuple[tuple[tuple[type, ...], TypeCode], ...] = (
 
 @dataclass(frozen=True)
 class DeclaredField:
-    """A field: its type without Annotated, Optional and NewType, and the limits that are declared for it.
+    """A field's type without Annotated, Optional and NewType, and its declared limits.
 
     `choices` are the members of an Enum or the values of a Literal, in declared order. Lengths are
-    characters; `pattern` is a regular expression; `minimum` and `maximum` bound a number, both included.
+    characters; `pattern` is a regular expression; `minimum` and `maximum` are inclusive bounds of a number.
     """
 
     name: str
@@ -195,7 +195,7 @@ class DeclaredField:
 
     @classmethod
     def of(cls, name: str, annotation: Any, info: FieldInfo | None = None) -> DeclaredField:
-        """The field that an annotation declares, with the constraints of its pydantic FieldInfo."""
+        """Return the field that an annotation declares, with the constraints of its pydantic FieldInfo."""
         bare, optional, metadata = unwrap(annotation)
         limits = dict(_limits([*metadata, *([info] if info is not None else [])]))
         choices = _choices(bare)
@@ -206,12 +206,12 @@ class DeclaredField:
 
     @property
     def stored_choices(self) -> tuple[Any, ...]:
-        """The choices as they are stored, members of an Enum by their values; none where there are no choices."""
+        """The choices as they are stored, with members of an Enum as their values; empty if it has no choices."""
         return tuple(map(plain_value, self.choices or ()))
 
     @property
     def type_name(self) -> str:
-        """The type as a reader would write it."""
+        """The type as it is written in code."""
         if isinstance(self.type, type) and not get_args(self.type):
             return self.type.__name__
         return str(self.type).replace("typing.", "")
@@ -229,7 +229,7 @@ def _choices(bare: Any) -> tuple[Any, ...] | None:
 
 
 def _limits(metadata: list[Any]) -> Iterator[tuple[str, Any]]:
-    """Constraints by name. Metadata comes from pydantic and annotated_types, which share attribute names."""
+    """Yield constraints by name. Metadata comes from pydantic and annotated_types, which share attribute names."""
     for entry in metadata:
         if isinstance(entry, FieldInfo):
             yield from _limits(entry.metadata)
@@ -254,17 +254,18 @@ _STORED_AS: tuple[StoredAs, ...] = get_args(StoredAs)
 @checked_call
 @dataclass(frozen=True)
 class Attribute:
-    """Beside a field's type: how it is stored. `Annotated[datetime, Attribute("createdAt", stored="epoch_s")]`."""
+    """How a field is stored, in its annotation: `Annotated[datetime, Attribute("createdAt", stored="epoch_s")]`."""
 
     name: str | None = None
-    """The attribute's name; the field's own when not said."""
+    """The attribute's name; the field's name by default."""
     stored: StoredAs | None = None
-    """A moment as a Number of seconds or milliseconds since 1970, or as ISO 8601 text of seconds or milliseconds;
-    without it the text has microseconds."""
+    """A timestamp as a Number of seconds or milliseconds since 1970, or as ISO 8601 text with seconds or milliseconds;
+    ISO 8601 text with microseconds by default.
+    """
 
 
 def attribute_of(info: FieldInfo) -> Attribute:
-    """What stands beside a field's type, also beside the part of a union that is not None."""
+    """Return the Attribute in a field's annotation, also if it annotates the part of a union that is not None."""
     marks = [mark for mark in info.metadata if isinstance(mark, Attribute)] or list(_attributes_in(info.annotation))
     mark = marks[-1] if marks else Attribute()
     # A model that goes out under other names by pydantic's own means is stored under them too.
@@ -282,7 +283,7 @@ def _attributes_in(annotation: Any) -> Iterator[Attribute]:
 
 
 def check_attribute(mark: Attribute, annotation: Any) -> None:
-    """Refuse stored="epoch_s" of what is no moment, and other words for it."""
+    """Refuse an unknown `stored`, and one for a type other than datetime."""
     if not (mark.name is None or (isinstance(mark.name, str) and mark.name)):
         raise UnstorableTypeError(f"Attribute({mark.name!r}) names no attribute", 'write Attribute("name")')
     if mark.stored is None:
@@ -294,7 +295,7 @@ def check_attribute(mark: Attribute, annotation: Any) -> None:
 
 
 def check_union_attributes(annotation: Any) -> None:
-    """Refuse unions of models that store fields under other names: nothing would tell which names to read."""
+    """Refuse unions of models that rename fields: the names to read would be ambiguous."""
     annotation, _ = without_none(annotation)
     union = get_origin(annotation) in {Union, types.UnionType}
     for part in get_args(annotation) if get_origin(annotation) is not Literal else ():
@@ -310,13 +311,13 @@ def check_union_attributes(annotation: Any) -> None:
 
 
 def check_aliases(model: type[BaseModel]) -> None:
-    """Refuse a model that could be written under its aliases and not be read by its fields' own names."""
+    """Refuse a model that writes its aliases but does not read its fields' own names."""
     for name in model.model_fields:
         check_alias(model, name)
 
 
 def check_alias(model: type[BaseModel], name: str) -> None:
-    """The same of one field."""
+    """Refuse a field with an alias, unless the model also reads its own name."""
     config = model.model_config
     if config.get("populate_by_name") or config.get("validate_by_name"):
         return
@@ -336,19 +337,19 @@ _READ_AS: tuple[tuple[tuple[type, ...], type], ...] = (
     ((datetime,), date),
     ((tuple,), list),
 )
-"""What is stored as the values of another type are, and would be read as one of those."""
+"""Types whose stored values are read back as values of another type."""
 _MAP_KEY_TYPES = (str, int, float, bool, Decimal, UUID, datetime, date, time, timedelta, Enum)
-"""Types whose text gives the value back, for the keys of a dict."""
+"""Types whose text can be converted back, for the keys of a dict."""
 _DECODING: tuple[tuple[type, str, str], ...] = (
     (EncodedBytes, "encoded bytes, as Base64Bytes, are", "use bytes, which are stored as they are"),
     (EncodedStr, "encoded text, as Base64Str, is", "use str, which is stored as it is"),
     (Json, "a Json is", "use the type of what its text holds"),
 )
-"""What stands beside a type whose values are given in another form than they have; what is stored has it no more."""
+"""Annotations of types whose input has another form than their values; stored values no longer have it."""
 
 
 def check_decoding_types(annotation: Any, marks: Sequence[Any] = ()) -> None:
-    """Refuse types that decode what they are given, within others too. `marks`: the metadata of the type's field."""
+    """Refuse types that decode their input, also inside other types. `marks`: the metadata of the type's field."""
     annotation = without_alias(annotation)
     parts = () if get_origin(annotation) is Literal else get_args(annotation)
     if get_origin(annotation) is Annotated:
@@ -367,7 +368,7 @@ def check_decoding_types(annotation: Any, marks: Sequence[Any] = ()) -> None:
 
 
 def check_round_trip(annotation: Any) -> None:
-    """Refuse unions of types that read alike, and dicts whose keys no text gives back; within other types too."""
+    """Refuse unions of types that are stored alike, and dicts whose keys cannot be restored, also inside types."""
     annotation, _ = without_none(annotation)
     origin, parts = get_origin(annotation), get_args(annotation)
     if origin is Literal:
@@ -392,12 +393,12 @@ def _check_union(parts: tuple[Any, ...]) -> None:
 
 
 def _is_same_value(kind: type, read: type) -> bool:
-    """Whether values of a type equal what is read: a member of a StrEnum is a text."""
+    """Return True if values of a type equal the values that are read: a member of a StrEnum is a str."""
     return issubclass(kind, read) and not issubclass(kind, datetime)
 
 
 def _check_map_keys(annotation: Any) -> None:
-    """Keys of a map are text, from which every value of their one type must come back."""
+    """Refuse keys of a dict whose values cannot be restored from text."""
     bare, optional = without_none(annotation)
     choices = get_args(bare) if get_origin(bare) is Literal else ()
     fits = (
@@ -407,7 +408,7 @@ def _check_map_keys(annotation: Any) -> None:
         raise UnstorableTypeError(
             f"keys of a dict are stored as text, and {getattr(annotation, '__name__', annotation)} is not read again"
             " from that",
-            "use str, a number, a moment, a UUID or an Enum as keys, or a list of models",
+            "use str, a number, a datetime, a UUID or an Enum as keys, or a list of models",
         )
 
 

@@ -43,16 +43,16 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def timestamp_text(value: datetime, timespec: str = "microseconds") -> str:
-    """A moment as text of one width that sorts by time: UTC, Z, microseconds unless others are asked for.
+    """Return a timestamp as text of one width that sorts by time: UTC, Z, with microseconds by default.
 
-    Raises ValueError for one without a time zone.
+    Raises ValueError for a timestamp without a time zone.
     """
     _check_time_zone(value)
     return value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec=timespec) + "Z"
 
 
 def epoch_units(value: datetime, per_second: int) -> str:
-    """The whole units since 1970 that have passed by a moment. Raises ValueError for one without a time zone."""
+    """Return the whole units since 1970 before a timestamp. Raises ValueError if it has no time zone."""
     _check_time_zone(value)
     delta = value - _EPOCH
     microseconds = (delta.days * 86_400 + delta.seconds) * 1_000_000 + delta.microseconds
@@ -60,17 +60,17 @@ def epoch_units(value: datetime, per_second: int) -> str:
 
 
 def timestamp_from_epoch(number: str, per_second: int) -> datetime:
-    """The moment at a number of units since 1970."""
+    """Return the timestamp of a number of units since 1970."""
     return _EPOCH + timedelta(microseconds=int(Decimal(number) * 1_000_000 / per_second))
 
 
 def _check_time_zone(value: datetime) -> None:
     if value.tzinfo is None:
-        raise ValueError(f"{value.isoformat()} has no time zone: a stored moment must have one")
+        raise ValueError(f"{value.isoformat()} has no time zone: a stored datetime must have one")
 
 
 def round_up(stored: StoredAs, value: Any) -> Any:
-    """The least moment of whole units that is not before this one."""
+    """Return a timestamp rounded up to whole units; a value that is not a datetime is returned unchanged."""
     if not isinstance(value, datetime):
         return value
     unit_us = 1_000_000 if stored in {"epoch_s", "iso_s"} else 1_000
@@ -85,7 +85,7 @@ Encoder = Callable[[Any], AttributeValue]
 
 
 def encode_value(value: Any) -> AttributeValue:
-    """The attribute value of any Python value that an entity may hold. Raises UnstorableTypeError for others."""
+    """Return the attribute value of a Python value. Raises UnstorableTypeError for types that have none."""
     encode = _ENCODERS.get(type(value))
     if encode is not None:
         return encode(value)
@@ -93,7 +93,7 @@ def encode_value(value: Any) -> AttributeValue:
 
 
 def encoder(annotation: Any, stored: StoredAs | None = None) -> Encoder:
-    """The function that encodes the values of a type, or moments that are stored so."""
+    """Return a function that encodes the values of a type, or of timestamps that are stored so."""
     if stored is not None:
         return _TIMESTAMP_ENCODERS[stored]
     annotation, _ = without_none(annotation)
@@ -101,9 +101,9 @@ def encoder(annotation: Any, stored: StoredAs | None = None) -> Encoder:
 
 
 def member_encoder(annotation: Any, parts: Sequence[object], *, up: bool = False) -> Encoder:
-    """The function that encodes the values of what lies in a type, by the names and places that lead to it.
+    """Return a function that encodes the values of a member of a type, found by names and list positions.
 
-    `up` has moments that are finer than their unit rounded up.
+    `up` rounds timestamps up to their unit.
     """
     stored: StoredAs | None = None
     for part in parts:
@@ -130,7 +130,7 @@ def member_encoder(annotation: Any, parts: Sequence[object], *, up: bool = False
 
 
 def is_stored_as_absent(value: object) -> bool:
-    """Whether a value is stored as the absence of its attribute."""
+    """Return True if a value is stored as an absent attribute."""
     return value is None or (isinstance(value, (set, frozenset)) and not value)
 
 
@@ -156,7 +156,7 @@ def _encode_model(model: BaseModel) -> dict[str, AttributeValue]:
 
 @lru_cache(maxsize=4096)
 def _member_encoders(model: type[BaseModel]) -> tuple[tuple[str, str, Encoder], ...]:
-    """Of each field of a model that is stored within an item: its name, its name in the map, and its encoder."""
+    """Return the name, stored name and encoder of each field of a nested model."""
     marks = {name: attribute_of(info) for name, info in model.model_fields.items()}
     return tuple(
         (name, mark.name or name, encode_value if mark.stored is None else _TIMESTAMP_ENCODERS[mark.stored])
@@ -165,7 +165,7 @@ def _member_encoders(model: type[BaseModel]) -> tuple[tuple[str, str, Encoder], 
 
 
 def _encode_text(value: Any) -> AttributeValue:
-    """The attribute value of a text. Raises UnstorableTypeError for any other value: str() would make text of it."""
+    """Return the attribute value of a str. Raises UnstorableTypeError for other types, which str() would convert."""
     if type(value) is str:
         return {"S": value}
     if not isinstance(value, str):
@@ -184,14 +184,14 @@ def _encode_set(value: set[Any] | frozenset[Any]) -> AttributeValue:
 
 
 def _map_key(name: object) -> str:
-    """A dict's key as the name in a map, as the same value would be stored by itself."""
+    """Return the name in a map of a dict's key: the same text that the value is stored as."""
     if isinstance(name, Enum):
         return _map_key(name.value)
     return timestamp_text(name) if isinstance(name, datetime) else str(name)
 
 
 def number_text(value: float | Decimal) -> str:
-    """A number as it is sent: Decimal exactly, float by its shortest text. Raises ValueError for nan and inf."""
+    """Return a number as it is sent: Decimal exactly, float by its shortest text. Raises ValueError for nan and inf."""
     if not math.isfinite(value):
         raise ValueError(f"{value} cannot be stored: a Number is finite")
     return format(value, "f") if isinstance(value, Decimal) else repr(value)
@@ -230,7 +230,7 @@ Decoder = Callable[[AttributeValue], Any]
 
 
 def decode_value(value: AttributeValue) -> Any:
-    """The plain Python value of an attribute value: str, int, Decimal, bytes, bool, None, list, dict, set."""
+    """Return the plain Python value of an attribute value: str, int, Decimal, bytes, bool, None, list, dict, set."""
     ((code, content),) = value.items()
     return PLAIN_DECODERS[code](content)
 
@@ -251,11 +251,11 @@ PLAIN_DECODERS: dict[str, Callable[[Any], Any]] = {
     "NS": lambda content: {_decode_number(member) for member in content},
     "BS": lambda content: {bytes(member) for member in content},
 }
-"""What makes a plain value of the content of an attribute of each type."""
+"""Decoders of the content of an attribute value, by its type."""
 
 
 def decoder(annotation: Any, stored: StoredAs | None = None) -> Decoder:
-    """The function that decodes the values of a type, or moments that are stored so, for pydantic to validate."""
+    """Return a function that decodes the values of a type, or of timestamps stored so, for pydantic to validate."""
     if stored is not None:
         return _TIMESTAMP_DECODERS[stored]
     annotation, _ = without_none(annotation)
@@ -275,7 +275,7 @@ _TIMESTAMP_DECODERS: dict[StoredAs, Decoder] = {
 
 
 def _nested_decoder(annotation: Any) -> Decoder | None:
-    """Models store their fields under their attributes' names; other maps under their own keys."""
+    """Return a decoder for types with nested models, whose stored field names differ; None for other types."""
     origin, inner = get_origin(annotation) or annotation, get_args(annotation)
     if not isinstance(origin, type):
         return None
@@ -311,7 +311,7 @@ def _map_decoder(member: Decoder) -> Decoder:
 
 
 def _tuple_decoder(decoders: Sequence[Decoder]) -> Decoder:
-    """A tuple's members, each of its own type."""
+    """Return a decoder for a tuple whose members have different types."""
 
     def decode(value: AttributeValue) -> Any:
         if "L" not in value or len(value["L"]) != len(decoders):
@@ -336,8 +336,7 @@ def _decode_model(model: type[BaseModel], value: AttributeValue) -> Any:
 
 @lru_cache(maxsize=4096)
 def _member_decoders(model: type[BaseModel]) -> tuple[tuple[str, str, Decoder, Callable[[], Any] | None], ...]:
-    """Of each field of a model that is stored within an item: its name, its name in the map, its decoder, and what
-    makes its value where the map lacks it."""
+    """Return the name, stored name, decoder and default of each field of a nested model."""
     members = []
     for name, info in model.model_fields.items():
         mark = attribute_of(info)
@@ -347,7 +346,7 @@ def _member_decoders(model: type[BaseModel]) -> tuple[tuple[str, str, Decoder, C
 
 
 def _absent_default(annotation: Any) -> Callable[[], Any] | None:
-    """What makes the value of a required field that is stored as nothing: None, or the empty set."""
+    """Return a function that makes the value of a required field whose attribute is absent: None or an empty set."""
     if without_none(annotation)[1]:
         return lambda: None
     return set if is_set_type(annotation) else None
@@ -373,16 +372,16 @@ class StoredField:
 
     @cached_property
     def declared(self) -> DeclaredField:
-        """Its type with its choices and limits, as templates know it."""
+        """Its type with choices and limits, as templates use it."""
         return DeclaredField.of(self.name, self.info.annotation, self.info)
 
     def encode_up(self, value: Any) -> AttributeValue:
-        """A value as stored; a moment that is finer than its unit as the next whole unit."""
+        """Return the attribute value of a value; timestamps are rounded up to the field's unit."""
         return self.encode(value if self.stored is None else round_up(self.stored, value))
 
     @property
     def is_needed(self) -> bool:
-        """Whether an item without its attribute cannot be read: it has no default, and is not stored as nothing."""
+        """Whether an item without its attribute cannot be read: it has no default, and absence is not a value of it."""
         return self.info.is_required() and not self.optional and not self.is_set
 
     @property
@@ -392,7 +391,7 @@ class StoredField:
 
 
 def stored_field(name: str, info: FieldInfo, *, ttl: str | None = None) -> StoredField:
-    """How a field of a model is stored; `ttl` is the table's attribute for expiry."""
+    """Return a field of a model as it is stored; `ttl` is the table's attribute for expiry."""
     mark = attribute_of(info)
     attribute = mark.name or name
     annotation, optional = without_none(info.annotation)
@@ -415,21 +414,21 @@ def stored_field(name: str, info: FieldInfo, *, ttl: str | None = None) -> Store
 
 
 def plain_decoder(stored: StoredField) -> Callable[[Any], Any] | None:
-    """What makes a field's plain value of a content of its own attribute type, where nothing else is to be done.
+    """Return a decoder of the content of the field's own attribute type, or None if the field needs `stored.decode`.
 
-    The short way of `stored.decode`, which also takes other types than the declared one, for pydantic to judge.
+    The fast path of `stored.decode`, which also decodes other attribute types for pydantic to judge.
     """
     return PLAIN_DECODERS.get(stored.type_code) if stored.decode is decode_value else None
 
 
 @lru_cache(maxsize=4096)
 def validator(stored: StoredField) -> Callable[[Any], Any]:
-    """The value that a field's model would make of a value. Raises ValueError for what it would refuse."""
+    """Return a function that validates a value as the field's model does. It raises ValueError for invalid values."""
     return _validator(stored.name, annotation_with_limits(stored.info))
 
 
 def amount_validator(stored: StoredField) -> Callable[[Any], Any]:
-    """The same of what is added to a field: it has the field's type, and not its limits, which are the sum's."""
+    """Return a validator of an amount that is added to a field: of the field's type, but without its limits."""
     return validator(stored) if stored.stored is not None else _validator(stored.name, stored.annotation)
 
 

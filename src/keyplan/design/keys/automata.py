@@ -22,7 +22,7 @@ Edge = tuple[CharSet, int]
 
 @dataclass(frozen=True)
 class Automaton:
-    """States 0 to n-1, the edges that leave each, and those in which a word may end. It starts in `start`."""
+    """An automaton: its first state, the edges that leave each state from 0, and the states in which a word may end."""
 
     start: int
     edges: tuple[tuple[Edge, ...], ...]
@@ -30,7 +30,7 @@ class Automaton:
 
 
 class AutomatonBuilder:
-    """A machine under construction: parts are added one after the other at the end of what is there."""
+    """Builds an automaton by appending parts."""
 
     def __init__(self, barred: CharSet = _NOTHING) -> None:
         self._edges: list[list[Edge]] = [[]]
@@ -39,23 +39,23 @@ class AutomatonBuilder:
         self.end = 0
 
     def state(self) -> int:
-        """A new state."""
+        """Add a state and return its number."""
         self._edges.append([])
         self._skips.append([])
         return len(self._edges) - 1
 
     def add(self, language: Language) -> None:
-        """Go on with a text of the language."""
+        """Append a text of the language."""
         self.end = self._added(language, self.end)
 
     def add_anything(self) -> None:
-        """Go on with any text, also none."""
+        """Append any text, including the empty one."""
         self.add(Run(ANY, 0, None))
 
     def add_without(self, language: Language, delimiter: str, barred: CharSet) -> None:
-        """Go on with a text in which a reader finds no delimiter, nor one that ends in the delimiter after it.
+        """Append a text in which a parser finds no delimiter, also not across its end.
 
-        `barred` characters are left out as well.
+        `barred` characters are excluded as well.
         """
         builder = AutomatonBuilder(barred | CharSet.of(delimiter) if len(delimiter) == 1 else barred)
         builder.add(language)
@@ -63,7 +63,7 @@ class AutomatonBuilder:
         self.add_machine(_without(inner, delimiter) if len(delimiter) > 1 else inner)
 
     def add_machine(self, machine: Automaton) -> None:
-        """Go on with a word of another machine."""
+        """Append a word of another automaton."""
         offset = len(self._edges)
         for edges in machine.edges:
             self._edges.append([(chars, target + offset) for chars, target in edges])
@@ -75,7 +75,7 @@ class AutomatonBuilder:
         self.end = end
 
     def machine(self) -> Automaton:
-        """The machine, without empty moves and without states that lead nowhere."""
+        """Return the automaton without empty transitions and without dead states."""
         reach = [self._closure(state) for state in range(len(self._edges))]
         edges = tuple(
             tuple(edge for inner in reach[state] for edge in self._edges[inner]) for state in range(len(reach))
@@ -127,7 +127,7 @@ class AutomatonBuilder:
         return end
 
     def _add_words(self, texts: list[str], at: int, end: int) -> None:
-        """Fixed texts from one state to another; those that begin alike share states, or thousands take long."""
+        """Add fixed texts between two states; common prefixes share states, because there may be thousands of texts."""
         reached = {"": at}
         for text in texts:
             for size in range(1, len(text) + 1):
@@ -136,7 +136,7 @@ class AutomatonBuilder:
             self._skips[reached[text]].append(end)
 
     def _repeated(self, low: int, high: int | None, at: int, part: CharSet | Language) -> int:
-        """So many times a part, which may be a single character; past `low`, each time may be the last."""
+        """Append a part, or a single character, `low` to `high` times."""
 
         def once(start: int) -> int:
             return self._step(start, part) if isinstance(part, CharSet) else self._added(part, start)
@@ -155,7 +155,7 @@ class AutomatonBuilder:
 
 
 def _trimmed(machine: Automaton) -> Automaton:
-    """The machine without edges of no character and edges into states from which no word ends."""
+    """Return the automaton without empty edges and without edges into dead states."""
     sources: dict[int, list[int]] = {}
     for state, leaving in enumerate(machine.edges):
         for chars, target in leaving:
@@ -172,14 +172,14 @@ def _trimmed(machine: Automaton) -> Automaton:
 
 
 def without_empty(machine: Automaton) -> Automaton:
-    """The machine without the empty word."""
+    """Return the automaton without the empty word."""
     if machine.start not in machine.ends:
         return machine
     return Automaton(len(machine.edges), (*machine.edges, machine.edges[machine.start]), machine.ends)
 
 
 def _without(machine: Automaton, delimiter: str) -> Automaton:
-    """The texts of a machine after which the delimiter is found at their end, and not before."""
+    """Return the texts of an automaton that contain the delimiter only at their end, where it is appended."""
     width = len(delimiter)
     singles = [CharSet.of(character) for character in dict.fromkeys(delimiter)]
     rest = ANY
@@ -200,14 +200,14 @@ def _without(machine: Automaton, delimiter: str) -> Automaton:
 
 
 def _overlap(text: str, delimiter: str) -> int:
-    """How much of the delimiter the text ends with."""
+    """Return the length of the longest prefix of the delimiter that the text ends with."""
     return max(k for k in range(len(delimiter) + 1) if text.endswith(delimiter[:k]))
 
 
 def shared_words(left: Automaton, right: Automaton, *, visits: int = 1, variety: int = 1) -> Iterator[str]:
-    """Words that both accept, the shortest first; none at all only when there is none.
+    """Yield words that both automata accept, shortest first; none only if none exists.
 
-    With more `visits` of a pair of states and more `variety` of characters come more words, still not all.
+    More `visits` of a pair of states and more `variety` of characters yield more words, but not all.
     """
     seen: Counter[tuple[int, int]] = Counter()
     waiting = deque([(left.start, right.start, "")])

@@ -31,9 +31,9 @@ from keyplan.design.keys.languages import (
 
 
 class TemplateError(ValueError):
-    """A template has no meaning: bad syntax, an unknown field, or a field its spec cannot take.
+    """An invalid template: bad syntax, an unknown field, or a field that its spec does not accept.
 
-    `position` is the offset in `text` of the first character at fault, `fix` says what to write instead.
+    `position` is the offset in `text` of the first wrong character, `fix` says what to write instead.
     """
 
     def __init__(self, text: str, position: int, problem: str, fix: str) -> None:
@@ -45,7 +45,7 @@ class TemplateError(ValueError):
 
 
 class EncodingError(ValueError):
-    """A spec cannot take a field; the template that wrote it adds the place (TemplateError)."""
+    """A spec that does not accept a field; the template adds the position (TemplateError)."""
 
     def __init__(self, problem: str, fix: str) -> None:
         super().__init__(f"{problem}: {fix}")
@@ -54,7 +54,7 @@ class EncodingError(ValueError):
 
 
 class KeyPartError(ValueError):
-    """A value cannot become part of a key. `delimiter` is set when it would forge another key."""
+    """A value that cannot become part of a key. `delimiter` is set if the value could forge another key."""
 
     def __init__(self, field: str, value: Any, problem: str, delimiter: str | None = None) -> None:
         super().__init__(f"{field}={value!r} cannot be part of a key: {problem}")
@@ -65,7 +65,7 @@ class KeyPartError(ValueError):
 
 
 class MissingField(KeyError):  # noqa: N818  named for the state it reports, as LookupErrors of a key are read
-    """A key needs a field that has no value."""
+    """A field of a key has no value."""
 
     def __init__(self, field: str, template: str = "") -> None:
         super().__init__(field)
@@ -81,14 +81,13 @@ class MissingField(KeyError):  # noqa: N818  named for the state it reports, as 
 class Encoding:
     """How the values of one field become text.
 
-    `encode` raises KeyValueError or MissingField. `decode` is its inverse and raises ValueError for a text
-    that no value makes; when the encoding is not `reversible` it gives one of the values that make the text
-    (for a time: the first moment of its unit, in UTC). `keeps_order` says that a greater value never gives a
-    lesser text: the order of an Enum or a Literal is the declared one. `rounds_to` names the unit that finer
-    values are rounded down to. `choices` are all texts there can be, where they are few. `min_bytes` and
-    `max_bytes` are UTF-8, None for no upper end. `language` holds every text of a valid value, `pattern`
-    (a regular expression) and `reachable` every text and character of any value of the type. They differ where
-    a language is `declared`: narrowed by lengths, a pattern or a range, which rendering does not check.
+    `encode` raises KeyPartError or MissingField. `decode` is its inverse and raises ValueError for a text that no value
+    makes; if the encoding is not `reversible`, it returns one of the values that make the text (for a period: its first
+    timestamp, in UTC). `keeps_order`: a greater value never makes a lesser text; an Enum or a Literal is ordered as
+    declared. `rounds_to` names the unit that finer values are rounded down to. `choices` are all texts, if they are
+    few. `min_bytes` and `max_bytes` are UTF-8, None for unlimited. `language` holds every text of a valid value;
+    `pattern` (a regular expression) and `reachable` hold every text and character of any value of the type. They differ
+    if a language is `declared`: narrowed by lengths, a pattern or a range, which rendering does not check.
     """
 
     name: str
@@ -108,30 +107,30 @@ class Encoding:
 
     @property
     def width(self) -> int | None:
-        """Characters of the text of every value, valid or not, or None when they differ."""
+        """Characters of the text of every value, valid or not; None if they differ."""
         return None if self.declared else self.valid_width
 
     @property
     def valid_width(self) -> int | None:
-        """Characters of the text of every valid value, or None when they differ."""
+        """Characters of the text of every valid value; None if they differ."""
         low, high = lengths_of(self.language)
         return low if low == high else None
 
     @property
     def chars(self) -> CharSet:
-        """The characters that a valid value can put out."""
+        """The characters in texts of valid values."""
         return chars_of(self.language)
 
     @property
     def first(self) -> CharSet:
-        """The characters that a text can begin with, of any value of the type."""
+        """The first characters of texts of any value of the type."""
         return first_of(self.language) if self.reachable == self.chars else self.reachable
 
     def exact(self, value: Any) -> bool:
-        """Whether the text of this value stands for it alone (False for a moment finer than the unit)."""
+        """Return True if no other value has the same text (False for a timestamp finer than the unit)."""
         if self.reversible and self.rounds_to is None:
             return True
-        # In UTC: two clocks are never equal in the hour that one of them shows twice.
+        # In UTC, because local times are ambiguous in the hour that a clock shows twice.
         meant = value.astimezone(UTC) if isinstance(value, datetime) else value
         return bool(self.decode(self.encode(value)) == meant)
 
@@ -148,7 +147,7 @@ def encoding_of(
     choices: tuple[str, ...] | None = None,
     rounds_to: str | None = None,
 ) -> Encoding:
-    """An encoding whose sizes and characters are those of its language."""
+    """Return an encoding with the sizes and characters of its language."""
     low, high = bytes_of(language)
     reachable = chars_of(language)
     return Encoding(
@@ -158,20 +157,20 @@ def encoding_of(
 
 
 def wrong_type(field: DeclaredField, value: Any, wanted: str) -> Exception:
-    """The error for a value of the wrong type: a MissingField when there is none."""
+    """Return the error for a value of the wrong type; MissingField for None."""
     if value is None:
         return MissingField(field.name)
     return KeyPartError(field.name, value, f"it is {type(value).__name__}, and {wanted} is needed")
 
 
-_MAX_DIGITS = 38  # as many as a Number of DynamoDB has; more would be text that no other attribute can hold
+_MAX_DIGITS = 38  # the precision of a Number; more digits could be stored nowhere else
 _NOT_ZERO = CharSet.between("1", "9")
 _HEX = DIGITS | CharSet.between("a", "f")
 _UUID_PARTS = (8, 4, 4, 4, 12)
 
 
 def int_encoding(field: DeclaredField) -> Encoding:
-    """An int as Python writes it. Its order as text is not its order as a number (10 < 9)."""
+    """Return the encoding of an int as Python writes it. The order of texts is not that of numbers (10 < 9)."""
 
     def encode(value: Any) -> str:
         if type(value) is not int:
@@ -187,7 +186,7 @@ def int_encoding(field: DeclaredField) -> Encoding:
 
 
 def padded_encoding(field: DeclaredField, width: int) -> Encoding:
-    """A non-negative int in `width` digits, padded with zeros; its order is the number's."""
+    """Return the encoding of a non-negative int in `width` digits, padded with zeros; it keeps the order of numbers."""
     if width > _MAX_DIGITS:
         raise EncodingError(f"0{width}d is wider than a number can be", f"use at most 0{_MAX_DIGITS}d")
     limit = 10**width
@@ -206,7 +205,7 @@ def padded_encoding(field: DeclaredField, width: int) -> Encoding:
 
 
 def uuid_encoding(field: DeclaredField) -> Encoding:
-    """A UUID in its 36 characters of lower-case hex; its order is that of its 128 bits."""
+    """Return the encoding of a UUID as 36 characters of lower-case hex; it keeps the order of its 128 bits."""
 
     def encode(value: Any) -> str:
         if not isinstance(value, UUID):
@@ -221,7 +220,7 @@ def uuid_encoding(field: DeclaredField) -> Encoding:
 
 
 def _int_of(field: DeclaredField, value: Any) -> int:
-    """The int of a value that is not plainly one: a member of an IntEnum. A bool is no number here."""
+    """Return the int of a value that may be a member of an IntEnum. A bool is refused."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise wrong_type(field, value, "an int")
     if field.choices is not None and value not in field.choices:
@@ -230,7 +229,7 @@ def _int_of(field: DeclaredField, value: Any) -> int:
 
 
 def _choice_of_number(field: DeclaredField, number: int) -> Any:
-    """The number, or the member of the field's Enum that has it. Raises ValueError when there is none."""
+    """Return the number, or the member of the field's Enum with that value. Raises ValueError if it has none."""
     if field.choices is None:
         return number
     for choice in field.choices:
@@ -240,7 +239,7 @@ def _choice_of_number(field: DeclaredField, number: int) -> Any:
 
 
 def _digits_between(minimum: int | None, maximum: int | None) -> Language:
-    """Every int in the range, by the number of its digits: a little wider, never narrower."""
+    """Return the language of every int in the range, by the number of its digits: a little wider, never narrower."""
     options: list[Language] = []
     if (minimum is None or minimum <= 0) and (maximum is None or maximum >= 0):
         options.append(Word("0"))
@@ -262,7 +261,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class TimeUnit:
-    """A precision and its spelling. `write` takes a moment in UTC (or a date), `read` is its inverse."""
+    """A precision and its spelling. `write` accepts a timestamp in UTC (or a date), `read` is its inverse."""
 
     name: str
     rounds_to: str | None
@@ -270,7 +269,7 @@ class TimeUnit:
     read: Callable[[str], datetime]
     language: Language
     pattern: str
-    moments: bool = True  # whether a moment comes back at this precision; else it names a group of them
+    reversible: bool = True  # whether a timestamp of this precision can be decoded; False for a period
 
 
 def _digits(count: int) -> Language:
@@ -285,7 +284,7 @@ def _from_to(*pairs: tuple[Language, Language]) -> Language:
     return OneOf(tuple(Chain(pair) for pair in pairs))
 
 
-# Every real day, and a few that are none (30 February).
+# Every date, and a few that do not exist (30 February).
 _NOT_ZERO_DIGIT = _range("1", "9")
 _YEAR = OneOf(
     (
@@ -309,7 +308,7 @@ _SECOND_PATTERN = _DAY_PATTERN + "T[0-9]{2}:[0-9]{2}:[0-9]{2}"
 
 
 def _iso_unit(decimals: int, name: str, rounds_to: str | None) -> TimeUnit:
-    """ISO 8601 to the second and so many decimals. Formatted by hand: isoformat asks the time zone, half as fast."""
+    """Return an ISO 8601 unit with some decimals of a second. Formatted by hand: twice as fast as isoformat."""
     shape = "%04d-%02d-%02dT%02d:%02d:%02d" + (f".%0{decimals}d" if decimals else "") + "Z"
     one = 10 ** (6 - decimals)  # microseconds of the last decimal
 
@@ -328,8 +327,8 @@ def _iso_unit(decimals: int, name: str, rounds_to: str | None) -> TimeUnit:
 def _epoch_unit(unit: timedelta, width: int, name: str, rounds_to: str) -> TimeUnit:
     limit = 10**width
 
-    def write(moment: datetime) -> str:
-        count = (moment - _EPOCH) // unit
+    def write(timestamp: datetime) -> str:
+        count = (timestamp - _EPOCH) // unit
         if not 0 <= count < limit:
             raise ValueError(f"{name} holds the years 1970 to 2286")
         return str(count).zfill(width)
@@ -341,15 +340,15 @@ def _epoch_unit(unit: timedelta, width: int, name: str, rounds_to: str) -> TimeU
 
 
 def _period_unit(name: str, length: int, rest: str, language: Language, pattern: str) -> TimeUnit:
-    """The first `length` characters of an ISO 8601 moment; `rest` completes them to the first moment of the group."""
+    """Return a unit of the first `length` characters of ISO 8601; `rest` completes them to the period's start."""
 
-    def write(moment: date) -> str:
-        return moment.isoformat()[:length]
+    def write(timestamp: date) -> str:
+        return timestamp.isoformat()[:length]
 
     def read(text: str) -> datetime:
         return datetime.fromisoformat(text + rest)
 
-    return TimeUnit(name, name, write, read, language, pattern, moments=False)
+    return TimeUnit(name, name, write, read, language, pattern, reversible=False)
 
 
 UTC_S = _iso_unit(0, "utc_s", "second")
@@ -363,11 +362,11 @@ YEAR = _period_unit("year", 4, "-01-01T00:00:00Z", _YEAR, "[0-9]{4}")
 HOUR = _period_unit("hour", 13, ":00:00Z", _TO_HOUR, _DAY_PATTERN + "T[0-9]{2}")
 MINUTE = _period_unit("minute", 16, ":00Z", _TO_MINUTE, _DAY_PATTERN + "T[0-9]{2}:[0-9]{2}")
 PERIODS_S = {YEAR.name: 31_536_000, MONTH.name: 2_592_000, DATE.name: 86_400, HOUR.name: 3_600, MINUTE.name: 60}
-"""How long each group of moments is, in seconds: months have 30 days, years 365."""
+"""The length of each period in seconds, with months of 30 days and years of 365."""
 
 
 def time_encoding(field: DeclaredField, unit: TimeUnit) -> Encoding:
-    """The encoding of a date or datetime field at a unit."""
+    """Return the encoding of a date or datetime field at a unit."""
     if field.type is date:
         return _date_encoding(field, unit)
     return _datetime_encoding(field, unit)
@@ -387,7 +386,7 @@ def _datetime_encoding(field: DeclaredField, unit: TimeUnit) -> Encoding:
             raise error if isinstance(error, KeyPartError) else KeyPartError(field.name, value, str(error)) from error
 
     return encoding_of(
-        unit.name, encode, read, unit.language, unit.pattern, reversible=unit.moments, rounds_to=unit.rounds_to
+        unit.name, encode, read, unit.language, unit.pattern, reversible=unit.reversible, rounds_to=unit.rounds_to
     )
 
 

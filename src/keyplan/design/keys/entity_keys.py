@@ -18,7 +18,7 @@ from keyplan.design.schema import Index, Schema
 
 @dataclass(frozen=True)
 class Attr:
-    """A key attribute that holds a field as it is stored, not text made by a template."""
+    """A key attribute that holds a stored field, not text made by a template."""
 
     field: str
 
@@ -29,7 +29,7 @@ KeyParts = KeyPart | tuple[KeyPart, ...]
 
 @dataclass(frozen=True)
 class KeySpec:
-    """A key as it is written in a declaration."""
+    """A key as written in a declaration."""
 
     partition: tuple[KeyPart, ...]
     sort: tuple[KeyPart, ...]
@@ -39,9 +39,9 @@ class KeySpec:
 
 @checked_call
 def key(pk: KeyParts, sk: KeyParts | None = None, *, when: Condition | None = None) -> KeySpec:
-    """How an entity's key is made: templates such as "TASK#{task_id}", or attr("points") for a plain field.
+    """Declare how an entity's key is made: templates such as "TASK#{task_id}", or attr("points") for a stored field.
 
-    `when` (indexes only): the entity is in the index only while this is true of it.
+    `when` (indexes only): the entity is in the index only while this condition is true of it.
     """
     partition = pk if isinstance(pk, tuple) else (pk,)
     sort = () if sk is None else sk if isinstance(sk, tuple) else (sk,)
@@ -61,14 +61,14 @@ def key(pk: KeyParts, sk: KeyParts | None = None, *, when: Condition | None = No
 
 @checked_call
 def attr(field: str) -> Attr:
-    """In a key: the field's own stored value, for example a Number to sort by."""
+    """Use the field's own stored value in a key, for example a Number to sort by."""
     check_text("attr", field)
     return Attr(field)
 
 
 @dataclass(frozen=True, eq=False)
 class BoundKeyAttribute:
-    """One attribute of a key, and how it is made: by a template, or by a field as it is stored."""
+    """A key attribute that is made by a template or by a stored field."""
 
     attribute: str
     template: BoundTemplate | None = None
@@ -86,23 +86,23 @@ class BoundKeyAttribute:
 
     @property
     def type_code(self) -> TypeCode:
-        """The type of attribute it makes."""
+        """Its attribute type."""
         return "S" if self.field is None else self.field.type_code
 
     @property
     def text(self) -> str:
-        """How it reads in documentation."""
+        """Its text in documentation."""
         return self.template.text if self.template is not None else "{" + ", ".join(self.fields) + "}"
 
 
 def key_text(parts: Iterable[BoundKeyAttribute]) -> str:
-    """A key, or a part of it, as it reads in a message: PK = USER#{user_id}, SK = METADATA."""
+    """Return key attributes as they are written in messages: PK = USER#{user_id}, SK = METADATA."""
     return ", ".join(f"{part.attribute} = {part.text}" for part in parts)
 
 
 @dataclass(frozen=True, eq=False)
 class BoundKey:
-    """An entity's key of the table, or of an index."""
+    """An entity's key of the table or of an index."""
 
     index: Index | None
     partition: tuple[BoundKeyAttribute, ...]
@@ -116,12 +116,12 @@ class BoundKey:
 
     @property
     def text(self) -> str:
-        """How it reads in messages."""
+        """Its text in messages."""
         return key_text(self.attributes)
 
     @property
     def attributes(self) -> tuple[BoundKeyAttribute, ...]:
-        """Partition first."""
+        """Its attributes, partition key first."""
         return (*self.partition, *self.sort)
 
     @property
@@ -131,7 +131,7 @@ class BoundKey:
 
     @property
     def depends_on(self) -> tuple[str, ...]:
-        """The fields that decide what it is and whether it is there."""
+        """The fields that determine the key and whether it exists."""
         return tuple(dict.fromkeys((*self.fields, *(path.field for path in paths_of(self.when)))))
 
 
@@ -145,7 +145,7 @@ class BoundIndexKey(BoundKey):
 def bind_key(
     spec: KeySpec, index: Index | None, schema: Schema, fields: Mapping[str, StoredField], entity: str
 ) -> BoundKey:
-    """A written key against a table's or index's key attributes and an entity's fields."""
+    """Bind a key as written to the key attributes of a table or index and an entity's fields."""
     partition = index.partition if index is not None else (schema.partition,)
     sort = index.sort if index is not None else schema.key[1:]
     what = schema.where(index)
@@ -170,7 +170,7 @@ def bind_stored_key(
     place: Place,
     primary: BoundKey | None = None,
 ) -> BoundKey | None:
-    """A key whose attributes are fields as they are stored; None where the entity lacks one.
+    """Return a key whose attributes are stored fields; None if the entity does not have one of them.
 
     An index may also use attributes of the primary key, as every local index does.
     """
@@ -186,7 +186,7 @@ def bind_stored_key(
 def _bound(
     index: Index | None, parts: Sequence[BoundKeyAttribute], partition: int, when: Condition | None, place: Place
 ) -> BoundKey:
-    """The key of these attributes, of which so many are the partition key."""
+    """Return the key of these attributes, the first `partition` of which are the partition key."""
     made = tuple(parts[:partition]), tuple(parts[partition:]), when, place
     return BoundKey(None, *made) if index is None else BoundIndexKey(index, *made)
 
@@ -218,7 +218,7 @@ def _attribute(
 
 
 def bind_template(text: str, fields: Mapping[str, DeclaredField], place: Place) -> BoundTemplate:
-    """A template against fields; what is wrong with it is shown where it is written."""
+    """Bind a template to fields. Raises DesignError at the wrong part of the template."""
     try:
         return parse(text).bind(fields)
     except TemplateError as error:
@@ -231,7 +231,7 @@ def bind_template(text: str, fields: Mapping[str, DeclaredField], place: Place) 
 
 
 def _placeholder_width(text: str, start: int) -> int:
-    """How much of a template is at fault: a whole placeholder, the name or spec in it, or one character."""
+    """Return the width of the wrong part of a template: a whole placeholder, its name or spec, or one character."""
     end = text.find("}", start)
     if end < 0:
         return 1
@@ -241,12 +241,12 @@ def _placeholder_width(text: str, start: int) -> int:
 
 
 def declared_fields(fields: Mapping[str, StoredField]) -> dict[str, DeclaredField]:
-    """The fields as templates know them."""
+    """Return the declared types of fields, for templates."""
     return {name: field.declared for name, field in fields.items()}
 
 
 def find_index(schema: Schema, name: str, place: Place) -> Index:
-    """The index of a name, told at this place. Raises DesignError where the table has none."""
+    """Return the index with a name. Raises DesignError at this place if the table has none."""
     index = schema.index(name)
     if index is None:
         known = ", ".join(one.name for one in schema.indexes) or "none"
@@ -260,7 +260,7 @@ def find_index(schema: Schema, name: str, place: Place) -> Index:
 
 
 def unknown_field_error(name: str, known: Iterable[str], entity: str, place: Place) -> DesignError:
-    """A field that an entity does not have."""
+    """Return the error for a field that an entity does not have."""
     return DesignError(
         f"{entity} has no field {name}", place=place, fix=f"use one of its fields: {', '.join(known)}", code="KP201"
     )

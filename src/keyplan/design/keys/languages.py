@@ -24,18 +24,18 @@ _PLAIN = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-_.~:/#"
 
 @dataclass(frozen=True)
 class CharSet:
-    """A set of characters: disjoint ranges of code points, both ends included, in rising order."""
+    """A set of characters: disjoint, inclusive ranges of code points in ascending order."""
 
     ranges: tuple[tuple[int, int], ...]
 
     @classmethod
     def of(cls, characters: str) -> CharSet:
-        """The set of these characters."""
+        """Return the set of these characters."""
         return _joined([(ord(character), ord(character)) for character in characters])
 
     @classmethod
     def between(cls, low: str, high: str) -> CharSet:
-        """The characters from `low` to `high`, both included."""
+        """Return the characters from `low` to `high`, both included."""
         return _joined([(ord(low), ord(high))]).meet(ANY)
 
     def __contains__(self, character: str) -> bool:
@@ -49,12 +49,12 @@ class CharSet:
         return _joined([*self.ranges, *other.ranges])
 
     def meet(self, other: CharSet) -> CharSet:
-        """The characters in both."""
+        """Return the characters in both sets."""
         pairs = ((max(a, c), min(b, d)) for a, b in self.ranges for c, d in other.ranges)
         return CharSet(tuple((low, high) for low, high in pairs if low <= high))
 
     def minus(self, other: CharSet) -> CharSet:
-        """The characters in this set and not in the other."""
+        """Return the characters in this set and not in the other."""
         return self.meet(other.complement)
 
     @cached_property
@@ -71,12 +71,12 @@ class CharSet:
 
     @property
     def lowest(self) -> int:
-        """The least code point. The set must not be empty."""
+        """The lowest code point. The set must not be empty."""
         return self.ranges[0][0]
 
     @property
     def highest(self) -> int:
-        """The greatest code point. The set must not be empty."""
+        """The highest code point. The set must not be empty."""
         return self.ranges[-1][1]
 
     @property
@@ -90,18 +90,18 @@ class CharSet:
         return utf8_bytes(self.lowest) if self.ranges else 0
 
     def examples(self, count: int) -> str:
-        """Up to `count` characters of the set, the plainest first. The set must not be empty."""
+        """Return up to `count` characters of the set, the most readable first. The set must not be empty."""
         plain = islice((character for character in _PLAIN if character in self), count)
         return "".join(plain) or chr(self.lowest)
 
 
 def utf8_bytes(point: int) -> int:
-    """Bytes of one code point in UTF-8, 1 to 4."""
+    """Return the bytes of one code point in UTF-8, 1 to 4."""
     return 1 + (point > 0x7F) + (point > 0x7FF) + (point > 0xFFFF)
 
 
 def next_character(character: str) -> str | None:
-    """The next character a String can hold, or None after the last one."""
+    """Return the next character that a String can hold, or None after the last one."""
     point = ord(character) + 1
     if point > HIGHEST:
         return None
@@ -109,7 +109,7 @@ def next_character(character: str) -> str | None:
 
 
 def previous_character(character: str) -> str | None:
-    """The character before, or None before the first one."""
+    """Return the previous character, or None before the first one."""
     point = ord(character) - 1
     if point < 0:
         return None
@@ -140,7 +140,7 @@ class Word:
 
 @dataclass(frozen=True)
 class Run:
-    """`low` to `high` characters of one set; no upper end when `high` is None."""
+    """`low` to `high` characters of one set; unlimited if `high` is None."""
 
     chars: CharSet
     low: int
@@ -149,7 +149,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Chain:
-    """One part after the other."""
+    """A sequence of parts."""
 
     parts: tuple[Language, ...]
 
@@ -163,7 +163,7 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Repeat:
-    """A part `low` to `high` times; no upper end when `high` is None."""
+    """A part `low` to `high` times; unlimited if `high` is None."""
 
     part: Language
     low: int
@@ -175,12 +175,12 @@ EMPTY_TEXT = Word("")
 
 
 def words(texts: tuple[str, ...]) -> Language:
-    """The language of exactly these texts."""
+    """Return the language of exactly these texts."""
     return OneOf(tuple(Word(text) for text in texts))
 
 
 def chars_of(language: Language) -> CharSet:
-    """Every character that occurs in some text of the language."""
+    """Return every character in texts of the language."""
     match language:
         case Word(text):
             return CharSet.of(text)
@@ -193,7 +193,7 @@ def chars_of(language: Language) -> CharSet:
 
 
 def first_of(language: Language) -> CharSet:
-    """Every character that some text of the language begins with."""
+    """Return every first character of texts of the language."""
     match language:
         case Word(text):
             return CharSet.of(text[:1])
@@ -217,7 +217,7 @@ def _first_of_chain(parts: tuple[Language, ...]) -> CharSet:
 
 
 def lengths_of(language: Language) -> tuple[int, int | None]:
-    """Characters of the shortest and of the longest text; None when there is no longest."""
+    """Return the characters of the shortest and of the longest text; None if the longest is unlimited."""
     match language:
         case Word(text):
             return len(text), len(text)
@@ -233,7 +233,7 @@ def lengths_of(language: Language) -> tuple[int, int | None]:
 
 
 def bytes_of(language: Language) -> tuple[int, int | None]:
-    """UTF-8 bytes of the shortest and of the longest text; None when there is no longest."""
+    """Return the UTF-8 bytes of the shortest and of the longest text; None if the longest is unlimited."""
     match language:
         case Word(text):
             return len(text.encode()), len(text.encode())
@@ -269,11 +269,11 @@ _SPECIAL = frozenset("()[]{}*+?|^$\\.")
 
 
 class _NotUnderstoodError(Exception):
-    """The expression uses what has no language here."""
+    """The expression uses unsupported syntax."""
 
 
 def pattern_language(pattern: str) -> Language | None:
-    """The texts in which the pattern is found, or a few more; None when it is not understood."""
+    """Return the language of texts in which the pattern is found, or a little more; None for unsupported syntax."""
     reader = _Reader(pattern)
     try:
         language = reader.alternatives(outermost=True)
@@ -284,21 +284,21 @@ def pattern_language(pattern: str) -> Language | None:
 
 
 class _Reader:
-    """Reads an expression from left to right."""
+    """Parses an expression from left to right."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
 
     def alternatives(self, *, outermost: bool) -> Language:
-        """Branches parted by bars. Only those of the whole expression may be tied to the ends of the text."""
+        """Parse branches separated by bars. Only those of the whole expression may be anchored."""
         options = [self._branch(outermost=outermost)]
         while self._took("|"):
             options.append(self._branch(outermost=outermost))
         return options[0] if len(options) == 1 else OneOf(tuple(options))
 
     def expect_end(self) -> None:
-        """Nothing is left."""
+        """Raise if text is left over."""
         if self._at < len(self._text):
             raise _NotUnderstoodError
 
@@ -368,7 +368,7 @@ class _Reader:
         return int(least), (int(most) if most else None) if comma else int(least)
 
     def _class(self) -> CharSet:
-        """A class in brackets: what is in it at most, or, when it is negated, all but what is in it at least."""
+        """Parse a class in brackets: its characters at most; if negated, all except its characters at least."""
         negated = self._took("^")
         wide, narrow = CharSet(()), CharSet(())
         first = True
@@ -397,7 +397,7 @@ class _Reader:
         return (CharSet.of(character),) * 2
 
     def _escape(self) -> tuple[CharSet, CharSet]:
-        """What an escape stands for, at most and at least."""
+        """Return the characters of an escape, at most and at least."""
         character = self._next()
         named = _NAMED.get(character.lower())
         if named is not None:

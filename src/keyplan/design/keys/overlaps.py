@@ -30,10 +30,10 @@ Prefix = BoundTemplate | str
 
 @dataclass(frozen=True)
 class Overlap:
-    """Keys that two sides share: one text for each key attribute, and the values that make it on either side.
+    """A key that two sides share: a text for each key attribute, and values that make it on either side.
 
-    `plain` says that it needs no punctuation inside a value; otherwise values must be free of the other's
-    delimiters for it to be ruled out. `certain` says that the values do render to the texts.
+    `plain`: no value holds punctuation; otherwise values without the other side's delimiters rule it out.
+    `certain`: the values do render to the texts.
     """
 
     texts: tuple[str, ...]
@@ -49,13 +49,13 @@ class Overlap:
 
 
 def can_equal(left: BoundTemplate, right: BoundTemplate) -> str | None:
-    """A key text that both templates make, or None when there can be none."""
+    """Return a key text that both templates can make, or None if there is none."""
     found = keys_overlap((left,), (right,))
     return found.text if found is not None else None
 
 
 def keys_overlap(left: Sequence[BoundTemplate], right: Sequence[BoundTemplate]) -> Overlap | None:
-    """A key that both sides make, each attribute by its template, or None when there can be none.
+    """Return a key that both sides can make, each attribute by its template, or None if there is none.
 
     A field that occurs in several attributes of a side has one value in all of them.
     """
@@ -70,25 +70,25 @@ def keys_overlap(left: Sequence[BoundTemplate], right: Sequence[BoundTemplate]) 
 
 
 def captures(prefix: Prefix, other: BoundTemplate, known: Collection[str] = ()) -> str | None:
-    """A key of `other` that begins with what `prefix` makes of the known fields, or None when there can be none.
+    """Return a key of `other` that starts with the text that `prefix` makes of the known fields, or None.
 
-    Such a key comes back from begins_with, though another template made it. Where there is a choice, the key is
-    one that `prefix` cannot make itself. The prefix of a template is that of `BoundTemplate.prefix`.
+    begins_with returns such a key, though another template made it. If possible, the key is one that `prefix` cannot
+    make itself. The prefix of a template is that of `BoundTemplate.prefix`.
     """
     found = captured(prefix, other, known)
     return found.text if found is not None else None
 
 
 def captured(prefix: Prefix, other: BoundTemplate, known: Collection[str] = ()) -> Overlap | None:
-    """As captures, with the values of `other` on the right."""
+    """Return the overlap of which `captures` returns the text, with the values of `other` on the right."""
     parts = _known_parts(prefix, known)
     return _first_captured(parts, lambda _: None, prefix, other)
 
 
 def range_captures(template: BoundTemplate, other: BoundTemplate, known: Collection[str]) -> str | None:
-    """A key of `other` between the bounds of some range over the placeholder after the known fields, or None.
+    """Return a key of `other` between the bounds of some range over the placeholder after the known fields, or None.
 
-    The range may be open at one end (lower and after, before and upper, as `BoundTemplate` makes them).
+    The range may be open at one end (lower and after, before and upper of `BoundTemplate`).
     """
     parts = _known_parts(template, known)
     next_placeholder = next((part for part in template.parts[len(parts) :] if isinstance(part, BoundPlaceholder)), None)
@@ -101,7 +101,7 @@ def range_captures(template: BoundTemplate, other: BoundTemplate, known: Collect
 
 
 def extends_template(short: BoundTemplate, long: BoundTemplate) -> bool:
-    """Whether `long` is `short` and more: the same texts, fields and specs, so that it serves the same prefixes."""
+    """Return True if `long` continues `short`: same texts, fields and specs, so that it serves the same prefixes."""
     ours, theirs = [_part_text(part) for part in short.parts], [_part_text(part) for part in long.parts]
     if not isinstance(short.parts[-1], Text) or len(ours) > len(theirs):
         return ours == theirs[: len(ours)]
@@ -117,7 +117,7 @@ def _part_text(part: BoundPart) -> tuple[str, str, str]:
 def _first_captured(
     parts: tuple[BoundPart, ...], then: Callable[[AutomatonBuilder], None], wanted: Prefix, other: BoundTemplate
 ) -> Overlap | None:
-    """A key of `other` that goes on with anything after the parts and what `then` adds."""
+    """Return a key of `other` that continues with anything after the parts and the part that `then` adds."""
     punctuation = _punctuation((*parts, *other.parts))
     asked = BoundTemplate(other.template, parts)
 
@@ -145,7 +145,7 @@ def _first_captured(
 
 
 def _values_of_prefix(asked: BoundTemplate, text: str) -> Mapping[str, Any] | None:
-    """Values of which the parts make the beginning of a text."""
+    """Return values of which the parts make a prefix of a text."""
     if not asked.placeholders:
         return {}
     found = (_values((asked,), (text[:end],)) for end in range(len(text) + 1))
@@ -155,7 +155,7 @@ def _values_of_prefix(asked: BoundTemplate, text: str) -> Mapping[str, Any] | No
 def _first_shared(
     left: Automaton, right: Automaton, made: Callable[[tuple[str, ...]], Overlap | None]
 ) -> Overlap | None:
-    """The first shared key that is made by values; an uncertain one when none of the first few is."""
+    """Return the first shared key that values make; an uncertain one if none of the candidates is made by values."""
     first = None
     few = shared_words(left, right)
     more = shared_words(left, right, visits=12, variety=3)
@@ -171,7 +171,7 @@ def _first_shared(
 def _shared_values(
     left: Sequence[BoundTemplate], right: Sequence[BoundTemplate], texts: tuple[str, ...]
 ) -> Overlap | None:
-    """The overlap at these texts, or at the texts that one side's values for them make when it has its way."""
+    """Return the overlap at these texts, or at the texts that the values of one side make."""
     for side in (left, right):
         for values in _possible_values(side, texts):
             made = _rendered(side, values)
@@ -183,16 +183,16 @@ def _shared_values(
 
 
 def _values(templates: Sequence[BoundTemplate], texts: tuple[str, ...]) -> Mapping[str, Any] | None:
-    """Values, one for each field, that are valid and make these texts, or None."""
+    """Return valid values, one for each field, that make these texts, or None."""
     return next(
         (values for values in _possible_values(templates, texts) if _rendered(templates, values) == texts), None
     )
 
 
 def _possible_values(templates: Sequence[BoundTemplate], texts: tuple[str, ...]) -> Iterator[Mapping[str, Any]]:
-    """Values that may have made these texts: of a field in several placeholders, what the first or the last says.
+    """Yield values that may have made these texts, trying the first and the last placeholder of a repeated field.
 
-    A placeholder that gives the value back is believed before one that does not.
+    Reversible placeholders take precedence over others.
     """
     said: list[tuple[BoundPlaceholder, Any]] = []
     for template, text in zip(templates, texts, strict=True):
@@ -209,7 +209,7 @@ def _possible_values(templates: Sequence[BoundTemplate], texts: tuple[str, ...])
 
 
 def _rendered(templates: Sequence[BoundTemplate], values: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """The texts of these values, or None when they are not valid or cannot be part of a key."""
+    """Return the texts of these values, or None if they are invalid or cannot be part of a key."""
     fields = {placeholder.name: placeholder.field for template in templates for placeholder in template.placeholders}
     if not all(_valid(fields[name], value) for name, value in values.items()):
         return None
@@ -220,7 +220,7 @@ def _rendered(templates: Sequence[BoundTemplate], values: Mapping[str, Any]) -> 
 
 
 def _valid(declared: DeclaredField, value: Any) -> bool:
-    """Whether the field's declaration allows the value."""
+    """Return True if the field's declaration allows the value."""
     if isinstance(value, str) and declared.choices is None:
         low, high = declared.min_length or 0, declared.max_length
         if len(value) < low or (high is not None and len(value) > high):
@@ -233,7 +233,7 @@ def _valid(declared: DeclaredField, value: Any) -> bool:
 
 
 def _found(pattern: str, value: str) -> bool:
-    """Whether the pattern occurs in the value. One that Python cannot read decides nothing, so it does not."""
+    """Return True if the pattern occurs in the value; False for a pattern that Python cannot compile."""
     try:
         return re.search(pattern, value) is not None
     except re.error:
@@ -241,7 +241,7 @@ def _found(pattern: str, value: str) -> bool:
 
 
 def _key_machine(templates: Sequence[BoundTemplate], barred: CharSet) -> Automaton:
-    """The keys of these attributes, in which punctuation is barred from values. No attribute is empty."""
+    """Return the automaton of keys of these attributes without barred punctuation in values. No attribute is empty."""
     keys = AutomatonBuilder()
     for index, template in enumerate(templates):
         if index:
@@ -263,7 +263,7 @@ def _add_parts(builder: AutomatonBuilder, parts: Iterable[BoundPart], barred: Ch
 
 
 def _known_parts(prefix: Prefix, known: Collection[str]) -> tuple[BoundPart, ...]:
-    """The parts that `BoundTemplate.prefix` makes of the known fields."""
+    """Return the parts that `BoundTemplate.prefix` makes of the known fields."""
     if isinstance(prefix, str):
         return (Text(prefix),) if prefix else ()
     for index, part in enumerate(prefix.parts):
@@ -273,6 +273,6 @@ def _known_parts(prefix: Prefix, known: Collection[str]) -> tuple[BoundPart, ...
 
 
 def _punctuation(parts: Iterable[BoundPart]) -> CharSet:
-    """The characters other than letters and digits in literal texts."""
+    """Return the characters of literal texts other than letters and digits."""
     literal = "".join(part.text for part in parts if isinstance(part, Text))
     return CharSet.of("".join(character for character in literal if not character.isalnum()))

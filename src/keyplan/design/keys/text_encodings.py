@@ -36,9 +36,9 @@ _TRIES = 200_000  # enough to find a value of any of the 9,999 shards that there
 
 
 def choice_encoding(field: DeclaredField, name: str, spell: Callable[[str], str] = str) -> Encoding:
-    """The values of an Enum or a Literal of str or int, each spelled by `spell`.
+    """Return the encoding of an Enum or a Literal of str or int, each value spelled by `spell`.
 
-    It keeps order when the texts sort in the declared order, and is reversible when no two are alike.
+    It keeps order if the texts sort in the declared order, and is reversible if all texts differ.
     """
     values = field.choices or ()
     texts = tuple(spell(str(value)) for value in field.stored_choices)
@@ -49,7 +49,7 @@ def choice_encoding(field: DeclaredField, name: str, spell: Callable[[str], str]
 
 
 def rank_encoding(field: DeclaredField, written: str) -> Encoding:
-    """The place of a value in the given order, from 1, in as many digits as the last place has."""
+    """Return the encoding of a value as its position in the given order, from 1, padded to equal width."""
     order = [part.strip() for part in written.split(",")]
     _check_ranks(field, order)
     width = len(str(len(order)))
@@ -77,7 +77,7 @@ def _check_ranks(field: DeclaredField, order: list[str]) -> None:
 
 
 def _table_encoding(field: DeclaredField, name: str, texts: dict[Any, str], *, keeps_order: bool) -> Encoding:
-    """An encoding by table. A member of an Enum is also taken by its value."""
+    """Return an encoding by table. An Enum member's value is accepted in place of the member."""
     table = {plain_value(choice): text for choice, text in texts.items()} | texts
     kinds = {type(choice) for choice in (*texts, *map(plain_value, texts))}
     back: dict[str, Any] = {}
@@ -111,7 +111,7 @@ def _escaped(text: str) -> str:
 
 
 def shard_encoding(field: DeclaredField, shards: int) -> Encoding:
-    """One of `shards` numbers from 0, padded with zeros: SHA-256 of the value's text, first 8 bytes, modulo."""
+    """Return the encoding as one of `shards` numbers from 0, padded: SHA-256 of the value's text, 8 bytes, modulo."""
     width = len(str(shards - 1))
     texts = tuple(str(number).zfill(width) for number in range(shards))
     spell = _speller(field)
@@ -133,7 +133,7 @@ def shard_encoding(field: DeclaredField, shards: int) -> Encoding:
 
 
 def _speller(field: DeclaredField) -> Callable[[Any], str]:
-    """The text of a value that its hash is taken of."""
+    """Return a function that makes the text whose hash is computed."""
     if field.choices is not None:
         return choice_encoding(field, "").encode
     kind = field.type
@@ -149,7 +149,7 @@ def _speller(field: DeclaredField) -> Callable[[Any], str]:
 
 
 def _examples(field: DeclaredField) -> Any:
-    """Values of the field, one after the other, to find one that falls into a shard."""
+    """Yield values of the field, to find one in a given shard."""
     if field.choices is not None:
         yield from field.choices
         return
@@ -176,7 +176,7 @@ _FOLDED_CHARS = 3
 
 
 def text_encoding(field: DeclaredField) -> Encoding:
-    """A text as it is. It sorts by code point, which is the order of its UTF-8 bytes."""
+    """Return the encoding of a text unchanged. It sorts by code point, which is the order of its UTF-8 bytes."""
     name, may_be_empty = field.name, field.min_length == 0
 
     def encode(value: Any) -> str:
@@ -192,7 +192,7 @@ def text_encoding(field: DeclaredField) -> Encoding:
 
 
 def case_encoding(field: DeclaredField, case: Literal["upper", "lower"]) -> Encoding:
-    """A text in one case: two texts that differ only in case become one key."""
+    """Return the encoding of a text in one case: texts that differ only in case make one key."""
     fold: Callable[[str], str] = str.upper if case == "upper" else str.lower
     if field.choices is not None:
         return choice_encoding(field, case, fold)
@@ -210,7 +210,7 @@ def case_encoding(field: DeclaredField, case: Literal["upper", "lower"]) -> Enco
 
 
 def _lost_letters(fold: Callable[[str], str]) -> CharSet:
-    """The letters that do not survive folding, of ASCII only."""
+    """Return the ASCII letters that folding removes."""
     return CharSet.of("".join(chr(point) for point in range(0x80) if fold(chr(point)) != chr(point)))
 
 
@@ -224,10 +224,10 @@ def _folded_language(field: DeclaredField, fold: Callable[[str], str]) -> Langua
 
 
 def quote_encoding(field: DeclaredField, delimiter: str) -> Encoding:
-    """A text with everything but unreserved characters escaped as %XX of its UTF-8 bytes.
+    """Return the encoding of a text with all but unreserved characters escaped as %XX of its UTF-8 bytes.
 
-    Punctuation of the delimiter that follows is escaped too, so that it cannot occur (only "%" itself, or a
-    delimiter of letters and digits, still can).
+    Punctuation of the following delimiter is escaped too, so that it cannot occur (except "%" itself, and delimiters
+    of letters and digits).
     """
     kept = _UNRESERVED.minus(CharSet.of("".join(c for c in delimiter if not c.isalnum())))
     special = re.compile("[^" + _class_of(kept)[1:])
@@ -258,7 +258,7 @@ def quote_encoding(field: DeclaredField, delimiter: str) -> Encoding:
 
 
 def _class_of(chars: CharSet) -> str:
-    """A regular expression of one of the characters."""
+    """Return a regular expression that matches one of the characters."""
     return "[" + "".join(re.escape(chr(p)) for a, b in chars.ranges for p in range(a, b + 1)) + "]"
 
 
@@ -279,7 +279,7 @@ def _open_encoding(
 
 
 def _capped(field: DeclaredField, language: Language, most: int | None) -> int | None:
-    """The longest in bytes: what the language allows, and all `max_length` characters at their widest."""
+    """Return the maximum in bytes: that of the language, or `max_length` of its widest characters."""
     if field.max_length is None or field.pattern is None:
         return most
     widest = field.max_length * chars_of(language).most_bytes
@@ -287,7 +287,7 @@ def _capped(field: DeclaredField, language: Language, most: int | None) -> int |
 
 
 def _declared_language(field: DeclaredField) -> Language:
-    """The texts that the field's declaration allows, or a few more: lengths, and the pattern where it is read."""
+    """Return the texts that the field's declaration allows, or a little more: by its lengths and its pattern."""
     low, high = _lengths(field)
     allowed = pattern_language(field.pattern) if field.pattern is not None else None
     if allowed is None:

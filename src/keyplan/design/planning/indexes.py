@@ -36,13 +36,13 @@ _MOST_CASES = 1_000
 _MAKES_PRESENT = frozenset({"add", "append"})
 
 
-def index_effects(asked: PatternDeclaration, change: Change, *, creates: bool) -> Effects:
-    """What an update does to every index key of its entity; `creates` says that the item may not be there yet."""
-    entity = asked.entities[0]
+def index_effects(pattern: PatternDeclaration, change: Change, *, creates: bool) -> Effects:
+    """Return the effects of an update on the index keys of its entity; `creates`: the item may not exist yet."""
+    entity = pattern.entities[0]
     changed = {action.path.field for action in change.actions}
     if entity.version is not None:
         changed.add(entity.version)
-    faults = [_key_change(asked, entity, name) for name in entity.key.fields if name in changed]
+    faults = [_key_change(pattern, entity, name) for name in entity.key.fields if name in changed]
     said = stated_values(change.condition, entity.fields)
     values = {name: said[name] for name in said.keys() - changed} | _values_after(change)
     if entity.version is not None:
@@ -55,23 +55,23 @@ def index_effects(asked: PatternDeclaration, change: Change, *, creates: bool) -
         touched = changed & _deciding_fields(bound, entity)
         if not touched or (not creates and _keeps_key(bound, entity, touched, before=before, after=after)):
             if creates and (lacking := _default_entry_fields(bound, entity, values, change)):
-                faults.append(_stale_index(asked, entity, bound, lacking, "creates"))
+                faults.append(_stale_index(pattern, entity, bound, lacking, "creates"))
             continue
         lacking = _missing_fields(bound, entity, values, _present_fields(entity, change))
         if lacking:
-            faults.append(_stale_index(asked, entity, bound, lacking, f"changes {', '.join(sorted(touched))} of"))
+            faults.append(_stale_index(pattern, entity, bound, lacking, f"changes {', '.join(sorted(touched))} of"))
         else:
             effects.append(IndexEffect(bound, {name: values.get(name, UNKNOWN) for name in bound.depends_on}))
     return tuple(effects), faults
 
 
 def _key_fields(bound: BoundKey, entity: EntitySpec) -> set[str]:
-    """Fields whose values are copied or written into such attributes."""
+    """Return the fields whose values are in key attributes that exist only for the key."""
     return {name for part in entity.made_in(bound) for name in part.fields}
 
 
 def _deciding_fields(bound: BoundKey, entity: EntitySpec) -> set[str]:
-    """Fields whose change may change the attributes that only the program sets."""
+    """Return the fields whose change may change key attributes that exist only for the key."""
     if not entity.made_in(bound):
         return set()
     conditions = {path.field for path in paths_of(bound.when)}
@@ -79,14 +79,14 @@ def _deciding_fields(bound: BoundKey, entity: EntitySpec) -> set[str]:
 
 
 def _keeps_key(bound: BoundKey, entity: EntitySpec, touched: set[str], *, before: _Cases, after: _Cases) -> bool:
-    """Whether an item is in the index before and after, under one key."""
+    """Return True if an item stays in the index under the same key."""
     if bound.when is None or touched & (_key_fields(bound, entity) | set(bound.fields)):
         return False
     return all(holds(bound.when, values) is True for values in (*before, *after))
 
 
 def _cases(values: Mapping[str, Source], choices: Mapping[str, tuple[Source, ...]]) -> _Cases:
-    """What fields may be: as is known of them, and of those that have choices each one."""
+    """Return the possible combinations of values of fields: the known ones with each of the listed choices."""
     open_to = {name: choices[name] for name in choices.keys() - values.keys()}
     if prod(map(len, open_to.values())) > _MOST_CASES:
         return [values]
@@ -94,7 +94,7 @@ def _cases(values: Mapping[str, Source], choices: Mapping[str, tuple[Source, ...
 
 
 def _values_after(change: Change) -> dict[str, Source]:
-    """What is known of fields once the update is done."""
+    """Return the known values of fields after the update."""
     values: dict[str, Source] = {**change.known, **change.key}
     for action in change.actions:
         if len(action.path.parts) > 1 or action.name not in {"set", "remove"}:
@@ -105,14 +105,14 @@ def _values_after(change: Change) -> dict[str, Source]:
 
 
 def _present_fields(entity: EntitySpec, change: Change) -> set[str]:
-    """Fields that have a value after the update, whichever it is."""
+    """Return the fields that have some value after the update."""
     return {name for name, stored in entity.fields.items() if not (stored.optional or stored.is_set)} | _fields_given(
         change
     )
 
 
 def _fields_given(change: Change) -> set[str]:
-    """Fields that the update itself gives a value, be it to an item that it creates, without knowing which."""
+    """Return the fields that the update gives an unknown value, also in an item that it creates."""
     return {
         action.path.field
         for action in change.actions
@@ -121,7 +121,7 @@ def _fields_given(change: Change) -> set[str]:
 
 
 def _missing_fields(bound: BoundKey, entity: EntitySpec, values: Mapping[str, Source], there: set[str]) -> list[str]:
-    """Fields that must be known to tell the index key and are not."""
+    """Return the fields that must be known to compute the index key and are not."""
     inside = holds(bound.when, values)
     if inside is False:
         return []  # out of the index, whatever its key would have been
@@ -137,7 +137,7 @@ def _missing_fields(bound: BoundKey, entity: EntitySpec, values: Mapping[str, So
 def _default_entry_fields(
     bound: BoundKey, entity: EntitySpec, values: Mapping[str, Source], change: Change
 ) -> list[str]:
-    """Fields by whose defaults an item that the update creates would be in the index, without the update knowing."""
+    """Return the fields whose defaults put a created item into the index without the update setting the key."""
     created = {name: values.get(name, _default(entity, name)) for name in bound.depends_on}
     if holds(bound.when, created) is False or any(created[name] is None for name in bound.fields):
         return []
@@ -146,7 +146,7 @@ def _default_entry_fields(
 
 
 def _default(entity: EntitySpec, name: str) -> Source:
-    """What a field is read as where its attribute is not there; None for a required one, which cannot be read."""
+    """Return the value that an absent field is read as; None for a required field, which cannot be read."""
     info = entity.fields[name].info
     if info.is_required():
         return None
@@ -156,10 +156,10 @@ def _default(entity: EntitySpec, name: str) -> Source:
 # Faults.
 
 
-def _key_change(asked: PatternDeclaration, entity: EntitySpec, name: str) -> Fault:
-    return asked.fault(
+def _key_change(pattern: PatternDeclaration, entity: EntitySpec, name: str) -> Fault:
+    return pattern.fault(
         "KP209",
-        f"{asked.name} changes {name}, which the primary key of {entity.name} is made of: an update cannot move an"
+        f"{pattern.name} changes {name}, which the primary key of {entity.name} is made of: an update cannot move an"
         " item",
         "delete the item and create the new one in a transaction",
         entity.key.place,
@@ -167,23 +167,23 @@ def _key_change(asked: PatternDeclaration, entity: EntitySpec, name: str) -> Fau
 
 
 def _stale_index(
-    asked: PatternDeclaration, entity: EntitySpec, bound: BoundIndexKey, lacking: Sequence[str], does: str
+    pattern: PatternDeclaration, entity: EntitySpec, bound: BoundIndexKey, lacking: Sequence[str], does: str
 ) -> Fault:
     names = ", ".join(lacking)
     fix = f"pass {names} with known({', '.join(f'{name}={name}' for name in lacking)}), or set"
     if does == "creates":
         fix = "set"
-    return asked.fault(
+    return pattern.fault(
         "KP401",
-        f"{asked.name} {does} {entity.name}, and its key of index {bound.index.name} ({bound.text}) also needs {names}:"
-        " the index would go stale",
+        f"{pattern.name} {does} {entity.name}, and its key of index {bound.index.name} ({bound.text}) also needs"
+        f" {names}: the index would go stale",
         f"{fix} {'it' if len(lacking) == 1 else 'them'} too, or replace the whole item",
         bound.place,
     )
 
 
 def missing_in_index(index: Index, spec: EntitySpec) -> list[str]:
-    """Fields of an entity that entries of an index neither hold nor give back from their keys."""
+    """Return the fields of an entity that index entries neither hold nor give back from their keys."""
     bound = spec.key_in(index)
     if bound is None:
         return []
@@ -197,13 +197,13 @@ def missing_in_index(index: Index, spec: EntitySpec) -> list[str]:
 
 
 def missing_in_plan(plan: Plan, entity: EntitySpec) -> list[str]:
-    """Return the fields that a range is to return of an entity and its index lacks."""
+    """Return the fields of an entity that a range returns and its index does not hold."""
     read = set(plan.fields_read(entity))
     return [] if plan.index is None else [name for name in missing_in_index(plan.index, entity) if name in read]
 
 
 def projection_fix(index: Index, attributes: Sequence[str]) -> str:
-    """What to do about attributes that an index lacks."""
+    """Return the fix for attributes that an index does not hold."""
     if isinstance(index.project, tuple):
         return f"add {', '.join(attributes)} to the index's project=[...], or project all"
     listed = ", ".join(f'"{name}"' for name in attributes)
@@ -211,14 +211,14 @@ def projection_fix(index: Index, attributes: Sequence[str]) -> str:
 
 
 def needs_whole_items(plan: Plan) -> bool:
-    """Whether a range of a local index asks for whole items, because entities are made of more than it holds."""
+    """Return True if a query of a local index needs attributes that the index does not hold."""
     if plan.index is None or plan.index.kind != "LSI" or (plan.select == "count" and plan.residue is None):
         return False
     return any(missing_in_plan(plan, spec) for spec in plan.entities)
 
 
 def fetched_attributes(plan: Plan) -> tuple[str, ...]:
-    """Attributes for which each item that a range of a local index reads is fetched from the table; mostly none."""
+    """Return the attributes for which the service fetches each item of a local index from the table; mostly none."""
     index = plan.index
     if index is None or index.kind != "LSI":
         return ()
@@ -232,14 +232,14 @@ def fetched_attributes(plan: Plan) -> tuple[str, ...]:
 
 
 def drops_expired(plan: Plan) -> bool:
-    """Whether a range leaves out items by their expiry."""
+    """Return True if a range drops expired items."""
     return plan.expired == "drop" and any(
         stored.attribute == plan.schema.ttl for spec in plan.entities for stored in spec.fields.values()
     )
 
 
 def index_holds(plan: Plan, attribute: str | None) -> bool:
-    """Whether what a range reads, the table or an index, holds an attribute: the service can filter by it."""
+    """Return True if the table or index that a range reads holds an attribute, so that the service can filter by it."""
     return attribute is not None and (plan.index is None or plan.index.projects(attribute, plan.schema.key))
 
 
@@ -247,13 +247,13 @@ def index_holds(plan: Plan, attribute: str | None) -> bool:
 
 
 def index_holds_discriminator(plan: Plan) -> bool:
-    """Whether what a range reads says whose item it is; a local index fetches that if it must."""
+    """Return True if items of a range hold the discriminator, which a local index fetches if it must."""
     name, index = plan.schema.discriminator, plan.index
     return index_holds(plan, name) or (name is not None and index is not None and index.kind == "LSI")
 
 
 def entities_in_range(plan: Plan) -> Sequence[EntitySpec]:
-    """The entities of the table whose items may lie in a plan's range, its own among them."""
+    """Return the entities of the table whose items may be in a plan's range, including its own."""
     declared = plan.siblings or plan.entities
     if plan.index is None:
         return declared
@@ -276,7 +276,7 @@ def _can_be_equal(one: KeyValue | BoundKeyAttribute, other: BoundKeyAttribute) -
 
 
 def range_faults(plan: Plan) -> list[Fault]:
-    """What keeps a range from being read as entities, which shows only when all entities of the table are declared."""
+    """Return the faults that require all entities of the table: items of a range whose entity cannot be identified."""
     index, name = plan.index, plan.schema.discriminator
     if index is None or name is None or index_holds_discriminator(plan):
         return []
@@ -293,5 +293,5 @@ def range_faults(plan: Plan) -> list[Fault]:
 
 
 def all_faults(plan: Plan) -> tuple[Fault, ...]:
-    """Everything that keeps a plan from working, of a whole design."""
+    """Return every fault of a plan, including those that require the whole design."""
     return (*plan.faults, *range_faults(plan))

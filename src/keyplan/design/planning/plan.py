@@ -38,15 +38,15 @@ SortOp = Literal["=", "<", "<=", ">", ">=", "BETWEEN", "begins_with"]
 class KeyValue:
     """The value of one key attribute, made from the call's arguments.
 
-    Made by a template, of which `part` says how much: the whole text; a prefix that ends after the last
-    field given and the text behind it; one that ends within that field (begins); the lower or upper end of
-    all keys whose leading fields are these, and the ends beside them (after, before). Or a field's stored
-    value, with its one source; of a moment that is finer than its unit the next whole unit, if rounded_up.
+    Either made by a template, of which `part` is used: the whole text; a prefix that ends after the last given field
+    and its literal text; a prefix that ends within that field (begins); the lower or upper bound of all keys with these
+    leading fields, and the bounds beside them (after, before). Or a field's stored value, with its one source;
+    rounded_up rounds a timestamp up to the field's unit.
     """
 
     attribute: str
     sources: Mapping[str, Source]
-    """By field of the template, or by the field itself."""
+    """By field of the template, or by the stored field."""
     template: BoundTemplate | None = None
     field: StoredField | None = None
     part: TextPart = "whole"
@@ -81,7 +81,7 @@ class SortCondition:
 
 @dataclass(frozen=True, eq=False)
 class KeySelection:
-    """Which partition, and which range of it."""
+    """The keys that a pattern selects: one partition, and a range of it or one key."""
 
     partition: tuple[KeyValue, ...]
     sort: tuple[SortCondition, ...] = ()
@@ -91,7 +91,7 @@ class KeySelection:
 
     @property
     def values(self) -> tuple[KeyValue, ...]:
-        """What its attributes are compared with, of ranges the lower ends."""
+        """The values of its attributes; of ranges the lower bounds."""
         return (*self.partition, *(condition.low for condition in self.sort))
 
 
@@ -99,13 +99,13 @@ class KeySelection:
 class IndexEffect:
     """What an update does to an entity's key of an index.
 
-    At a call, the fields' values are known: where `key.when` is true of them and every field has a value,
-    the key attributes are set, else they are removed.
+    At a call, the fields' values are known: if `key.when` is true of them and every field has a value, the key
+    attributes are set, otherwise removed.
     """
 
     key: BoundIndexKey
     sources: Mapping[str, Source]
-    """By every field that the key depends on; UNKNOWN for one that is surely there, with whatever value."""
+    """By every field that the key depends on; UNKNOWN for a field that certainly has some value."""
 
     def __repr__(self) -> str:
         return f"<{self.key!r} with {', '.join(f'{name}={source!r}' for name, source in self.sources.items())}>"
@@ -113,56 +113,56 @@ class IndexEffect:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What a pattern asks of the service."""
+    """The requests that a pattern makes."""
 
     pattern: str
     operation: Operation
     schema: Schema
     entities: tuple[EntitySpec, ...]
-    """Whose items come back, or whose item is written."""
+    """The entities that are returned or written."""
     view: type[Entity] | None = None
-    """The class of some of the entity's fields that comes back in its place."""
+    """The view that is returned in place of its entity."""
     siblings: Sequence[EntitySpec] = ()
-    """All entities of the table, also those declared after the pattern."""
+    """All entities of the table, including those declared after the pattern."""
     index: Index | None = None
     key: KeySelection | None = None
-    """Reads of a range, and the primary key of everything that names one item (all '=')."""
+    """The range of a read, or the primary key of one item (all '=')."""
     walk: tuple[str, Source] | None = None
-    """The field of the key that takes several values, and where they come from: one request, or key, for each."""
+    """The key field that has several values, and their source: one request, or key, for each value."""
     filter: Condition | None = None
     residue: Condition | None = None
-    """What is left to be compared on what came back, because the key condition could not say it."""
+    """The condition that is evaluated on returned items, because the key condition cannot express it."""
     condition: Condition | None = None
-    """What the pattern itself asks of the item that is written; more follows from `exists` and `version`."""
+    """The pattern's own condition on the written item; `exists` and `version` add others."""
     exists: Literal["must", "must_not", "may"] = "may"
-    """Whether the item that is written must be there, must not be, or may be."""
+    """Whether the written item must exist, must not exist, or may exist."""
     replace_when: Condition | None = None
-    """With exists="must_not": an item that is there is replaced if this is true of it."""
+    """With exists="must_not": an existing item is replaced if this is true of it."""
     version: Source = None
     """The version that the item must have; for a whole item its own."""
     item: Source = None
-    """The whole item that is put, or of a batch the list of them."""
+    """The item that is put, or the list of items of a batch."""
     actions: tuple[FieldUpdate, ...] = ()
     known: Mapping[str, Source] = field(default_factory=dict)
     effects: tuple[IndexEffect, ...] = ()
     reads_first: bool = False
-    """Whether the item is read before the write, because what becomes of its unique values depends on it."""
+    """Whether the item is read before the write, because its unique values decide which sentinels are written."""
     descending: bool = False
     consistent: bool = False
     select: Literal["all", "count"] = "all"
     expired: Literal["drop", "keep"] = "drop"
-    """Whether items whose expiry has passed are left out; the service may keep them for days."""
+    """Whether expired items are dropped; the service may keep them for days."""
     limit: int | None = None
     page_size: int | None = None
     returns: Literal["new", "old", "nothing"] = "nothing"
     steps: tuple[Plan, ...] = ()
-    """Of a transaction: its parts."""
+    """The steps of a transaction."""
     repeats: tuple[Source, ...] = ()
-    """Of a transaction: by step, the each(...) that it is repeated for, or None."""
+    """By step of a transaction: the each(...) that it is repeated for, or None."""
     faults: tuple[Fault, ...] = ()
-    """What keeps it from working."""
+    """Reasons why it cannot work."""
     notes: tuple[str, ...] = ()
-    """What must be true for its answers to be right."""
+    """Assumptions under which its results are correct."""
 
     def __repr__(self) -> str:
         where = "" if self.index is None else f" by {self.index.name}"
@@ -180,42 +180,42 @@ class Plan:
         return self.reads_first or (self.operation == "PutItem" and bool(self.entity.sentinels))
 
     def fields_read(self, entity: EntitySpec) -> Iterable[str]:
-        """Return the names of an entity's fields that come back: all, or those of the view."""
+        """Return the names of an entity's fields that are returned: all, or those of the view."""
         return entity.fields if self.view is None else self.view.model_fields
 
     @property
     def entity(self) -> EntitySpec:
-        """The one entity it is about, or the first."""
+        """The one entity that it reads or writes, or the first of several."""
         return self.entities[0]
 
 
 @dataclass(frozen=True, eq=False)
 class PatternDeclaration:
-    """A pattern as it was written."""
+    """A pattern as it was declared, from which its plan is made."""
 
     name: str
     schema: Schema
     entities: tuple[EntitySpec, ...]
     index: str | None
-    """The name of the index that it is to use; None for the table."""
+    """The name of the index that it uses; None for the table."""
     parameters: Mapping[str, Param]
     place: Place
 
     def fault(self, code: str, problem: str, fix: str, other: Place | None = None) -> Fault:
-        """Something that keeps this pattern from working."""
+        """Return a fault of this pattern."""
         return Fault(code, problem, fix, self.place, other)
 
     def at(self, name: str, places: Mapping[str, Place]) -> Place:
-        """Where the pattern names a field."""
+        """Return the place where the pattern names a field."""
         return places.get(name, self.place).at(name)
 
     def at_path(self, path: FieldPath) -> Place:
-        """Where the pattern names the field that a path begins with."""
+        """Return the place where the pattern names the first field of a path."""
         place = path.place if path.place.line else self.place
         return place.at(path.field)
 
     def written(self, attribute: str, words: str, part: TextPart = "whole") -> KeyValue:
-        """A key text that is written out; its placeholders are the pattern's parameters."""
+        """Return a key value written as text; its placeholders are the pattern's parameters."""
         # A parameter without annotation is taken to be the field of its name, or text.
         own = declared_fields(self.entities[0].fields)
         fields = {name: own.get(name, DeclaredField(name, str)) for name in self.parameters}
@@ -226,7 +226,7 @@ class PatternDeclaration:
 
 
 def key_value(part: BoundKeyAttribute, sources: Mapping[str, Source], how: TextPart = "whole") -> KeyValue:
-    """A key attribute made of sources; fields that have none are left to the part's meaning."""
+    """Return the value of a key attribute made of sources; fields without a source are left to `how`."""
     known = {name: sources[name] for name in part.fields if name in sources}
     return KeyValue(part.attribute, known, part.template, part.field, how)
 
@@ -235,7 +235,7 @@ FieldUse = Literal["key", "compared", "set", "changed"]
 
 
 def field_uses(plan: Plan) -> Iterator[tuple[str, Source, FieldUse]]:
-    """Every field with the source of its value, and what that is for."""
+    """Yield every field with the source of its value, and the use of that value."""
     if plan.key is not None:
         values = [*plan.key.partition, *(value for one in plan.key.sort for value in (one.low, one.high) if value)]
         for value in values:
@@ -251,7 +251,7 @@ def field_uses(plan: Plan) -> Iterator[tuple[str, Source, FieldUse]]:
 
 
 def _is_key_text(value: KeyValue, plan: Plan) -> bool:
-    """Whether a key's text was written out in the pattern: its placeholders are parameters, not fields."""
+    """Return True if the pattern wrote the key as text: its placeholders are parameters, not fields."""
     if value.template is None:
         return False
     bounds = [entity.key_in(plan.index) for entity in plan.entities]

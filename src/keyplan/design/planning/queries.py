@@ -17,52 +17,54 @@ from keyplan.design.planning.sort_keys import named_sort_fields, plan_sort
 from keyplan.design.schema import Index
 
 
-def plan_query(asked: PatternDeclaration, cond: Cond, draft: Plan) -> Plan:
-    """The plan of a query; `draft` has the options that need no planning."""
-    _check_fields(asked, cond)
-    index = _index(asked)
+def plan_query(pattern: PatternDeclaration, cond: Cond, draft: Plan) -> Plan:
+    """Plan a query; `draft` has the options that need no planning."""
+    _check_fields(pattern, cond)
+    index = _index(pattern)
     draft = replace(draft, index=index, filter=cond.filter)
-    bound = next((key for entity in asked.entities if (key := entity.key_in(asked.index)) is not None), None)
+    bound = next((key for entity in pattern.entities if (key := entity.key_in(pattern.index)) is not None), None)
     if bound is None:
-        return replace(draft, key=_written_only(asked, index, cond), faults=(_not_in_index(asked, index),))
-    partition, walk, faults = _partition(asked, bound, cond)
-    sort = plan_sort(asked, bound, cond)
+        return replace(draft, key=_written_only(pattern, index, cond), faults=(_not_in_index(pattern, index),))
+    partition, walk, faults = _partition(pattern, bound, cond)
+    sort = plan_sort(pattern, bound, cond)
     draft = replace(draft, key=KeySelection(partition, sort.conditions), walk=walk, residue=sort.residue)
-    faults += [*_other_partition(asked, bound, cond), *sort.faults, *read_faults(asked, index, draft)]
-    return replace(draft, faults=tuple(faults), notes=(*read_notes(draft, index), *_partial_items(asked, index, draft)))
+    faults += [*_other_partition(pattern, bound, cond), *sort.faults, *read_faults(pattern, index, draft)]
+    return replace(
+        draft, faults=tuple(faults), notes=(*read_notes(draft, index), *_partial_items(pattern, index, draft))
+    )
 
 
-def plan_scan(asked: PatternDeclaration, cond: Cond, draft: Plan) -> Plan:
-    """The plan of a scan: everything is read, the filter decides what comes back."""
-    _check_fields(asked, cond)
+def plan_scan(pattern: PatternDeclaration, cond: Cond, draft: Plan) -> Plan:
+    """Plan a scan: everything is read, and the filter selects the results."""
+    _check_fields(pattern, cond)
     if cond.partition or cond.sort or cond.range or cond.partition_text or cond.sort_text:
         raise DesignError(
-            "a scan has no key condition", place=asked.place, fix="use @table.query, or where(...) for a filter"
+            "a scan has no key condition", place=pattern.place, fix="use @table.query, or where(...) for a filter"
         )
-    index = _index(asked)
+    index = _index(pattern)
     draft = replace(draft, index=index, filter=cond.filter)
-    return replace(draft, faults=tuple(read_faults(asked, index, draft)), notes=read_notes(draft, index))
+    return replace(draft, faults=tuple(read_faults(pattern, index, draft)), notes=read_notes(draft, index))
 
 
-def _check_fields(asked: PatternDeclaration, cond: Cond) -> None:
+def _check_fields(pattern: PatternDeclaration, cond: Cond) -> None:
     """Refuse fields that no entity of the pattern has."""
-    named = [(name, asked.at(name, cond.places)) for name in (*cond.partition, *named_sort_fields(cond))]
-    named += [(path.field, asked.at_path(path)) for path in paths_of(cond.filter)]
+    named = [(name, pattern.at(name, cond.places)) for name in (*cond.partition, *named_sort_fields(cond))]
+    named += [(path.field, pattern.at_path(path)) for path in paths_of(cond.filter)]
     for name, place in named:
-        if all(name not in entity.fields for entity in asked.entities):
-            known = dict.fromkeys(one for entity in asked.entities for one in entity.fields)
-            raise unknown_field_error(name, known, " and ".join(entity.name for entity in asked.entities), place)
+        if all(name not in entity.fields for entity in pattern.entities):
+            known = dict.fromkeys(one for entity in pattern.entities for one in entity.fields)
+            raise unknown_field_error(name, known, " and ".join(entity.name for entity in pattern.entities), place)
 
 
-def _index(asked: PatternDeclaration) -> Index | None:
-    """The index that a pattern names; None for the table."""
-    return None if asked.index is None else find_index(asked.schema, asked.index, asked.place)
+def _index(pattern: PatternDeclaration) -> Index | None:
+    """Return the index that a pattern names; None for the table."""
+    return None if pattern.index is None else find_index(pattern.schema, pattern.index, pattern.place)
 
 
-def _not_in_index(asked: PatternDeclaration, index: Index | None) -> Fault:
-    names = ", ".join(entity.name for entity in asked.entities)
+def _not_in_index(pattern: PatternDeclaration, index: Index | None) -> Fault:
+    names = ", ".join(entity.name for entity in pattern.entities)
     assert index is not None, "every entity has a primary key"
-    return asked.fault(
+    return pattern.fault(
         "KP301",
         f"{names} is never in index {index.name}: no item has {', '.join(index.attributes)}",
         f'give it a key there: indexes={{"{index.name}": key(...)}}, or fields stored under these attributes',
@@ -70,11 +72,11 @@ def _not_in_index(asked: PatternDeclaration, index: Index | None) -> Fault:
     )
 
 
-def _written_only(asked: PatternDeclaration, index: Index | None, cond: Cond) -> KeySelection | None:
-    """A partition key that is written out, of an index that no entity is in."""
+def _written_only(pattern: PatternDeclaration, index: Index | None, cond: Cond) -> KeySelection | None:
+    """Return the selection of a partition key written as text, of an index that no entity is in."""
     if index is None or cond.partition_text is None:
         return None
-    return KeySelection((asked.written(index.partition[0], cond.partition_text),))
+    return KeySelection((pattern.written(index.partition[0], cond.partition_text),))
 
 
 # The partition.
@@ -83,50 +85,51 @@ Walk = tuple[str, Source] | None
 
 
 def _partition(
-    asked: PatternDeclaration, bound: BoundKey, cond: Cond
+    pattern: PatternDeclaration, bound: BoundKey, cond: Cond
 ) -> tuple[tuple[KeyValue, ...], Walk, list[Fault]]:
     if cond.partition_text is not None:
-        return (asked.written(bound.partition[0].attribute, cond.partition_text),), None, []
+        return (pattern.written(bound.partition[0].attribute, cond.partition_text),), None, []
     needed = [name for part in bound.partition for name in part.fields]
     missing = [name for name in needed if name not in cond.partition]
     extra = [name for name in cond.partition if name not in needed]
-    faults = [_cannot_serve(asked, bound, missing, extra)] if missing or extra else []
+    faults = [_cannot_serve(pattern, bound, missing, extra)] if missing or extra else []
     values = tuple(key_value(part, cond.partition) for part in bound.partition)
-    walk = plan_walk(asked, cond.partition)
+    walk = plan_walk(pattern, cond.partition)
     if walk is not None and isinstance(walk[1], EveryShard):
-        _check_shards(asked, bound, walk[0])
+        _check_shards(pattern, bound, walk[0])
     return values, walk, faults
 
 
-def _check_shards(asked: PatternDeclaration, bound: BoundKey, name: str) -> None:
-    """Refuse every_shard() of a field whose values nobody can list."""
+def _check_shards(pattern: PatternDeclaration, bound: BoundKey, name: str) -> None:
+    """Refuse every_shard() of a field whose values cannot be listed."""
     templates = [part.template for part in bound.partition if part.template is not None]
     placeholders = [
         placeholder for template in templates for placeholder in template.placeholders if placeholder.name == name
     ]
     if not placeholders or any(one.encoding.choices is None for one in placeholders):
         raise DesignError(
-            f"{asked.name} asks for every shard of {name}, which {asked.schema.where(bound.index)} has no shards of",
-            place=asked.place.at("every_shard("),
+            f"{pattern.name} asks for every shard of {name}, which {pattern.schema.where(bound.index)} has no"
+            " shards of",
+            place=pattern.place.at("every_shard("),
             other=bound.place,
             fix=f"write {{{name}:shard(n)}} in the key's template, or each(values) for values that the caller knows",
         )
 
 
-def _other_partition(asked: PatternDeclaration, bound: BoundKey, cond: Cond) -> list[Fault]:
-    """Entities of a query that are never in the partition that it reads."""
+def _other_partition(pattern: PatternDeclaration, bound: BoundKey, cond: Cond) -> list[Fault]:
+    """Return a fault for each entity of a query that is never in its partition."""
     if cond.partition_text is not None:
         return []
     faults = []
-    for entity in asked.entities:
+    for entity in pattern.entities:
         other = entity.key_in(bound.index)
         if other is None or all(_can_match(*pair) for pair in zip(bound.partition, other.partition, strict=True)):
             continue
         one, two = (", ".join(part.text for part in key.partition) for key in (bound, other))
         faults.append(
-            asked.fault(
+            pattern.fault(
                 "KP301",
-                f"{asked.name} reads partition {one} of {asked.schema.where(bound.index)}, and {entity.name} is in"
+                f"{pattern.name} reads partition {one} of {pattern.schema.where(bound.index)}, and {entity.name} is in"
                 f" {two}: none of its items is ever there",
                 f"leave {entity.name} out and read it by a pattern of its own, or give it the same partition key",
                 other.place,
@@ -136,44 +139,44 @@ def _other_partition(asked: PatternDeclaration, bound: BoundKey, cond: Cond) -> 
 
 
 def _can_match(one: BoundKeyAttribute, two: BoundKeyAttribute) -> bool:
-    """Whether two ways of making an attribute can make the same value."""
+    """Return True if two ways of making an attribute can make the same value."""
     if one.template is None or two.template is None or one.text == two.text:
         return True
     return can_equal(one.template, two.template) is not None
 
 
-def plan_walk(asked: PatternDeclaration, fields: dict[str, Source]) -> Walk:
-    """The field that takes several values, if there is one."""
+def plan_walk(pattern: PatternDeclaration, fields: dict[str, Source]) -> Walk:
+    """Return the field that has several values, or None."""
     walks = [(name, source) for name, source in fields.items() if isinstance(source, (Each, EveryShard))]
     if len(walks) > 1:
         raise DesignError(
-            f"{asked.name} walks over the values of {walks[0][0]} and of {walks[1][0]}: one field may vary",
-            place=asked.place.at("each("),
+            f"{pattern.name} walks over the values of {walks[0][0]} and of {walks[1][0]}: one field may vary",
+            place=pattern.place.at("each("),
             fix="pass the other as a single value, or declare a pattern for each",
         )
     return walks[0] if walks else None
 
 
-def _cannot_serve(asked: PatternDeclaration, bound: BoundKey, missing: Sequence[str], extra: Sequence[str]) -> Fault:
-    where = asked.schema.where(bound.index)
+def _cannot_serve(pattern: PatternDeclaration, bound: BoundKey, missing: Sequence[str], extra: Sequence[str]) -> Fault:
+    where = pattern.schema.where(bound.index)
     shape = " and ".join(f"{part.attribute} = {part.text}" for part in bound.partition)
     if missing:
         names = ", ".join(missing)
-        problem = f"{asked.name} does not say {names}, which the partition key of {where} is made of ({shape})"
+        problem = f"{pattern.name} does not say {names}, which the partition key of {where} is made of ({shape})"
         fix = f"pass {names}, or add an index whose partition key is made of what the pattern knows"
         sharded = [name for name in missing if _is_sharded(bound, name)]
         if sharded:
             fix = f"ask all shards with pk({sharded[0]}=every_shard()), or {fix}"
         code = "KP308" if len(bound.partition) > 1 else "KP301"
-        return asked.fault(code, problem, fix, bound.place)
+        return pattern.fault(code, problem, fix, bound.place)
     names = ", ".join(extra)
-    problem = f"{asked.name} asks for {names}, which the partition key of {where} is not made of ({shape})"
+    problem = f"{pattern.name} asks for {names}, which the partition key of {where} is not made of ({shape})"
     fix = f"use an index whose partition key is made of {names}, or where(...) to filter what was read"
-    return asked.fault("KP301", problem, fix, bound.place)
+    return pattern.fault("KP301", problem, fix, bound.place)
 
 
 def _is_sharded(bound: BoundKey, name: str) -> bool:
-    """Whether a field is in the partition key as a shard of it only."""
+    """Return True if a field is in the partition key only as a shard."""
     templates = [part.template for part in bound.partition if part.template is not None]
     shards = [
         placeholder.shards
@@ -187,55 +190,55 @@ def _is_sharded(bound: BoundKey, name: str) -> bool:
 # What an index can answer.
 
 
-def read_faults(asked: PatternDeclaration, index: Index | None, draft: Plan) -> list[Fault]:
-    """What the service would refuse of a read, or could not give."""
+def read_faults(pattern: PatternDeclaration, index: Index | None, draft: Plan) -> list[Fault]:
+    """Return the faults of a read that the service would refuse or could not answer."""
     faults = []
     if draft.consistent and index is not None and index.kind == "GSI":
         faults.append(
-            asked.fault(
+            pattern.fault(
                 "KP304",
-                f"{asked.name} asks for a consistent read of {index.name}: a global secondary index has none",
+                f"{pattern.name} asks for a consistent read of {index.name}: a global secondary index has none",
                 "read the table or a local secondary index, or drop consistent=True and live with a short delay",
                 index.place,
             )
         )
-    keys = index.attributes if index is not None else asked.schema.key
+    keys = index.attributes if index is not None else pattern.schema.key
     for path in paths_of(draft.filter):
-        attribute = _attribute_of(asked, path)
+        attribute = _attribute_of(pattern, path)
         if attribute in keys and draft.operation == "Query":
             faults.append(
-                asked.fault(
+                pattern.fault(
                     "KP318",
-                    f"{asked.name} filters by {path.field}, a key attribute of what it queries: the service refuses"
+                    f"{pattern.name} filters by {path.field}, a key attribute of what it queries: the service refuses"
                     " that",
                     f"put {path.field} into the key condition with pk(...) or sk(...)",
                 )
             )
     if index is not None:
-        faults += _unprojected(asked, index, draft)
+        faults += _unprojected(pattern, index, draft)
     return faults
 
 
-def _attribute_of(asked: PatternDeclaration, path: FieldPath) -> str:
-    entity = next(entity for entity in asked.entities if path.field in entity.fields)  # fields are checked before
+def _attribute_of(pattern: PatternDeclaration, path: FieldPath) -> str:
+    entity = next(entity for entity in pattern.entities if path.field in entity.fields)  # fields are checked before
     return entity.fields[path.field].attribute
 
 
-def _unprojected(asked: PatternDeclaration, index: Index, draft: Plan) -> list[Fault]:
-    """Fields by which an index cannot be filtered, and of a global one those that make an item its entity."""
+def _unprojected(pattern: PatternDeclaration, index: Index, draft: Plan) -> list[Fault]:
+    """Return faults for fields that an index does not hold and the query filters or reads."""
     faults = []
     filtered = {path.field for path in paths_of(draft.filter)}
     compared = {path.field for path in paths_of(draft.residue)}
     counts = draft.select == "count" and draft.residue is None
-    for entity in asked.entities:
+    for entity in pattern.entities:
         lacks = missing_in_index(index, entity) if index.kind == "GSI" else ()
         read = set(draft.fields_read(entity))
         unseen = sorted(compared - read)
         if unseen:
             faults.append(
-                asked.fault(
+                pattern.fault(
                     "KP306",
-                    f"{asked.name} compares {', '.join(unseen)} of what came back, and its view has no such field",
+                    f"{pattern.name} compares {', '.join(unseen)} of what came back, and its view has no such field",
                     f"add {', '.join(unseen)} to the view",
                     index.place,
                 )
@@ -243,14 +246,14 @@ def _unprojected(asked: PatternDeclaration, index: Index, draft: Plan) -> list[F
         needed = [
             name
             for name, stored in entity.fields.items()
-            if (name in filtered and not index.projects(stored.attribute, asked.schema.key))
+            if (name in filtered and not index.projects(stored.attribute, pattern.schema.key))
             or (name in lacks and (name in compared or (name in read and stored.info.is_required() and not counts)))
         ]
         if needed:
             faults.append(
-                asked.fault(
+                pattern.fault(
                     "KP306",
-                    f"{asked.name} reads {entity.name} from index {index.name}, which lacks {', '.join(needed)}",
+                    f"{pattern.name} reads {entity.name} from index {index.name}, which lacks {', '.join(needed)}",
                     projection_fix(index, [entity.fields[name].attribute for name in needed]),
                     index.place,
                 )
@@ -258,14 +261,14 @@ def _unprojected(asked: PatternDeclaration, index: Index, draft: Plan) -> list[F
     return faults
 
 
-def _partial_items(asked: PatternDeclaration, index: Index | None, draft: Plan) -> Iterator[str]:
-    """What items of an index lack, where they can be read without it."""
+def _partial_items(pattern: PatternDeclaration, index: Index | None, draft: Plan) -> Iterator[str]:
+    """Yield notes on fields that index entries do not hold but that have defaults."""
     if index is None or index.kind != "GSI":
         return
     come_back = "come back" if draft.select == "all" else "are counted"
-    for entity in asked.entities:
+    for entity in pattern.entities:
         optional = [name for name in missing_in_index(index, entity) if not entity.fields[name].info.is_required()]
-        expiry = [name for name in optional if entity.fields[name].attribute == asked.schema.ttl]
+        expiry = [name for name in optional if entity.fields[name].attribute == pattern.schema.ttl]
         read = set(draft.fields_read(entity))
         missing = [name for name in optional if name in read]
         if missing and draft.select == "all":
@@ -275,7 +278,7 @@ def _partial_items(asked: PatternDeclaration, index: Index | None, draft: Plan) 
 
 
 def read_notes(draft: Plan, index: Index | None) -> tuple[str, ...]:
-    """What must be true for the answer to be right."""
+    """Return the assumptions under which the result is correct."""
     notes = []
     if index is not None and index.kind == "GSI":
         notes.append(f"{index.name} lags behind the table, usually well under a second: a write just made may not show")

@@ -22,79 +22,81 @@ from keyplan.design.planning.plan import KeyValue, PatternDeclaration, SortCondi
 
 @dataclass
 class SortKeyPlan:
-    """What became of the sort key's terms."""
+    """The planned condition on the sort key."""
 
     conditions: tuple[SortCondition, ...] = ()
     faults: list[Fault] = field(default_factory=list)
     residue: Condition | None = None
-    """What is left to be compared on what came back."""
+    """The condition that must be evaluated on the returned items."""
 
 
-def plan_sort(asked: PatternDeclaration, bound: BoundKey, cond: Cond) -> SortKeyPlan:
-    """The conditions on the sort key's attributes."""
+def plan_sort(pattern: PatternDeclaration, bound: BoundKey, cond: Cond) -> SortKeyPlan:
+    """Plan the condition on the sort key's attributes."""
     if cond.sort_text is not None:
-        return _key_text(asked, bound, cond.sort_text)
+        return _key_text(pattern, bound, cond.sort_text)
     if not bound.sort:
-        return _no_sort_key(asked, bound, cond)
-    _refuse_walk(asked, cond)
+        return _no_sort_key(pattern, bound, cond)
+    _refuse_walk(pattern, cond)
     order = list(dict.fromkeys(name for part in bound.sort for name in part.fields))
     given = named_sort_fields(cond)
     leads = set(order[: len(given)]) == set(given) and (cond.range is None or order[len(given) - 1] == cond.range.field)
     if not leads:
-        return _not_leading(asked, bound, given, order)
-    if given and (unlike := _different_sort_keys(asked, bound)) is not None:
+        return _not_leading(pattern, bound, given, order)
+    if given and (unlike := _different_sort_keys(pattern, bound)) is not None:
         return unlike
-    return _conditions(asked, bound, cond, confined=bool(given) or len(asked.entities) == 1)
+    return _conditions(pattern, bound, cond, confined=bool(given) or len(pattern.entities) == 1)
 
 
 def named_sort_fields(cond: Cond) -> list[str]:
-    """The fields of the sort key that a query names, the ranged one last."""
+    """Return the fields of the sort key that a query names, the ranged field last."""
     return [*cond.sort, *([cond.range.field] if cond.range else [])]
 
 
-def _refuse_walk(asked: PatternDeclaration, cond: Cond) -> None:
+def _refuse_walk(pattern: PatternDeclaration, cond: Cond) -> None:
     bounds = {cond.range.field: cond.range.low} if cond.range is not None else {}
     for name, source in {**cond.sort, **bounds}.items():
         if isinstance(source, (Each, EveryShard)):
             raise DesignError(
-                f"{asked.name} varies {name} of the sort key: only the partition key may take several values",
-                place=asked.at(name, cond.places),
+                f"{pattern.name} varies {name} of the sort key: only the partition key may take several values",
+                place=pattern.at(name, cond.places),
                 fix="ask for each of them by itself, or filter with where(F.field.is_in(each(values)))",
             )
 
 
-def _key_text(asked: PatternDeclaration, bound: BoundKey, words: KeyText) -> SortKeyPlan:
+def _key_text(pattern: PatternDeclaration, bound: BoundKey, words: KeyText) -> SortKeyPlan:
     if not bound.sort:
-        return _no_sort_key(asked, bound, Cond(sort_text=words))
+        return _no_sort_key(pattern, bound, Cond(sort_text=words))
     attribute = bound.sort[0].attribute
     op: SortOp = "BETWEEN" if words.op == "between" else words.op
-    high = asked.written(attribute, words.high) if words.high is not None else None
-    return SortKeyPlan((SortCondition(op, asked.written(attribute, words.low), high),))
+    high = pattern.written(attribute, words.high) if words.high is not None else None
+    return SortKeyPlan((SortCondition(op, pattern.written(attribute, words.low), high),))
 
 
 # What no condition can say.
 
 
-def _no_sort_key(asked: PatternDeclaration, bound: BoundKey, cond: Cond) -> SortKeyPlan:
+def _no_sort_key(pattern: PatternDeclaration, bound: BoundKey, cond: Cond) -> SortKeyPlan:
     given = named_sort_fields(cond)
     if not given and cond.sort_text is None:
         return SortKeyPlan()
-    fault = asked.fault(
+    fault = pattern.fault(
         "KP301",
-        f"{asked.name} says {', '.join(given) or 'a text'} of the sort key, and {asked.schema.where(bound.index)} has"
-        " none",
+        f"{pattern.name} says {', '.join(given) or 'a text'} of the sort key, and {pattern.schema.where(bound.index)}"
+        " has none",
         "add an index with such a sort key, or where(...) to filter what was read",
         bound.place,
     )
     return SortKeyPlan(faults=[fault])
 
 
-def _not_leading(asked: PatternDeclaration, bound: BoundKey, given: Sequence[str], order: Sequence[str]) -> SortKeyPlan:
-    fault = asked.fault(
+def _not_leading(
+    pattern: PatternDeclaration, bound: BoundKey, given: Sequence[str], order: Sequence[str]
+) -> SortKeyPlan:
+    fault = pattern.fault(
         "KP308" if len(bound.sort) > 1 else "KP301",
-        f"{asked.name} asks for {', '.join(given)} in the sort key of {asked.schema.where(bound.index)}, which is made"
-        f" of {', '.join(order) or 'no field'} in this order: a condition names leading fields, without gaps, and a"
-        " range comes last",
+        f"{pattern.name} asks for {', '.join(given)} in the sort key of {pattern.schema.where(bound.index)}, which is"
+        f" made of {', '.join(order) or 'no field'} in this order: a condition names leading fields, without gaps, and"
+        " a range comes last",
         f"pass {', '.join(order[: len(given)]) or 'none of them'}, or add an index whose sort key begins with what is"
         " asked",
         bound.place,
@@ -102,15 +104,15 @@ def _not_leading(asked: PatternDeclaration, bound: BoundKey, given: Sequence[str
     return SortKeyPlan(faults=[fault])
 
 
-def _different_sort_keys(asked: PatternDeclaration, bound: BoundKey) -> SortKeyPlan | None:
-    """Several entities share one condition only where their sort keys are made alike."""
+def _different_sort_keys(pattern: PatternDeclaration, bound: BoundKey) -> SortKeyPlan | None:
+    """Return a fault if the entities' sort keys differ: they could not share one condition."""
     text = [part.text for part in bound.sort]
-    for entity in asked.entities:
+    for entity in pattern.entities:
         other = entity.key_in(bound.index)
         if other is not None and [part.text for part in other.sort] != text:
-            fault = asked.fault(
+            fault = pattern.fault(
                 "KP301",
-                f"{asked.name} asks for one range of {asked.schema.where(bound.index)}, and its entities' sort keys"
+                f"{pattern.name} asks for one range of {pattern.schema.where(bound.index)}, and its entities' sort keys"
                 f" differ there ({', '.join(text)} and {', '.join(part.text for part in other.sort)}): {entity.name}"
                 " would be left out",
                 "ask for the whole partition, write the range out with sk.text(...), or declare a query for each",
@@ -123,12 +125,12 @@ def _different_sort_keys(asked: PatternDeclaration, bound: BoundKey) -> SortKeyP
 # Conditions, attribute by attribute.
 
 
-def _conditions(asked: PatternDeclaration, bound: BoundKey, cond: Cond, *, confined: bool) -> SortKeyPlan:
-    """Equal from the left, then one range or prefix; `confined` to keys of this shape even where nothing is given."""
+def _conditions(pattern: PatternDeclaration, bound: BoundKey, cond: Cond, *, confined: bool) -> SortKeyPlan:
+    """Plan equality from the left, then one range or prefix; `confined`: exclude keys of other shapes in any case."""
     conditions: list[SortCondition] = []
     for part in bound.sort if confined else ():
         if cond.range is not None and cond.range.field in part.fields:
-            last = _range(asked, part, cond)
+            last = _range(pattern, part, cond)
             return replace(last, conditions=(*conditions, *last.conditions))
         if all(name in cond.sort for name in part.fields):
             conditions.append(SortCondition("=", key_value(part, cond.sort)))
@@ -139,7 +141,7 @@ def _conditions(asked: PatternDeclaration, bound: BoundKey, cond: Cond, *, confi
 
 
 def _prefix(part: BoundKeyAttribute, cond: Cond) -> SortKeyPlan:
-    """Keys of a template that begin with its leading fields, or with its literal text."""
+    """Plan a prefix: keys that start with the leading fields of a template, or with its literal text."""
     template = part.template
     known = [name for name in part.fields if name in cond.sort]
     if template is None or not (known or template.literal_prefix):
@@ -157,7 +159,7 @@ def _prefix(part: BoundKeyAttribute, cond: Cond) -> SortKeyPlan:
 
 
 def _last_placeholder(template: BoundTemplate, known: Sequence[str]) -> BoundPlaceholder | None:
-    """The last placeholder before the first that is not known."""
+    """Return the last placeholder before the first unknown one."""
     last = None
     for placeholder in template.placeholders:
         if placeholder.name not in known:
@@ -166,23 +168,23 @@ def _last_placeholder(template: BoundTemplate, known: Sequence[str]) -> BoundPla
     return last
 
 
-def _range(asked: PatternDeclaration, part: BoundKeyAttribute, cond: Cond) -> SortKeyPlan:
+def _range(pattern: PatternDeclaration, part: BoundKeyAttribute, cond: Cond) -> SortKeyPlan:
     asks = cond.range
     assert asks is not None, "the caller looked"
     if part.template is None:
-        return _stored_range(asked, part, asks)
+        return _stored_range(pattern, part, asks)
     low = key_value(part, {**cond.sort, asks.field: asks.low}, "lower")
     placeholder = _last_placeholder(part.template, [*cond.sort, asks.field])
     assert placeholder is not None, "the field is in the template"
     if asks.op == "begins_with":
         condition = SortCondition("begins_with", replace(low, part="begins"))
-        return SortKeyPlan((condition,), _number_prefix(asked, asks, placeholder.field.type))
+        return SortKeyPlan((condition,), _number_prefix(pattern, asks, placeholder.field.type))
     in_order = part.template.keeps_order_from(asks.field)
-    if not in_order and asked.index is None:
+    if not in_order and pattern.index is None:
         in_order = part.template.ends_in_period(asks.field)
-    faults = [] if in_order else [_unordered(asked, asks, part.template, placeholder)]
+    faults = [] if in_order else [_unordered(pattern, asks, part.template, placeholder)]
     if placeholder.name != asks.field:
-        faults.append(_trailing_field(asked, asks, part.template, placeholder))
+        faults.append(_trailing_field(pattern, asks, part.template, placeholder))
     if placeholder.encoding.reversible and placeholder.encoding.rounds_to is None:
         condition, residue = _exact(asks, low, part, cond, placeholder)
     else:
@@ -190,41 +192,43 @@ def _range(asked: PatternDeclaration, part: BoundKeyAttribute, cond: Cond) -> So
     return SortKeyPlan((condition,), faults, residue)
 
 
-def _number_prefix(asked: PatternDeclaration, asks: Range, kind: object) -> list[Fault]:
+def _number_prefix(pattern: PatternDeclaration, asks: Range, kind: object) -> list[Fault]:
     if kind not in {int, float, bool} and getattr(kind, "__name__", "") != "Decimal":
         return []
     return [
-        asked.fault(
+        pattern.fault(
             "KP301",
-            f"{asked.name} asks for what begins with {asks.field}, which is a number: its first digits say nothing",
+            f"{pattern.name} asks for what begins with {asks.field}, which is a number: its first digits say nothing",
             f"ask for a range: sk.between({asks.field}=(low, high))",
-            asked.entities[0].place,
+            pattern.entities[0].place,
         )
     ]
 
 
-def _unordered(asked: PatternDeclaration, asks: Range, template: BoundTemplate, placeholder: BoundPlaceholder) -> Fault:
+def _unordered(
+    pattern: PatternDeclaration, asks: Range, template: BoundTemplate, placeholder: BoundPlaceholder
+) -> Fault:
     group = None if placeholder.encoding.reversible else placeholder.encoding.rounds_to
     sorts = f"of which {template.text} holds only the {group}: within one, keys are not in its order"
-    return asked.fault(
+    return pattern.fault(
         "KP206",
-        f"{asked.name} asks for a range of {asks.field}, "
+        f"{pattern.name} asks for a range of {asks.field}, "
         + (f"whose text in {template.text} sorts unlike its values" if group is None else sorts),
         f"write a placeholder that keeps the order, such as {{{asks.field}:010d}} for numbers or"
-        f" {{{asks.field}:utc_ms}} for moments",
-        asked.entities[0].place,
+        f" {{{asks.field}:utc_ms}} for timestamps",
+        pattern.entities[0].place,
     )
 
 
 def _trailing_field(
-    asked: PatternDeclaration, asks: Range, template: BoundTemplate, placeholder: BoundPlaceholder
+    pattern: PatternDeclaration, asks: Range, template: BoundTemplate, placeholder: BoundPlaceholder
 ) -> Fault:
-    return asked.fault(
+    return pattern.fault(
         "KP206",
-        f"{asked.name} asks for a range of {asks.field}, behind which {template.text} goes on with {placeholder.name},"
-        " which is given: keys of one text of both cannot be told from their neighbours",
+        f"{pattern.name} asks for a range of {asks.field}, behind which {template.text} goes on with"
+        f" {placeholder.name}, which is given: keys of one text of both cannot be told from their neighbours",
         f"ask for {asks.field} as a value, or use a key in which {placeholder.name} stands before it only",
-        asked.entities[0].place,
+        pattern.entities[0].place,
     )
 
 
@@ -232,13 +236,13 @@ Planned = tuple[SortCondition, Condition | None]
 
 
 def _open(part: BoundKeyAttribute, cond: Cond) -> bool:
-    """Whether nothing comes before the ranged field in its key, so that one end is enough."""
+    """Return True if nothing precedes the ranged field in its key, so that one bound is enough."""
     assert part.template is not None, "the caller looked"
     return not part.template.literal_prefix and not any(name in cond.sort for name in part.fields)
 
 
 def _exact(asks: Range, low: KeyValue, part: BoundKeyAttribute, cond: Cond, placeholder: BoundPlaceholder) -> Planned:
-    """A range of a field whose text stands for one value: the texts decide."""
+    """Plan a range of a field whose text identifies one value: the texts decide."""
     upper = replace(low, part="upper")
     if asks.op == "between":
         return SortCondition("BETWEEN", low, key_value(part, {**cond.sort, asks.field: asks.high}, "upper")), None
@@ -264,7 +268,7 @@ def _exact(asks: Range, low: KeyValue, part: BoundKeyAttribute, cond: Cond, plac
 
 
 def _rounded(asks: Range, low: KeyValue, part: BoundKeyAttribute, cond: Cond) -> Planned:
-    """A range of a field whose text stands for several values: all of those at the ends, and the rest compared."""
+    """Plan a range of a field whose text stands for several values: include the bounds, and compare the results."""
     upper = replace(low, part="upper")
     path = FieldPath(asks.field)
     if asks.op == "between":
@@ -279,13 +283,13 @@ def _rounded(asks: Range, low: KeyValue, part: BoundKeyAttribute, cond: Cond) ->
     return SortCondition("BETWEEN", *((floor, upper) if below else (low, ceiling))), residue
 
 
-def _stored_range(asked: PatternDeclaration, part: BoundKeyAttribute, asks: Range) -> SortKeyPlan:
-    """A range of an attribute that holds a field as it is stored."""
+def _stored_range(pattern: PatternDeclaration, part: BoundKeyAttribute, asks: Range) -> SortKeyPlan:
+    """Plan a range of an attribute that holds a stored field."""
     op: SortOp = "BETWEEN" if asks.op == "between" else asks.op
     high = key_value(part, {asks.field: asks.high}) if asks.op == "between" else None
     numeric = asks.op == "begins_with" and part.type_code == "N"
-    faults = _number_prefix(asked, asks, int) if numeric else []
-    # What is stored is whole units: of those, the ones from a finer moment on begin with the next.
+    faults = _number_prefix(pattern, asks, int) if numeric else []
+    # Stored values are whole units: those from a finer timestamp on start with the next unit.
     rounds = part.field is not None and part.field.stored is not None and op in {"<", ">=", "BETWEEN"}
     low = key_value(part, {asks.field: asks.low}, "rounded_up" if rounds else "whole")
     return SortKeyPlan((SortCondition(op, low, high),), faults)

@@ -22,87 +22,87 @@ from keyplan.design.planning.queries import plan_walk
 _NOTHING_ELSE = "return key_of(...) and nothing else; a query takes where(...)"
 
 
-def plan_get(asked: PatternDeclaration, change: Change, draft: Plan) -> Plan:
-    """The plan of a read by key: nothing but the key is said."""
-    _refuse_changes(asked, change, "reads by key, and returns changes", _NOTHING_ELSE)
+def plan_get(pattern: PatternDeclaration, change: Change, draft: Plan) -> Plan:
+    """Plan a read by key, which has nothing but the key."""
+    _refuse_changes(pattern, change, "reads by key, and returns changes", _NOTHING_ELSE)
     if change.condition is not None or change.version is not None:
         raise DesignError(
-            f"{asked.name} reads by key, and a read has no condition",
-            place=asked.place,
+            f"{pattern.name} reads by key, and a read has no condition",
+            place=pattern.place,
             fix=_NOTHING_ELSE,
         )
-    return plan_key(asked, change, draft)
+    return plan_key(pattern, change, draft)
 
 
-def plan_key(asked: PatternDeclaration, change: Change, draft: Plan) -> Plan:
-    """The plan of something about one item, or with each(...) several: all of the primary key is named."""
-    entity, fields = asked.entities[0], change.key
-    check_fields(asked, {name: asked.at(name, change.places) for name in fields})
+def plan_key(pattern: PatternDeclaration, change: Change, draft: Plan) -> Plan:
+    """Plan the key of one item, or with each(...) of several: the whole primary key is named."""
+    entity, fields = pattern.entities[0], change.key
+    check_fields(pattern, {name: pattern.at(name, change.places) for name in fields})
     needed = entity.key.fields
     missing = [name for name in needed if name not in fields]
     extra = [name for name in fields if name not in needed]
     if missing or extra:
         raise DesignError(
-            f"{asked.name} names {', '.join(fields) or 'nothing'}, and the primary key of {entity.name} is made of"
+            f"{pattern.name} names {', '.join(fields) or 'nothing'}, and the primary key of {entity.name} is made of"
             f" {', '.join(needed)}",
-            place=asked.place.at("key_of("),
+            place=pattern.place.at("key_of("),
             other=entity.key.place,
             fix=f"write key_of({', '.join(f'{name}={name}' for name in needed)})",
             code="KP301",
         )
-    walk = plan_walk(asked, fields)
+    walk = plan_walk(pattern, fields)
     if walk is not None and isinstance(walk[1], EveryShard):
         raise DesignError(
-            f"{asked.name} names an item of every shard of {walk[0]}",
-            place=asked.place.at("every_shard("),
+            f"{pattern.name} names an item of every shard of {walk[0]}",
+            place=pattern.place.at("every_shard("),
             fix="name the one shard that the item is in; every_shard() is for queries",
         )
     if walk is not None and draft.operation not in {"BatchGetItem", "BatchWriteItem"}:
         raise DesignError(
-            f"{asked.name} is about one item, and {walk[0]} takes several values",
-            place=asked.place.at("each("),
+            f"{pattern.name} is about one item, and {walk[0]} takes several values",
+            place=pattern.place.at("each("),
             fix="use batch_get or batch_delete, or a transaction that repeats the pattern for each(...)",
         )
     return replace(draft, key=primary_key(entity, fields), walk=walk)
 
 
 def primary_key(entity: EntitySpec, fields: Mapping[str, Source]) -> KeySelection:
-    """The primary key of one item."""
+    """Return the primary key of one item."""
     partition = tuple(key_value(part, fields) for part in entity.key.partition)
     return KeySelection(partition, tuple(SortCondition("=", key_value(part, fields)) for part in entity.key.sort))
 
 
-def check_fields(asked: PatternDeclaration, places: Mapping[str, Place]) -> None:
-    """Refuse fields that the entity does not have; `places` says where each is named."""
-    entity = asked.entities[0]
+def check_fields(pattern: PatternDeclaration, places: Mapping[str, Place]) -> None:
+    """Refuse fields that the entity does not have; `places` maps each name to its place."""
+    entity = pattern.entities[0]
     for name, place in places.items():
         if name not in entity.fields:
             raise unknown_field_error(name, entity.fields, entity.model.__name__, place)
 
 
-def _refuse_changes(asked: PatternDeclaration, change: Change, does: str, fix: str) -> None:
-    """Refuse changes, items and known values where a pattern has no use for them."""
+def _refuse_changes(pattern: PatternDeclaration, change: Change, does: str, fix: str) -> None:
+    """Refuse changes, items and known values in a pattern that cannot use them."""
     if change.actions or change.item is not None or change.known:
-        raise DesignError(f"{asked.name} {does}", place=asked.place, fix=fix)
+        raise DesignError(f"{pattern.name} {does}", place=pattern.place, fix=fix)
 
 
-def plan_put(asked: PatternDeclaration, change: Change, draft: Plan) -> Plan:
-    """The plan of a whole item's write."""
+def plan_put(pattern: PatternDeclaration, change: Change, draft: Plan) -> Plan:
+    """Plan the write of a whole item."""
     if change.item is None or change.key or change.actions or change.known:
         raise DesignError(
-            f"{asked.name} writes a whole item, and returns something else",
-            place=asked.place,
+            f"{pattern.name} writes a whole item, and returns something else",
+            place=pattern.place,
             fix="return put(item), with the item as the pattern's parameter, and when(...) for conditions",
         )
     if change.replace_when is not None and draft.exists != "must_not":
         raise DesignError(
-            f"{asked.name} writes over an item anyhow, and replace_when is for a create",
-            place=asked.place.at("replace_when"),
+            f"{pattern.name} writes over an item anyhow, and replace_when is for a create",
+            place=pattern.place.at("replace_when"),
             fix="use @table.create, or when(...) for a condition on the item that is there",
         )
-    entity = asked.entities[0]
-    _check_item(asked, change.item, of_many=False)
-    check_conditions(asked, change)
+    entity = pattern.entities[0]
+    _check_item(pattern, change.item, of_many=False)
+    check_conditions(pattern, change)
     replaces = draft.exists != "must_not" or change.replace_when is not None
     own_version = draft.exists == "must" and entity.version is not None
     return replace(
@@ -115,9 +115,9 @@ def plan_put(asked: PatternDeclaration, change: Change, draft: Plan) -> Plan:
     )
 
 
-def _check_item(asked: PatternDeclaration, item: Source, *, of_many: bool) -> None:
-    """Refuse a parameter that is no item of the entity, or for a batch no list of them, by its annotation."""
-    model = asked.entities[0].model
+def _check_item(pattern: PatternDeclaration, item: Source, *, of_many: bool) -> None:
+    """Refuse a parameter that is not annotated as an item of the entity, or for a batch as a list of items."""
+    model = pattern.entities[0].model
     wanted = f"list[{model.__name__}]" if of_many else model.__name__
     given, _ = without_none(annotation_of(item) if isinstance(item, Param) else type(item))
     kind = get_origin(given) or given
@@ -128,9 +128,9 @@ def _check_item(asked: PatternDeclaration, item: Source, *, of_many: bool) -> No
         return
     more = "; several items are for @table.batch_put, or for a transaction with each(...)" if many else ""
     raise DesignError(
-        f"{asked.name} puts {item!r}, which is {getattr(given, '__name__', given)} and not {wanted}",
-        place=asked.place,
-        other=asked.entities[0].place,
+        f"{pattern.name} puts {item!r}, which is {getattr(given, '__name__', given)} and not {wanted}",
+        place=pattern.place,
+        other=pattern.entities[0].place,
         fix=f"take {wanted} as its parameter{more}",
     )
 
@@ -139,90 +139,90 @@ def _own_version(item: Source, entity: EntitySpec) -> Source:
     return getattr(item, entity.version) if entity.version is not None else None
 
 
-def plan_delete(asked: PatternDeclaration, change: Change, draft: Plan) -> Plan:
-    """The plan of a delete."""
-    _refuse_changes(asked, change, "deletes an item, and returns changes of it", _KEY_ONLY)
-    check_conditions(asked, change)
+def plan_delete(pattern: PatternDeclaration, change: Change, draft: Plan) -> Plan:
+    """Plan a delete."""
+    _refuse_changes(pattern, change, "deletes an item, and returns changes of it", _KEY_ONLY)
+    check_conditions(pattern, change)
     draft = replace(
         draft,
         condition=change.condition,
         version=change.version,
-        reads_first=bool(asked.entities[0].sentinels),
+        reads_first=bool(pattern.entities[0].sentinels),
     )
-    return plan_key(asked, change, draft)
+    return plan_key(pattern, change, draft)
 
 
-def plan_check(asked: PatternDeclaration, change: Change, draft: Plan) -> Plan:
-    """The plan of a condition on an item that a transaction does not write."""
-    _refuse_changes(asked, change, "only checks an item, and returns changes of it", _KEY_ONLY)
-    check_conditions(asked, change)
+def plan_check(pattern: PatternDeclaration, change: Change, draft: Plan) -> Plan:
+    """Plan a condition on an item that a transaction does not write."""
+    _refuse_changes(pattern, change, "only checks an item, and returns changes of it", _KEY_ONLY)
+    check_conditions(pattern, change)
     draft = replace(draft, condition=change.condition, version=change.version)
-    return plan_key(asked, change, draft)
+    return plan_key(pattern, change, draft)
 
 
 _KEY_ONLY = "return key_of(...), and when(...) for conditions"
 
 
-def check_conditions(asked: PatternDeclaration, change: Change) -> None:
-    """Refuse conditions on fields that there are not, and a version where none is counted."""
+def check_conditions(pattern: PatternDeclaration, change: Change) -> None:
+    """Refuse conditions on unknown fields, and a version of an entity without one."""
     paths = (*paths_of(change.condition), *paths_of(change.replace_when))
-    check_fields(asked, {path.field: asked.at_path(path) for path in paths})
-    if change.version is not None and asked.entities[0].version is None:
+    check_fields(pattern, {path.field: pattern.at_path(path) for path in paths})
+    if change.version is not None and pattern.entities[0].version is None:
         raise DesignError(
-            f"{asked.name} asks for a version, and {asked.entities[0].name} has none",
-            place=asked.place.at("at_version("),
-            other=asked.entities[0].place,
+            f"{pattern.name} asks for a version, and {pattern.entities[0].name} has none",
+            place=pattern.place.at("at_version("),
+            other=pattern.entities[0].place,
             fix='declare the field that counts changes: @table.entity(..., version="version")',
         )
 
 
-def plan_batch(asked: PatternDeclaration, change: Change, draft: Plan) -> Plan:
-    """The plan of a batch of puts or of deletes: neither atomic nor conditional."""
+def plan_batch(pattern: PatternDeclaration, change: Change, draft: Plan) -> Plan:
+    """Plan a batch of puts or of deletes, which is neither atomic nor conditional."""
     if change.actions or change.known or (change.item is not None and change.key):
         raise DesignError(
-            f"{asked.name} writes whole items or deletes them: a batch has no partial update",
-            place=asked.place,
+            f"{pattern.name} writes whole items or deletes them: a batch has no partial update",
+            place=pattern.place,
             fix="return put(items) or key_of(...) with one each(...), or use a transaction of updates",
         )
     if change.condition is not None or change.version is not None or change.replace_when is not None:
-        fault = asked.fault(
+        fault = pattern.fault(
             "KP611",
-            f"{asked.name} sets a condition on a batch: BatchWriteItem has none, and is not atomic",
+            f"{pattern.name} sets a condition on a batch: BatchWriteItem has none, and is not atomic",
             "use single writes or a transaction where a condition decides",
         )
         draft = replace(draft, faults=(fault,))
-    if asked.entities[0].sentinels:
-        fault = asked.fault(
+    if pattern.entities[0].sentinels:
+        fault = pattern.fault(
             "KP605",
-            f"{asked.name} writes {asked.entities[0].name} in batches, which cannot keep its unique values",
+            f"{pattern.name} writes {pattern.entities[0].name} in batches, which cannot keep its unique values",
             "write such items one by one, or in transactions",
-            asked.entities[0].place,
+            pattern.entities[0].place,
         )
         draft = replace(draft, faults=(*draft.faults, fault))
     if change.item is not None:
-        _check_item(asked, change.item, of_many=True)
+        _check_item(pattern, change.item, of_many=True)
         return replace(draft, item=change.item)
-    planned = plan_key(asked, change, draft)
+    planned = plan_key(pattern, change, draft)
     if planned.walk is None:
         raise DesignError(
-            f"{asked.name} names one item", place=asked.place, fix="give one field of the key as each(...)"
+            f"{pattern.name} names one item", place=pattern.place, fix="give one field of the key as each(...)"
         )
     return planned
 
 
-def plan_update(asked: PatternDeclaration, change: Change, draft: Plan) -> Plan:
-    """The plan of a partial update, with what it does to every index key."""
-    entity = asked.entities[0]
+def plan_update(pattern: PatternDeclaration, change: Change, draft: Plan) -> Plan:
+    """Plan a partial update, with its effect on every index key."""
+    entity = pattern.entities[0]
     if change.item is not None:
         raise DesignError(
-            f"{asked.name} is an update, and returns a whole item",
-            place=asked.place.at("put("),
+            f"{pattern.name} is an update, and returns a whole item",
+            place=pattern.place.at("put("),
             fix="use @table.replace for put(item), or set_(...) for some fields of it",
         )
-    check_conditions(asked, change)
-    check_fields(asked, {name: asked.at(name, change.places) for name in change.known})
-    _check_actions(asked, entity, change.actions)
-    effects, faults = index_effects(asked, change, creates=draft.exists == "may")
+    check_conditions(pattern, change)
+    check_fields(pattern, {name: pattern.at(name, change.places) for name in change.known})
+    _check_actions(pattern, entity, change.actions)
+    effects, faults = index_effects(pattern, change, creates=draft.exists == "may")
     draft = replace(
         draft,
         actions=change.actions,
@@ -232,23 +232,23 @@ def plan_update(asked: PatternDeclaration, change: Change, draft: Plan) -> Plan:
         effects=effects,
         reads_first=_touches_unique(entity, change) or (draft.exists == "may" and bool(entity.sentinels)),
     )
-    planned = plan_key(asked, change, draft)
+    planned = plan_key(pattern, change, draft)
     return replace(
         planned,
-        faults=(*planned.faults, *faults, *_incomplete_item(asked, change, draft), *_removed_fields(asked, change)),
+        faults=(*planned.faults, *faults, *_incomplete_item(pattern, change, draft), *_removed_fields(pattern, change)),
     )
 
 
 def _touches_unique(entity: EntitySpec, change: Change) -> bool:
-    """Whether unique values change, or the expiry that their sentinels share."""
+    """Return True if unique values change, or the expiry that their sentinels share."""
     changed = {action.path.field for action in change.actions}
     expires = any(entity.fields[name].attribute == entity.expiry_attribute for name in changed)
     return any(expires or changed.intersection(rule.fields) for rule in entity.sentinels)
 
 
-def _incomplete_item(asked: PatternDeclaration, change: Change, draft: Plan) -> list[Fault]:
-    """Required fields that an upsert leaves out of an item that it creates."""
-    entity = asked.entities[0]
+def _incomplete_item(pattern: PatternDeclaration, change: Change, draft: Plan) -> list[Fault]:
+    """Return a fault if an upsert creates an item without a required field."""
+    entity = pattern.entities[0]
     absent = dict.fromkeys(entity.fields)
     if draft.exists != "may" or holds(change.condition, absent) is False:
         return []
@@ -263,24 +263,24 @@ def _incomplete_item(asked: PatternDeclaration, change: Change, draft: Plan) -> 
     return [
         Fault(
             "KP607",
-            f"{asked.name} creates {entity.name} where none is, and leaves out {names}, which every {entity.name} has:"
-            " what it creates cannot be read back",
+            f"{pattern.name} creates {entity.name} where none is, and leaves out {names}, which every {entity.name}"
+            " has: what it creates cannot be read back",
             f"add set_if_missing({lacking[0]}=...), give {names} a default, or drop upsert=True",
-            asked.place.at("upsert="),
+            pattern.place.at("upsert="),
             entity.place,
         )
     ]
 
 
-def _removed_fields(asked: PatternDeclaration, change: Change) -> list[Fault]:
-    """Required fields that an update takes away."""
-    entity = asked.entities[0]
+def _removed_fields(pattern: PatternDeclaration, change: Change) -> list[Fault]:
+    """Return a fault for each required field that an update removes."""
+    entity = pattern.entities[0]
     return [
         Fault(
             "KP607",
-            f"{asked.name} removes {path.field}, which every {entity.name} has: what it leaves cannot be read back",
+            f"{pattern.name} removes {path.field}, which every {entity.name} has: what it leaves cannot be read back",
             f"give {path.field} a default, such as None, or set it to a value that says as much",
-            asked.at_path(path),
+            pattern.at_path(path),
             entity.place,
         )
         for path, gone in ((one.path, one.name == "remove" or one.source is None) for one in change.actions)
@@ -289,15 +289,15 @@ def _removed_fields(asked: PatternDeclaration, change: Change) -> list[Fault]:
 
 
 def _creates_field(action: FieldUpdate) -> bool:
-    """Whether the field is there after the action, on an item that was not."""
+    """Return True if the action creates the field in a new item."""
     if len(action.path.parts) > 1 or action.name in {"remove", "remove_from_set"}:
         return False
     return action.source is not None
 
 
-def _check_actions(asked: PatternDeclaration, entity: EntitySpec, actions: Sequence[FieldUpdate]) -> None:
-    """Refuse actions without meaning: unknown fields, a field twice, an operator that its type has not."""
-    check_fields(asked, {action.path.field: asked.at_path(action.path) for action in actions})
+def _check_actions(pattern: PatternDeclaration, entity: EntitySpec, actions: Sequence[FieldUpdate]) -> None:
+    """Refuse unknown fields, a field that is changed twice, and an operation that its type does not support."""
+    check_fields(pattern, {action.path.field: pattern.at_path(action.path) for action in actions})
     seen: list[tuple[str, ...]] = []
     for action in actions:
         name = action.path.field
@@ -305,7 +305,7 @@ def _check_actions(asked: PatternDeclaration, entity: EntitySpec, actions: Seque
         place = tuple(map(repr, action.path.parts))
         if any(place[: len(other)] == other[: len(place)] for other in seen):
             raise DesignError(
-                f"{asked.name} changes {name} twice", place=asked.at_path(action.path), fix="change it once"
+                f"{pattern.name} changes {name} twice", place=pattern.at_path(action.path), fix="change it once"
             )
         seen.append(place)
         code = entity.fields[name].type_code
@@ -313,22 +313,22 @@ def _check_actions(asked: PatternDeclaration, entity: EntitySpec, actions: Seque
         if whole and allowed is not None and code not in allowed:
             fitting = "set_" if action.name == "remove_from_set" else _ADDING_METHODS.get(code, "set_")
             raise DesignError(
-                f"{asked.name} uses {action.word} on {entity.name}.{name}, which is stored as {_TYPE_NAMES[code]}",
-                place=asked.at_path(action.path),
+                f"{pattern.name} uses {action.word} on {entity.name}.{name}, which is stored as {_TYPE_NAMES[code]}",
+                place=pattern.at_path(action.path),
                 fix=f"{action.word} works on {_TYPE_NAMES[min(allowed - {'ANY'})]}; use {fitting}({name}=...)",
             )
         if whole and action.name in _TYPED_ACTIONS:
-            _check_constant(asked, entity, action)
+            _check_constant(pattern, entity, action)
         if name == entity.version:
             raise DesignError(
-                f"{asked.name} changes {name}, which counts the changes of {entity.name} by itself",
-                place=asked.at_path(action.path),
+                f"{pattern.name} changes {name}, which counts the changes of {entity.name} by itself",
+                place=pattern.at_path(action.path),
                 fix="leave it out; at_version(...) asks for a version",
             )
 
 
-def _check_constant(asked: PatternDeclaration, entity: EntitySpec, action: FieldUpdate) -> None:
-    """Refuse a value that the entity does not take, and every call would be refused for."""
+def _check_constant(pattern: PatternDeclaration, entity: EntitySpec, action: FieldUpdate) -> None:
+    """Refuse a constant that the entity does not accept: every call would fail."""
     if action.source is None or isinstance(action.source, (Param, Each)):
         return
     check = amount_validator if action.name == "add" else validator
@@ -336,8 +336,8 @@ def _check_constant(asked: PatternDeclaration, entity: EntitySpec, action: Field
         check(entity.fields[action.path.field])(action.source)
     except ValueError as error:
         raise DesignError(
-            f"{asked.name} sets {entity.name}.{action.path.field}: {error}",
-            place=asked.at_path(action.path),
+            f"{pattern.name} sets {entity.name}.{action.path.field}: {error}",
+            place=pattern.at_path(action.path),
             other=entity.place,
             fix=f"set it to what {entity.name}.{action.path.field} may be, or take it as a parameter",
         ) from None
@@ -358,7 +358,7 @@ _TYPE_NAMES = {
 }
 
 _ADDING_METHODS = {"N": "add", "L": "append", "SS": "add_to_set", "NS": "add_to_set", "BS": "add_to_set"}
-"""What adds to a field, by how that is stored."""
+"""The function that adds to a field, by its stored type."""
 _ALLOWED_TYPES: dict[str, frozenset[str]] = {
     "add": frozenset({"N", "ANY"}),
     "append": frozenset({"L", "ANY"}),

@@ -27,29 +27,29 @@ from keyplan.dynamodb.expressions.tokens import WORD, tokenize
 Request = dict[str, Any]
 
 ACTIONS = {"PutItem": "Put", "UpdateItem": "Update", "DeleteItem": "Delete", "ConditionCheck": "ConditionCheck"}
-"""What a transaction calls the operation of a plan that writes or checks one item."""
+"""The name that a transaction uses for the operation of a plan that writes or checks one item."""
 
 
 @lru_cache(maxsize=4096)
 def write_request(plan: Plan) -> WriteRequest:
-    """The request of a plan that writes one item."""
+    """Return the request of a plan that writes one item."""
     return WriteRequest(plan)
 
 
 @lru_cache(maxsize=4096)
 def get_request(plan: Plan) -> GetRequest:
-    """The request of a plan that reads items by key."""
+    """Return the request of a plan that reads items by key."""
     return GetRequest(plan)
 
 
 @lru_cache(maxsize=4096)
 def range_request(plan: Plan) -> RangeRequest:
-    """The request of a query or a scan."""
+    """Return the request of a query or a scan."""
     return RangeRequest(plan)
 
 
 class BatchRequest:
-    """The writes of a batch, by key: the last of several for one item counts."""
+    """The writes of a batch by key; the last write of an item wins."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -59,7 +59,7 @@ class BatchRequest:
         self._walk = None if plan.key is None or plan.walk is None else walk_values(plan.key, plan.walk[1])
 
     def writes(self, arguments: Mapping[str, Any]) -> list[Request]:
-        """A PutRequest or DeleteRequest for each item, each item once."""
+        """Return a PutRequest or DeleteRequest for each item, each item once."""
         found: dict[tuple[Any, ...], Request] = {}
         for key, write in self._puts(arguments) if self._walk is None else self._deletes(arguments):
             place = key_identity(key)
@@ -85,15 +85,15 @@ class BatchRequest:
 
 @lru_cache(maxsize=4096)
 def batch_request(plan: Plan) -> BatchRequest:
-    """The request of a plan that writes many items one by one."""
+    """Return the request of a plan that writes many items one by one."""
     return BatchRequest(plan)
 
 
 def build(plan: Plan, arguments: Mapping[str, Any], *, table: str | None = None, now_s: int = 0) -> Request:
-    """The request that a call sends; of several (walks, long batches) the first.
+    """Build the request of a call, or the first of several (walks, long batches).
 
-    `now_s` is the moment that expiry is compared with. A transaction's steps are built one by one, with
-    `Transaction.calls`. Unique attributes add sentinels, which a connection works out from the stored item.
+    `now_s`: the time that expiry is compared with. Build the steps of a transaction one by one, with
+    `Transaction.calls`. Sentinels of unique attributes are added by a connection, from the stored item.
     """
     if plan.steps:
         raise ValueError(f"{plan.pattern} is a transaction: build the calls that it is made of one by one")
@@ -120,10 +120,10 @@ _SHORTER_CONDITION = (
 )
 
 
-def check_expression_limits(asked: PatternDeclaration, plan: Plan) -> None:
-    """Refuse a condition, a filter or an update that no call could send.
+def check_expression_limits(pattern: PatternDeclaration, plan: Plan) -> None:
+    """Refuse a condition, a filter or an update that exceeds the service's limits in every call.
 
-    A plan with faults cannot be sent anyway, and its keys may not be made: the faults are what there is to tell.
+    A plan with faults is skipped: it cannot be sent, and its keys may not be complete.
     """
     if plan.faults:
         return
@@ -136,8 +136,8 @@ def check_expression_limits(asked: PatternDeclaration, plan: Plan) -> None:
         else:
             continue
         raise DesignError(
-            f"the {what} of {asked.name} has {found}",
-            place=asked.place,
+            f"the {what} of {pattern.name} has {found}",
+            place=pattern.place,
             fix=_SHORTER_UPDATE if what == "update" else _SHORTER_CONDITION,
         )
 
@@ -155,7 +155,7 @@ def _expressions(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def count_operators(text: str) -> int:
-    """How many operators and functions the service counts in a condition; the AND of a BETWEEN is none."""
+    """Return the number of operators and functions that the service counts in a condition; not the AND of BETWEEN."""
     tokens = tokenize(text)
     found = [one.kind for one, after in pairwise(tokens) if _counts(one.kind, after.kind)]
     return len(found) - found.count("BETWEEN")

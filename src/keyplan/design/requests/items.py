@@ -23,7 +23,7 @@ Values = Mapping[str, Any]
 
 
 class ItemBuilder:
-    """Makes items of an entity's objects."""
+    """Builds items from an entity's objects."""
 
     def __init__(self, spec: EntitySpec) -> None:
         self.spec = spec
@@ -41,7 +41,7 @@ class ItemBuilder:
         self._discriminator = None if attribute is None or taken else attribute
 
     def item(self, entity: Entity, version: int | None = None) -> Item:
-        """The item of an entity's object, with this version where one is given."""
+        """Return the item of an object, with this version if one is given."""
         values = entity.__dict__
         if version is not None and self.spec.version is not None:
             values = {**values, self.spec.version: version}
@@ -61,12 +61,12 @@ class ItemBuilder:
         return item
 
     def key(self, values: Values) -> Item:
-        """The primary key made of an entity's fields."""
+        """Return the primary key of an entity's fields."""
         return {attribute: make(values) or {} for attribute, make in self._key}
 
 
 def check_model(pattern: str, spec: EntitySpec, entity: object) -> None:
-    """Refuse to write what is none of an entity's objects: of another one, its key would be made all the same."""
+    """Refuse an object of another entity: its key could be built all the same."""
     if not isinstance(entity, spec.model):
         raise TypeError(f"{pattern} writes {spec.name}, and is given {entity!r}")
 
@@ -75,7 +75,7 @@ _SETS = frozenset({set, frozenset})
 
 
 def key_attribute_maker(part: BoundKeyAttribute) -> Callable[[Values], AttributeValue | None]:
-    """The function that makes a key attribute of field values; None where its field has none."""
+    """Return a function that makes a key attribute from field values; None if its field has none."""
     if part.template is not None:
         render = part.template.render
         return lambda values: {"S": render(values)}
@@ -85,7 +85,7 @@ def key_attribute_maker(part: BoundKeyAttribute) -> Callable[[Values], Attribute
 
 
 def stored_value_maker(field: StoredField) -> Callable[[Values], AttributeValue | None]:
-    """The function that gives a field as it is stored; None where it has no value."""
+    """Return a function that encodes a field; None if it has no value."""
     name, encode = field.name, field.encode
 
     def make(values: Values) -> AttributeValue | None:
@@ -96,15 +96,15 @@ def stored_value_maker(field: StoredField) -> Callable[[Values], AttributeValue 
 
 
 class EntityIndexKey:
-    """An entity's key of one index: who is in it, and with which attributes."""
+    """An entity's key of one index: its attributes, and whether an item is in the index."""
 
     def __init__(self, bound: BoundKey, spec: EntitySpec) -> None:
         self.fields, self._when = bound.fields, bound.when
         self.made = [(part.attribute, key_attribute_maker(part)) for part in spec.made_in(bound)]
-        """The attributes that are not fields, nor the primary key's, and how each is made."""
+        """The attributes that exist only for the index key, with a function that makes each."""
 
     def holds(self, values: Values) -> bool:
-        """Whether an entity with these values is in the index."""
+        """Return True if an entity with these values is in the index."""
         for name in self.fields:
             if values.get(name) is None:
                 return False
@@ -120,13 +120,13 @@ class EntityIndexKey:
 
 
 def absent_as_none(value: object) -> object:
-    """None for what is not stored at all."""
+    """Return None for a value that is stored as an absent attribute."""
     return None if value.__class__ in _SETS and not value else value
 
 
 @lru_cache(maxsize=4096)
 def item_builder(spec: EntitySpec) -> ItemBuilder:
-    """The maker of an entity's items, made once."""
+    """Return the builder of an entity's items, made once."""
     return ItemBuilder(spec)
 
 
@@ -134,7 +134,7 @@ Encode = Callable[[Any], AttributeValue]
 
 
 def key_value_maker(value: KeyValue) -> ValueMaker:
-    """The function that makes one key attribute's value."""
+    """Return a function that makes one key attribute's value."""
     if any(isinstance(source, EveryShard) for source in value.sources.values()):
         return lambda arguments: {"S": arguments[WALK_VALUE]}
     if value.field is not None:
@@ -168,7 +168,7 @@ def _stored_key_value(field: StoredField, encode: Encode, read: Reader) -> Value
 
 
 def _begins_with_text(template: BoundTemplate) -> Callable[[Mapping[str, Any]], str]:
-    """The text up to and within the last given field, without what follows it."""
+    """Return a function that makes the text up to and within the last given field, without the text after it."""
 
     def text(values: Mapping[str, Any]) -> str:
         pieces: list[str] = []
@@ -197,7 +197,7 @@ _TEXTS: dict[str, Callable[[BoundTemplate], Callable[[Mapping[str, Any]], str]]]
 
 
 def item_key_maker(key: KeySelection) -> Callable[[Arguments], dict[str, AttributeValue]]:
-    """The function that makes the primary key of one item."""
+    """Return a function that makes the primary key of one item."""
     made = [(value.attribute, key_value_maker(value)) for value in key.values]
     if len(made) == 1:
         ((name, make),) = made
@@ -207,12 +207,12 @@ def item_key_maker(key: KeySelection) -> Callable[[Arguments], dict[str, Attribu
 
 
 def key_identity(key: Mapping[str, AttributeValue]) -> tuple[Any, ...]:
-    """What tells one key from another, however their numbers are spelled: 1.50 is stored as 1.5."""
+    """Return a key in a form that compares equal for equal numbers: 1.50 is stored as 1.5."""
     return tuple(decode_value(value) for value in key.values())
 
 
 def walk_values(key: KeySelection | None, source: object) -> Callable[[Arguments], Sequence[Any]]:
-    """The function that gives what a walk goes over: the values of an each(...), or every shard's partition."""
+    """Return a function that lists the values of a walk: those of each(...), or the partition of every shard."""
     if isinstance(source, Each):
         return all_values(source)
     assert key is not None, "only a key is walked over"

@@ -36,24 +36,24 @@ class GetRequest:
         self._walk = None if plan.walk is None else walk_values(plan.key, plan.walk[1])
 
     def request(self, arguments: Arguments, table: str) -> Request:
-        """The request of one item."""
+        """Return the request of one item."""
         request: Request = {"TableName": table, "Key": self.key(arguments)}
         if self.plan.consistent:
             request["ConsistentRead"] = True
         return request
 
     def keys(self, arguments: Arguments) -> list[dict[str, AttributeValue]]:
-        """The keys of a batch, in the order that was asked for."""
+        """Return the keys of a batch, in the requested order."""
         assert self._walk is not None, "a batch goes over several values"
         return [self.key({**arguments, WALK_VALUE: value}) for value in self._walk(arguments)]
 
     def batch(self, keys: list[dict[str, AttributeValue]], table: str) -> Request:
-        """The request of up to 100 keys."""
+        """Return the request of up to 100 keys."""
         return {"RequestItems": {table: table_keys(keys, consistent=self.plan.consistent)}}
 
 
 def table_keys(keys: list[dict[str, AttributeValue]], *, consistent: bool) -> Request:
-    """What a batch asks of one table."""
+    """Return the members of one table in a batch."""
     return {"Keys": keys, "ConsistentRead": True} if consistent else {"Keys": keys}
 
 
@@ -79,16 +79,16 @@ class RangeRequest:
 
     @property
     def counts(self) -> bool:
-        """Whether the service does the counting."""
+        """Whether the service counts."""
         return bool(self._counted)
 
     @property
     def filter(self) -> str:
-        """The filter as text, as long as it can be; empty where there is none."""
+        """The longest text of the filter; empty if it has none."""
         return "" if self._filter is None else self._filter.longest
 
     def partitions(self, arguments: Arguments) -> list[Arguments]:
-        """The arguments of each partition that is asked: one, or one for each value of a walk, without repeats."""
+        """Return the arguments of each partition of the walk, without repetitions; of one if there is no walk."""
         if self._walk is None:
             return [arguments]
         seen: dict[tuple[Any, ...], Arguments] = {}
@@ -98,16 +98,16 @@ class RangeRequest:
         return list(seen.values())
 
     def partition(self, arguments: Arguments) -> dict[str, AttributeValue]:
-        """The partition key that a call asks for; empty for a scan."""
+        """Return the partition key of a call; empty for a scan."""
         return {attribute: make(arguments) for attribute, make in self._partition}
 
     def is_empty(self, request: Mapping[str, Any]) -> bool:
-        """Whether nothing can be in a request's range, which the service would refuse."""
+        """Return True if a request's range is empty, which the service would refuse."""
         values = request.get("ExpressionAttributeValues", {})
         return any(part.is_empty(values) for part in self._sorts)
 
     def request(self, arguments: Arguments, table: str) -> Request:
-        """The request of one partition, or of a scan."""
+        """Return the request of one partition, or of a scan."""
         plan = self.plan
         request: Request = {"TableName": table}
         names: dict[str, str] = {}
@@ -175,7 +175,7 @@ class _SortExpression:
         self._places = ("", "")
 
     def text(self, writer: ExpressionWriter) -> str:
-        """The condition as text."""
+        """Return the condition as text."""
         condition = self._condition
         name = writer.name(condition.attribute)
         if self._high is None:
@@ -190,20 +190,20 @@ class _SortExpression:
         return f"{name} BETWEEN {self._places[0]} AND {self._places[1]}"
 
     def is_empty(self, values: Mapping[str, AttributeValue]) -> bool:
-        """Whether its lower end is above its upper end."""
+        """Return True if its lower bound is above its upper bound."""
         if self._high is None:
             return False
         return bool(sort_value(values[self._places[0]]) > sort_value(values[self._places[1]]))
 
 
 def sort_value(value: AttributeValue) -> Any:
-    """What sorts in Python as the service sorts key values of one type."""
+    """Return a value that sorts in Python as key values of one type sort in the service."""
     ((code, content),) = value.items()
     return Decimal(content) if code == "N" else content
 
 
 def service_can_count(plan: Plan) -> bool:
-    """Whether the service can count a range: only the pattern's own entities are in it, or it can tell them."""
+    """Return True if the service can count a range: it holds only the pattern's entities, or is filtered by them."""
     if plan.residue is not None or _expires_unseen(plan):
         return False
     if index_holds_discriminator(plan):
@@ -228,14 +228,14 @@ def service_can_count(plan: Plan) -> bool:
 
 
 def _expires_unseen(plan: Plan) -> bool:
-    """Whether a range drops what has expired, and its local index shows the expiry only of items it fetches."""
+    """Return True if expired items must be dropped and only items that a local index fetches show their expiry."""
     if plan.index is None or plan.index.kind != "LSI":
         return False
     return drops_expired(plan) and not index_holds(plan, plan.schema.ttl)
 
 
 def _can_be_in_range(plan: Plan, prefix: str, spec: EntitySpec) -> bool:
-    """Whether items of another entity may lie where the range is; told by the literal texts that keys begin with."""
+    """Return True if items of another entity may be in the range, judging by the literal prefixes of keys."""
     if spec is plan.entity:
         return False
     own, other = plan.entity.key_in(plan.index), spec.key_in(plan.index)
@@ -256,7 +256,7 @@ _CONFINING_OPERATORS = frozenset({"=", "BETWEEN", "begins_with"})
 
 
 def _identifying_attributes(plan: Plan, placeholders: RequestPlaceholders) -> Fragment | None:
-    """What tells which items are wanted, where they are counted here: their keys, whose they are, their expiry."""
+    """Return a projection of the attributes that identify counted items: keys, discriminator, expiry."""
     if plan.residue is not None:
         return None
     index = plan.index.attributes if plan.index is not None else ()

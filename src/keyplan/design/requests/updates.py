@@ -53,23 +53,23 @@ class UpdateClauses:
     deletes: list[str] = field(default_factory=list)
 
     def text(self) -> str:
-        """The whole expression; empty where nothing changes."""
+        """Return the whole expression; empty if nothing changes."""
         told = (("SET", self.sets), ("REMOVE", self.removes), ("ADD", self.adds), ("DELETE", self.deletes))
         return " ".join(f"{word} {', '.join(clauses)}" for word, clauses in told if clauses)
 
 
 @dataclass(frozen=True, slots=True)
 class UpdateClause:
-    """One clause: what adds it to those of a call, and what it is where it is longest."""
+    """One clause: a function that adds it to those of a call, and its longest form."""
 
     bind: Callable[[Arguments, UpdateClauses], None]
     part: str
-    """The list of Clauses that it goes to where it is longest, and in the next line as what."""
+    """The list of UpdateClauses that the longest form belongs to."""
     longest: str
 
 
 def fixed_clause(part: str, fragment: Fragment) -> UpdateClause:
-    """A clause that is the same in every call but for its values; `part` is the list of Clauses it goes to."""
+    """Return a clause whose text is the same in every call; `part` is the list of UpdateClauses it belongs to."""
 
     def bind(arguments: Arguments, clauses: UpdateClauses) -> None:
         getattr(clauses, part).append(fragment.bind(arguments, clauses.names, clauses.values))
@@ -78,14 +78,14 @@ def fixed_clause(part: str, fragment: Fragment) -> UpdateClause:
 
 
 def set_always(new_writer: NewWriter, path: FieldPath, source: Source, encode: Encoder) -> UpdateClause:
-    """SET of a field that every item has: without it the item could not be read, so None is left to be refused."""
+    """SET a required field: None is refused by the encoder, because the item could not be read without it."""
     writer, read = new_writer(), reader(source)
     value = writer.value(_value_name(path), lambda arguments: encode(read(arguments)))
     return fixed_clause("sets", writer.fragment(f"{writer.path(path)} = {value}"))
 
 
 def set_clause(new_writer: NewWriter, path: FieldPath, source: Source, encode: Encoder) -> UpdateClause:
-    """SET, or REMOVE where the value is stored as nothing."""
+    """SET, or REMOVE if the value is stored as an absent attribute."""
     read = reader(source)
     writer, removing = new_writer(), new_writer()
     set_to = writer.fragment(
@@ -120,7 +120,7 @@ def _remove(new_writer: NewWriter, path: FieldPath, _source: Source, _encode: En
 
 
 def _adding(encode_amount: Encoder) -> Callable[[NewWriter, FieldPath, Source, Encoder], UpdateClause]:
-    """Adding to a number; what is taken away is added as its negative."""
+    """Return a function for adding to a number; a subtracted value is added as its negative."""
 
     def make(new_writer: NewWriter, path: FieldPath, source: Source, _encode: Encoder) -> UpdateClause:
         writer = new_writer()
@@ -144,7 +144,7 @@ def _adding(encode_amount: Encoder) -> Callable[[NewWriter, FieldPath, Source, E
 
 
 def _negative(value: Any) -> AttributeValue:
-    """The attribute value of a number's negative; what is no number is left for the service to refuse."""
+    """Return the attribute value of a number's negative; the service refuses values that are not numbers."""
     encoded = encode_value(value)
     number = encoded.get("N")
     if number is None:
@@ -167,7 +167,7 @@ def _append(new_writer: NewWriter, path: FieldPath, source: Source, _encode: Enc
 
 
 def _members(part: str) -> Callable[[NewWriter, FieldPath, Source, Encoder], UpdateClause]:
-    """Adding to sets and removing from them: a member, or a set of members."""
+    """Return a function for adding to sets or removing from them: a member, or a set of members."""
 
     def make(new_writer: NewWriter, path: FieldPath, source: Source, _encode: Encoder) -> UpdateClause:
         writer = new_writer()
@@ -207,7 +207,7 @@ CLAUSES: dict[str, Callable[[NewWriter, FieldPath, Source, Encoder], UpdateClaus
     "add_to_set": _members("adds"),
     "remove_from_set": _members("deletes"),
 }
-"""By what a pattern calls an action."""
+"""By the name of the function that a pattern calls."""
 
 
 class UpdateExpression:
@@ -225,7 +225,7 @@ class UpdateExpression:
         self._effects = _IndexEffects(effects, self._spec, placeholders) if effects else None
 
     def bind(self, arguments: Arguments, names: dict[str, str], values: dict[str, AttributeValue]) -> str:
-        """The update expression of a call."""
+        """Return the update expression of a call."""
         clauses = UpdateClauses(names, values)
         for clause in self._clauses:
             clause.bind(arguments, clauses)
@@ -235,7 +235,7 @@ class UpdateExpression:
 
     @property
     def longest(self) -> str:
-        """The update expression of the call for which it is longest, as far as that is sure."""
+        """The longest update expression of a call, as far as it is certain."""
         clauses = UpdateClauses({}, {})
         for clause in self._clauses:
             getattr(clauses, clause.part).append(clause.longest)
@@ -261,7 +261,7 @@ class UpdateExpression:
         return fixed_clause("adds", fragment)
 
     def _creating(self, plan: Plan) -> list[UpdateClause]:
-        """What makes an item of it, where the update creates one: fields of the key, the discriminator."""
+        """Return clauses that complete a created item: fields of the key, and the discriminator."""
         spec = self._spec
         clauses = []
         for name, source in _key_sources(plan).items():
@@ -277,7 +277,7 @@ class UpdateExpression:
 
 
 def _validating_encoder(stored: StoredField) -> Encoder:
-    """A field's encoder for values that no model has seen."""
+    """Return a field's encoder that validates values first."""
     validate, encode = validator(stored), stored.encode
     return lambda value: encode(validate(value))
 
@@ -288,7 +288,7 @@ def _key_sources(plan: Plan) -> dict[str, Source]:
 
 
 def _known_indexes(plan: Plan) -> list[IndexEffect]:
-    """Keys of indexes that an update which creates the item knows all of, though it does not change them."""
+    """Return keys of indexes that an upsert knows completely, though it does not change them."""
     known = _key_sources(plan)
     for action in plan.actions:
         if action.name in {"set", "add"} and len(action.path.parts) == 1:
@@ -302,7 +302,7 @@ def _known_indexes(plan: Plan) -> list[IndexEffect]:
 
 
 class _IndexEffects:
-    """What an update does to index keys: set as a whole, or removed as a whole."""
+    """The effect of an update on index keys: each is set or removed as a whole."""
 
     def __init__(self, effects: tuple[IndexEffect, ...], spec: EntitySpec, placeholders: RequestPlaceholders) -> None:
         self._effects = [
@@ -328,7 +328,7 @@ class _IndexEffects:
 
     @property
     def sure(self) -> list[str]:
-        """What is set in every call that gives all values; whether an index with a condition is, depends on them."""
+        """The clauses that every call with all values has; index conditions depend on the values."""
         return [" = ".join(self._places[attribute]) for attribute in dict.fromkeys(self._sure)]
 
     def bind(self, arguments: Arguments, clauses: UpdateClauses) -> None:
@@ -358,13 +358,13 @@ class _IndexEffects:
 
 
 def _unknown(effect: IndexEffect, spec: EntitySpec) -> list[str]:
-    """Fields that an index key is made of and the update does not know: the item leaves the index, by its plan."""
+    """Return fields in an index key that the update does not know; its plan says that the item leaves the index."""
     made_of = dict.fromkeys(name for part in spec.made_in(effect.key) for name in part.fields)
     return [name for name in made_of if effect.sources.get(name) is UNKNOWN]
 
 
 def _check_leaves(effect: IndexEffect, unknown: list[str], values: Mapping[str, object]) -> None:
-    """Refuse None where the plan rests on there being a value, by which the item leaves the index."""
+    """Refuse None for a parameter if the plan relies on its annotation for the item to leave the index."""
     nothing = [name for name, source in effect.sources.items() if values[name] is None and is_never_none(source)]
     if unknown and nothing:
         raise ValueError(
@@ -374,7 +374,7 @@ def _check_leaves(effect: IndexEffect, unknown: list[str], values: Mapping[str, 
 
 
 def _used_elsewhere(touched: list[BoundKey], spec: EntitySpec) -> Mapping[str, object]:
-    """Attributes that keys of other indexes, which the update leaves alone, are made of too."""
+    """Return attributes that are also part of the keys of other indexes, which the update does not change."""
     told = {id(bound) for bound in touched}
     others = [bound for bound in spec.indexes if id(bound) not in told]
     return {part.attribute: bound for bound in others for part in bound.attributes}

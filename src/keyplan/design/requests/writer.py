@@ -39,11 +39,11 @@ Arguments = Mapping[str, Any]
 Reader = Callable[[Arguments], Any]
 
 WALK_VALUE = "*walked*"
-"""Among the arguments: the one value of each(...), or the one partition of every_shard(), that is asked now."""
+"""The argument that holds the current value of each(...), or the current partition of every_shard()."""
 
 
 def reader(source: Source) -> Reader:
-    """A function that gives a source's value from a call's arguments."""
+    """Return a function that returns a source's value from a call's arguments."""
     if isinstance(source, (Each, EveryShard)):
         return itemgetter(WALK_VALUE)
     if not isinstance(source, Param):
@@ -56,7 +56,7 @@ def reader(source: Source) -> Reader:
 
 
 def all_values(source: Each) -> Reader:
-    """A function that gives every value of an each(...); a text in place of a list is refused, for it has letters."""
+    """Return a function that returns every value of an each(...); a string in place of a list is refused."""
     if not isinstance(source.values, Param):
         members = [reader(member) for member in source.values]
         return lambda arguments: tuple(read(arguments) for read in members)
@@ -72,45 +72,47 @@ def all_values(source: Each) -> Reader:
 
 
 def is_argument(source: Source, name: str) -> bool:
-    """Whether a source is the argument of this very name."""
+    """Return True if a source is the argument with this name."""
     return isinstance(source, Param) and source._name == name and not source._path
 
 
 ValueMaker = Callable[[Arguments], AttributeValue]
 _CLEAN = re.compile(r"[^A-Za-z0-9_]")
 _NAMED_PLACEHOLDERS, _NAME_CHARACTERS = 48, 40
-"""So many placeholders of a request are called after what they stand for, in so many characters: the service takes 255
-of each, and 4 KB of an expression, which a hundred long names would pass."""
+"""The number of placeholders in a request that are called after their attributes, and their maximum length.
+
+The service accepts 255 characters for each, and 4 KB for an expression, which a hundred long names would exceed.
+"""
 _LISTED_CHARACTERS = 20
 _MEMBER_NAMES = (str, int, Enum, UUID, date)
 
 
 @dataclass(frozen=True, slots=True)
 class ListedValues:
-    """Values of which only a call tells how many there are."""
+    """Values whose number is known only at the call."""
 
     place: str
-    """What stands for them in a text."""
+    """The text that stands for them."""
     placeholders: tuple[str, ...]
-    """As many as there may be."""
+    """The maximum number of placeholders."""
     make: Callable[[Arguments], list[AttributeValue]]
 
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """A piece of an expression, with the names and values it needs."""
+    """A part of an expression, with its names and values."""
 
     text: str
     names: Mapping[str, str]
     values: tuple[tuple[str, ValueMaker], ...]
     lists: tuple[ListedValues, ...] = ()
     found: tuple[tuple[str, Callable[[Arguments], Any]], ...] = ()
-    """Parts of paths that only a call tells: placeholders of names, or of positions in lists ("[...]")."""
+    """Parts of paths that are known only at the call: placeholders of names, or of list positions ("[...]")."""
     is_choice: bool = False
-    """Whether it is a condition of the form a OR b, which needs brackets beside others."""
+    """Whether it is a condition of the form a OR b, which needs parentheses next to others."""
 
     def bind(self, arguments: Arguments, names: dict[str, str], values: dict[str, AttributeValue]) -> str:
-        """Its text, after its names and values have been added."""
+        """Return its text, and add its names and values."""
         names.update(self.names)
         for placeholder, make in self.values:
             values[placeholder] = make(arguments)
@@ -120,7 +122,7 @@ class Fragment:
 
     @property
     def longest(self) -> str:
-        """Its text where every list is as long as it may be."""
+        """The text with every list at its maximum length."""
         text = self.text
         for listed in self.lists:
             text = text.replace(listed.place, ", ".join(listed.placeholders))
@@ -153,17 +155,17 @@ class RequestPlaceholders:
         self._listed: set[str] = set()
 
     def name(self, attribute: str) -> str:
-        """The placeholder of an attribute's name."""
+        """Return the placeholder of an attribute's name."""
         if attribute not in self._names:
             self._names[attribute] = self.free("#" + (_CLEAN.sub("_", attribute) or "_"))
         return self._names[attribute]
 
     def value(self, called: str) -> str:
-        """The placeholder of a value."""
+        """Return the placeholder of a value."""
         return self.free(":" + (_CLEAN.sub("_", called) or "v"))
 
     def values(self, called: str, number: int) -> tuple[str, ...]:
-        """The placeholders of so many values, short because there may be a hundred, and a call rarely has them all."""
+        """Return placeholders for several values: short, because there may be a hundred of which a call uses few."""
         wanted = ":" + (_CLEAN.sub("_", called) or "v")[:_LISTED_CHARACTERS]
         names = (f"{wanted}_{place}" for place in count(1))
         found = tuple(islice((name for name in names if not self._is_taken(name)), number))
@@ -171,7 +173,7 @@ class RequestPlaceholders:
         return found
 
     def free(self, wanted: str) -> str:
-        """A placeholder that nothing else has, as near to this one as can be; short where there are many."""
+        """Return an unused placeholder, as similar to this one as possible; short if the request has many."""
         many = len(self._taken) >= _NAMED_PLACEHOLDERS
         wanted = f"{wanted[0]}{len(self._taken)}" if many else wanted[:_NAME_CHARACTERS]
         found, number = wanted, 2
@@ -185,7 +187,7 @@ class RequestPlaceholders:
 
 
 class ExpressionWriter:
-    """Writes one fragment, and notes what it needs."""
+    """Writes one fragment, and collects its names and values."""
 
     def __init__(self, placeholders: RequestPlaceholders, fields: Mapping[str, StoredField]) -> None:
         self._placeholders, self._fields = placeholders, fields
@@ -195,34 +197,34 @@ class ExpressionWriter:
         self._found: list[tuple[str, Callable[[Arguments], Any]]] = []
 
     def fragment(self, text: str, *, is_choice: bool = False) -> Fragment:
-        """What was written."""
+        """Return the written fragment."""
         return Fragment(text, self._names, tuple(self._values), tuple(self._lists), tuple(self._found), is_choice)
 
     def name(self, attribute: str) -> str:
-        """The placeholder of an attribute."""
+        """Return the placeholder of an attribute."""
         placeholder = self._placeholders.name(attribute)
         self._names[placeholder] = attribute
         return placeholder
 
     def value(self, called: str, make: ValueMaker) -> str:
-        """The placeholder of a value that is made at each call."""
+        """Return the placeholder of a value that is made at each call."""
         placeholder = self._placeholders.value(called)
         self._values.append((placeholder, make))
         return placeholder
 
     def source(self, called: str, source: Source, encode: Callable[[Any], AttributeValue]) -> str:
-        """The placeholder of a source's value."""
+        """Return the placeholder of a source's value."""
         return self.value(called, encoded_source(called, source, encode))
 
     def listed(self, called: str, source: Each, encode: Callable[[Any], AttributeValue], most: int) -> str:
-        """What stands for the values of an each(...), from one to `most`."""
+        """Return the text that stands for the values of an each(...), from one to `most`."""
         placeholders = self._placeholders.values(called, most)
         place = f"[{placeholders[0]}]"
         self._lists.append(ListedValues(place, placeholders, _encoded_list(called, source, encode, most)))
         return place
 
     def path(self, path: FieldPath) -> str:
-        """A field, or what lies in it, as a document path."""
+        """Return a field, or a member of it, as a document path."""
         stored = self._fields[path.field]
         text, annotation = self.name(stored.attribute), stored.annotation
         for part in path.parts[1:]:
@@ -249,7 +251,7 @@ class ExpressionWriter:
         return f".{placeholder}"
 
     def encoder_of(self, operand: object, *, up: bool = False) -> Callable[[Any], AttributeValue]:
-        """How values that are compared with an operand are stored; `up` rounds finer moments up to its unit."""
+        """Return the encoder of values that are compared with an operand; `up` rounds timestamps up to its unit."""
         if not isinstance(operand, FieldPath):
             return encode_value
         stored = self._fields[operand.field]
@@ -260,11 +262,11 @@ class ExpressionWriter:
     # Conditions.
 
     def condition(self, condition: Condition) -> str:
-        """A condition as text."""
+        """Return a condition as text."""
         return _WRITERS[type(condition)](self, condition)
 
     def operand(self, operand: object, beside: object, *, up: bool = False) -> str:
-        """A path, a size, or a value that is compared with what stands beside it."""
+        """Return the text of a path, a size, or a value that is compared with `beside`."""
         if isinstance(operand, FieldPath):
             return self.path(operand)
         if isinstance(operand, FieldSize):
@@ -273,7 +275,7 @@ class ExpressionWriter:
 
 
 def encoded_source(called: str, source: Source, encode: Callable[[Any], AttributeValue]) -> ValueMaker:
-    """A source's value as an attribute value. None is refused: nothing stored is equal to it."""
+    """Return a function that encodes a source's value. It refuses None, which equals nothing stored."""
     read = reader(source)
 
     def make(arguments: Arguments) -> AttributeValue:
@@ -290,7 +292,7 @@ def encoded_source(called: str, source: Source, encode: Callable[[Any], Attribut
 def _encoded_list(
     called: str, source: Each, encode: Callable[[Any], AttributeValue], most: int
 ) -> Callable[[Arguments], list[AttributeValue]]:
-    """The values of an each(...) as attribute values. None, no value at all and too many are refused."""
+    """Return a function that encodes the values of an each(...). It refuses None, no values, and too many."""
     read = all_values(source)
 
     def make(arguments: Arguments) -> list[AttributeValue]:
@@ -311,12 +313,12 @@ def _operand_name(operand: object) -> str:
 
 
 def part_name(part: object) -> str:
-    """What a part of a path is called in a placeholder."""
+    """Return the name of a part of a path in a placeholder."""
     return repr(part) if isinstance(part, Param) else str(part)
 
 
 def _compare(writer: ExpressionWriter, condition: CompareCondition) -> str:
-    # What is stored is whole units: fewer than a finer moment are those before the next unit.
+    # Stored values are whole units: those less than a finer timestamp are less than the next unit.
     left = writer.operand(condition.left, condition.right, up=condition.op in {">", "<="})
     right = writer.operand(condition.right, condition.left, up=condition.op in {"<", ">="})
     return f"{left} {condition.op} {right}"
@@ -391,13 +393,13 @@ def _is_map(annotation: Any) -> bool:
 
 
 def _member_type(annotation: Any) -> Any:
-    """The type of the members of a list or of the values of a map."""
+    """Return the type of the members of a list or of the values of a map."""
     parts = getattr(annotation, "__args__", ())
     return parts[-1] if parts else object
 
 
 def _member(annotation: Any, name: str) -> tuple[str, Any]:
-    """A member of a map or model: the name it is stored under, and its type."""
+    """Return a member of a map or model: its stored name, and its type."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel) and name in annotation.model_fields:
         info = annotation.model_fields[name]
         return attribute_of(info).name or name, info.annotation

@@ -20,11 +20,11 @@ from keyplan.design.requests.updates import UpdateExpression
 from keyplan.design.requests.writer import Arguments, ExpressionWriter, Fragment, RequestPlaceholders, reader
 
 NOW = "*now*"
-"""Among the arguments: the moment of the call, whole seconds since 1970."""
+"""The argument that holds the time of the call, in whole seconds since 1970."""
 
 
 def now_value(arguments: Arguments) -> AttributeValue:
-    """The moment of the call as a Number."""
+    """Return the time of the call as a Number."""
     return {"N": str(arguments[NOW])}
 
 
@@ -39,7 +39,7 @@ class WriteConditions:
         self._known = [_KnownValue(name, source, self._spec, placeholders) for name, source in plan.known.items()]
 
     def bind(self, arguments: Arguments, names: dict[str, str], values: dict[str, AttributeValue]) -> str | None:
-        """The whole condition of a call; None where there is none."""
+        """Return the whole condition of a call; None if it has none."""
         fragments = self._always
         if self._version is not None or self._known:
             fragments = [*fragments, *(part.fragment(arguments) for part in (self._version, *self._known) if part)]
@@ -49,7 +49,7 @@ class WriteConditions:
 
     @property
     def longest(self) -> str:
-        """The condition of the call for which it is longest; empty where there is none."""
+        """The longest condition of a call; empty if it has none."""
         fragments = [*self._always, *(part.longest for part in (self._version, *self._known) if part)]
         if not fragments:
             return ""
@@ -75,7 +75,7 @@ class WriteConditions:
         return writer.fragment(not_expired(writer, ttl), is_choice=True)
 
     def _absence(self, plan: Plan, ttl: str | None) -> Fragment:
-        """That no item is there, or one that may be replaced."""
+        """Return the condition that no item exists, or one that may be replaced."""
         writer = self._writer()
         texts = [f"attribute_not_exists({writer.name(plan.schema.partition)})"]
         if ttl is not None:
@@ -100,18 +100,18 @@ def _joined_with_and(fragments: Sequence[Fragment], texts: Sequence[str]) -> str
 
 
 def not_expired(writer: ExpressionWriter, ttl: str) -> str:
-    """That an item has not expired."""
+    """Return the condition that an item has not expired."""
     name = writer.name(ttl)
     return f"attribute_not_exists({name}) OR {name} > {writer.value('now', now_value)}"
 
 
 def expired(writer: ExpressionWriter, ttl: str) -> str:
-    """That an item has expired."""
+    """Return the condition that an item has expired."""
     return f"{writer.name(ttl)} <= {writer.value('now', now_value)}"
 
 
 class _ExpectedVersion:
-    """That the item has the version that is expected; one that was never counted has version 0."""
+    """The condition that the item has the expected version; an item without one has version 0."""
 
     def __init__(self, source: Source, spec: EntitySpec, placeholders: RequestPlaceholders) -> None:
         assert spec.version is not None, "only a versioned entity has an expected version"
@@ -132,7 +132,7 @@ class _ExpectedVersion:
 
 
 class _KnownValue:
-    """That a field has the value the caller says it has."""
+    """The condition that a field has the value that the caller states."""
 
     def __init__(self, name: str, source: Source, spec: EntitySpec, placeholders: RequestPlaceholders) -> None:
         stored = spec.fields[name]
@@ -155,7 +155,7 @@ class _KnownValue:
 def add_expressions(
     request: dict[str, object], condition: str | None, names: Mapping[str, str], values: Mapping[str, AttributeValue]
 ) -> None:
-    """Put what was bound into a request; empty members are refused, so they are left out."""
+    """Add expressions to a request, without empty members, which the service refuses."""
     if condition is not None:
         request["ConditionExpression"] = condition
     if names:
@@ -182,13 +182,13 @@ class WriteRequest:
         self._create = plan.exists == "must_not"
 
     def entity(self, arguments: Arguments) -> Entity:
-        """The entity that a put writes, as the caller gave it. Raises TypeError for something else."""
+        """Return the entity that a put writes. Raises TypeError for another object."""
         entity: Entity = self._item(arguments)
         check_model(self.plan.pattern, self.plan.entity, entity)
         return entity
 
     def version(self, entity: Entity) -> int | None:
-        """The version that a put stores: 1 for a new item that has none, else one more than the item's own."""
+        """Return the version that a put stores: 1 for a new item without one, else one more than the item's own."""
         name = self.plan.entity.version
         if name is None:
             return None
@@ -196,7 +196,7 @@ class WriteRequest:
         return (own or 1) if self._create else own + 1
 
     def action(self, arguments: Arguments, table: str) -> Request:
-        """The members that it has in a transaction."""
+        """Return the members of the request in a transaction."""
         request: Request = {"TableName": table}
         names: dict[str, str] = {}
         values: dict[str, AttributeValue] = {}
@@ -219,7 +219,7 @@ class WriteRequest:
         return request
 
     def request(self, arguments: Arguments, table: str) -> Request:
-        """The whole request of the plan's own operation."""
+        """Return the whole request of the plan's own operation."""
         request = self.action(arguments, table)
         returned = _RETURNED.get(self.plan.returns)
         if returned is not None:
