@@ -41,14 +41,14 @@ class Draft(Entity):
 def test_advice_of_one_rule_about_one_entity_is_printed_once(tmp_path: Path) -> None:
     path = design(tmp_path, DRAFT)
     long, empty, summary = run("check", path, "--select", "KP112", "--select", "KP103").stdout.split("\n\n")
-    assert empty.startswith("advice[KP112]: nothing keeps Draft.name from being empty")
+    assert empty.startswith("advice[KP112]: writes of items with an empty Draft.name fail")
     assert empty.splitlines()[-7:] == [
-        "fix: declare it: name: Annotated[str, Field(min_length=1)]",
+        "fix: declare name: Annotated[str, Field(min_length=1)]",
         "likewise",
-        f"  --> {path}:9: nothing keeps Draft.team from being empty, and PK of table drafts is made of it",
-        "      fix: declare it: team: Annotated[str, Field(min_length=1)]",
-        f"  --> {path}:13: nothing keeps Draft.title from being empty, and title of index by_team is made of it",
-        "      fix: declare it: title: Annotated[str, Field(min_length=1)]",
+        f"  --> {path}:9: writes of items with an empty Draft.team fail: it is part of PK, a key of table drafts",
+        "      fix: declare team: Annotated[str, Field(min_length=1)]",
+        f"  --> {path}:13: writes of items with an empty Draft.title fail: it is part of title, a key of index by_team",
+        "      fix: declare title: Annotated[str, Field(min_length=1)]",
         "more: keyplan rule KP112",
     ]
     assert long.splitlines()[-5:] == [

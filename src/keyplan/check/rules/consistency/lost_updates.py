@@ -1,4 +1,4 @@
-"""Rules: lost updates."""
+"""Rules about writes that overwrite the changes of others."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
 from keyplan.check.field_names import is_assignee_name, is_time_name
-from keyplan.check.finding import Finding, with_article
+from keyplan.check.finding import Finding
 from keyplan.check.partition_load import is_constant
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
@@ -29,15 +29,16 @@ from keyplan.design.planning.plan import Plan
 
 @design_rule("KP606", "warning")
 def unconditional_put(subject: Subject) -> Iterator[Finding]:
-    """A whole item is put, whatever is there
+    """Put overwrites an existing item
 
-    `@table.put` writes the item whether or not one is there, and what was there is gone without a word: the
-    counters that an update had raised, the answer that another request had stored, the event of the same millisecond.
+    Finds `@table.put` patterns without a condition or version.
 
-    Use `@table.create` for new items: it refuses where one is there, and `replace_when` says when an old one may be
-    replaced after all. Use `@table.replace` for items that are there, with a version that tells whether they
-    changed since they were read. Where overwriting is what is meant, as for a cache or the last value of
-    a sensor, accept the finding and say so.
+    Why is this bad? A put replaces an existing item: counters that an update raised, a response that another request
+    stored, an event of the same millisecond.
+
+    Fix: use `@table.create` for new items, which fails if the item exists (`replace_when` allows exceptions), and
+    `@table.replace` with a version for existing items. Accept the finding for caches and latest values, which are
+    meant to be overwritten.
 
     Source: API reference, PutItem: an existing item with the same key is replaced completely.
     """
@@ -48,45 +49,43 @@ def unconditional_put(subject: Subject) -> Iterator[Finding]:
 
 def _overwrite(subject: Subject, pattern: Pattern[..., Any], entity: EntitySpec) -> Finding:
     updates = [work.pattern for work in subject.writes_of(entity) if work.plan.operation == "UpdateItem"]
-    moment = _timestamp_identity(entity)
-    if moment is not None:
-        lost = f": two of the same {moment} have one key, and the first is lost"
+    timestamp = _timestamp_identity(entity)
+    if timestamp is not None:
+        lost = f": two with the same {timestamp} have one key"
     elif updates:
-        lost = f", and with it what {updates[0].name} changed in the meantime"
+        lost = f" and the changes of {updates[0].name}"
     else:
-        lost = " without a word"
+        lost = " without an error"
     return unconditional_put.finding(
         pattern.name,
-        f"{pattern.name} puts {with_article(entity.name)} whether or not one is there, and replaces it{lost}",
-        (f"add an id to the key after {moment}, and use" if moment is not None else "use")
-        + " @table.create for new items and @table.replace for known ones; accept this where overwriting is meant",
+        f"{pattern.name} overwrites an existing {entity.name}{lost}",
+        (f"add an ID to the key after {timestamp}, and use" if timestamp is not None else "use")
+        + " @table.create for new items and @table.replace for existing ones; accept this if overwriting is intended",
         pattern.place,
-        entity.key.place if moment is not None else updates[0].place if updates else entity.place,
+        entity.key.place if timestamp is not None else updates[0].place if updates else entity.place,
     )
 
 
 def _timestamp_identity(entity: EntitySpec) -> str | None:
-    """The moment that alone tells items of one partition apart."""
+    """Return the timestamp that alone identifies items within a partition, or None."""
     names = [name for part in entity.key.sort for name in part.fields]
     return names[-1] if names and all(is_time_name(name) for name in names) else None
 
 
-@design_rule("KP608", "warning")
+@design_rule("KP608", "warning", "advice")
 def lost_update(subject: Subject) -> Iterator[Finding]:
-    """A state that is set without looking at the one before
+    """Lost update
 
-    A program reads a booking, sees that it is pending, and approves it. Another one has rejected it in between. If
-    the write does not say which state it expects, the later one wins, and both callers believe that they decided.
-    The same is true of a whole item that is read, changed and put back.
+    Finds, without a condition on that field, a version or a comparison with the new value: updates that set a field
+    with declared choices from a parameter, or a field that another pattern adds to; replacements of whole items; and
+    updates that set a state and assign the item to a field whose name suggests a worker or holder (advice).
 
-    State the expected state in the write: `when(F.status == "pending")`; the refusal is the answer "already decided".
-    Or give the entity a version and pass it with `at_version(...)`, or pass what is known with `known(status=...)`.
-    Where the latest news wins, compare its moment in the same write: `set_(seen_at=at) & when(F.seen_at < at)`.
+    Why is this bad? A program reads a pending booking and approves it, while another has rejected it in between.
+    Without a condition, the later write wins and both callers believe that they decided.
 
-    Found are updates that set a field with a few declared values from a parameter, or one that another pattern adds to,
-    without a condition on that field, a version or a comparison with what takes the place of a field, replacements of
-    whole items of entities without a version, and updates that set a state and give the item a worker, a holder or the
-    like, without a condition on either: two workers then have one job.
+    Fix: require the expected state: `when(F.status == "pending")`; a failed write then means "already decided". Or
+    declare a version and pass it with `at_version(...)`, or pass what was read with `known(status=...)`. If the latest
+    value wins, compare timestamps: `set_(seen_at=at) & when(F.seen_at < at)`.
 
     Source: developer guide, "Condition expressions" and "Optimistic locking with version number".
     """
@@ -109,9 +108,9 @@ def _lost_replacement(pattern: Pattern[..., Any], plan: Plan) -> Finding:
     name = plan.entity.name
     return lost_update.finding(
         pattern.name,
-        f"{pattern.name} replaces a whole {name} that was read before, and nothing tells whether it changed since:"
-        " the change of another caller is lost",
-        f'give {name} a version (version="version"), or update only the fields that change',
+        f"{pattern.name} overwrites concurrent changes: it replaces a whole {name} that was read"
+        " before, without a version",
+        f'declare a version of {name} (version="version"), or update only the fields that change',
         pattern.place,
         plan.entity.place,
     )
@@ -136,11 +135,11 @@ def _lost_set(pattern: Pattern[..., Any], plan: Plan, adding: Mapping[tuple[str,
         choices = choices_of(plan.entity.fields[name])
         if choices is None or plan.entity.fields[name].type_code == "BOOL" or _is_ordered(plan):
             continue
-        beside = f", which may depend on {', '.join(counted)} that it counts in the same write" if counted else ""
+        beside = f" (and adds to {', '.join(counted)})" if counted else ""
         yield lost_update.finding(
             pattern.name,
-            f"{pattern.name} sets {plan.entity.name}.{name} to one of {choices} states{beside}, whatever it was"
-            " before: of two callers that decided on the same old state both succeed, and the later one wins",
+            f"of two callers of {pattern.name}, both succeed and the later wins: it sets"
+            f" {plan.entity.name}.{name} to one of {choices} states{beside} without a condition",
             f"add when(F.{name} == ...) with the expected state, or a version and at_version(...)",
             pattern.place,
             plan.entity.place,
@@ -149,7 +148,7 @@ def _lost_set(pattern: Pattern[..., Any], plan: Plan, adding: Mapping[tuple[str,
 
 
 def _assignee(plan: Plan, looked_at: Set[str]) -> str | None:
-    """An optional id that a write gives an item, whether or not it has one: that of who has it from now on."""
+    """Return an optional field whose name suggests an assignee and that the write sets without a condition on it."""
     for action in plan.actions:
         stored = plan.entity.fields[action.path.field]
         given = action.name == "set" and isinstance(action.source, Param) and len(action.path.parts) == 1
@@ -161,16 +160,17 @@ def _assignee(plan: Plan, looked_at: Set[str]) -> str | None:
 def _lost_claim(pattern: Pattern[..., Any], plan: Plan, name: str, state: object, taker: str) -> Finding:
     return lost_update.finding(
         pattern.name,
-        f"{pattern.name} sets {plan.entity.name}.{name} to {plain_value(state)!r} and {taker} to who calls, whatever"
-        " they were before: of two callers both succeed, and each believes that it is its own",
-        f"add when(F.{name} == ...) with the state before, when(F.{taker}.missing()), or at_version(...)",
+        f"of two callers of {pattern.name}, both believe that they own the item: it sets"
+        f" {plan.entity.name}.{name} to {plain_value(state)!r} and {taker} without a condition",
+        f"add when(F.{name} == ...) with the previous state, when(F.{taker}.missing()), or at_version(...)",
         pattern.place,
         plan.entity.place,
+        severity="advice",
     )
 
 
 def _is_ordered(plan: Plan) -> bool:
-    """Whether a write that is not the latest is refused: a field is below, or above, what it then becomes."""
+    """Return True if only the latest write succeeds: a field is compared with the value that it is set to."""
     parts = plan.condition.parts if isinstance(plan.condition, AndCondition) else (plan.condition,)
     given = {action.path.field: action.source for action in plan.actions if action.name == "set"}
     return any(all(_is_compared_with_new(one, given) for one in _disjuncts(part)) for part in parts)
@@ -191,9 +191,9 @@ def _is_compared_with_new(part: Condition | None, given: Mapping[str, Any]) -> b
 def _lost_addition(pattern: Pattern[..., Any], plan: Plan, name: str, other: str) -> Finding:
     return lost_update.finding(
         pattern.name,
-        f"{pattern.name} sets {plan.entity.name}.{name}, which {other} adds to, whatever it was before: what was added"
-        " since it was read is lost",
-        f"add the difference, or when(F.{name} == ...) with what was read, or a version and at_version(...)",
+        f"{pattern.name} overwrites what {other} added since the read: it sets"
+        f" {plan.entity.name}.{name} without a condition",
+        f"add the difference, or when(F.{name} == ...) with the value read, or a version and at_version(...)",
         pattern.place,
         plan.entity.place,
     )
@@ -201,18 +201,16 @@ def _lost_addition(pattern: Pattern[..., Any], plan: Plan, name: str, other: str
 
 @design_rule("KP611", "error", "warning")
 def batch_without_conditions(subject: Subject) -> Iterator[Finding]:
-    """A batch that is taken for updates, conditions or a transaction
+    """Batch write cannot have conditions
 
-    BatchWriteItem puts and deletes whole items, each by itself: it cannot update a part of one, it takes no
-    condition, and some of its items may be written while others are not. Putting a changed item back in a batch
-    replaces it with what was read, and takes away what others changed since; deleting in a batch deletes an item that
-    changed state after it was found.
+    Finds batches that state a condition or bypass a version (error), and batches of entities that other patterns
+    update (warning).
 
-    A batch is right for loading data and for items that are never changed. Otherwise use single updates with a
-    condition, which cost the same, or transactions of up to 100.
+    Why is this bad? BatchWriteItem puts and deletes whole items one by one: it has no updates and no conditions, and
+    some items can fail. Putting back an item in a batch overwrites what others changed since it was read.
 
-    It is an error where a batch states a condition or goes around a version, and a warning where other patterns
-    update the same entity.
+    Fix: use single updates with a condition, which cost the same, or transactions of up to 100. Keep batches for
+    loading data and for items that never change.
 
     Source: API reference, BatchWriteItem: no conditions, no updates, not atomic as a whole.
     """
@@ -230,14 +228,14 @@ def _batch_overwrite(pattern: Pattern[..., Any], update: Pattern[..., Any]) -> F
     puts = pattern.plan.item is not None
     versioned = entity.version is not None and puts
     if puts:
-        does = f"replaces whole items of {entity.name}, without a condition, and {update.name} updates them"
-        lost = "what changed after they were read is lost"
+        does = f"replaces whole items of {entity.name} without a condition, and {update.name} updates them"
+        lost = "changes since the read are lost"
     else:
-        does = f"deletes items of {entity.name} without a condition, and {update.name} changes their state"
-        lost = "an item that changed after it was found is deleted all the same"
+        does = f"deletes items of {entity.name} without a condition, and {update.name} updates them"
+        lost = "an item that changed since the read is deleted too"
     return batch_without_conditions.finding(
         pattern.name,
-        f"{pattern.name} {does}: {lost}" + (f", past its {entity.version}" if versioned else ""),
+        f"{pattern.name} {does}: {lost}" + (f", and {entity.version} is not checked" if versioned else ""),
         "use single updates or deletes with when(...), or transactions of up to 100; keep batches for loading data",
         pattern.place,
         update.place,

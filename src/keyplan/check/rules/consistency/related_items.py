@@ -1,4 +1,4 @@
-"""Rules: related items."""
+"""Rules about items that depend on other items: copies and children."""
 
 from __future__ import annotations
 
@@ -17,16 +17,15 @@ from keyplan.design.planning.plan import Plan
 
 @design_rule("KP616", "warning")
 def copy_not_updated(subject: Subject) -> Iterator[Finding]:
-    """A copy of a state that is not changed with it
+    """Denormalized copy is not updated
 
-    A booking's status is also kept beside its user, so that the user's list needs one query. From then on there are two
-    truths, and every change has to change both in one transaction, or the lists disagree for ever.
+    Finds entities with one item for each item of another (their key consists of its fields) and a field of the same
+    name and choices, if a write changes the original and no transaction that it is part of changes the copy.
 
-    Found are entities that hold one item for each item of another (their key is made of its fields), with a field of
-    the same name and the same few values, where a write changes one of the two and no transaction that it is part of
-    changes the other.
+    Why is this bad? The status of a booking is also stored with its user, so that the user's list needs one query. If
+    a change updates only one of them, the lists disagree permanently.
 
-    Change both in one transaction, or drop the copy and read the original.
+    Fix: change both in one transaction, or remove the copy and read the original.
 
     Source: developer guide, "Best practices for managing many-to-many relationships" (duplicated data) and "Managing
     complex workflows with DynamoDB transactions".
@@ -68,9 +67,8 @@ def _writes_field(step: Plan, field: str) -> bool:
 def _stale_copy(work: Work, original: EntitySpec, copy: EntitySpec, field: str) -> Finding:
     return copy_not_updated.finding(
         copy.name,
-        f"{copy.name}.{field} repeats {original.name}.{field}, and {work.pattern.name} changes only the original: they"
-        " will disagree",
-        f"change both in one transaction, or leave {field} out of {copy.name} and read {original.name}",
+        f"{copy.name}.{field} and {original.name}.{field} will disagree: {work.pattern.name} changes only the original",
+        f"change both in one transaction, or remove {field} from {copy.name} and read {original.name}",
         copy.place,
         work.pattern.place,
     )
@@ -81,19 +79,18 @@ _DELETE_KINDS = frozenset({"delete", "batch_delete"})
 
 @design_rule("KP618", "warning")
 def delete_orphans_children(subject: Subject) -> Iterator[Finding]:
-    """An item is deleted, and what belongs to it stays
+    """Delete leaves orphaned items
 
-    A delete removes one item. It knows nothing of the comments of a post or the members of a team that are stored under
-    its key, in this table or another: they stay, are paid for, and are there again when the key is used anew.
+    Finds deletes of items with children that no pattern deletes, that do not all expire, and whose owner's `Removed`
+    event no consumer handles. A child has all key fields of its owner and more, and is in its partition or has a key
+    field named after it (`post_id` of a Post). Items that the same transaction puts instead are not children.
 
-    Declare how they go: `batch_delete` of the parts, found by a query, before or after the delete (a program that fails
-    in between must be able to go on), or one transaction where they are few. An expiry of the parts does it as well,
-    and a consumer that takes `Removed` of the owner. Or keep the item and mark it as deleted.
+    Why is this bad? A delete removes one item. Comments of a post or members of a team remain, are billed, and belong
+    to the next item with the same key.
 
-    Found are deletes of items to which others belong that no pattern deletes, that do not all expire, and of whose
-    owner no consumer takes `Removed`. What belongs to an item has all fields of its key and more, and lies in its
-    partition, or one of these fields is called after it (`post_id` of a Post). What the same transaction puts in its
-    place is no part of it.
+    Fix: delete the children with `batch_delete` after a query, before or after the delete, or in one transaction if
+    they are few. An expiry of the children, or a consumer of `Removed` of the owner, works too. Or keep the item and
+    mark it as deleted.
 
     Source: API reference, DeleteItem (deletes a single item) and BatchWriteItem.
     """
@@ -112,17 +109,17 @@ def delete_orphans_children(subject: Subject) -> Iterator[Finding]:
             if belongs(part, owner):
                 yield delete_orphans_children.finding(
                     pattern.name,
-                    f"{pattern.name} deletes a {owner.name}, and no pattern deletes a {part.name}, which belongs to one"
-                    f" by {', '.join(owner.key.fields)}: it stays behind, and belongs to the next one of that key",
-                    f"declare a batch_delete of {part.name} and use it too, or take Removed[{owner.name}] from the"
-                    " stream and delete them",
+                    f"{part.name} items become orphaned when {pattern.name} deletes a {owner.name}: they belong to"
+                    f" it by {', '.join(owner.key.fields)}, and no pattern deletes them",
+                    f"declare a batch_delete of {part.name} and use it too, or handle Removed[{owner.name}] in a"
+                    " consumer and delete them",
                     pattern.place,
                     part.place,
                 )
 
 
 def _replaced_entities(subject: Subject) -> Iterator[tuple[EntitySpec, EntitySpec]]:
-    """Entities that a transaction deletes, with those that it puts in their place."""
+    """Yield pairs of an entity that a transaction deletes and an entity that it puts."""
     for pattern in subject.design.patterns:
         steps = pattern.plan.steps
         put = [step.entity for step in steps if step.operation == "PutItem"]

@@ -1,4 +1,4 @@
-"""Rules: repeats."""
+"""Rules about writes that have another result when they are repeated."""
 
 from __future__ import annotations
 
@@ -21,19 +21,18 @@ from keyplan.design.planning.plan import Plan
 
 @design_rule("KP610", "warning")
 def non_idempotent_write(subject: Subject) -> Iterator[Finding]:
-    """A write that is repeated when no answer came, and counts twice
+    """Write is not idempotent
 
-    A caller that gets no answer cannot know whether the write happened. Repeating it is right for a write that comes
-    to the same end: setting a value, creating an item that refuses a second one. Adding to a number or appending to a
-    list happens twice.
+    Finds patterns with `retried=True` that add to a number or append to a list without a condition that only the first
+    call meets.
 
-    Within one call that is taken care of: a transaction carries a token, and for ten minutes the service repeats the
-    first answer. A caller that calls again sends another token, and so does one that comes back after ten minutes.
+    Why is this bad? A caller without a response cannot know whether the write happened. Repeating an addition counts
+    twice. Within one call, a transaction has a token and DynamoDB repeats the first response for ten minutes; a second
+    call has another token.
 
-    Make the write a part of a transaction that also creates an item for the request (its id as the key, with an
-    expiry), or state a condition that only the first one meets, such as the version that was read. A bound on what is
-    counted (`when(F.free >= count)`) is none: while enough is left, the second one meets it too. Nor is a condition on
-    what the write leaves as it is.
+    Fix: make the write part of a transaction that also creates an item for the request (its ID as the key, with an
+    expiry), or add a condition that only the first call meets, such as the version that was read. A bound on the
+    counter (`when(F.free >= count)`) is not enough: while enough is left, the second call meets it too.
 
     Source: API reference, TransactWriteItems (ClientRequestToken); developer guide, "Programming errors: retries".
     """
@@ -45,29 +44,28 @@ def non_idempotent_write(subject: Subject) -> Iterator[Finding]:
         if twice and not any(happens_once(step) for step in steps):
             yield non_idempotent_write.finding(
                 pattern.name,
-                f"{pattern.name} is repeated when no answer came, and adds to {', '.join(twice)} without a condition"
-                " that only the first one meets: a repetition of a write that did happen counts twice",
-                "create an item for the request's id in the same transaction, or add at_version(...) or a condition"
-                " that only the first one meets",
+                f"a repeated call of {pattern.name} counts twice: it adds to {', '.join(twice)} without a"
+                " condition that only the first call meets",
+                "create an item for the request's ID in the same transaction, or add at_version(...) or a"
+                " condition that only the first call meets",
                 pattern.place,
             )
 
 
 @design_rule("KP619", "warning")
 def count_without_change(subject: Subject) -> Iterator[Finding]:
-    """A count that changes with an item that may be there already, or not any more
+    """Count changes although nothing was written
 
-    A like is deleted and the post's likes are one fewer, in one transaction. A delete of what is not there is no error:
-    the second one, of a user who clicked twice or a program that tried again, deletes nothing and counts down once
-    more. So does a put that replaces what is there: it writes the like again and counts up.
+    Finds transactions that add to a number and delete or put an item without a condition, if no other step succeeds
+    only once. KP610 reports those with `retried=True`.
 
-    Let the write of the item be refused where it changes nothing, and the count with it: delete `when(F.at.exists())`,
-    of a field that every item has, and create instead of put.
+    Why is this bad? Deleting a missing item is not an error: a user who clicks "unlike" twice deletes nothing the
+    second time, but the count decreases again. A put that replaces an existing item increases it again.
 
-    Found are transactions that add to a number, delete or put an item without a condition, and have no other step that
-    only the first one meets. Those that callers repeat are KP610's.
+    Fix: let the write of the item fail if it changes nothing: delete with `when(F.at.exists())` of a required field,
+    and create instead of put.
 
-    Source: API reference, DeleteItem (idempotent: no error where no item is) and TransactWriteItems.
+    Source: API reference, DeleteItem (idempotent: no error if the item does not exist) and TransactWriteItems.
     """
     for transaction in subject.design.transactions:
         plans = [step.call.pattern.plan for step in transaction.steps]
@@ -80,11 +78,11 @@ def count_without_change(subject: Subject) -> Iterator[Finding]:
         what = f"deletes a {plan.entity.name}" if deletes else f"puts a {plan.entity.name}"
         yield count_without_change.finding(
             transaction.name,
-            f"{transaction.name} {what} whether or not one is there, and adds to {', '.join(dict.fromkeys(counted))} in"
-            " any case: a second call changes nothing and counts once more",
+            f"a second call of {transaction.name} changes {', '.join(dict.fromkeys(counted))} again: it"
+            f" {what} whether or not it exists",
             f"add when(...exists()) of a field that every {plan.entity.name} has to {free.call.pattern.name}"
             if deletes
-            else f"make {free.call.pattern.name} a create, which is refused where one is",
+            else f"make {free.call.pattern.name} a create, which fails if the item exists",
             transaction.place,
             free.call.pattern.place,
         )
@@ -96,12 +94,12 @@ def _is_unconditional(step: TransactionStep) -> bool:
 
 
 def counted_in(plan: Plan) -> list[str]:
-    """The fields that a write adds or appends to, with their entity."""
+    """Return the fields that a write adds or appends to, with their entity."""
     return [f"{plan.entity.name}.{name}" for name in _counted(plan)]
 
 
 def happens_once(plan: Plan) -> bool:
-    """Whether a step refuses to happen a second time."""
+    """Return True if a step fails when it is repeated."""
     if plan.exists == "must_not" or plan.version is not None:
         return True
     if plan.operation not in {"UpdateItem", "ConditionCheck"}:
@@ -115,7 +113,7 @@ def _counted(plan: Plan) -> list[str]:
 
 
 def _met_once(condition: Condition | None, changed: set[str], counted: set[str]) -> bool:
-    """Whether a write that changes these fields can no longer meet its own condition."""
+    """Return True if a write that changes these fields no longer meets its own condition."""
     if isinstance(condition, AndCondition):
         return any(_met_once(part, changed, counted) for part in condition.parts)
     if isinstance(condition, OrCondition):

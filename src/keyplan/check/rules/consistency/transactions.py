@@ -1,4 +1,4 @@
-"""Rules: transactions."""
+"""Rules about transactions: their size, repeated items, contention."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from keyplan.design.planning.plan import Plan
 
 @design_rule("KP601", "error", "warning")
 def transaction_too_large(subject: Subject) -> Iterator[Finding]:
-    """A transaction larger than the service takes
+    """Transaction is too large
 
-    One transaction holds up to 100 actions on different items and up to 4 MB. A larger one is refused as a whole.
-    A step that is repeated for each of several values counts once for each, and every unique rule of an entity adds
-    the action on its sentinel: two where a value can be given up for another.
+    Finds transactions with more than 100 actions or 4 MB (error), and steps repeated for a list without a maximum
+    length (warning). A step repeated for several values counts once for each, and each unique rule of an entity adds
+    an action on its sentinel: two if a value can be replaced.
 
-    It is an error where the number is known to be too large, and a warning where nothing bounds it: a list that has
-    ten values today has two hundred some day.
+    Why is this bad? DynamoDB rejects a larger transaction as a whole. A list with ten values today can have two
+    hundred later.
 
-    Bound the list (`Annotated[list[TaskId], Field(max_length=50)]`) and divide the work into several transactions that
-    are right one by one, or mark the items by one write that readers look at.
+    Fix: bound the list (`Annotated[list[TaskId], Field(max_length=50)]`) and split the work into transactions that are
+    each correct alone, or mark the items with one write that readers check.
 
     Source: developer guide, "Managing complex workflows with DynamoDB transactions"; API reference,
     TransactWriteItems.
@@ -60,7 +60,7 @@ def _steps_with_counts(
 
 
 def _largest_count(step: TransactionStep, transaction: Transaction[Any]) -> float | None:
-    """How often a step happens at most; None where nothing bounds it."""
+    """Return how often a step runs at most, or None if nothing bounds it."""
     if step.repeated is None:
         return 1
     if isinstance(step.repeated.values, tuple):
@@ -77,7 +77,7 @@ def _declared_length(each: Each) -> int | None:
 
 
 def _actions_of(plan: Plan) -> int:
-    """The item's own action, and those on sentinels: a new value taken, an old one given up."""
+    """Return the number of actions of a write: the item's own, and those on sentinels."""
     replaces = plan.operation == "PutItem" and plan.reads_first
     return 1 + (2 * len(plan.entity.sentinels) if replaces else sentinel_writes(plan))
 
@@ -85,8 +85,9 @@ def _actions_of(plan: Plan) -> int:
 def _too_many(transaction: Transaction[Any], actions: int) -> Finding:
     return transaction_too_large.finding(
         transaction.name,
-        f"{transaction.name} can have {actions} actions, and a transaction takes {limits.TRANSACTION_ACTIONS}",
-        "divide it into transactions that are right one by one",
+        f"{transaction.name} fails: it can have {actions} actions, and a transaction has at most"
+        f" {limits.TRANSACTION_ACTIONS}",
+        "split it into transactions that are each correct alone",
         transaction.place,
     )
 
@@ -94,9 +95,9 @@ def _too_many(transaction: Transaction[Any], actions: int) -> Finding:
 def _unbounded(transaction: Transaction[Any], step: TransactionStep) -> Finding:
     return transaction_too_large.finding(
         transaction.name,
-        f"{transaction.name} repeats {step.call.pattern.name} for each of {_repeated_values(step)}, whose length"
-        f" nothing bounds: with more than {limits.TRANSACTION_ACTIONS} actions the whole transaction is refused",
-        "bound the parameter, such as Annotated[list[str], Field(max_length=50)], and divide the work",
+        f"{transaction.name} fails with more than {limits.TRANSACTION_ACTIONS} actions: it repeats"
+        f" {step.call.pattern.name} for each of {_repeated_values(step)}, which has no maximum length",
+        "bound the parameter, such as Annotated[list[str], Field(max_length=50)], and split the work",
         transaction.place.at("each("),
         step.call.pattern.place,
         severity="warning",
@@ -119,23 +120,24 @@ def _too_many_bytes(
     if total > limits.TRANSACTION_BYTES:
         yield transaction_too_large.finding(
             transaction.name,
-            f"{transaction.name} puts up to {total / limits.MIB:.1f} MB of items, and a transaction takes 4 MB",
-            "divide it, or keep the large part of the items outside and write it before the transaction",
+            f"{transaction.name} fails: it puts up to {total / limits.MIB:.1f} MB of items, and a"
+            " transaction has at most 4 MB",
+            "split it, or write the large part of the items before the transaction",
             transaction.place,
         )
 
 
 @design_rule("KP602", "error")
 def duplicate_item_in_transaction(subject: Subject) -> Iterator[Finding]:
-    """The same item twice in one transaction
+    """Transaction writes an item twice
 
-    A transaction is refused when two of its actions are on one item, even if one of them only checks a condition.
-    A check and an update of the same item, or two updates of two of its fields, are one update with a condition.
+    Finds transactions with two steps whose keys are provably equal, because they come from the same parameters;
+    repeated steps whose key does not depend on the repeated value; and two new items with the same unique value.
 
-    Found are steps whose keys are provably equal because they come from the same parameters, a repeated step whose
-    key does not depend on what it is repeated for, and two new items that would take one unique value.
+    Why is this bad? DynamoDB rejects a transaction with two actions on one item, even if one of them only checks a
+    condition.
 
-    Join both changes in one pattern: `key_of(...) & set_(...) & when(...)`.
+    Fix: join the changes in one pattern: `key_of(...) & set_(...) & when(...)`.
 
     Source: developer guide, "Managing complex workflows with DynamoDB transactions"; API reference,
     TransactWriteItems: no two actions may target the same item.
@@ -146,8 +148,7 @@ def duplicate_item_in_transaction(subject: Subject) -> Iterator[Finding]:
             if one.step.repeated is not None and not one.varies and one.sources:
                 yield _duplicate(
                     transaction.name,
-                    f"repeats {one.step.call.pattern.name} for each of {one.step.repeated.values!r}, and its key is the"
-                    " same every time",
+                    f"repeats {one.step.call.pattern.name} for each of {one.step.repeated.values!r} with the same key",
                     one,
                     None,
                 )
@@ -173,8 +174,8 @@ def _duplicate(name: str, does: str, one: Written, other: Written | None) -> Fin
     pattern = one.step.call.pattern
     return duplicate_item_in_transaction.finding(
         name,
-        f"{name} {does}: the service refuses a transaction with two actions on one item",
-        "join the changes and the conditions in one pattern, and use it once",
+        f"{name} fails: it {does}",
+        "join the changes and conditions in one pattern, and use it once",
         pattern.place,
         None if other is None else other.step.call.pattern.place,
     )
@@ -182,12 +183,15 @@ def _duplicate(name: str, does: str, one: Written, other: Written | None) -> Fin
 
 @design_rule("KP603", "advice")
 def single_item_transaction(subject: Subject) -> Iterator[Finding]:
-    """A transaction of one item
+    """Transaction has a single write
 
-    A single write is atomic by itself and takes conditions. As a transaction of one action it costs twice the write
-    units, conflicts with other transactions, and gives nothing more.
+    Finds transactions with one step that is not repeated.
 
-    Run the pattern by itself. Entities with unique values become transactions on their own where they need to.
+    Why is this bad? A single write is atomic and accepts conditions. As a transaction, it costs twice the write units
+    and conflicts with other transactions, for no benefit.
+
+    Fix: call the pattern without a transaction. Writes of entities with unique values become transactions
+    automatically.
 
     Source: developer guide, "Managing complex workflows with DynamoDB transactions" (capacity of transactions).
     """
@@ -200,9 +204,9 @@ def single_item_transaction(subject: Subject) -> Iterator[Finding]:
         alone, together = expected(inner).units.written, of_plan(transaction.plan, transaction.facts).units.written
         yield single_item_transaction.finding(
             transaction.name,
-            f"{transaction.name} holds one write, {inner.name}: {number(together)} write units instead of"
-            f" {number(alone)}, and no more safety",
-            f"run {inner.name} by itself",
+            f"{transaction.name} costs {number(together)} write units instead of {number(alone)}, for no"
+            f" benefit: its only write is {inner.name}",
+            f"call {inner.name} without a transaction",
             transaction.place,
             inner.place,
         )
@@ -213,16 +217,16 @@ _CONTENDED_RATE = 10
 
 @design_rule("KP604", "warning")
 def contended_transaction(subject: Subject) -> Iterator[Finding]:
-    """A transaction that many callers want on one item
+    """Transactions conflict on one item
 
-    While a transaction is prepared and committed, a second one on any of its items is refused with a conflict, and
-    so are single writes. Retries sort that out while conflicts are rare. An item that is in more than ten transactions
-    a second, such as a global counter or the account of the largest customer, makes conflicts the rule.
+    Finds items that more than ten transactions per second use, by the transaction's peak rate and the share of the
+    most used item of each step.
 
-    It is reckoned from the transaction's peak rate and the share of the most used item of each step.
+    Why is this bad? While a transaction runs, other transactions and writes of its items fail with a conflict. Retries
+    resolve rare conflicts; a global counter or the account of the largest customer conflicts constantly.
 
-    Take the shared item out of the transaction (count from the stream, or with a single atomic `add`), or keep it in
-    several items of which each transaction takes one.
+    Fix: remove the shared item from the transaction (count from the stream, or with a single atomic `add`), or spread
+    it over several items.
 
     Source: developer guide, "Managing complex workflows with DynamoDB transactions" (transaction conflict handling).
     """
@@ -237,39 +241,39 @@ def contended_transaction(subject: Subject) -> Iterator[Finding]:
             item = f"the most used {one.entity.name}" if share < 1 else f"the one {one.entity.name}"
             yield contended_transaction.finding(
                 transaction.name,
-                f"{transaction.name} runs {number(rate.highest)} times a second at the peak, and {item} is in"
-                f" {number(rate.highest * share)} of these (step {one.number}, {one.step.call.pattern.name}): they"
-                " conflict with each other and are refused",
-                "take the shared item out of the transaction, and keep it by a single atomic add or from the stream;"
-                " or divide it into several items",
+                f"transactions {transaction.name} conflict and fail: {item} is in"
+                f" {number(rate.highest * share)} of {number(rate.highest)} per second at the peak (step"
+                f" {one.number}, {one.step.call.pattern.name})",
+                "move the shared item out of the transaction (a single atomic add, or the stream), or spread"
+                " it over several items",
                 transaction.place,
                 one.step.call.pattern.place,
             )
 
 
 Origin = tuple[object, ...]
-"""Where a value comes from; equal origins give equal values within one call."""
+"""The origin of a value; equal origins give equal values within one call."""
 
 
 @dataclass(frozen=True, eq=False)
 class Written:
-    """A step of a transaction, with the item that it is about."""
+    """A step of a transaction, with the key of the item that it writes."""
 
     number: int
-    """Its place in the transaction, from 1."""
+    """Its position in the transaction, from 1."""
     step: TransactionStep
     plan: Plan
     sources: Mapping[str, Source]
-    """By key field, in the transaction's own parameters."""
+    """The sources by key field, in the transaction's own parameters."""
 
     @property
     def entity(self) -> EntitySpec:
-        """Whose item it is."""
+        """The entity of the item."""
         return self.plan.entity
 
     @property
     def keys(self) -> Iterator[tuple[str, Origin]]:
-        """The keys of what it writes: its item's, and with an item's creation those of its sentinels."""
+        """The keys that it writes: the item's, and those of its sentinels if it creates the item."""
         yield self.entity.name, self._key(self.entity.key)
         if self.plan.operation == "PutItem":
             for rule in self.entity.sentinels:
@@ -280,12 +284,12 @@ class Written:
 
     @property
     def varies(self) -> bool:
-        """Whether its repetitions are about different items."""
+        """Return True if its repetitions write different items."""
         return any(isinstance(source, Each) for source in self.sources.values())
 
 
 def written_by(transaction: Transaction[Any]) -> list[Written]:
-    """Every step of a transaction with the sources of its key fields, where they can be told."""
+    """Return the steps of a transaction with the sources of their key fields, as far as they are known."""
     found = []
     for position, step in enumerate(transaction.steps, 1):
         plan = step.call.pattern.plan
@@ -299,7 +303,7 @@ def written_by(transaction: Transaction[Any]) -> list[Written]:
 
 
 def key_sources(plan: Plan) -> dict[str, Source]:
-    """Where the fields of the item come from that a write is about, in the write's own parameters."""
+    """Return the sources of the key fields of the written item, in the write's own parameters."""
     if plan.operation == "PutItem" and isinstance(plan.item, Param):
         return {name: getattr(plan.item, name) for name in plan.entity.fields}
     if plan.key is None:
@@ -311,7 +315,7 @@ def key_sources(plan: Plan) -> dict[str, Source]:
 
 
 def origin_of(source: Source) -> Origin:
-    """A source as something that can be compared."""
+    """Return a source in a form that can be compared."""
     if isinstance(source, Param):
         return ("parameter", source._name, *source._path)
     if isinstance(source, Each):
@@ -328,5 +332,5 @@ def _made(part: BoundKeyAttribute, sources: Mapping[str, Source]) -> Origin:
 
 
 def _of_field(name: str, sources: Mapping[str, Source]) -> Origin:
-    # What is not known is equal to nothing, itself included.
+    # An unknown value equals nothing, not even itself.
     return origin_of(sources[name]) if name in sources else (object(),)

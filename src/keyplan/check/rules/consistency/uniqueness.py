@@ -1,4 +1,4 @@
-"""Rules: uniqueness."""
+"""Rules about uniqueness, and about decisions that only a write can make."""
 
 from __future__ import annotations
 
@@ -17,18 +17,17 @@ from keyplan.design.errors import Place
 
 @design_rule("KP605", "error")
 def uniqueness_not_enforced(subject: Subject) -> Iterator[Finding]:
-    """Uniqueness that nothing keeps
+    """Uniqueness is not enforced
 
-    An index refuses no two equal keys, and it lags behind the table: two registrations with one e-mail address both
-    look it up, both find nothing, both succeed. The same holds for a look-up in the table by two callers at the
-    same time, followed by a write without a condition.
+    Finds unique rules without a sentinel (by an index, or by nothing), reads that decide uniqueness unless a `create`
+    then writes the item, and batch writes of entities with unique values.
 
-    Only the primary key is unique, and only a condition on it decides. A unique value therefore needs an item of its
-    own (a sentinel), written in the same transaction on the condition that it is not there yet: `unique=("email",)`.
-    Where the value can be the key itself, make it the key and create with `@table.create`, which refuses a second one.
+    Why is this bad? An index accepts equal keys and lags behind the table: two registrations with one e-mail address
+    both look it up, both find nothing, and both succeed. The same is true of a read of the table followed by a write
+    without a condition.
 
-    Found are unique rules held by an index or by nothing, reads that decide uniqueness, unless they read the table and
-    what is decided is then written by a `create`, and batch writes of entities with unique values.
+    Fix: declare `unique=("email",)`: a sentinel item, written in the same transaction on the condition that it does
+    not exist, enforces it. If the value can be the key, make it the key and create items with `@table.create`.
 
     Source: developer guide, "Using global secondary indexes" (keys need not be unique, propagation is asynchronous);
     AWS blog, "Simulating Amazon DynamoDB unique constraints using transactions".
@@ -45,14 +44,10 @@ def uniqueness_not_enforced(subject: Subject) -> Iterator[Finding]:
 
 def _unenforced_rule(entity: EntitySpec, fields: tuple[str, ...], by: str) -> Finding:
     names = ", ".join(fields)
-    why = (
-        "an index refuses no second equal key and lags behind the table: two writers at the same time both succeed"
-        if by == "index"
-        else "nothing refuses a second item with the same value"
-    )
+    why = "an index accepts equal keys and lags behind the table" if by == "index" else "nothing rejects the second one"
     return uniqueness_not_enforced.finding(
         entity.name,
-        f"{entity.name}.{names} is to be unique by {by}, and {why}",
+        f"two items can have the same {entity.name}.{names}: {why}",
         f"""declare unique=("{'", "'.join(fields)}",): a sentinel item in the same transaction keeps it""",
         entity.place.at("unique="),
     )
@@ -61,26 +56,24 @@ def _unenforced_rule(entity: EntitySpec, fields: tuple[str, ...], by: str) -> Fi
 def _deciding_read(subject: Subject, pattern: Pattern[..., Any], entity: EntitySpec) -> Iterator[Finding]:
     index = pattern.plan.index
     if index is not None:
-        problem = f"index {index.name}, which lags behind the table and refuses no second equal key"
+        problem = f"index {index.name}, which lags behind the table and accepts equal keys"
         yield _race(pattern, entity, problem, index.place)
         return
     writes = [work for work in subject.writes_of(entity) if work.plan.operation in {"PutItem", "BatchWriteItem"}]
     open_ = [work for work in writes if work.plan.exists != "must_not" and work.plan.condition is None]
     if not writes:
-        yield _race(pattern, entity, "a read, and nothing writes one on the condition that it is new", entity.place)
+        yield _race(pattern, entity, "a read, and no write requires that the item is new", entity.place)
     elif open_:
         names = ", ".join(dict.fromkeys(work.pattern.name for work in open_))
-        problem = f"a read before {names}, which writes whatever was written in between"
+        problem = f"a read before {names}, which has no condition"
         yield _race(pattern, entity, problem, open_[0].pattern.place)
 
 
 def _race(pattern: Pattern[..., Any], entity: EntitySpec, by: str, other: Place) -> Finding:
     return uniqueness_not_enforced.finding(
         pattern.name,
-        f"{pattern.name} decides whether {with_article(entity.name)} is the first of its kind by {by}: two callers at"
-        " the same time both go ahead",
-        "let the write decide: make the value the primary key and use @table.create, or declare unique=(...), and take"
-        " its refusal for the answer",
+        f"two concurrent callers both create {with_article(entity.name)}: {pattern.name} decides uniqueness by {by}",
+        "make the value the primary key and use @table.create, or declare unique=(...), and handle the failed write",
         pattern.place,
         other,
     )
@@ -88,14 +81,15 @@ def _race(pattern: Pattern[..., Any], entity: EntitySpec, by: str, other: Place)
 
 @design_rule("KP612", "error")
 def orphaned_uniqueness_guard(subject: Subject) -> Iterator[Finding]:
-    """A guard of a unique value that is never taken away
+    """Uniqueness guard is never deleted
 
-    An item such as `EMAIL#{email}`, created in one transaction with its user, keeps an address from being used twice.
-    It must go when the user goes, and move when the address changes. If nothing deletes it, the address is taken for
-    ever, by nobody.
+    Finds items that guard a unique value, such as `EMAIL#{email}` created in one transaction with its user, and that
+    remain when the user is deleted or the value changes.
 
-    `unique=("email",)` does all of that: the sentinel is written, moved and deleted with the item. With guards of
-    your own, delete the guard in every transaction that deletes the item or changes the value.
+    Why is this bad? The value stays taken permanently, although nothing uses it.
+
+    Fix: declare `unique=("email",)`: its sentinel is written, moved and deleted with the item. With your own guards,
+    delete the guard in each transaction that deletes the item or changes the value.
 
     Source: AWS blog, "Simulating Amazon DynamoDB unique constraints using transactions".
     """
@@ -114,7 +108,7 @@ def _released_value(work: Work, guard: Guard) -> str:
 
 
 def _deletes_guard(work: Work, guard: Guard) -> bool:
-    """Whether the same call deletes the guard."""
+    """Return True if the same call deletes the guard."""
     steps = work.pattern.plan.steps or (work.pattern.plan,)
     return any(step.operation == "DeleteItem" and step.entity is guard.guard for step in steps)
 
@@ -122,8 +116,8 @@ def _deletes_guard(work: Work, guard: Guard) -> bool:
 def _orphan(work: Work, guard: Guard, does: str) -> Finding:
     return orphaned_uniqueness_guard.finding(
         work.pattern.name,
-        f"{work.pattern.name} {does}, and leaves its {guard.guard.name}, which {guard.transaction.name} created to keep"
-        f" {', '.join(guard.fields)} unique: the value stays taken",
+        f"{', '.join(guard.fields)} stays taken after {work.pattern.name} {does}: the"
+        f" {guard.guard.name} of {guard.transaction.name} remains",
         f"delete the {guard.guard.name} in the same transaction, or declare"
         f""" unique=("{'", "'.join(guard.fields)}",) and drop {guard.guard.name}""",
         work.pattern.place,
@@ -133,17 +127,16 @@ def _orphan(work: Work, guard: Guard, does: str) -> Finding:
 
 @design_rule("KP613", "warning")
 def decision_without_condition(subject: Subject) -> Iterator[Finding]:
-    """A quota or a state decided by a read alone
+    """Decision has no conditional write
 
-    A program reads that 29 of 30 requests are used, or that a job is waiting, and goes on. Another one has read the
-    same. Even a consistent read only tells what was true when it was made; where no write has a condition, both go
-    ahead.
+    Finds consistent reads that decide a quota or a state (`decides=`) of entities whose writes all have no condition.
+    KP305 reports decisions by stale reads.
 
-    A read may propose; a write must decide. Keep a counter item and add to it on the condition that the limit is not
-    reached (`add(count=1) & when(F.count < 30)`). Claim an item by an update that names the state it must still have,
-    and go on only where the update is accepted.
+    Why is this bad? A program reads that 29 of 30 requests are used and continues. A concurrent one has read the same,
+    and both continue.
 
-    Decisions by an index or by an eventually consistent read are KP305's.
+    Fix: let a write decide. Add to a counter on the condition that the limit is not reached (`add(count=1) &
+    when(F.count < 30)`), or claim an item with an update that requires its state.
 
     Source: developer guide, "Condition expressions" and "DynamoDB read consistency".
     """
@@ -154,7 +147,7 @@ def decision_without_condition(subject: Subject) -> Iterator[Finding]:
 
 
 def _has_conditional_write(subject: Subject, entity: EntitySpec) -> bool:
-    """Whether some write of the entity has a condition of its own, which may decide."""
+    """Return True if a write of the entity has a condition."""
     return any(
         work.plan.condition is not None or work.plan.version is not None or work.plan.known
         for work in subject.writes_of(entity)
@@ -165,12 +158,13 @@ def _unguarded_decision(pattern: Pattern[..., Any], entity: EntitySpec) -> Findi
     quota = pattern.facts.decides == "quota"
     return decision_without_condition.finding(
         pattern.name,
-        f"{pattern.name} decides about {pattern.facts.decides} by reading {with_article(entity.name)}, and no write"
-        " of it has a condition: "
-        + ("requests at the same time all pass" if quota else "two callers act on the same state"),
-        "keep a counter with add(...) & when(F.count < limit)"
+        ("concurrent requests all pass" if quota else "two callers act on the same state")
+        + f": {pattern.name} decides about {pattern.facts.decides} by reading {with_article(entity.name)}, and no"
+        f" write of it"
+        " has a condition",
+        "update a counter with add(...) & when(F.count < limit)"
         if quota
-        else "let a write claim it: when(...) on the state it must still have, and act only if that is accepted",
+        else "claim it with a write and when(...) on the required state, and act only if the write succeeds",
         pattern.place,
         entity.place,
     )

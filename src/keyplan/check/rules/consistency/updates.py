@@ -1,4 +1,4 @@
-"""Rules: updates."""
+"""Rules about updates that fail or leave invalid items."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ from keyplan.design.planning.plan import Plan
 incomplete_item = fault_rule(
     "KP607",
     "incomplete-item",
-    """An update that leaves half an item
+    """Update leaves an incomplete item
 
-    `upsert=True` lets an update create the item where none is. What it creates has only the fields that the update
-    sets: a required field that it does not set is missing, and the item cannot be read back as its entity. It also
-    happens when an update arrives late, after the item was deleted: a ghost with a counter and no name. The same comes
-    of an update that removes a required field, or sets it to None, which is stored as nothing.
+    Finds updates with `upsert=True` that do not set every required field, and updates that remove a required field or
+    set it to None.
 
-    Such a pattern is refused when it is run. Set every required field with `set_if_missing(...)`, give the fields
-    defaults, or leave `upsert` out: then the update is refused where no item is. Fields of the key, counts that `add`
-    begins and lists that `append` begins are there, and so is what may be None. Do not remove what every item has.
+    Why is this bad? An upsert creates an item with only the fields that it sets, which cannot be read back as its
+    entity. This also happens if an update arrives after the item was deleted. Such a pattern fails when it is called.
+
+    Fix: set each required field with `set_if_missing(...)`, give the fields defaults, or remove `upsert` so that the
+    update fails if the item does not exist. Key fields, counters that `add` starts and lists that `append` starts
+    exist anyway.
 
     Source: API reference, UpdateItem: adds a new item to the table if it does not already exist.
     """,
@@ -39,18 +40,17 @@ incomplete_item = fault_rule(
 
 @design_rule("KP614", "warning")
 def missing_parent_map(subject: Subject) -> Iterator[Finding]:
-    """An update inside a map that may not be there
+    """Update writes into a map that can be missing
 
-    `SET answers.#category = ...` works only while `answers` exists: the service makes no maps on the way, and refuses
-    the update with a message about an invalid document path. A field that may be None has no map, and neither has an
-    item that this update, or another one with `upsert=True`, creates: a default of the model is stored by those who put
-    whole items.
+    Finds updates of a path inside a field that can be None, or that an upsert creates the item without.
 
-    Give the field an empty map when the item is created (`set_if_missing(answers={})` in an upsert), leave `upsert` out
-    of the change itself, or store the parts as fields or items of their own.
+    Why is this bad? `SET answers.#category = ...` works only if `answers` exists: DynamoDB does not create maps and
+    rejects the update with "The document path provided in the update expression is invalid for update".
 
-    Source: developer guide, "Update expressions" (nested elements); the service's own refusal: the document path
-    provided in the update expression is invalid for update.
+    Fix: create items with an empty map (`set_if_missing(answers={})` in an upsert), remove `upsert`, or store the
+    parts as fields or as their own items.
+
+    Source: developer guide, "Update expressions" (nested elements).
     """
     for table, pattern, plan in subject.patterns:
         if plan.operation != "UpdateItem":
@@ -60,12 +60,12 @@ def missing_parent_map(subject: Subject) -> Iterator[Finding]:
             creates = pattern.name if plan.exists == "may" else _creator_without(table, plan.entity, field.name)
             if len(action.path.parts) == 1 or not (field.optional or creates):
                 continue
-            why = "may be None" if field.optional else f"is not there in the item that {creates} creates"
+            why = "can be None" if field.optional else f"is missing in items that {creates} creates"
             yield missing_parent_map.finding(
                 pattern.name,
-                f"{pattern.name} changes {action.path!r}, and {plan.entity.name}.{field.name} {why}: the service"
-                " refuses a path whose parent is missing",
-                f"let {creates} begin it with set_if_missing({field.name}={{}})"
+                f"{pattern.name} fails if the parent of {action.path!r} is missing, and"
+                f" {plan.entity.name}.{field.name} {why}",
+                f"let {creates} start it with set_if_missing({field.name}={{}})"
                 if creates and creates != pattern.name and not field.optional
                 else f"create items with an empty {field.name} and drop upsert=True, or keep the parts as fields or"
                 " items of their own",
@@ -76,7 +76,7 @@ def missing_parent_map(subject: Subject) -> Iterator[Finding]:
 
 
 def _creator_without(table: Table, entity: EntitySpec, name: str) -> str | None:
-    """An update that creates items of an entity without a field."""
+    """Return an update that creates items of an entity without a field, or None."""
     for pattern in table.patterns:
         plan = pattern.plan
         if plan.operation == "UpdateItem" and plan.exists == "may" and plan.entity is entity:
@@ -88,13 +88,15 @@ def _creator_without(table: Table, entity: EntitySpec, name: str) -> str | None:
 
 @design_rule("KP615", "advice")
 def append_stores_duplicates(subject: Subject) -> Iterator[Finding]:
-    """A list that is appended to where each value belongs once
+    """Append stores duplicates
 
-    Two requests that append the same badge to a list store it twice: a list has an order and no uniqueness, and an
-    append cannot look at what is there. A String Set takes a value once, however often it is added.
+    Finds appends of Strings, Numbers or Binary values to lists without a condition or version.
 
-    Use a set (`badges: set[str]`, with `add_to_set`), or a map by id where something is known of each value. Accept
-    the finding for lists in which a value may well be twice, such as a history.
+    Why is this bad? Two requests that append the same badge store it twice: a list is not unique, and an append cannot
+    check it.
+
+    Fix: use a set (`badges: set[str]` with `add_to_set`), or a map by ID. Accept the finding for lists that can
+    contain a value twice, such as a history.
 
     Source: developer guide, "Supported data types" (sets and lists) and "Update expressions" (list_append, ADD).
     """
@@ -106,8 +108,8 @@ def append_stores_duplicates(subject: Subject) -> Iterator[Finding]:
             if action.name == "append" and _holds_scalars(field):
                 yield append_stores_duplicates.finding(
                     pattern.name,
-                    f"{pattern.name} appends to the list {plan.entity.name}.{field.name}: two calls with the same value"
-                    " store it twice",
+                    f"two calls of {pattern.name} with the same value store it twice in the list"
+                    f" {plan.entity.name}.{field.name}",
                     f"declare {field.name} as a set and use add_to_set({field.name}=...)",
                     pattern.place,
                     plan.entity.place,
@@ -121,17 +123,16 @@ def _holds_scalars(field: StoredField) -> bool:
 
 @design_rule("KP617", "warning")
 def add_out_of_bounds(subject: Subject) -> Iterator[Finding]:
-    """A number that an addition takes out of its bounds
+    """Addition can exceed the field's bounds
 
-    A model says that a stock is at least 0, and an update takes from it whatever is there. The service adds numbers and
-    knows nothing of the model: of two callers that take the last one both succeed, and from then on the item is refused
-    by its own model wherever it is read.
+    Finds updates that subtract from a field with a minimum, or add to a field with a maximum, without a condition on
+    the field, a known value or a version.
 
-    Say in the write what must be there: `subtract(free=n) & when(F.free >= n)`; the refusal is the answer "there is no
-    more". Or leave the bound out of the model, where the number may pass it.
+    Why is this bad? DynamoDB adds numbers without knowing the model's bounds. Of two callers that take the last one,
+    both succeed, and the item cannot be read any more.
 
-    Found are updates that subtract from a field with a least value, or add to one with a highest, without a condition
-    on that field, what is known of it, or a version.
+    Fix: require what must remain: `subtract(free=n) & when(F.free >= n)`; a failed write then means that none is left.
+    Or remove the bound from the model.
 
     Source: developer guide, "Update expressions" (incrementing and decrementing numeric attributes) and "Condition
     expressions".
@@ -149,22 +150,22 @@ def _unchecked_bound(pattern: Pattern[..., object], plan: Plan, action: FieldUpd
     name = action.path.field
     declared = plan.entity.fields[name].declared
     falls = _decreases(action)
-    bound, least_or_most = (declared.minimum, "least") if falls else (declared.maximum, "most")
+    bound, least_or_most = (declared.minimum, "minimum") if falls else (declared.maximum, "maximum")
     if bound is None:
         return
     does, sign = ("takes from", ">=") if falls else ("adds to", "<=")
     needed = f"F.{name} >= {action.source!r}" if action.word == "subtract" and not bound else f"F.{name} {sign} ..."
     yield add_out_of_bounds.finding(
         pattern.name,
-        f"{pattern.name} {does} {plan.entity.name}.{name}, which is at {least_or_most} {bound}, whatever is there: past"
-        " that the item is stored, and cannot be read again",
-        f"add when({needed}), or leave the bound out of {name}",
+        f"the item becomes unreadable once {pattern.name} {does} {plan.entity.name}.{name} beyond its"
+        f" {least_or_most} of {bound}",
+        f"add when({needed}), or remove the bound of {name}",
         pattern.place,
         plan.entity.place.at(name),
     )
 
 
 def _decreases(action: FieldUpdate) -> bool:
-    """Whether the number gets smaller; what a call gives is taken to be positive."""
+    """Return True if the number decreases; arguments are assumed to be positive."""
     given = action.source
     return (isinstance(given, (int, float, Decimal)) and given < 0) != action.negative

@@ -1,4 +1,4 @@
-"""Rules: consumers."""
+"""Rules about consumers of streams."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ _MOST_READERS = 2
 
 @design_rule("KP707", "warning")
 def too_many_stream_readers(subject: Subject) -> Iterator[Finding]:
-    """More than two readers of one stream
+    """Stream has more than two readers
 
-    A stream's shards serve two readers at a time; with a third, all of them are throttled and fall behind. Each
-    function that is attached to the stream by itself is a reader, and so is the replication of a global table.
+    Finds tables with more than two consumers.
 
-    Let one reader take the changes and hand them on: one worker that calls several consumers, or a topic behind a
-    single function.
+    Why is this bad? A shard of a stream serves two readers; a third throttles all of them. Each function attached to
+    the stream is a reader, and so is the replication of a global table.
+
+    Fix: let one reader pass the changes on: one worker that calls several consumers, or a topic behind a single
+    function.
 
     Source: developer guide, "Change data capture for DynamoDB Streams": no more than two processes per shard.
     """
@@ -34,9 +36,9 @@ def too_many_stream_readers(subject: Subject) -> Iterator[Finding]:
             names = ", ".join(consumer.name for consumer in table.consumers)
             yield too_many_stream_readers.finding(
                 table.name,
-                f"{len(table.consumers)} consumers take changes of table {table.name} ({names}), and a stream serves"
-                f" {_MOST_READERS} readers: deployed one by one, they throttle each other",
-                "run them in one worker, which reads once; accept this where it does",
+                f"{len(table.consumers)} consumers of table {table.name} ({names}) throttle each other if"
+                f" deployed separately: a stream serves {_MOST_READERS} readers",
+                "run them in one worker, which reads once, or accept this if they are",
                 table.consumers[_MOST_READERS].place,
                 table.schema.place.at("stream="),
             )
@@ -44,14 +46,15 @@ def too_many_stream_readers(subject: Subject) -> Iterator[Finding]:
 
 @design_rule("KP708", "warning")
 def unlimited_retries(subject: Subject) -> Iterator[Finding]:
-    """A failing change is retried until it is lost
+    """Consumer retries without limit
 
-    By default a batch of changes that a consumer fails on is tried again and again, for the 24 hours that the stream
-    keeps it. Meanwhile nothing behind it in the shard is delivered: one record that can never succeed stops a part of
-    the table's changes for a day, and is then dropped.
+    Finds consumers without `retries=`.
 
-    Declare `retries=5` or the like, with `on_failure=` for what still fails. Batches are halved to find the record at
-    fault unless `bisect=False`.
+    Why is this bad? A failing batch is retried for the 24 hours that the stream keeps it. Nothing behind it in the
+    shard is delivered until then, and the change is then lost.
+
+    Fix: declare `retries=5` or similar, and `on_failure=` for changes that still fail. Batches are halved to find the
+    failing record unless `bisect=False`.
 
     Source: Lambda developer guide, "Retain discarded records for a DynamoDB event source" and parameters of event
     source mappings.
@@ -61,9 +64,9 @@ def unlimited_retries(subject: Subject) -> Iterator[Finding]:
             if consumer.retries is None:
                 yield unlimited_retries.finding(
                     consumer.name,
-                    f"{consumer.name} retries a failing change without end: for up to 24 hours nothing behind it in the"
-                    " shard is delivered, and then it is lost",
-                    "declare retries=5 or the like, and on_failure= for what still fails",
+                    f"a failing change blocks its shard for up to 24 hours and is then lost: {consumer.name}"
+                    " retries without limit",
+                    "declare retries=5 or similar, and on_failure= for changes that still fail",
                     consumer.place,
                     table.schema.place.at("stream="),
                 )
@@ -71,13 +74,14 @@ def unlimited_retries(subject: Subject) -> Iterator[Finding]:
 
 @design_rule("KP709", "warning")
 def no_dead_letter_destination(subject: Subject) -> Iterator[Finding]:
-    """A change that failed for good goes nowhere
+    """Consumer has no dead-letter destination
 
-    When a consumer's retries are used up, or the stream no longer keeps the record, the change is dropped. Without a
-    destination for failures nobody sees which one it was, and what the consumer keeps (an aggregate, a search index, a
-    lake) is wrong from then on.
+    Finds consumers without `on_failure=`.
 
-    Name a destination with `on_failure="..."`: a queue, a topic, a folder. Records that are there can be delivered
+    Why is this bad? When retries are used up, or the stream no longer keeps the record, the change is dropped. Nobody
+    knows which one, and the consumer's aggregate, search index or lake stays wrong.
+
+    Fix: declare a destination with `on_failure="..."`: a queue, a topic or a folder. Its records can be delivered
     again.
 
     Source: Lambda developer guide, "Retain discarded records for a DynamoDB event source".
@@ -87,8 +91,8 @@ def no_dead_letter_destination(subject: Subject) -> Iterator[Finding]:
             if consumer.on_failure is None:
                 yield no_dead_letter_destination.finding(
                     consumer.name,
-                    f"{consumer.name} names no destination for changes of table {table.name} that fail for good: they"
-                    " are dropped, and nobody knows which",
+                    f"changes of table {table.name} that fail permanently in {consumer.name} are lost: it has no"
+                    " dead-letter destination",
                     'declare on_failure="..." with the name of a queue, a topic or a folder',
                     consumer.place,
                     table.schema.place.at("stream="),
@@ -97,16 +101,16 @@ def no_dead_letter_destination(subject: Subject) -> Iterator[Finding]:
 
 @design_rule("KP710", "error", "warning")
 def missing_stream_image(subject: Subject) -> Iterator[Finding]:
-    """A stream that does not carry what its consumers need
+    """Stream does not contain a required image
 
-    A stream's view decides what its records hold: only keys, the item before the change, after it, or both. A consumer
-    that compares old and new needs both; one that is told of deletions needs the old item, since there is no new one.
-    The view cannot be changed: the stream is switched off and on again, and is then another stream.
+    Finds consumers of a table without a stream or whose stream view does not contain the old or new image that they
+    need (error), or does not declare its view (warning).
 
-    Declare `stream="NEW_AND_OLD_IMAGES"` unless you know better. It costs nothing more.
+    Why is this bad? The view decides what records contain: keys, the item before the change, after it, or both. A
+    consumer that compares needs both; one of deletions needs the old image. The view cannot be changed: a new stream
+    replaces the old one.
 
-    It is an error where the declared view lacks an image or the table has no stream, and a warning where the design
-    does not say which view it is.
+    Fix: declare `stream="NEW_AND_OLD_IMAGES"`. It costs nothing more.
 
     Source: developer guide, "Change data capture for DynamoDB Streams" (StreamViewType).
     """
@@ -123,12 +127,14 @@ def _missing_image(table: Table, consumer: Consumer, needs: frozenset[str]) -> I
     view = table.schema.stream
     images = " and ".join(f"the {image} image" for image in ("old", "new") if image in needs)
     if view is None:
-        problem = f"{consumer.name} takes changes of table {table.name}, which has no stream"
+        problem = f"{consumer.name} receives nothing: table {table.name} has no stream"
     elif view == "UNSTATED":
-        problem = f"{consumer.name} needs {images}, and the design does not say what the stream of {table.name} holds"
+        problem = (
+            f"{consumer.name} may not receive {images}: the design does not declare the stream view of {table.name}"
+        )
     elif lacking := sorted(needs - IMAGES[view]):
-        problem = f"{consumer.name} needs {images}, and the stream of table {table.name} is {view}: the"
-        problem += f" {' and the '.join(lacking)} image is not in its records"
+        problem = f"{consumer.name} does not receive the {' and the '.join(lacking)} image: the stream of table"
+        problem += f" {table.name} is {view}"
     else:
         return
     of_all = sorted(frozenset().union(*map(_needed_images, table.consumers)))
@@ -146,14 +152,15 @@ def _missing_image(table: Table, consumer: Consumer, needs: frozenset[str]) -> I
 
 @design_rule("KP711", "warning")
 def non_idempotent_consumer(subject: Subject) -> Iterator[Finding]:
-    """A consumer that counts a change twice
+    """Consumer is not idempotent
 
-    Changes are delivered at least once: after a timeout, a deployment, or a failure late in a batch, the same changes
-    come again, and those that had already been handled with them. A consumer that sends, adds or appends does it again.
+    Finds consumers without `idempotent=True`.
 
-    Make it come to the same end: write under a key that is made from the change (its `event_id`, or the item's key and
-    `sequence_number`) on the condition that it is not there; or set values instead of adding to them. Then
-    declare `idempotent=True`.
+    Why is this bad? Changes are delivered at least once: after a timeout, a deployment or a failure late in a batch,
+    handled changes are delivered again. A consumer that sends, adds or appends does so again.
+
+    Fix: write under a key made from the change (its `event_id`, or the item's key and `sequence_number`) if it does
+    not exist yet, or set values instead of adding. Then declare `idempotent=True`.
 
     Source: Lambda developer guide, "Using Lambda to process records from Amazon DynamoDB Streams": each event is
     processed at least once, and duplicate processing can occur.
@@ -163,9 +170,9 @@ def non_idempotent_consumer(subject: Subject) -> Iterator[Finding]:
             if not consumer.idempotent:
                 yield non_idempotent_consumer.finding(
                     consumer.name,
-                    f"{consumer.name} does not say that a change of table {table.name} may reach it twice, and changes"
-                    " are delivered at least once",
-                    "write under a key made from the change, if it is not there, and declare idempotent=True",
+                    f"{consumer.name} can handle a change of table {table.name} twice: changes are delivered at"
+                    " least once, and it is not declared idempotent",
+                    "write under a key made from the change, if it does not exist, and declare idempotent=True",
                     consumer.place,
                     table.schema.place.at("stream="),
                 )
@@ -176,14 +183,15 @@ _DROPPED_SHARE = 0.5
 
 @design_rule("KP712", "advice")
 def unfiltered_consumer(subject: Subject) -> Iterator[Finding]:
-    """Changes that are delivered only to be dropped
+    """Consumer receives mostly unrelated changes
 
-    A consumer that takes the changes of one entity of several, or only insertions, is still called for batches of
-    everything where nothing filters before it. Each call costs, and the batches that matter wait behind those that do
-    not. Found where more than half of the declared writes are of others.
+    Finds consumers without `when=` for which more than half of the table's declared writes are of other entities.
 
-    Say which changes count with `when=` (a condition, or `changed("status")`), and let the export of the consumer put
-    the entity's key prefix and the kind of change into the filter of the event source.
+    Why is this bad? The consumer is called for all changes if nothing filters them. Each call costs, and related
+    changes wait behind unrelated ones.
+
+    Fix: declare the related changes with `when=` (a condition, or `changed("status")`), and let the consumer's export
+    add the entity's key prefix and kind of change to the filter of the event source.
 
     Source: Lambda developer guide, "Control which events Lambda sends to your function" (event filtering).
     """
@@ -207,9 +215,10 @@ def _dropped_changes(subject: Subject, table: Table, consumer: Consumer) -> Iter
         names = ", ".join(entity.name for entity in consumer.entities)
         yield unfiltered_consumer.finding(
             consumer.name,
-            f"{consumer.name} takes changes of {names}, and {number(other)} of {number(total)} writes a second to table"
-            f" {table.name} are of others: {other / total:.0%} of what it is handed is dropped",
-            "filter at the event source by the key's prefix, or give the entities a table with a stream of its own",
+            f"{other / total:.0%} of the changes that {consumer.name} receives are dropped:"
+            f" {number(other)} of {number(total)} writes per second to table {table.name} are not of"
+            f" {names}",
+            "filter at the event source by key prefix, or give the entities their own table and stream",
             consumer.place,
             table.schema.place.at("stream="),
         )
@@ -217,13 +226,14 @@ def _dropped_changes(subject: Subject, table: Table, consumer: Consumer) -> Iter
 
 @design_rule("KP713", "warning")
 def expiry_events_ignored(subject: Subject) -> Iterator[Finding]:
-    """Deletions by expiry are overlooked
+    """Consumer ignores expiry
 
-    Expired items leave the table through the stream too, as deletions by the service. A consumer that is told of
-    `Removed` items and not of `Expired` ones never learns of them: its copy keeps sessions that are over and tasks that
-    were archived. If both were taken for the same, archived items would look deleted by their owners.
+    Finds consumers of `Removed` but not `Expired` for entities that expire.
 
-    Take `Expired[...]` beside `Removed[...]`, and decide what each means.
+    Why is this bad? Expired items leave the table through the stream as deletions by the service. The consumer's copy
+    keeps sessions that are over. If both were the same, expired items would look deleted by their owners.
+
+    Fix: handle `Expired[...]` next to `Removed[...]`.
 
     Source: developer guide, "DynamoDB Streams and time to live": records of expiry carry the service's own identity.
     """
@@ -240,9 +250,9 @@ def expiry_events_ignored(subject: Subject) -> Iterator[Finding]:
             if expiring:
                 yield expiry_events_ignored.finding(
                     consumer.name,
-                    f"{consumer.name} is told when {' or '.join(map(with_article, expiring))} is removed, and not when"
-                    f" one expires by {', '.join(sorted(names))}: its copy keeps what is gone",
-                    f"take Expired[{expiring[0]}] too, and decide how it differs from a deletion",
+                    f"the copy of {consumer.name} keeps expired items: it handles removals of"
+                    f" {' or '.join(map(with_article, expiring))}, but not expiry by {', '.join(sorted(names))}",
+                    f"handle Expired[{expiring[0]}] too",
                     consumer.place,
                     table.schema.place.at("ttl="),
                 )
@@ -250,14 +260,15 @@ def expiry_events_ignored(subject: Subject) -> Iterator[Finding]:
 
 @design_rule("KP715", "warning")
 def modifications_ignored(subject: Subject) -> Iterator[Finding]:
-    """A consumer of new items that misses what becomes of them
+    """Consumer ignores modifications
 
-    A consumer that takes `Inserted` alone sees an item once, as it was first written. Where the item is then put again
-    or its state is changed, that comes as `Modified`, and the consumer never hears of it: an attempt that begins as
-    "in-progress" and is "completed" later is only seen unfinished.
+    Finds consumers of `Inserted` but not `Modified` for entities with a field of declared choices that writes change.
 
-    Take `Modified` as well, and act on what it became: `when=changed("status", becomes="completed")` counts an
-    insertion that begins so as well. It needs the old and the new image.
+    Why is this bad? An item that is put again or changes its state is delivered as `Modified`. An attempt that starts
+    as "in-progress" and is later "completed" is only seen unfinished.
+
+    Fix: handle `Modified` too: `when=changed("status", becomes="completed")` also matches insertions with that value.
+    It needs the old and the new image.
 
     Source: developer guide, "Change data capture for DynamoDB Streams" (INSERT, MODIFY and REMOVE records).
     """
@@ -266,29 +277,24 @@ def modifications_ignored(subject: Subject) -> Iterator[Finding]:
             if "inserted" not in consumer.events or "modified" in consumer.events:
                 continue
             for entity in consumer.entities:
-                state = _state_field(entity)
-                works = [work for work in subject.writes_of(entity) if state and _can_change(work, state)]
-                if works:
+                change = next(_changes(subject.writes_of(entity), entity), None)
+                if change is not None:
+                    work, state = change
                     yield modifications_ignored.finding(
                         consumer.name,
-                        f"{consumer.name} takes new {entity.name} items alone, and {works[0].pattern.name} can give one"
-                        f" that is there another {state}: that comes as Modified, and is never seen",
-                        f'take Modified[{entity.name}] too, with when=changed("{state}", becomes=...)',
+                        f"{consumer.name} never sees when {work.pattern.name} changes {state} of an existing"
+                        f" {entity.name}: this is delivered as Modified",
+                        f'handle Modified[{entity.name}] too, with when=changed("{state}", becomes=...)',
                         consumer.place,
-                        works[0].pattern.place,
+                        work.pattern.place,
                     )
 
 
-def _state_field(entity: EntitySpec) -> str | None:
-    """The field with a few declared values whose name says that it is a state."""
-    return next(
-        (
-            name
-            for name, field in entity.fields.items()
-            if name.lower().endswith(("status", "state", "stage", "phase")) and choices_of(field)
-        ),
-        None,
-    )
+def _changes(works: list[Work], entity: EntitySpec) -> Iterator[tuple[Work, str]]:
+    """Yield writes that can change a field with declared choices of an existing item, with the field."""
+    for name, field in entity.fields.items():
+        if choices_of(field) and field.type_code != "BOOL":
+            yield from ((work, name) for work in works if _can_change(work, name))
 
 
 def _can_change(work: Work, state: str) -> bool:

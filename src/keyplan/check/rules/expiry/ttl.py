@@ -1,4 +1,4 @@
-"""Rules: ttl."""
+"""Rules about time to live."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from keyplan.check.field_names import words_of
-from keyplan.check.finding import Finding
+from keyplan.check.finding import Finding, Severity
 from keyplan.check.relations import always_expires, belongs, entities_with_consumer, guards_of, may_expire
 from keyplan.check.rule import design_rule, fault_rule
 from keyplan.check.subject import Subject
@@ -20,13 +20,15 @@ from keyplan.design.schema import TTL
 ttl_not_a_number = fault_rule(
     "KP701",
     "ttl-not-a-number",
-    """An expiry that is not a Number
+    """Expiry is not a Number
 
-    The service deletes an item when the attribute named for expiry is a Number of seconds since 1970 that has passed.
-    Any other type is ignored without a word: a table that stores `expires_at` as ISO 8601 text keeps everything for
-    ever.
+    Finds fields stored under the table's TTL attribute with another type than Number.
 
-    Declare the field as `datetime`, which is stored as seconds when it is the table's expiry, or as `int` seconds.
+    Why is this bad? DynamoDB deletes an item when its TTL attribute, a Number of seconds since 1970, has passed. It
+    ignores other types without an error: a table with `expires_at` as ISO 8601 text keeps all items permanently.
+
+    Fix: declare the field as `datetime`, which is stored as seconds if it is the table's TTL attribute, or as `int`
+    seconds.
 
     Source: developer guide, "Using time to live (TTL)": the attribute must be a Number of epoch seconds.
     """,
@@ -35,58 +37,62 @@ ttl_not_a_number = fault_rule(
 
 _MILLISECOND_NAME = re.compile(r"_(ms|millis|milliseconds)$")
 _TOO_LARGE_FOR_SECONDS = 10**11
-"""As seconds a moment of the year 5138; as milliseconds one of 1973."""
+"""Seconds until the year 5138; as milliseconds, a time in 1973."""
 
 
-@design_rule("KP702", "error")
+@design_rule("KP702", "error", "advice")
 def ttl_in_milliseconds(subject: Subject) -> Iterator[Finding]:
-    """An expiry in milliseconds
+    """Expiry is in milliseconds
 
-    The expiry is compared as seconds. A value in milliseconds lies some 50,000 years ahead: nothing ever expires, and
-    nothing says so.
+    Finds TTL fields stored in milliseconds: with `Attribute(stored="epoch_ms")`, or with a default or minimum too
+    large for seconds (error), or with a name such as `until_ms` (advice).
 
-    Store the moment in seconds: a `datetime` field of the table's expiry is, unless it is marked
-    `Attribute(stored="epoch_ms")`. Found are that mark, names such as `until_ms`, and numbers whose default or least
-    value is no moment in seconds.
+    Why is this bad? DynamoDB reads the value as seconds. In milliseconds, it is about 50,000 years ahead, so nothing
+    expires.
+
+    Fix: store seconds: declare a `datetime` field without `stored=`, or an `int` in seconds.
 
     Source: developer guide, "Using time to live (TTL)": seconds, not milliseconds.
     """
     for table, entity in subject.entities:
         for field in entity.fields.values():
-            if field.attribute != table.schema.ttl or not _millisecond_evidence(field):
+            severity = _millisecond_evidence(field) if field.attribute == table.schema.ttl else None
+            if severity is None:
                 continue
             yield ttl_in_milliseconds.finding(
                 entity.name,
-                f"{entity.name}.{field.name} is the expiry of table {table.name} and is stored in milliseconds: read as"
-                " seconds, that is tens of thousands of years ahead, and nothing expires",
+                f"items of table {table.name} never expire: {entity.name}.{field.name} is in milliseconds, and"
+                " TTL reads seconds",
                 "store seconds: declare it as datetime without stored=, or as int seconds",
                 entity.place.at(f"{field.name}:"),
                 table.schema.place.at("ttl="),
+                severity=severity,
             )
 
 
-def _millisecond_evidence(field: StoredField) -> bool:
+def _millisecond_evidence(field: StoredField) -> Severity | None:
+    """Return how certain it is that a field holds milliseconds: its mark and values prove it, its name suggests it."""
     if field.stored == "epoch_ms":
-        return True
+        return "error"
     if field.type_code != "N" or field.stored is not None:
-        return False
-    least = field.declared.minimum
-    told = [value for value in (least, field.info.default) if isinstance(value, int)]
-    return _MILLISECOND_NAME.search(words_of(field.name)) is not None or any(
-        value >= _TOO_LARGE_FOR_SECONDS for value in told
-    )
+        return None
+    values = [value for value in (field.declared.minimum, field.info.default) if isinstance(value, int)]
+    if any(value >= _TOO_LARGE_FOR_SECONDS for value in values):
+        return "error"
+    return "advice" if _MILLISECOND_NAME.search(words_of(field.name)) else None
 
 
 multiple_ttl_attributes = fault_rule(
     "KP703",
     "multiple-ttl-attributes",
-    """Several attributes for expiry in one table
+    """Table has several TTL attributes
 
-    A table has one attribute for expiry. To use another one, expiry is switched off and on again, which takes up to
-    an hour and changes what expires for every item. A design that names two, one for sessions and one for
-    archived tasks, gets only one of them.
+    Finds tables that name more than one TTL attribute.
 
-    Give every entity that expires the same attribute; each may compute it in its own way.
+    Why is this bad? A table has one TTL attribute. Changing it means disabling and enabling TTL, which takes up to an
+    hour and changes what expires for every item.
+
+    Fix: store the expiry of all entities under the same attribute. Each entity can compute it in its own way.
 
     Source: API reference, UpdateTimeToLive; developer guide, "Enable time to live (TTL)".
     """,
@@ -95,14 +101,15 @@ multiple_ttl_attributes = fault_rule(
 
 @design_rule("KP704", "warning")
 def expired_items_read(subject: Subject) -> Iterator[Finding]:
-    """A read that shows what has expired
+    """Read returns expired items
 
-    Expired items are deleted in the background, within a few days. Until then they come back from every read, count in
-    every page, and can be updated. A pattern with `expired=True` hands them to the program as if nothing had
-    happened: closed sessions, past offers, connections that are long gone.
+    Finds reads with `expired=True` of entities that expire.
 
-    Leave `expired=True` out: items whose expiry has passed are then dropped from what is read. Keep it, and accept the
-    finding, where the program means to see them, for example to clean up.
+    Why is this bad? DynamoDB deletes expired items in the background within a few days. Until then, reads return
+    closed sessions and past offers as if they were valid.
+
+    Fix: remove `expired=True`: reads then drop items whose expiry has passed. Accept the finding if the program needs
+    them, for example to clean up.
 
     Source: developer guide, "Working with expired items and time to live (TTL)".
     """
@@ -120,9 +127,9 @@ def expired_items_read(subject: Subject) -> Iterator[Finding]:
             entity_name, attribute = expiring[0]
             yield expired_items_read.finding(
                 pattern.name,
-                f"{pattern.name} also reads each {entity_name} whose {attribute} has passed: the service"
-                " deletes them up to some days later, and until then they look alive",
-                "drop expired=True; accept this where the program wants to see them",
+                f"{pattern.name} returns expired items: {entity_name} items stay readable for days after"
+                f" {attribute} has passed",
+                "remove expired=True, or accept this if the program needs expired items",
                 pattern.place,
                 table.schema.place.at("ttl="),
             )
@@ -130,17 +137,17 @@ def expired_items_read(subject: Subject) -> Iterator[Finding]:
 
 @design_rule("KP705", "error")
 def ttl_as_event(subject: Subject) -> Iterator[Finding]:
-    """Something is meant to happen at expiry
+    """Expiry is used as an event
 
-    Expiry deletes an item, some time after its moment, up to days. It changes no field, sets no state, ends no session
-    at the second, frees no quota at once. A design that says "expired questions become EXPIRED" or "the token is
-    revoked by expiry" describes something that does not happen.
+    Finds tables whose `TTL(sets=...)` expects expiry to set fields, and reads with `expired=True` that decide
+    something.
 
-    Compare the expiry with the clock wherever it matters: reads drop expired items by themselves; put it into the
-    condition of writes (`when(F.expires_at > now)`); derive a state such as "expired" from it when reading. Where a
-    state must be stored, let a job set it.
+    Why is this bad? Expiry deletes an item, up to days after its time. It does not change fields, set states or end
+    sessions on time.
 
-    Found are tables whose `TTL(sets=...)` names fields, and reads with `expired=True` that decide something.
+    Fix: compare the expiry with the clock: reads drop expired items automatically; add it to conditions of writes
+    (`when(F.expires_at > now)`); derive a state such as "expired" when reading. If a state must be stored, set it with
+    a job.
 
     Source: developer guide, "Using time to live (TTL)" and "Working with expired items".
     """
@@ -152,9 +159,9 @@ def ttl_as_event(subject: Subject) -> Iterator[Finding]:
         if plan.reading and plan.expired == "keep" and pattern.facts.decides and expires:
             yield ttl_as_event.finding(
                 pattern.name,
-                f"{pattern.name} decides about {pattern.facts.decides} by items that may have expired: the service"
-                f" deletes them up to days after {table.schema.ttl}, so that what should be over still counts",
-                "drop expired=True, and compare the expiry in the condition of the write that follows",
+                f"{pattern.name} decides about {pattern.facts.decides} by expired items: they exist for days"
+                f" after {table.schema.ttl} has passed",
+                "remove expired=True, and compare the expiry in the condition of the following write",
                 pattern.place,
                 table.schema.place.at("ttl="),
             )
@@ -165,28 +172,27 @@ def _expected_changes(table: Table, ttl: TTL) -> Iterator[Finding]:
         names = ", ".join(f"{name} = {value}" for name, value in ttl.sets.items())
         yield ttl_as_event.finding(
             table.name,
-            f"expiry by {ttl.attribute} is expected to set {names} in table {table.name}: expiry deletes the item and"
-            " changes nothing",
-            f"derive it when reading, from {ttl.attribute} and the clock; or let a job set it, and keep the item longer"
-            " by another moment for expiry",
+            f"expiry by {ttl.attribute} does not set {names} in table {table.name}: it deletes the item",
+            f"derive it from {ttl.attribute} and the clock when reading, or set it with a job and keep the item longer",
             table.schema.place.at("ttl="),
         )
 
 
 _LONG_PAST = datetime(2021, 11, 1, tzinfo=UTC)
-"""Five years before these rules were written: a constant from before it is ignored now and ever after."""
+"""Five years before this rule was written: earlier constants are ignored from now on."""
 
 
 @design_rule("KP706", "warning")
 def ttl_too_old(subject: Subject) -> Iterator[Finding]:
-    """An expiry that lies too far back
+    """Expiry is more than five years in the past
 
-    A value more than five years in the past is ignored: it protects tables from being emptied by a wrong unit. An
-    item whose expiry is set to 0 or 1 "so that it goes at once" therefore stays for ever. So does one whose expiry is
-    a duration: 7,200 seconds are a moment of 1970.
+    Finds TTL defaults and constants before November 2021, TTL numbers with a maximum before it, and TTL fields that
+    are durations.
 
-    Set the expiry to now or to a moment ahead, or delete the item. Found are defaults and constants of updates that lie
-    before November 2021, numbers whose greatest value is, and fields that are durations.
+    Why is this bad? DynamoDB ignores a TTL value more than five years in the past, so the item stays permanently. An
+    expiry of 0 or 1 does not delete an item at once, and 7,200 seconds are a time in 1970.
+
+    Fix: set the expiry to the current or a future time, or delete the item.
 
     Source: developer guide, "Using time to live (TTL)": items with a timestamp older than five years are not deleted.
     """
@@ -205,10 +211,10 @@ def ttl_too_old(subject: Subject) -> Iterator[Finding]:
 
 
 def _past_value(field: StoredField) -> str | None:
-    """What is wrong with every value of a field, or with its default, if anything is."""
+    """Return what is wrong with every value of a field, or with its default; None if nothing is."""
     default = field.info.default
     if field.annotation is timedelta:
-        return "is a duration, which read as a moment lies near 1970"
+        return "is a duration, which TTL reads as a time in 1970"
     if _is_too_old(default):
         return f"is {default!r} by default"
     read = field.declared
@@ -224,8 +230,8 @@ def _is_too_old(value: object) -> bool:
 def _ignored_expiry(what: str, subject: str, place: Place, table: Place) -> Finding:
     return ttl_too_old.finding(
         subject,
-        f"{what}, more than five years ago: the service ignores such an expiry, and the item stays",
-        "set it to the present moment, or delete the item",
+        f"the item never expires: {what}, and TTL ignores values more than five years in the past",
+        "set it to the current or a future time, or delete the item",
         place,
         table.at("ttl="),
     )
@@ -233,12 +239,14 @@ def _ignored_expiry(what: str, subject: str, place: Place, table: Place) -> Find
 
 @design_rule("KP714", "warning")
 def guard_without_ttl(subject: Subject) -> Iterator[Finding]:
-    """An item expires, and its guard stays
+    """Item and its uniqueness guard expire separately
 
-    An item such as `EMAIL#{email}` keeps a value from being used twice. If the item that it stands for expires and the
-    guard does not, the value is taken for ever. If the guard expires first, the value can be taken while it is in use.
+    Finds items that guard a unique value, such as `EMAIL#{email}`, if only the guard or only its item expires.
 
-    Give both the same expiry in the same transaction. The sentinels of `unique=` expire with their items.
+    Why is this bad? If only the item expires, the value stays taken permanently. If only the guard expires, the value
+    can be taken while it is in use.
+
+    Fix: give both the same expiry in the same transaction. Sentinels of `unique=` expire with their items.
 
     Source: developer guide, "Using time to live (TTL)": expiry is per item; AWS blog, "Simulating Amazon DynamoDB
     unique constraints using transactions".
@@ -248,11 +256,11 @@ def guard_without_ttl(subject: Subject) -> Iterator[Finding]:
         if guarded == guard:
             continue
         stays, goes = (pair.guard, pair.guarded) if guarded else (pair.guarded, pair.guard)
-        harm = "the value stays taken for ever" if guarded else "the value can be taken while it is in use"
+        harm = "a value stays taken permanently" if guarded else "a value can be taken while it is in use"
         yield guard_without_ttl.finding(
             pair.guard.name,
-            f"{goes.name} expires by {goes.schema.ttl}, and {stays.name} does not, although {pair.guard.name} keeps"
-            f" {', '.join(pair.fields)} of {pair.guarded.name} unique: {harm}",
+            f"{harm}: {goes.name} expires by {goes.schema.ttl} and {stays.name} does not, but"
+            f" {pair.guard.name} keeps {', '.join(pair.fields)} of {pair.guarded.name} unique",
             "give both the same expiry in the same transaction, or declare unique=(...)",
             pair.guard.place,
             pair.guarded.place,
@@ -261,18 +269,17 @@ def guard_without_ttl(subject: Subject) -> Iterator[Finding]:
 
 @design_rule("KP716", "warning")
 def expiry_orphans_children(subject: Subject) -> Iterator[Finding]:
-    """An item expires, and what belongs to it stays
+    """Expiry leaves orphaned items
 
-    Expiry deletes one item. It knows nothing of the answers to a question or the lines of an order that are stored
-    under its key, in this table or another: they stay, are paid for, and are read as if they still belonged to
-    something.
+    Finds entities without an expiry whose owner expires, unless a consumer handles the owner's `Expired` event. A
+    child has all key fields of its owner and more, and is in its partition or has a key field named after it
+    (`question_id` of a Question).
 
-    Give them an expiry too, written with them, or delete them when the stream reports that their owner expired. An
-    optional expiry counts: it is set where the owner expires.
+    Why is this bad? Expiry deletes one item. Answers to a question or lines of an order remain, are billed, and are
+    read as if they still belonged to something.
 
-    What belongs to an item has all fields of its key and more, and lies in its partition, or one of these fields is
-    called after it (`question_id` of a Question). A presence and a profile that share a `user_id` are parts of a user
-    both.
+    Fix: give the children an expiry too, or delete them when the stream reports that their owner expired. An optional
+    expiry is enough: set it for owners that expire.
 
     Source: developer guide, "Using time to live (TTL)": expiry works on single items.
     """
@@ -285,9 +292,9 @@ def expiry_orphans_children(subject: Subject) -> Iterator[Finding]:
             if part is not owner and not may_expire(part) and belongs(part, owner):
                 yield expiry_orphans_children.finding(
                     part.name,
-                    f"each {owner.name} expires by {owner.schema.ttl}, and each {part.name} belongs to one by"
-                    f" {', '.join(owner.key.fields)} and has no expiry: it stays behind for ever",
-                    f"give {part.name} an expiry too, or take Expired[{owner.name}] from the stream and delete them",
+                    f"{part.name} items become orphaned when their {owner.name} expires by {owner.schema.ttl}:"
+                    f" they belong to it by {', '.join(owner.key.fields)} and do not expire",
+                    f"give {part.name} an expiry too, or handle Expired[{owner.name}] in a consumer and delete them",
                     part.place,
                     owner.place,
                 )

@@ -133,7 +133,7 @@ def _empty_value(entity: EntitySpec, bound: BoundKey, part: BoundKeyAttribute, s
             entity.name,
             f"writes of items with an empty {entity.name}.{stored.name} fail: it is part of"
             f" {part.attribute}, a key of {where}",
-            f"declare {stored.name}: Annotated[str, DeclaredField(min_length=1)]",
+            f"declare {stored.name}: Annotated[str, Field(min_length=1)]",
             place,
             entity.schema.place_of(bound.index),
             severity="advice",
