@@ -35,7 +35,7 @@ def meaning(op: str, low: str, high: str | None = None) -> ReadMeaning:
 def told(found: ReadMeaning) -> list[tuple[str, str, str]]:
     return [
         (wish.field, wish.op, repr(wish.low) + (f"..{wish.high!r}" if wish.high is not None else ""))
-        for wish in found.wishes
+        for wish in found.key_tests
         if wish.field != "owner"
     ]
 
@@ -74,7 +74,7 @@ def test_a_text_that_no_key_is_like_is_known_as_one(low: str) -> None:
 def test_a_letter_text_is_compared_as_the_key_has_it() -> None:
     found = meaning("begins_with", "STATUS#OPEN#")
     thing = Thing(owner="o", status="open", at="1", thing="t")
-    assert isinstance(found.wishes[0].low, Param)
+    assert isinstance(found.key_tests[0].low, Param)
     assert found.of(found.plan.entity, thing, {"owner": "o"}, 0) is True
     other = thing.model_copy(update={"status": "done"})
     assert found.of(found.plan.entity, other, {"owner": "o"}, 0) is False

@@ -38,4 +38,4 @@ def test_a_unique_value_that_is_kept_is_kept_for_as_long_as_the_item_and_one_tha
         f"UNIQUE#Guest#email#{there.email}": "1767225600",
         "UNIQUE#Guest#phone#5": "1767225600",
     }
-    assert len(recorder.shelves["guests"].entries(None)) == 3
+    assert len(recorder.model_tables["guests"].entries(None)) == 3

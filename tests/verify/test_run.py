@@ -14,7 +14,7 @@ from keyplan.design.declaring.design import Design
 from keyplan.verify import Report, predict, verify
 from keyplan.verify.generate import generators
 from keyplan.verify.report import PatternResult, as_json
-from keyplan.verify.run import MOMENT_S
+from keyplan.verify.run import START_S
 from keyplan.verify.values import ValueGenerator
 
 AS_WRITTEN = Path(__file__).parents[2] / "examples" / "as_written"
@@ -322,7 +322,7 @@ def test_a_value_that_parent_and_child_name_differently_is_one_value() -> None:
 
 
 def test_children_are_generated_for_existing_parents() -> None:
-    made = generators(Design.of(bank), 400, ValueGenerator(0, MOMENT_S))
+    made = generators(Design.of(bank), 400, ValueGenerator(0, START_S))
     by_name = {spec.name: [entity.__dict__ for entity in maker.all()] for spec, maker in made.items()}
     parents = {values["id"] for values in by_name["Transaction"]}
     assert {values["TransactionID"] for values in by_name["Line"]} <= parents

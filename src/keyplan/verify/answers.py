@@ -48,7 +48,7 @@ class KeyTest:
     high: Source = None
     encoded: BoundPlaceholder | None = None
     """The hole whose text is compared, if the whole value is not."""
-    asked: BoundPlaceholder | None = None
+    written: BoundPlaceholder | None = None
     """For a prefix of a text: the hole that encodes it."""
 
     def text(self, arguments: Arguments) -> str:
@@ -67,20 +67,20 @@ class ReadMeaning:
     """The entities that a pattern returns, by its declaration."""
 
     plan: Plan
-    wishes: tuple[KeyTest, ...]
+    key_tests: tuple[KeyTest, ...]
     unlike: tuple[str, ...]
     """Key texts that no key of the entity can match, so that the expected result is unknown."""
 
-    def wishes_of(self, spec: EntitySpec) -> tuple[KeyTest, ...]:
+    def key_tests_of(self, spec: EntitySpec) -> tuple[KeyTest, ...]:
         """Return the tests with the field names of an entity."""
-        return _wishes_of(self, spec)
+        return _key_tests_of(self, spec)
 
     def of(self, spec: EntitySpec, entity: Entity, arguments: Arguments, now_s: int) -> bool | None:
         """Return whether the pattern returns an entity, or None if that is unknown."""
         values = entity.__dict__
         verdicts: list[bool | None] = []
-        for wish in self.wishes_of(spec):
-            verdicts.append(wish.field in spec.fields and _is_as(wish, values[wish.field], arguments))
+        for key_test in self.key_tests_of(spec):
+            verdicts.append(key_test.field in spec.fields and _is_as(key_test, values[key_test.field], arguments))
             if verdicts[-1] is False:
                 return False
         if not self.may_hold(spec, entity, now_s):
@@ -93,10 +93,18 @@ class ReadMeaning:
 
     def constants(self, spec: EntitySpec, entities: Sequence[Entity]) -> Sequence[Entity]:
         """Return the entities that have the constant values in the pattern."""
-        fixed = [wish for wish in self.wishes_of(spec) if not isinstance(wish.low, CALL_SOURCES) and wish.high is None]
+        fixed = [
+            key_test
+            for key_test in self.key_tests_of(spec)
+            if not isinstance(key_test.low, CALL_SOURCES) and key_test.high is None
+        ]
         if not fixed:
             return entities
-        return [entity for entity in entities if all(_is_as(wish, getattr(entity, wish.field), {}) for wish in fixed)]
+        return [
+            entity
+            for entity in entities
+            if all(_is_as(key_test, getattr(entity, key_test.field), {}) for key_test in fixed)
+        ]
 
     def may_hold(self, spec: EntitySpec, entity: Entity, now_s: int) -> bool:
         """Return True if an entity is in the table or index that the pattern reads and has not expired."""
@@ -106,20 +114,22 @@ class ReadMeaning:
                 return False
         return self.plan.expired == "keep" or not has_expired(spec, entity, now_s)
 
-    def all(self, stock: StoredEntities, arguments: Arguments, now_s: int) -> list[tuple[EntitySpec, Entity]] | None:
+    def all(
+        self, stored_entities: StoredEntities, arguments: Arguments, now_s: int
+    ) -> list[tuple[EntitySpec, Entity]] | None:
         """Return every entity that the pattern returns, or None if that is unknown."""
         found = []
         for spec in self.plan.entities:
             exact = [
-                wish
-                for wish in self.wishes_of(spec)
-                if wish.op == "=" and wish.encoded is None and not isinstance(wish.low, (Each, EveryShard))
+                key_test
+                for key_test in self.key_tests_of(spec)
+                if key_test.op == "=" and key_test.encoded is None and not isinstance(key_test.low, (Each, EveryShard))
             ]
-            fields = tuple(dict.fromkeys(wish.field for wish in exact))
-            values = {wish.field: _value(wish.low, arguments) for wish in exact}
+            fields = tuple(dict.fromkeys(key_test.field for key_test in exact))
+            values = {key_test.field: _value(key_test.low, arguments) for key_test in exact}
             if any(name not in spec.fields for name in fields):
                 continue
-            for entity in stock.having(spec, fields, [values[name] for name in fields]):
+            for entity in stored_entities.having(spec, fields, [values[name] for name in fields]):
                 verdict = self.of(spec, entity, arguments, now_s)
                 if verdict is None:
                     return None
@@ -129,12 +139,14 @@ class ReadMeaning:
 
     def text(self, arguments: Arguments) -> str:
         """Describe the tests."""
-        return " and ".join(wish.text(arguments) for wish in self.wishes) or "of that kind"
+        return " and ".join(key_test.text(arguments) for key_test in self.key_tests) or "of that kind"
 
 
 @lru_cache(maxsize=4096)
-def _wishes_of(meaning: ReadMeaning, spec: EntitySpec) -> tuple[KeyTest, ...]:
-    return tuple(replace(wish, field=_own_name(meaning.plan, spec, wish.field)) for wish in meaning.wishes)
+def _key_tests_of(meaning: ReadMeaning, spec: EntitySpec) -> tuple[KeyTest, ...]:
+    return tuple(
+        replace(key_test, field=_own_name(meaning.plan, spec, key_test.field)) for key_test in meaning.key_tests
+    )
 
 
 def _own_name(plan: Plan, spec: EntitySpec, name: str) -> str:
@@ -188,12 +200,12 @@ def meaning_of(pattern: Pattern[..., Any]) -> ReadMeaning:
         return ReadMeaning(plan, tuple(KeyTest(name, "=", source) for name, source in terms.key.items()), ())
     lossy = _lossy(plan)
     given = {**terms.partition, **terms.sort}
-    wishes = [KeyTest(name, "=", source, encoded=lossy.get(name)) for name, source in given.items()]
+    key_tests = [KeyTest(name, "=", source, encoded=lossy.get(name)) for name, source in given.items()]
     if terms.range is not None:
         of = terms.range
-        wishes.append(KeyTest(of.field, of.op, of.low, of.high, encoded=_ranks(plan).get(of.field)))
+        key_tests.append(KeyTest(of.field, of.op, of.low, of.high, encoded=_ranks(plan).get(of.field)))
     written, unlike = _written(plan, terms)
-    return ReadMeaning(plan, (*wishes, *written), tuple(unlike))
+    return ReadMeaning(plan, (*key_tests, *written), tuple(unlike))
 
 
 def _lossy(plan: Plan) -> dict[str, BoundPlaceholder]:
@@ -221,14 +233,14 @@ def _ranks(plan: Plan) -> dict[str, BoundPlaceholder]:
 
 def _written(plan: Plan, terms: Cond) -> tuple[list[KeyTest], list[str]]:
     """Return the tests that literal key texts express, and the texts that match no key."""
-    wishes: list[KeyTest] = []
+    key_tests: list[KeyTest] = []
     unlike: list[str] = []
     if plan.key is None:
-        return wishes, unlike
+        return key_tests, unlike
     if terms.partition_text is not None:
         pairs = _aligned(plan, plan.key.partition[0])
         unlike += [terms.partition_text] if pairs is None else []
-        wishes += [_equal(pair) for pair in pairs or ()]
+        key_tests += [_equal(pair) for pair in pairs or ()]
     if terms.sort_text is not None and plan.key.sort:
         (condition,) = plan.key.sort
         low = _aligned(plan, condition.low)
@@ -236,9 +248,9 @@ def _written(plan: Plan, terms: Cond) -> tuple[list[KeyTest], list[str]]:
         if low is None or (condition.high is not None and (high is None or len(high) != len(low))):
             unlike.append(terms.sort_text.low)
         elif low:
-            wishes += [_equal(pair) for pair in low[:-1]]
-            wishes.append(_last(terms.sort_text.op, low[-1], None if high is None else high[-1]))
-    return wishes, unlike
+            key_tests += [_equal(pair) for pair in low[:-1]]
+            key_tests.append(_last(terms.sort_text.op, low[-1], None if high is None else high[-1]))
+    return key_tests, unlike
 
 
 def _aligned(plan: Plan, written: KeyValue) -> list[AlignedPart] | None:
@@ -261,7 +273,7 @@ def _last(op: str, low: AlignedPart, high: AlignedPart | None) -> KeyTest:
         whole = low.closed or (isinstance(low.source, Param) and repr(low.source) == low.field)
         if whole and not low.is_part:
             return KeyTest(low.field, "=", low.source)
-        return KeyTest(low.field, "begins_with", low.source, encoded=low.encoded, asked=low.asked)
+        return KeyTest(low.field, "begins_with", low.source, encoded=low.encoded, written=low.written)
     if high is not None:
         return KeyTest(low.field, "between", low.source, high.source)
     return KeyTest(low.field, op, low.source)  # type: ignore[arg-type]  # the remaining operators
@@ -271,32 +283,32 @@ def _value(source: Source, arguments: Arguments) -> Any:
     return source if isinstance(source, EveryShard) else value_of(source, arguments)
 
 
-def _is_as(wish: KeyTest, value: Any, arguments: Arguments) -> bool | None:
-    if isinstance(wish.low, EveryShard):
+def _is_as(key_test: KeyTest, value: Any, arguments: Arguments) -> bool | None:
+    if isinstance(key_test.low, EveryShard):
         return True
     if value is None:
         return False
-    if wish.op == "reads" and wish.encoded is not None:
-        return bool(wish.encoded.encode(value) == wish.low)
-    low = _value(wish.low, arguments)
-    if wish.encoded is not None:
-        return _makes(wish, wish.encoded.encode, value, low, arguments)
-    if isinstance(wish.low, Each):
+    if key_test.op == "reads" and key_test.encoded is not None:
+        return bool(key_test.encoded.encode(value) == key_test.low)
+    low = _value(key_test.low, arguments)
+    if key_test.encoded is not None:
+        return _makes(key_test, key_test.encoded.encode, value, low, arguments)
+    if isinstance(key_test.low, Each):
         return plain_value(value) in [plain_value(member) for member in low]
     try:
-        return _OPS[wish.op](plain_value(value), plain_value(low), plain_value(_value(wish.high, arguments)))
+        return _OPS[key_test.op](plain_value(value), plain_value(low), plain_value(_value(key_test.high, arguments)))
     except TypeError:
         return None  # the types differ from the field's: the expected result is unknown
 
 
-def _makes(wish: KeyTest, encode: Callable[[Any], str], value: Any, low: Any, arguments: Arguments) -> bool | None:
+def _makes(key_test: KeyTest, encode: Callable[[Any], str], value: Any, low: Any, arguments: Arguments) -> bool | None:
     """Return True if a value encodes to a text that matches the requested text."""
-    if wish.op in _ORDERING:
-        high = None if wish.high is None else encode(_value(wish.high, arguments))
-        return _OPS[wish.op](encode(value), encode(low), high)
-    if wish.asked is not None:
-        return encode(value).startswith(wish.asked.encode(low))
-    return encode(value) in [encode(member) for member in (low if isinstance(wish.low, Each) else (low,))]
+    if key_test.op in _ORDERING:
+        high = None if key_test.high is None else encode(_value(key_test.high, arguments))
+        return _OPS[key_test.op](encode(value), encode(low), high)
+    if key_test.written is not None:
+        return encode(value).startswith(key_test.written.encode(low))
+    return encode(value) in [encode(member) for member in (low if isinstance(key_test.low, Each) else (low,))]
 
 
 def _begins(value: Any, low: Any, _high: Any) -> bool | None:
@@ -329,11 +341,11 @@ def entities_in(answer: Any) -> list[Entity]:
 
 
 def difference(
-    pattern: Pattern[..., Any], stock: StoredEntities, arguments: Arguments, answer: Any, now_s: int
+    pattern: Pattern[..., Any], stored_entities: StoredEntities, arguments: Arguments, answer: Any, now_s: int
 ) -> str | None:
     """Return how an answer differs from the expected items, or None if it does not or the expectation is unknown."""
     meaning = meaning_of(pattern)
-    expected = meaning.all(stock, arguments, now_s)
+    expected = meaning.all(stored_entities, arguments, now_s)
     if expected is None or meaning.unlike:
         return None
     text = meaning.text(arguments)
@@ -353,7 +365,7 @@ def _differences(
     extra = [entity for place, entity in found.items() if place not in wanted]
     missing = [(spec, entity) for (spec, place), entity in wanted.items() if (spec, place) not in found]
     if len(got) < most:
-        yield f"returns {len(got)} items, {len(expected)} have {text}{_lacking(meaning, missing, arguments)}"
+        yield f"returns {len(got)} items, {len(expected)} have {text}{_common_cause(meaning, missing, arguments)}"
     if len(found) < len(got):
         yield f"returns {len(got) - len(found)} items twice"
     if extra:
@@ -389,14 +401,14 @@ def _name(spec: EntitySpec, entity: Entity) -> str:
     return f"{spec.name}({', '.join(f'{name}={getattr(entity, name)!r}' for name in spec.key.fields)})"
 
 
-def _lacking(meaning: ReadMeaning, missing: Meant, arguments: Arguments) -> str:
+def _common_cause(meaning: ReadMeaning, missing: Meant, arguments: Arguments) -> str:
     """Describe what the missing items have in common if that explains why they are missing."""
-    for number, wish in enumerate(meaning.wishes):
-        if wish.op != "between" or not missing:
+    for number, key_test in enumerate(meaning.key_tests):
+        if key_test.op != "between" or not missing:
             continue
-        high = value_of(wish.high, arguments)
-        if all(getattr(entity, meaning.wishes_of(spec)[number].field) == high for spec, entity in missing):
-            return f": all that have the last {wish.field} of the range are missing"
+        high = value_of(key_test.high, arguments)
+        if all(getattr(entity, meaning.key_tests_of(spec)[number].field) == high for spec, entity in missing):
+            return f": all that have the last {key_test.field} of the range are missing"
     kinds = {spec.name for spec, _ in missing}
     if len(meaning.plan.entities) > 1 and len(kinds) == 1:
         return f": no {kinds.pop()} is returned" if len(missing) > 1 else f": a {kinds.pop()} is missing"

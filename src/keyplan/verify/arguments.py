@@ -33,16 +33,16 @@ class ArgumentGenerator:
 
     def __init__(
         self,
-        stock: StoredEntities,
-        makers: Mapping[EntitySpec, EntityGenerator],
-        samples: ValueGenerator,
+        stored_entities: StoredEntities,
+        entity_generators: Mapping[EntitySpec, EntityGenerator],
+        value_generator: ValueGenerator,
         add: Callable[[EntitySpec, Entity], None],
     ) -> None:
         """`add` stores another entity when no item fits or several items must belong together."""
-        self._stock, self._samples = stock, samples
-        self._anchors = WriteTargets(stock, makers, samples, add)
-        self._roles = ParameterValues(stock, makers, samples)
-        self._chance = samples.random
+        self._stored_entities, self._value_generator = stored_entities, value_generator
+        self._targets = WriteTargets(stored_entities, entity_generators, value_generator, add)
+        self._parameter_values = ParameterValues(stored_entities, entity_generators, value_generator)
+        self._chance = value_generator.random
         self._parameters: Mapping[str, Param] = {}
 
     def draw(self, pattern: Pattern[..., Any]) -> dict[str, Any]:
@@ -50,7 +50,7 @@ class ArgumentGenerator:
         self._parameters = pattern.parameters
         for _ in range(_TRIES):
             binding = Binding()
-            self._anchors.start()
+            self._targets.start()
             if isinstance(pattern, Transaction):
                 fits = all(self._step(step.call, step.repeated, binding) for step in _in_turn(pattern.steps))
             elif pattern.plan.reading:
@@ -69,15 +69,15 @@ class ArgumentGenerator:
         found = self._found(pattern, binding)
         if found is None:
             return not uses_of(pattern)  # a read without parameters needs no item
-        spec, anchor = found
+        spec, target = found
         arguments = self._arguments(pattern, binding)
-        return meaning_of(pattern).of(spec, anchor, arguments, int(self._samples.now_s)) is not False
+        return meaning_of(pattern).of(spec, target, arguments, int(self._value_generator.now_s)) is not False
 
     def _found(self, pattern: Pattern[..., Any], binding: Binding) -> tuple[EntitySpec, Entity] | None:
         """Return an item that a read may return, with its values bound to the parameters."""
         found = self._pick(meaning_of(pattern))
         if found is not None:
-            self._roles.bind(*found, uses_of(pattern, found[0]), binding, pattern)
+            self._parameter_values.bind(*found, uses_of(pattern, found[0]), binding, pattern)
         return found
 
     def _read_of_suited(self, pattern: Pattern[..., Any]) -> dict[str, Any]:
@@ -85,12 +85,16 @@ class ArgumentGenerator:
 
         If that fails too, the read returns nothing, which is a valid result.
         """
-        binding, now_s = Binding(), int(self._samples.now_s)
+        binding, now_s = Binding(), int(self._value_generator.now_s)
         found = self._found(pattern, binding)
         arguments = self._arguments(pattern, binding)
-        if found is None or pattern.plan.filter is None or meaning_of(pattern).all(self._stock, arguments, now_s):
+        if (
+            found is None
+            or pattern.plan.filter is None
+            or meaning_of(pattern).all(self._stored_entities, arguments, now_s)
+        ):
             return arguments
-        self._anchors.suit(*found, fill(pattern.plan.filter, arguments))
+        self._targets.suit(*found, fill(pattern.plan.filter, arguments))
         return arguments
 
     def _pick(self, meaning: ReadMeaning) -> tuple[EntitySpec, Entity] | None:
@@ -98,15 +102,16 @@ class ArgumentGenerator:
         specs = [
             spec
             for spec in meaning.plan.entities
-            if self._stock.all(spec) and all(wish.field in spec.fields for wish in meaning.wishes_of(spec))
+            if self._stored_entities.all(spec)
+            and all(key_test.field in spec.fields for key_test in meaning.key_tests_of(spec))
         ]
         if not specs:
             return None
         spec = self._chance.choice(specs)
-        likely = meaning.constants(spec, self._stock.all(spec)) or self._stock.all(spec)
+        likely = meaning.constants(spec, self._stored_entities.all(spec)) or self._stored_entities.all(spec)
         for _ in range(_TRIES):
             entity = self._chance.choice(likely)
-            if meaning.may_hold(spec, entity, int(self._samples.now_s)):
+            if meaning.may_hold(spec, entity, int(self._value_generator.now_s)):
                 return spec, entity
         return None
 
@@ -145,15 +150,15 @@ class ArgumentGenerator:
             for use in uses
             if use.role in {"equal", "own"} and not use.nested and binding.find(use.source)[0]
         ]
-        anchor = self._anchors.of(plan, known)
-        if anchor is None:
+        target = self._targets.of(plan, known)
+        if target is None:
             return False
-        self._roles.bind(spec, anchor, uses, binding, pattern)
+        self._parameter_values.bind(spec, target, uses, binding, pattern)
         for name, source in given.items():
             if isinstance(source, Param) and not source._path and not binding.touches(source):
                 annotation = annotation_of(source) or annotation_of(pattern.parameters[name])
-                binding.set(source, self._roles.any(annotation, name))
-        return self._anchors.allowed(plan, anchor, self._known(pattern, given, binding))
+                binding.set(source, self._parameter_values.any(annotation, name))
+        return self._targets.allowed(plan, target, self._known(pattern, given, binding))
 
     def _put(self, pattern: Pattern[..., Any], given: Mapping[str, Source], binding: Binding) -> bool:
         """Bind a whole item or a list of items."""
@@ -163,22 +168,22 @@ class ArgumentGenerator:
             return True
         if plan.operation == "BatchWriteItem":
             size = max(1, round(pattern.facts.returns or MANY))
-            items = [self._anchors.item(plan, changes=number % 2 == 0) for number in range(size)]
-            binding.set(source, [item for item in items if self._anchors.use(plan.entity, item)])
+            items = [self._targets.item(plan, changes=number % 2 == 0) for number in range(size)]
+            binding.set(source, [item for item in items if self._targets.use(plan.entity, item)])
             return True
-        item = self._anchors.item(plan, changes=plan.exists == "must")
+        item = self._targets.item(plan, changes=plan.exists == "must")
         if isinstance(source, Param) and not source._path:
             known = {path[0]: value for path, value in binding.parts.get(source._name, {}).items() if len(path) == 1}
             item = item.model_copy(update=known)  # other steps of the transaction already use these values
         binding.set(source, item)
-        return self._anchors.use(plan.entity, item) and self._may_be_put(
+        return self._targets.use(plan.entity, item) and self._may_be_put(
             pattern, item, self._known(pattern, given, binding)
         )
 
     def _may_be_put(self, pattern: Pattern[..., Any], item: Entity, arguments: Mapping[str, Any]) -> bool:
         """Return True if the pattern's condition holds for the item to replace, after changing it if necessary."""
-        stored = self._stock.at(pattern.plan.entity, item)
-        return stored is None or self._anchors.allowed(pattern.plan, stored, arguments)
+        stored = self._stored_entities.at(pattern.plan.entity, item)
+        return stored is None or self._targets.allowed(pattern.plan, stored, arguments)
 
     def _known(self, pattern: Pattern[..., Any], given: Mapping[str, Source], binding: Binding) -> dict[str, Any]:
         """Return the arguments that the pattern would be called with now, without binding new values."""
@@ -206,11 +211,11 @@ class ArgumentGenerator:
         parts = {path[0]: value for path, value in binding.parts.get(name, {}).items() if len(path) == 1}
         kind = without_none(annotation)[0] if annotation is not None else None
         if isinstance(kind, type) and issubclass(kind, BaseModel):
-            generated: Any = self._samples.model(kind, parts)
+            generated: Any = self._value_generator.model(kind, parts)
         elif name in binding.parts and not is_dataclass(kind):
             generated = _with_parts(binding.parts[name])  # only these attributes are accessed
         else:
-            generated = self._roles.any(annotation, name)
+            generated = self._parameter_values.any(annotation, name)
             if parts and is_dataclass(generated) and not isinstance(generated, type):
                 generated = replace(generated, **parts)
         binding.whole[name] = generated

@@ -33,25 +33,25 @@ class EntityGenerator:
     """Generates entities of one kind, each with its own key."""
 
     def __init__(
-        self, spec: EntitySpec, amount: Amount, design: Design, samples: ValueGenerator, owners: Owners
+        self, spec: EntitySpec, amount: Amount, design: Design, value_generator: ValueGenerator, owners: Owners
     ) -> None:
-        self.spec, self.amount, self.samples, self._owners = spec, amount, samples, owners
-        self._lots: dict[str, dict[int, float]] = {}
+        self.spec, self.amount, self.value_generator, self._owners = spec, amount, value_generator, owners
+        self._draws: dict[str, dict[int, float]] = {}
         self._distinguishing = _distinguishing(spec, owners, amount.count)
         decided = {name: self._decided(stored) for name, stored in spec.fields.items()}
         self._makes = {name: column or self._free(name) for name, column in decided.items()}
         self._open = frozenset(name for name, column in decided.items() if column is None)
         self._columns = {name: self._column(stored) for name, stored in spec.fields.items()}
-        self._sizer = SizeAdjuster(spec, amount, design, samples, owners)
+        self._sizer = SizeAdjuster(spec, amount, design, value_generator, owners)
         self.keys = Keys(spec, amount.count, self._key)
-        self._references = References(spec, (), frozenset(), samples.random)
+        self._references = References(spec, (), frozenset(), value_generator.random)
         self._made = 0
         self._keys: set[str] = set()
 
     def refer(self, others: Sequence[Keys]) -> None:
         """Let the fields that form a key of another entity refer to existing keys."""
         fixed = self._open if has_examples(self.spec.model) else frozenset[str]()  # examples keep values together
-        self._references = References(self.spec, others, fixed, self.samples.random)
+        self._references = References(self.spec, others, fixed, self.value_generator.random)
         self._sizer.keep(self._references.names)
 
     @property
@@ -128,7 +128,7 @@ class EntityGenerator:
             for example in self._examples
             if all(getattr(example, name) == values_made[name] for name in choices)
         ]
-        example = self.samples.random.choice(alike or self._examples)
+        example = self.value_generator.random.choice(alike or self._examples)
         values = {name: getattr(example, name) for name in self.spec.fields}
         return {**values, **{name: value for name, value in values_made.items() if values[name] is not None}}
 
@@ -150,30 +150,30 @@ class EntityGenerator:
         settled = {0: True} if 0 < share * self.amount.count < _SCARCE else {}
         if tested and 0 < (1 - share) * self.amount.count < _SCARCE:
             settled[1] = False
-        lot = self._lot_of(name)
+        lot = self._draw_of(name)
         return lambda number: make(number) if settled.get(number, lot(number) < share) else None
 
-    def _lot_of(self, name: str) -> Callable[[int], float]:
+    def _draw_of(self, name: str) -> Callable[[int], float]:
         """Return the draw that decides whether an item has an optional field, one for all fields of an index key."""
-        chance, fields = self.samples.random, self.spec.fields
+        chance, fields = self.value_generator.random, self.spec.fields
         for bound in self.spec.indexes:
             if name in bound.fields and sum(fields[field].optional for field in bound.fields) > 1:
-                lots = self._lots.setdefault(bound.text, {})
-                return lambda number: lots.setdefault(number, chance.random())
+                draws = self._draws.setdefault(bound.text, {})
+                return lambda number: draws.setdefault(number, chance.random())
         return lambda _number: chance.random()
 
     def _decided(self, stored: StoredField) -> Column | None:
         """Return a column whose values follow from the design's declarations, or None if any value will do."""
-        spec, name, samples = self.spec, stored.name, self.samples
+        spec, name, value_generator = self.spec, stored.name, self.value_generator
         if stored.type_code == "N" and any(ttl.attribute == stored.attribute for ttl in spec.schema.ttls):
-            return _expiry(stored, samples)
+            return _expiry(stored, value_generator)
         if name == spec.version:
             return lambda _number: 1
         if any(name == self._telling(rule.fields) for rule in spec.uniques):
             return self._nth(name)
         column = self._declared(name) or self._by_key(name)
         if column is None and any(name in bound.fields for bound in (spec.key, *spec.indexes)):
-            return lambda _number: samples.field(spec.model, name)
+            return lambda _number: value_generator.field(spec.model, name)
         return column
 
     def _telling(self, names: Sequence[str]) -> str:
@@ -187,18 +187,22 @@ class EntityGenerator:
 
         def make(_number: int) -> Any:
             known = [value for example in self._examples if (value := getattr(example, name)) is not None]
-            return self.samples.random.choice(known) if known else self.samples.field(self.spec.model, name)
+            return (
+                self.value_generator.random.choice(known)
+                if known
+                else self.value_generator.field(self.spec.model, name)
+            )
 
         return make
 
     def _nth(self, name: str) -> Column:
         row, fits = self._row(name), self._fits(name)
-        return lambda number: self.samples.nth(*row, number, fits)
+        return lambda number: self.value_generator.nth(*row, number, fits)
 
     def _nth_if_any(self, name: str) -> Column:
         """Return different values while they last, then repeat: other fields of the key also distinguish items."""
         row, fits = self._row(name), self._fits(name)
-        return lambda number: self.samples.up_to(*row, number, fits)
+        return lambda number: self.value_generator.up_to(*row, number, fits)
 
     def _row(self, name: str) -> tuple[type[BaseModel], str]:
         """Return the model and field whose sequence of values a field shares: its owner's if the owner names it
@@ -224,21 +228,21 @@ class EntityGenerator:
 
     def _one_of(self, name: str, count: int, hottest: float | None = None) -> Column:
         """Return a column of `count` values; the first is the hottest, if one is."""
-        chance, row, fits = self.samples.random, self._row(name), self._fits(name)
+        chance, row, fits = self.value_generator.random, self._row(name), self._fits(name)
 
         def pick(_number: int) -> Any:
             if hottest is not None and chance.random() < hottest:
-                return self.samples.nth(*row, 0, fits)
+                return self.value_generator.nth(*row, 0, fits)
             low = 1 if hottest is not None and count > 1 else 0
-            return self.samples.up_to(*row, chance.randrange(low, max(low + 1, count)), fits)
+            return self.value_generator.up_to(*row, chance.randrange(low, max(low + 1, count)), fits)
 
         return pick
 
     def _declared(self, name: str) -> Column | None:
         declared = None if self.spec.items is None else self.spec.items.distinct.get(name)
         if isinstance(declared, Mapping):
-            deck = self._deck(declared)
-            return lambda number: deck[number % len(deck)]
+            shuffled = self._shuffled(declared)
+            return lambda number: shuffled[number % len(shuffled)]
         if name not in self.amount.values:
             return None
         count = self.amount.values[name]
@@ -246,7 +250,7 @@ class EntityGenerator:
             return self._nth(name)
         unit_s = self._unit_s(name)
         if unit_s is not None:
-            return lambda _number: self.samples.moment_of(unit_s * count)
+            return lambda _number: self.value_generator.moment_of(unit_s * count)
         hottest = declared.hottest if isinstance(declared, Distinct) else None
         # With few values, an even share may exceed the declared share of the hottest.
         is_hotter = hottest is not None and hottest * count > 1
@@ -262,13 +266,13 @@ class EntityGenerator:
         holes = [hole for part in parts if part.template is not None for hole in part.template.placeholders]
         return next((PERIODS_S[hole.spec] for hole in holes if hole.name == name and hole.spec in PERIODS_S), None)
 
-    def _deck(self, shares: Mapping[object, float]) -> list[object]:
+    def _shuffled(self, shares: Mapping[object, float]) -> list[object]:
         """Return each value as often as its share says, at least once, shuffled."""
         whole = sum(shares.values())
         count = max(1, self.amount.count)
-        deck = [value for value, share in shares.items() for _ in range(max(1, round(share / whole * count)))]
-        self.samples.random.shuffle(deck)
-        return deck
+        shuffled = [value for value, share in shares.items() for _ in range(max(1, round(share / whole * count)))]
+        self.value_generator.random.shuffle(shuffled)
+        return shuffled
 
     def _by_key(self, name: str) -> Column | None:
         """Return a column for a field that is part of a key or refers to another entity."""
@@ -297,10 +301,10 @@ def has_choices(stored: StoredField) -> bool:
     return get_origin(kind) is Literal or kind is bool or (isinstance(kind, type) and issubclass(kind, Enum))
 
 
-def _expiry(stored: StoredField, samples: ValueGenerator) -> Column:
+def _expiry(stored: StoredField, value_generator: ValueGenerator) -> Column:
     if stored.annotation is datetime:
-        return lambda _number: samples.expiry()
-    return lambda _number: int(samples.expiry().timestamp())
+        return lambda _number: value_generator.expiry()
+    return lambda _number: int(value_generator.expiry().timestamp())
 
 
 def _distinguishing(spec: EntitySpec, owners: Owners, count: int) -> str | None:
@@ -324,11 +328,12 @@ def _has_values(stored: StoredField, count: int) -> bool:
     return declared.minimum is None or declared.maximum is None or declared.maximum - declared.minimum >= count - 1
 
 
-def generators(design: Design, total: int, samples: ValueGenerator) -> dict[EntitySpec, EntityGenerator]:
+def generators(design: Design, total: int, value_generator: ValueGenerator) -> dict[EntitySpec, EntityGenerator]:
     """Return a generator for each entity of a design."""
     wanted = amounts(design, total)
     found = {
-        spec: EntityGenerator(spec, amount, design, samples, owners_of(spec, wanted)) for spec, amount in wanted.items()
+        spec: EntityGenerator(spec, amount, design, value_generator, owners_of(spec, wanted))
+        for spec, amount in wanted.items()
     }
     for spec, others in named_by({spec: amount.count for spec, amount in wanted.items()}).items():
         found[spec].refer([found[spec].keys for spec in others])

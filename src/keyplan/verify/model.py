@@ -140,7 +140,7 @@ class Recorder:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self.shelves: dict[str, ModelTable] = {}
+        self.model_tables: dict[str, ModelTable] = {}
         self.exchanges: list[Exchange] = []
 
     def call(self, operation: str, request: Request) -> dict[str, Any]:
@@ -148,7 +148,9 @@ class Recorder:
         if operation not in _DATA:
             return self.engine.call(operation, request)
         targets = list(_targets(operation, request))
-        held = tuple((table, strong, self.shelves[table].at(key)) for table, key, strong in _keys(operation, request))
+        held = tuple(
+            (table, strong, self.model_tables[table].at(key)) for table, key, strong in _keys(operation, request)
+        )
         answer = self.engine.call(operation, {**request, "ReturnConsumedCapacity": "INDEXES"})
         written = tuple(self._written(table, key, operation) for table, key in targets)
         self.exchanges.append(Exchange(operation, request, answer, written, held, of_receipts(operation, answer)))
@@ -163,12 +165,12 @@ class Recorder:
         """Do nothing: the owner closes the engine."""
 
     def _written(self, table: str, key: Request, operation: str) -> RecordedWrite:
-        shelf = self.shelves[table]
-        key = {name: key[name] for name in shelf.schema.key}
-        before = shelf.at(key)
+        model_table = self.model_tables[table]
+        key = {name: key[name] for name in model_table.schema.key}
+        before = model_table.at(key)
         found = self.engine.call("GetItem", {"TableName": table, "Key": key, "ConsistentRead": True}).get("Item")
         after = canonical(found) if found else None
-        shelf.put(key, after)
+        model_table.put(key, after)
         return RecordedWrite(table, key, before, after, found or None, operation == "TransactWriteItems")
 
 

@@ -129,18 +129,18 @@ _RANGES: dict[str, Role] = {"<": "above", "<=": "high", ">": "below", ">=": "low
 
 def _of_read(pattern: Pattern[..., Any], spec: EntitySpec | None) -> Iterator[ParameterUse]:
     meaning = meaning_of(pattern)
-    for wish in meaning.wishes if spec is None else meaning.wishes_of(spec):
-        if wish.op == "reads":
+    for key_test in meaning.key_tests if spec is None else meaning.key_tests_of(spec):
+        if key_test.op == "reads":
             continue  # a constant: trying finds items that match it
-        if wish.op == "between":
-            yield ParameterUse(wish.low, "low", wish.field)
-            yield ParameterUse(wish.high, "high", wish.field)
+        if key_test.op == "between":
+            yield ParameterUse(key_test.low, "low", key_test.field)
+            yield ParameterUse(key_test.high, "high", key_test.field)
         else:
-            role = _RANGES.get(wish.op)
+            role = _RANGES.get(key_test.op)
             yield (
-                _equal(wish.low, wish.field)
+                _equal(key_test.low, key_test.field)
                 if role is None
-                else ParameterUse(wish.low, role, wish.field, encoded=wish.encoded)
+                else ParameterUse(key_test.low, role, key_test.field, encoded=key_test.encoded)
             )
 
 
@@ -217,15 +217,22 @@ class ParameterValues:
     """Chooses values of parameters."""
 
     def __init__(
-        self, stock: StoredEntities, makers: Mapping[EntitySpec, EntityGenerator], samples: ValueGenerator
+        self,
+        stored_entities: StoredEntities,
+        entity_generators: Mapping[EntitySpec, EntityGenerator],
+        value_generator: ValueGenerator,
     ) -> None:
-        self._stock, self._makers, self._samples = stock, makers, samples
-        self._chance = samples.random
+        self._stored_entities, self._entity_generators, self._value_generator = (
+            stored_entities,
+            entity_generators,
+            value_generator,
+        )
+        self._chance = value_generator.random
 
     def bind(
         self,
         spec: EntitySpec,
-        anchor: Entity,
+        target: Entity,
         uses: Sequence[ParameterUse],
         binding: Binding,
         pattern: Pattern[..., Any],
@@ -234,65 +241,66 @@ class ParameterValues:
         equal = tuple(dict.fromkeys(use.field for use in uses if use.role == "equal" and not use.nested))
         for use in sorted(uses, key=lambda use: use.role in {"new", "amount"}):
             if use.field in spec.fields:
-                value = _ROLES[use.role](self, spec, anchor, use, equal, pattern)
+                value = _ROLES[use.role](self, spec, target, use, equal, pattern)
             else:  # the filter tests a field that only another entity of the read has
                 value = self.any(annotation_of(use.source), use.field)
             if use.role == "part" and use.nested and value in binding.whole.values():
                 value = self.any(str, use.field)  # equal names within one map would overlap
             binding.set(use.source.values if isinstance(use.source, Each) else use.source, value)
 
-    def equal(self, spec: EntitySpec, anchor: Entity, use: ParameterUse, *_rest: Any) -> Any:
+    def equal(self, spec: EntitySpec, target: Entity, use: ParameterUse, *_rest: Any) -> Any:
         """Return the item's own value."""
-        value = _followed(getattr(anchor, use.field), use)
-        return self.new(spec, anchor, use) if value is None else value
+        value = _followed(getattr(target, use.field), use)
+        return self.new(spec, target, use) if value is None else value
 
-    def own(self, _spec: EntitySpec, anchor: Entity, use: ParameterUse, *_rest: Any) -> Any:
+    def own(self, _spec: EntitySpec, target: Entity, use: ParameterUse, *_rest: Any) -> Any:
         """Return the item's own value, even if it is None."""
-        return getattr(anchor, use.field)
+        return getattr(target, use.field)
 
     def many(
-        self, spec: EntitySpec, anchor: Entity, use: ParameterUse, equal: tuple[str, ...], pattern: Pattern[..., Any]
+        self, spec: EntitySpec, target: Entity, use: ParameterUse, equal: tuple[str, ...], pattern: Pattern[..., Any]
     ) -> Any:
         """Return several values from items whose other fields are equal, the item's own first."""
-        alike = self._stock.alike(spec, equal, anchor)
-        values = list(dict.fromkeys([getattr(anchor, use.field), *(getattr(entity, use.field) for entity in alike)]))
+        alike = self._stored_entities.alike(spec, equal, target)
+        values = list(dict.fromkeys([getattr(target, use.field), *(getattr(entity, use.field) for entity in alike)]))
         size = max(1, round(pattern.facts.returns or MANY))
         return [values[0], *self._chance.sample(values[1:], min(size - 1, len(values) - 1))]
 
     def listed(
-        self, spec: EntitySpec, anchor: Entity, use: ParameterUse, equal: tuple[str, ...], _pattern: Pattern[..., Any]
+        self, spec: EntitySpec, target: Entity, use: ParameterUse, equal: tuple[str, ...], _pattern: Pattern[..., Any]
     ) -> Any:
         """Return several values that include the item's own."""
         several = (
-            _followed(getattr(entity, use.field), use) for entity in (anchor, *self._stock.alike(spec, equal, anchor))
+            _followed(getattr(entity, use.field), use)
+            for entity in (target, *self._stored_entities.alike(spec, equal, target))
         )
         values = list({repr(value): value for value in several if value is not None}.values())
         return values[:_LISTED] or [self.any(element_of(annotation_of(use.source.values)), use.field)]
 
     def range(
-        self, spec: EntitySpec, anchor: Entity, use: ParameterUse, equal: tuple[str, ...], _pattern: Pattern[..., Any]
+        self, spec: EntitySpec, target: Entity, use: ParameterUse, equal: tuple[str, ...], _pattern: Pattern[..., Any]
     ) -> Any:
         """Return a bound of a range that contains the item, from items whose other fields are equal."""
-        own = _followed(getattr(anchor, use.field), use)
+        own = _followed(getattr(target, use.field), use)
         if own is None:
-            return self.new(spec, anchor, use)
+            return self.new(spec, target, use)
         choices = spec.fields[use.field].declared.choices
         if choices is not None and not use.nested:
             return self._chance.choice(choices)  # no value lies beyond the choices
         if use.nested:
             return beyond(own, {"above": 1, "below": -1}.get(use.role, 0))
-        alike = [getattr(entity, use.field) for entity in self._stock.alike(spec, equal, anchor)]
+        alike = [getattr(entity, use.field) for entity in self._stored_entities.alike(spec, equal, target)]
         fits = [value for value in alike if value is not None and _FITS[use.role](value, own)]
         value = self._chance.choice(fits) if fits else beyond(own, {"above": 1, "below": -1}.get(use.role, 0))
-        return value if self._is_taken(spec, use, value) else self._within(spec, anchor, use, fits)
+        return value if self._is_taken(spec, use, value) else self._within(spec, target, use, fits)
 
-    def _within(self, spec: EntitySpec, anchor: Entity, use: ParameterUse, fits: Sequence[Any]) -> Any:
+    def _within(self, spec: EntitySpec, target: Entity, use: ParameterUse, fits: Sequence[Any]) -> Any:
         """Return a bound that the parameter's own constraints accept. If none fits, the item must be changed."""
         taken = next((value for value in fits if self._is_taken(spec, use, value)), None)
         if taken is not None:
             return taken
-        own = getattr(anchor, use.field)
-        others = [self.new(spec, anchor, use) for _ in range(_TRIES)]
+        own = getattr(target, use.field)
+        others = [self.new(spec, target, use) for _ in range(_TRIES)]
         return next((value for value in others if _FITS[use.role](value, own)), others[0])
 
     def _is_taken(self, spec: EntitySpec, use: ParameterUse, value: Any) -> bool:
@@ -300,27 +308,27 @@ class ParameterValues:
         declared = (annotation_of(use.source), annotation_with_limits(spec.fields[use.field].info))
         return all(_takes(annotation, value) for annotation in declared if annotation is not None)
 
-    def prefix(self, _spec: EntitySpec, anchor: Entity, use: ParameterUse, *_rest: Any) -> Any:
+    def prefix(self, _spec: EntitySpec, target: Entity, use: ParameterUse, *_rest: Any) -> Any:
         """Return a prefix of the item's text or of its encoded value; for a datetime, its day."""
-        value, kind = getattr(anchor, use.field), without_none(annotation_of(use.source))[0]
+        value, kind = getattr(target, use.field), without_none(annotation_of(use.source))[0]
         if kind is str and use.encoded is not None:
             value = use.encoded.encode(value)
         elif kind is date and isinstance(value, datetime):
             value = value.date()
         return value[: max(1, len(value) // 2)] if isinstance(value, str) else value
 
-    def part(self, _spec: EntitySpec, anchor: Entity, use: ParameterUse, *_rest: Any) -> Any:
+    def part(self, _spec: EntitySpec, target: Entity, use: ParameterUse, *_rest: Any) -> Any:
         """Return a part of the item's text, a member of its set or list, or a name in its map."""
-        value = getattr(anchor, use.field)
+        value = getattr(target, use.field)
         if isinstance(value, str):
             return value[:5]
         several = value if isinstance(value, Collection) and not isinstance(value, bytes) else ()
         members = sorted(several, key=repr) if isinstance(value, (set, frozenset)) else list(several)
         return self._chance.choice(members) if members else self.any(str, use.field)
 
-    def version(self, spec: EntitySpec, anchor: Entity, *_rest: Any) -> Any:
+    def version(self, spec: EntitySpec, target: Entity, *_rest: Any) -> Any:
         """Return the item's version."""
-        return getattr(anchor, spec.version or "")
+        return getattr(target, spec.version or "")
 
     def new(self, spec: EntitySpec, _anchor: Entity, use: ParameterUse, *_rest: Any) -> Any:
         """Return another value for the field, of the parameter's type."""
@@ -329,8 +337,8 @@ class ParameterValues:
         if get_origin(annotation) is Annotated and list(get_args(annotation)[1:]) != info.metadata:
             same = False  # the parameter has its own constraints
         if same and not use.nested:
-            value = self._makers[spec].value(use.field)
-            return self._samples.field(spec.model, use.field) if value is None else value
+            value = self._entity_generators[spec].value(use.field)
+            return self._value_generator.field(spec.model, use.field) if value is None else value
         return self.any(annotation, use.field)
 
     def amount(self, *_rest: Any) -> Any:
@@ -339,7 +347,7 @@ class ParameterValues:
 
     def any(self, annotation: Any, name: str) -> Any:
         """Return a value of a type, or a word if the type is unknown."""
-        return self._samples.word() if annotation is None else self._samples.of_type(annotation, name)
+        return self._value_generator.word() if annotation is None else self._value_generator.of_type(annotation, name)
 
 
 def _takes(annotation: Any, value: Any) -> bool:

@@ -71,7 +71,7 @@ def amounts(design: Design, total: int) -> dict[EntitySpec, Amount]:
 def _declared(spec: EntitySpec, design: Design) -> int:
     if spec.items is not None:
         return max(0, spec.items.count)
-    implied = _told_by_others(spec, design)
+    implied = _implied_count(spec, design)
     return _possible(spec) if implied is None else implied
 
 
@@ -84,7 +84,7 @@ def _possible(spec: EntitySpec) -> int:
     return min(keys, UNSTATED)
 
 
-def _told_by_others(spec: EntitySpec, design: Design) -> int | None:
+def _implied_count(spec: EntitySpec, design: Design) -> int | None:
     """Return the number that other entities imply: 10,000 values of user_id are 10,000 users."""
     if len(spec.key.fields) != 1:
         return None
@@ -305,7 +305,7 @@ class AlignedPart:
     literal: str | None = None
     encoded: BoundPlaceholder | None = None
     """The hole that encodes the field in the entity's key."""
-    asked: BoundPlaceholder | None = None
+    written: BoundPlaceholder | None = None
     """For a parameter, the hole that encodes it in the written text."""
     closed: bool = True
     """True if the written text continues after the value or the entity's key ends there: the whole value is
@@ -315,9 +315,9 @@ class AlignedPart:
     @property
     def is_part(self) -> bool:
         """Return True if the parameter has another type than the date or time it stands for: a day, or a text."""
-        if self.asked is None or self.encoded is None:
+        if self.written is None or self.encoded is None:
             return False
-        return self.encoded.field.type in {date, datetime} and self.asked.field.type is not self.encoded.field.type
+        return self.encoded.field.type in {date, datetime} and self.written.field.type is not self.encoded.field.type
 
 
 def align(template: BoundTemplate, written: KeyValue) -> list[AlignedPart] | None:
@@ -339,15 +339,15 @@ class _Alignment:
     """Compares both texts from left to right."""
 
     def __init__(self, own: Sequence[BoundPart], written_parts: Sequence[BoundPart], written: KeyValue) -> None:
-        self._own, self._asked, self._sources = list(own), list(written_parts), written.sources
+        self._own, self._written, self._sources = list(own), list(written_parts), written.sources
 
     def pairs(self) -> list[AlignedPart] | None:
         """Return all aligned parts, or None."""
         found: list[AlignedPart] = []
-        while self._asked:
+        while self._written:
             if not self._own:
                 return None
-            first, written = self._own[0], self._asked[0]
+            first, written = self._own[0], self._written[0]
             if isinstance(first, Text):
                 if not isinstance(written, Text) or not self._letters(first.text, written.text):
                     return None
@@ -358,16 +358,20 @@ class _Alignment:
                 found.append(pair)
             else:
                 self._own.pop(0)
-                self._asked.pop(0)
+                self._written.pop(0)
                 found.append(
                     AlignedPart(
-                        first.name, self._sources[written.name], encoded=first, asked=written, closed=self._is_closed()
+                        first.name,
+                        self._sources[written.name],
+                        encoded=first,
+                        written=written,
+                        closed=self._is_closed(),
                     )
                 )
         return found
 
     def _is_closed(self) -> bool:
-        return bool(self._asked) or not self._own
+        return bool(self._written) or not self._own
 
     def _letters(self, own: str, written: str) -> bool:
         """Consume the common characters; return False if the texts differ."""
@@ -375,7 +379,7 @@ class _Alignment:
         if own[:length] != written[:length]:
             return False
         self._shorten(self._own, own, length)
-        self._shorten(self._asked, written, length)
+        self._shorten(self._written, written, length)
         return True
 
     def _literal(self, hole: BoundPlaceholder, written: str) -> AlignedPart | None:
@@ -385,7 +389,7 @@ class _Alignment:
         value = written if end < 0 else written[:end]
         if not value:
             return None
-        self._shorten(self._asked, written, len(value))
+        self._shorten(self._written, written, len(value))
         return AlignedPart(hole.name, literal=value, encoded=hole, closed=end >= 0 or not self._own)
 
     @staticmethod

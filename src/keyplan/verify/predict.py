@@ -31,21 +31,23 @@ class Predicted:
     """Whether the answer has a LastEvaluatedKey, or None for operations without pages."""
 
 
-def predicted(exchange: Exchange, plan: Plan, arguments: Arguments, shelves: Mapping[str, ModelTable]) -> Predicted:
+def predicted(
+    exchange: Exchange, plan: Plan, arguments: Arguments, model_tables: Mapping[str, ModelTable]
+) -> Predicted:
     """Predict the cost of one request of a call. Reads are evaluated on the tables as they are now."""
     if exchange.operation in {"Query", "Scan"}:
-        return _range(exchange, plan, arguments, shelves[exchange.request["TableName"]])
+        return _range(exchange, plan, arguments, model_tables[exchange.request["TableName"]])
     if exchange.operation in {"GetItem", "BatchGetItem"}:
         return _points(exchange)
-    return Predicted(total(_writes(exchange, shelves)), evaluated=len(exchange.written))
+    return Predicted(total(_writes(exchange, model_tables)), evaluated=len(exchange.written))
 
 
 # Writes and reads by key.
 
 
-def _writes(exchange: Exchange, shelves: Mapping[str, ModelTable]) -> Iterator[Spent]:
+def _writes(exchange: Exchange, model_tables: Mapping[str, ModelTable]) -> Iterator[Spent]:
     for write in exchange.written:
-        schema = shelves[write.table].schema
+        schema = model_tables[write.table].schema
         units = item_write(schema, write.before, write.after, transactional=write.transactional)
         yield Spent(write=_places(write.table, units))
 
@@ -65,12 +67,12 @@ def _points(exchange: Exchange) -> Predicted:
 # Ranges: the plan evaluated over the model tables.
 
 
-def _range(exchange: Exchange, plan: Plan, arguments: Arguments, shelf: ModelTable) -> Predicted:
+def _range(exchange: Exchange, plan: Plan, arguments: Arguments, model_table: ModelTable) -> Predicted:
     request = exchange.request
-    rest = matching(plan, _asked(exchange, plan, arguments), shelf)
+    rest = matching(plan, _partition_arguments(exchange, plan, arguments), model_table)
     start = request.get("ExclusiveStartKey")
     if start is not None:
-        place = place_in(shelf.schema, plan.index, canonical(start))
+        place = place_in(model_table.schema, plan.index, canonical(start))
         rest = [entry for entry in rest if (entry.place < place if plan.descending else entry.place > place)]
     page = _page(rest, request.get("Limit"))
     units = page_read([entry.size for entry in page], consistent=plan.consistent)
@@ -82,7 +84,7 @@ def _range(exchange: Exchange, plan: Plan, arguments: Arguments, shelf: ModelTab
     return Predicted(Spent(read=read), len(page), _more(page, rest, request.get("Limit")))
 
 
-def _asked(exchange: Exchange, plan: Plan, arguments: Arguments) -> Arguments:
+def _partition_arguments(exchange: Exchange, plan: Plan, arguments: Arguments) -> Arguments:
     """Return the arguments of the partition that a request reads: a walk sends several requests."""
     compiled = range_request(plan)
     values = exchange.request.get("ExpressionAttributeValues", {})
@@ -93,9 +95,9 @@ def _asked(exchange: Exchange, plan: Plan, arguments: Arguments) -> Arguments:
     raise AssertionError(f"{plan.pattern} sent a request that its plan does not have: {exchange.request}")
 
 
-def matching(plan: Plan, arguments: Arguments, shelf: ModelTable) -> Sequence[Entry]:
+def matching(plan: Plan, arguments: Arguments, model_table: ModelTable) -> Sequence[Entry]:
     """Return the entries in a plan's key range, in read order."""
-    found = shelf.entries(plan.index)
+    found = model_table.entries(plan.index)
     if plan.key is not None:
         tests = [_equal(value.attribute, key_value_maker(value)(arguments)) for value in plan.key.partition]
         tests += [_sorts(condition, arguments) for condition in plan.key.sort]

@@ -55,15 +55,15 @@ class LoadedTables:
 
 def load(
     design: Design,
-    makers: Mapping[EntitySpec, EntityGenerator],
+    entity_generators: Mapping[EntitySpec, EntityGenerator],
     recorder: Recorder,
-    stock: StoredEntities,
+    stored_entities: StoredEntities,
     progress: Progress,
 ) -> LoadedTables:
     """Create the tables that can be created and fill them."""
     schemas: dict[str, Schema] = {}
     results = []
-    wanted = sum(maker.amount.count for maker in makers.values())
+    wanted = sum(generator.amount.count for generator in entity_generators.values())
     done = 0
     for table in design.tables:
         problems = _create(table, recorder)
@@ -74,12 +74,12 @@ def load(
             problems = [Discrepancy("wrong", fault_text(fault)) for fault in table_faults(table)]
             for spec in table.entities:
                 try:
-                    for count in _fill(spec, makers[spec], recorder, stock):
+                    for count in _fill(spec, entity_generators[spec], recorder, stored_entities):
                         progress(spec.name, done + count, wanted)
                 except (SampleError, ServiceError, TemplateError, MissingField) as error:
                     problems.append(Discrepancy("failed", f"{spec.name} could not be loaded in full: {error}"))
-                done += len(stock.all(spec))
-                loaded.append((spec.name, len(stock.all(spec)), makers[spec].amount.declared))
+                done += len(stored_entities.all(spec))
+                loaded.append((spec.name, len(stored_entities.all(spec)), entity_generators[spec].amount.declared))
         results.append(TableResult(table.name, tuple(loaded), tuple(problems)))
     return LoadedTables(schemas, tuple(results))
 
@@ -94,7 +94,7 @@ def _create(table: Table, recorder: Recorder) -> list[Discrepancy] | None:
         return [Discrepancy("not run", fault_text(fault)) for fault in faults] or [
             Discrepancy("not run", error.message)
         ]
-    recorder.shelves[table.name] = ModelTable(table.schema)
+    recorder.model_tables[table.name] = ModelTable(table.schema)
     return None
 
 
@@ -103,14 +103,16 @@ def fault_text(fault: Fault) -> str:
     return f"{fault.code}: {fault.problem}; fix: {fault.fix}"
 
 
-def _fill(spec: EntitySpec, maker: EntityGenerator, recorder: Recorder, stock: StoredEntities) -> Iterator[int]:
+def _fill(
+    spec: EntitySpec, generator: EntityGenerator, recorder: Recorder, stored_entities: StoredEntities
+) -> Iterator[int]:
     """Write the items of an entity; yield the number of written items from time to time."""
     waiting: list[Item] = []
     try:
-        for number, entity in enumerate(maker.all(), 1):
-            if stock.is_there(spec, entity):
+        for number, entity in enumerate(generator.all(), 1):
+            if stored_entities.is_there(spec, entity):
                 continue  # another entity has the same key: only one of them can be stored
-            stock.add(spec, entity)
+            stored_entities.add(spec, entity)
             waiting += [item_builder(spec).item(entity), *sentinels_of(spec, entity)]
             if len(waiting) >= limits.BATCH_WRITE_ITEMS:
                 _write(spec.schema.name, waiting, recorder)
@@ -120,10 +122,10 @@ def _fill(spec: EntitySpec, maker: EntityGenerator, recorder: Recorder, stock: S
         _write(spec.schema.name, waiting, recorder)  # even if no more items can be generated
 
 
-def store(spec: EntitySpec, entity: Entity, recorder: Recorder, stock: StoredEntities) -> None:
+def store(spec: EntitySpec, entity: Entity, recorder: Recorder, stored_entities: StoredEntities) -> None:
     """Store or replace one entity, with the sentinels of its unique values."""
-    stored = stock.at(spec, entity)
-    stock.add(spec, entity)
+    stored = stored_entities.at(spec, entity)
+    stored_entities.add(spec, entity)
     if stored is not None:
         _delete(spec.schema.name, sentinels_of(spec, stored), recorder)
     _write(spec.schema.name, [item_builder(spec).item(entity), *sentinels_of(spec, entity)], recorder)
@@ -131,21 +133,21 @@ def store(spec: EntitySpec, entity: Entity, recorder: Recorder, stock: StoredEnt
 
 def _delete(table: str, items: list[Item], recorder: Recorder) -> None:
     """Delete stored items."""
-    shelf = recorder.shelves[table]
+    model_table = recorder.model_tables[table]
     for item in items:
-        key = {name: item[name] for name in shelf.schema.key}
+        key = {name: item[name] for name in model_table.schema.key}
         recorder.engine.call("DeleteItem", {"TableName": table, "Key": key})
-        shelf.put(item, None)
+        model_table.put(item, None)
 
 
 def _write(table: str, items: list[Item], recorder: Recorder) -> None:
     """Write items."""
-    shelf = recorder.shelves[table]
+    model_table = recorder.model_tables[table]
     for start in range(0, len(items), limits.BATCH_WRITE_ITEMS):
         puts = [{"PutRequest": {"Item": item}} for item in items[start : start + limits.BATCH_WRITE_ITEMS]]
         recorder.engine.call("BatchWriteItem", {"RequestItems": {table: puts}})
     for item in items:
-        shelf.put(item, canonical(item))
+        model_table.put(item, canonical(item))
 
 
 ITEMS = 4000
@@ -154,14 +156,14 @@ READS, WRITES, SCANS = 20, 10, 2
 """Calls of each pattern."""
 MOST_ITEMS = 10_000
 """Limit of items over all calls of a pattern: patterns with many items per call run fewer calls."""
-MOMENT_S = 1_767_225_600.0
+START_S = 1_767_225_600.0
 """The time in the engine and in the data: the first second of 2026."""
 
 
 _CLOCK = SystemClock()
 
 
-def quiet(_what: str, _done: int, _total: int) -> None:
+def ignore_progress(_what: str, _done: int, _total: int) -> None:
     """Ignore progress."""
 
 
@@ -172,8 +174,8 @@ def verify(
     seed: int = 0,
     pattern: str | None = None,
     book: PriceBook | None = None,
-    progress: Progress = quiet,
-    running: Progress = quiet,
+    progress: Progress = ignore_progress,
+    running: Progress = ignore_progress,
     seconds: float | None = None,
 ) -> VerificationReport:
     """Run a design's patterns, or one of them, on generated data. Raises KeyError for an unknown pattern.
@@ -186,9 +188,11 @@ def verify(
     ends_s = None if seconds is None else _CLOCK.monotonic() + seconds
     wanted = [design.pattern(pattern)] if pattern is not None else list(design.patterns)
     prices = book or shipped_book()
-    samples = ValueGenerator(seed, MOMENT_S)
-    with closing(Engine.memory(clock=ManualClock(MOMENT_S, seed))) as engine:
-        run = _Run(design, Recorder(engine), StoredEntities(design.entities), samples, items, progress, running, ends_s)
+    value_generator = ValueGenerator(seed, START_S)
+    with closing(Engine.memory(clock=ManualClock(START_S, seed))) as engine:
+        run = _Run(
+            design, Recorder(engine), StoredEntities(design.entities), value_generator, items, progress, running, ends_s
+        )
         results = {each: run.pattern(each) for each in sorted(wanted, key=_turn)}
     month = estimate(design, prices)
     reads = [read for read in wanted if read.plan.reading and not all_faults(read.plan)]
@@ -228,8 +232,8 @@ class _Run:
 
     design: Design
     recorder: Recorder
-    stock: StoredEntities
-    samples: ValueGenerator
+    stored_entities: StoredEntities
+    value_generator: ValueGenerator
     items: int
     progress: Progress
     running: Progress
@@ -238,17 +242,17 @@ class _Run:
     loaded: LoadedTables = field(init=False)
 
     def __post_init__(self) -> None:
-        made_by = generators(self.design, self.items, self.samples)
-        self.loaded = load(self.design, made_by, self.recorder, self.stock, self.progress)
-        self._drawer = ArgumentGenerator(self.stock, made_by, self.samples, self._store)
-        self._scaled = {spec for spec, maker in made_by.items() if maker.amount.scaled}
+        made_by = generators(self.design, self.items, self.value_generator)
+        self.loaded = load(self.design, made_by, self.recorder, self.stored_entities, self.progress)
+        self._argument_generator = ArgumentGenerator(self.stored_entities, made_by, self.value_generator, self._store)
+        self._scaled = {spec for spec, generator in made_by.items() if generator.amount.scaled}
         clock = self.recorder.engine.clock
         context = Context(clock=clock, cursor_key=b"verify", retries=Retries(attempts=3))
         context.tables.update(self.loaded.schemas.values())
         self._connection = Connection(self.recorder, context)
 
     def _store(self, spec: EntitySpec, entity: Entity) -> None:
-        store(spec, entity, self.recorder, self.stock)
+        store(spec, entity, self.recorder, self.stored_entities)
 
     def pattern(self, pattern: Pattern[..., Any]) -> PatternResult:
         """Run one pattern."""
@@ -271,8 +275,8 @@ class _Run:
                 self.recorder.taken()
                 problems.append(Discrepancy("failed", f"{type(error).__name__}: {error}"))
                 break
-        problems += _told([run.defect for run in runs], "defect", len(runs))
-        problems += _told([run.wrong for run in runs], "wrong", len(runs))
+        problems += _first_problem([run.defect for run in runs], "defect", len(runs))
+        problems += _first_problem([run.wrong for run in runs], "wrong", len(runs))
         if pattern.plan.reading and runs and not problems and not any(run.found for run in runs):
             problems += self._always_empty(pattern, len(runs))
         return self._result(pattern, runs, tuple(problems))
@@ -282,21 +286,21 @@ class _Run:
         return "cannot be created" if own else f"is not of this design: import it into the module of {self.design.name}"
 
     def _call(self, pattern: Pattern[..., Any]) -> _Call:
-        plan, arguments = pattern.plan, self._drawer.draw(pattern)
+        plan, arguments = pattern.plan, self._argument_generator.draw(pattern)
         call = pattern(**arguments)
         self.recorder.taken()
         listing = plan.operation in {"Query", "Scan"} and plan.select == "all" and plan.limit is None
         read = self._connection.all if listing and plan.page_size is None else self._connection.run
         answer: Any = read(call)
         exchanges = self.recorder.taken()
-        known = {**arguments, NOW: int(self.samples.now_s)}
+        known = {**arguments, NOW: int(self.value_generator.now_s)}
         call_result = _Call(measured=total(exchange.spent for exchange in exchanges))
         self._hold_against_prediction(call_result, pattern, exchanges, known)
         if plan.reading:
             # A call with a page size costs one page; its result is right if all pages are.
             whole = self._connection.all(call) if listing and plan.page_size is not None else answer
             call_result.returned, call_result.found = _count(answer), _count(whole)
-            call_result.wrong = difference(pattern, self.stock, known, whole, int(self.samples.now_s))
+            call_result.wrong = difference(pattern, self.stored_entities, known, whole, int(self.value_generator.now_s))
         else:
             call_result.returned = call_result.evaluated
             call_result.wrong = self._written(exchanges)
@@ -306,7 +310,7 @@ class _Run:
         self, call_result: _Call, pattern: Pattern[..., Any], exchanges: Sequence[Exchange], arguments: dict[str, Any]
     ) -> None:
         for exchange in exchanges:
-            wanted = predicted(exchange, pattern.plan, arguments, self.recorder.shelves)
+            wanted = predicted(exchange, pattern.plan, arguments, self.recorder.model_tables)
             call_result.predicted += wanted.spent
             if exchange.operation != "GetItem" or pattern.plan.reading:
                 call_result.evaluated += wanted.evaluated
@@ -322,7 +326,7 @@ class _Run:
 
     def _written(self, exchanges: Sequence[Exchange]) -> str | None:
         """Check that every written item has the keys that its entity derives, including index keys."""
-        for spec, item, entity in self.stock.follow(exchanges, self.loaded.schemas):
+        for spec, item, entity in self.stored_entities.follow(exchanges, self.loaded.schemas):
             expected, found = canonical(item_builder(spec).item(entity)), canonical(item)
             names = [name for name in spec.schema.key_attributes() if expected.get(name) != found.get(name)]
             if names:
@@ -331,11 +335,11 @@ class _Run:
 
     def _always_empty(self, pattern: Pattern[..., Any], calls: int) -> list[Discrepancy]:
         plan, meaning = pattern.plan, meaning_of(pattern)
-        stored = {spec.name: len(self.stock.all(spec)) for spec in plan.entities}
+        stored = {spec.name: len(self.stored_entities.all(spec)) for spec in plan.entities}
         if not any(stored.values()):
             return []
         counts = ", ".join(f"{count:,} {name}" for name, count in stored.items())
-        reads = [f"{wish.field} = {wish.low!r}" for wish in meaning.wishes if wish.op == "reads"]
+        reads = [f"{key_test.field} = {key_test.low!r}" for key_test in meaning.key_tests if key_test.op == "reads"]
         why = f": no key can be like {meaning.unlike[0]!r}" if meaning.unlike else ""
         why = why or (f": none has {' and '.join(reads)}" if reads else "")
         return [Discrepancy("wrong", f"returned nothing in {calls} calls about items that are there ({counts}){why}")]
@@ -416,7 +420,7 @@ def _grows(pattern: Pattern[..., Any]) -> bool:
     return not any(isinstance(source, (Param, Each)) for value in key.partition for source in value.sources.values())
 
 
-def _told(texts: Sequence[str | None], kind: Any, calls: int) -> list[Discrepancy]:
+def _first_problem(texts: Sequence[str | None], kind: Any, calls: int) -> list[Discrepancy]:
     """Return the first of several calls' problems, with the number of affected calls."""
     found = [text for text in texts if text is not None]
     if not found:

@@ -112,12 +112,12 @@ class SizeAdjuster:
     """Adjusts entities of one kind to their declared sizes."""
 
     def __init__(
-        self, spec: EntitySpec, amount: Amount, design: Design, samples: ValueGenerator, owners: Owners
+        self, spec: EntitySpec, amount: Amount, design: Design, value_generator: ValueGenerator, owners: Owners
     ) -> None:
-        self._spec, self._samples = spec, samples
+        self._spec, self._value_generator = spec, value_generator
         self._fillers = fillers(spec, design, owners)
         declared = None if spec.items is None else spec.items.bytes
-        self._sizes = [] if declared is None else target_sizes(declared, max(1, amount.count), samples.random)
+        self._sizes = [] if declared is None else target_sizes(declared, max(1, amount.count), value_generator.random)
 
     def keep(self, names: Collection[str]) -> None:
         """Exclude these fields from changes."""
@@ -148,7 +148,7 @@ class SizeAdjuster:
                 wanted = min(most, len(value) + by // _bytes_of_each(stored, value))
                 longer = list(value)
                 while len(longer) < wanted:
-                    longer += self._samples.field(self._spec.model, name)
+                    longer += self._value_generator.field(self._spec.model, name)
                 if len(longer) > len(value):
                     return {name: longer[:wanted]}
         return {}
@@ -167,13 +167,13 @@ def fillers(spec: EntitySpec, design: Design, owners: Owners) -> list[str]:
         and (stored.annotation is str or stored.type_code in {"L", "M"})
         and not (stored.name in owners and same_type(owners[stored.name][0], stored))
     ]
-    tested = {path.field for pattern in design.patterns for path in _asked(pattern.plan)}
+    tested = {path.field for pattern in design.patterns for path in _compared_fields(pattern.plan)}
     return [
         stored.name for stored in sorted(free, key=lambda stored: (stored.name in tested, stored.annotation is not str))
     ]
 
 
-def _asked(plan: Plan) -> Iterator[FieldPath]:
+def _compared_fields(plan: Plan) -> Iterator[FieldPath]:
     """Return the fields that a pattern compares in filters and conditions: stretched only if no other field can be."""
     for condition in (plan.filter, plan.condition, plan.replace_when):
         yield from paths_of(condition)

@@ -156,13 +156,18 @@ class WriteTargets:
 
     def __init__(
         self,
-        stock: StoredEntities,
-        makers: Mapping[EntitySpec, EntityGenerator],
-        samples: ValueGenerator,
+        stored_entities: StoredEntities,
+        entity_generators: Mapping[EntitySpec, EntityGenerator],
+        value_generator: ValueGenerator,
         add: Callable[[EntitySpec, Entity], None],
     ) -> None:
         """`add` stores an entity."""
-        self._stock, self._makers, self._samples, self._add = stock, makers, samples, add
+        self._stored_entities, self._entity_generators, self._value_generator, self._add = (
+            stored_entities,
+            entity_generators,
+            value_generator,
+            add,
+        )
         self._used: set[tuple[str, bytes]] = set()
 
     def start(self) -> None:
@@ -187,65 +192,67 @@ class WriteTargets:
     def _of(self, plan: Plan, known: Known) -> Entity | None:
         spec = plan.entity
         if plan.exists == "must_not":
-            return self._makers[spec].make()
-        now_s = int(self._samples.now_s)
-        every = self._stock.all(spec)
+            return self._entity_generators[spec].make()
+        now_s = int(self._value_generator.now_s)
+        every = self._stored_entities.all(spec)
         if known:
             every = [entity for entity in every if all(getattr(entity, field) == value for field, value in known)]
         live = [entity for entity in self._some(spec, every) if not has_expired(spec, entity, now_s)]
         if live:
             return live[0]
         if plan.exists == "may" and plan.operation == "UpdateItem":
-            return _with(spec, self._makers[spec].make(), dict(known))
+            return _with(spec, self._entity_generators[spec].make(), dict(known))
         return self._added(spec, dict(known))
 
     def _added(self, spec: EntitySpec, fields: Mapping[str, Any]) -> Entity | None:
         """Store and return another item with these values, or None if its key exists."""
-        entity = _with(spec, self._makers[spec].make(), fields)
-        if entity is None or self._stock.is_there(spec, entity):
+        entity = _with(spec, self._entity_generators[spec].make(), fields)
+        if entity is None or self._stored_entities.is_there(spec, entity):
             return None
         self._add(spec, entity)
         return entity
 
     def _some(self, spec: EntitySpec, entities: Sequence[Entity]) -> Sequence[Entity]:
         """Return a sample of the entities that the call does not use yet."""
-        found = self._samples.random.sample(entities, min(len(entities), _REPEATS + len(self._used)))
+        found = self._value_generator.random.sample(entities, min(len(entities), _REPEATS + len(self._used)))
         return [entity for entity in found if (spec.schema.name, place_of(spec, entity)) not in self._used]
 
     def item(self, plan: Plan, *, changes: bool) -> Entity:
         """Return a new item, or a stored item with some fields changed."""
-        spec, maker = plan.entity, self._makers[plan.entity]
-        candidates = self._some(spec, self._stock.all(spec)) if changes else ()
+        spec, generator = plan.entity, self._entity_generators[plan.entity]
+        candidates = self._some(spec, self._stored_entities.all(spec)) if changes else ()
         if not candidates and plan.exists == "must":
             added = self._added(spec, {})
             candidates = () if added is None else (added,)
         if not candidates:
-            return _as_new(plan, maker.make())
+            return _as_new(plan, generator.make())
         unique = {name for rule in spec.uniques for name in rule.fields}
         free = [name for name in spec.fields if name not in {*spec.key.fields, spec.version, *unique}]
         for _ in range(_TRIES):
-            update = {name: maker.value(name) for name in self._samples.random.sample(free, min(2, len(free)))}
+            update = {
+                name: generator.value(name) for name in self._value_generator.random.sample(free, min(2, len(free)))
+            }
             changed = _with(spec, candidates[0], update)
             if changed is not None:
                 return changed
         return candidates[0]
 
-    def allowed(self, plan: Plan, anchor: Entity, arguments: Mapping[str, Any]) -> bool:
+    def allowed(self, plan: Plan, target: Entity, arguments: Mapping[str, Any]) -> bool:
         """Return True if the pattern's condition holds for the item, after changing the item if necessary."""
         if plan.condition is None:
             return True
         condition = fill(plan.condition, arguments)
-        if decided(condition, _stored(anchor)) is not False:
+        if decided(condition, _stored(target)) is not False:
             return True
-        return plan.exists != "must_not" and self.suit(plan.entity, anchor, condition)
+        return plan.exists != "must_not" and self.suit(plan.entity, target, condition)
 
-    def suit(self, spec: EntitySpec, anchor: Entity, condition: Condition) -> bool:
+    def suit(self, spec: EntitySpec, target: Entity, condition: Condition) -> bool:
         """Store the item changed so that a condition without parameters holds; return False if that fails."""
         unique = {name for rule in spec.uniques for name in rule.fields}
         fixed = {*spec.key.fields, spec.version, *unique}
-        for changes in ways(condition, spec, _stored(anchor), self._makers[spec].some):
+        for changes in ways(condition, spec, _stored(target), self._entity_generators[spec].some):
             given = {name for name, value in changes.items() if value is not None or name not in unique}
-            entity = None if fixed.intersection(given) else _changed(spec, anchor, changes)
+            entity = None if fixed.intersection(given) else _changed(spec, target, changes)
             if entity is not None and decided(condition, _stored(entity)) is not False:
                 self._add(spec, entity)
                 return True
