@@ -35,7 +35,7 @@ from keyplan.design import (
     where,
 )
 from keyplan.design.declaring.design import Design
-from keyplan.verify import Report, verify
+from keyplan.verify import VerificationReport, verify
 from keyplan.verify.generate import generators
 from keyplan.verify.report import PatternResult
 from keyplan.verify.values import SampleError, ValueGenerator
@@ -44,15 +44,15 @@ NOW_S = 1_767_225_600.0
 
 
 @pytest.fixture(scope="module", params=[0, 1, 2])
-def report(request: pytest.FixtureRequest) -> Report:
+def report(request: pytest.FixtureRequest) -> VerificationReport:
     return verify(Design.of(club), seed=request.param)
 
 
-def result(report: Report, name: str) -> PatternResult:
+def result(report: VerificationReport, name: str) -> PatternResult:
     return next(one for one in report.patterns if one.name == name)
 
 
-def test_every_pattern_runs_as_often_as_is_wanted_and_costs_what_is_predicted(report: Report) -> None:
+def test_every_pattern_runs_as_often_as_is_wanted_and_costs_what_is_predicted(report: VerificationReport) -> None:
     for one in report.patterns:
         assert one.predicted == one.measured, one.name
         if one.name != "unplaced":
@@ -61,15 +61,15 @@ def test_every_pattern_runs_as_often_as_is_wanted_and_costs_what_is_predicted(re
         assert result(report, name).calls == 10, name
 
 
-def test_each_step_of_a_transaction_is_about_another_item(report: Report) -> None:
+def test_each_step_of_a_transaction_is_about_another_item(report: VerificationReport) -> None:
     assert result(report, "leave").evaluated == 3, "a player, and as many seats as the list may have"
 
 
-def test_items_of_an_older_form_are_stored_where_an_example_shows_it(report: Report) -> None:
+def test_items_of_an_older_form_are_stored_where_an_example_shows_it(report: VerificationReport) -> None:
     assert result(report, "games_of_old").returned == 1
 
 
-def test_a_filter_that_no_item_can_meet_still_finds_nothing(report: Report) -> None:
+def test_a_filter_that_no_item_can_meet_still_finds_nothing(report: VerificationReport) -> None:
     (problem,) = result(report, "unplaced").problems
     assert problem.kind == "wrong"
     assert problem.text.startswith("returned nothing in 1 calls about items that are there")

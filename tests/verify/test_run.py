@@ -11,7 +11,7 @@ from tests.verify import bank, shop
 
 from keyplan.cost import units as cost_units
 from keyplan.design.declaring.design import Design
-from keyplan.verify import Report, predict, verify
+from keyplan.verify import VerificationReport, predict, verify
 from keyplan.verify.generate import generators
 from keyplan.verify.report import PatternResult, as_json
 from keyplan.verify.run import START_S
@@ -20,25 +20,25 @@ from keyplan.verify.values import ValueGenerator
 AS_WRITTEN = Path(__file__).parents[2] / "examples" / "as_written"
 
 
-def result(report: Report, name: str) -> PatternResult:
+def result(report: VerificationReport, name: str) -> PatternResult:
     return next(one for one in report.patterns if one.name == name)
 
 
-def texts(report: Report, name: str, kind: str) -> list[str]:
+def texts(report: VerificationReport, name: str, kind: str) -> list[str]:
     return [problem.text for problem in result(report, name).problems if problem.kind == kind]
 
 
 @pytest.fixture(scope="module")
-def whole() -> Report:
+def whole() -> VerificationReport:
     return verify(Design.of(shop), items=300)
 
 
 @pytest.fixture(scope="module")
-def todo() -> Report:
+def todo() -> VerificationReport:
     return verify(Design.load(str(AS_WRITTEN / "todo.py")), items=1500)
 
 
-def test_a_design_without_faults_holds_in_all_it_can_have(whole: Report) -> None:
+def test_a_design_without_faults_holds_in_all_it_can_have(whole: VerificationReport) -> None:
     assert list(whole.problems) == []
     assert not whole.failed
     assert all(one.calls for one in whole.patterns)
@@ -48,7 +48,7 @@ def test_a_design_without_faults_holds_in_all_it_can_have(whole: Report) -> None
     }  # fmt: skip
 
 
-def test_predictions_equal_receipts_call_by_call_and_place_by_place(whole: Report) -> None:
+def test_predictions_equal_receipts_call_by_call_and_place_by_place(whole: VerificationReport) -> None:
     for one in whole.patterns:
         assert one.predicted == one.measured, one.name
     written = result(whole, "place").measured
@@ -59,14 +59,14 @@ def test_predictions_equal_receipts_call_by_call_and_place_by_place(whole: Repor
         assert all(set(call.read) == {"shop", "shop/by_total"} for call in result(whole, name).measured), name
 
 
-def test_a_call_that_reads_by_pages_of_a_size_costs_one_page(whole: Report) -> None:
+def test_a_call_that_reads_by_pages_of_a_size_costs_one_page(whole: VerificationReport) -> None:
     paged = result(whole, "all_by_status")
     assert paged.returned == paged.evaluated == 100  # of more, which are read to see that all are right
     assert shop.all_by_status.plan.page_size == 100
     assert result(whole, "orders_with").evaluated > 100
 
 
-def test_reads_are_about_items_that_are_there(whole: Report) -> None:
+def test_reads_are_about_items_that_are_there(whole: VerificationReport) -> None:
     for name in ("customer", "customer_with_orders", "due_between", "placed_before", "some_products"):
         assert result(whole, name).returned > 0, name
 
@@ -85,7 +85,7 @@ def test_one_pattern_can_be_run_alone() -> None:
         verify(Design.of(shop), items=100, pattern="customers")
 
 
-def test_an_equality_on_the_beginning_of_a_key_is_found_to_return_nothing(todo: Report) -> None:
+def test_an_equality_on_the_beginning_of_a_key_is_found_to_return_nothing(todo: VerificationReport) -> None:
     (problem,) = texts(todo, "tasks_by_specific_status", "wrong")
     assert problem.startswith("returns 0 items, ")
     assert "user_id = " in problem
@@ -93,18 +93,18 @@ def test_an_equality_on_the_beginning_of_a_key_is_found_to_return_nothing(todo: 
     assert "(20 of 20 calls)" in problem
 
 
-def test_a_between_that_loses_the_last_day_is_found(todo: Report) -> None:
+def test_a_between_that_loses_the_last_day_is_found(todo: VerificationReport) -> None:
     (problem,) = texts(todo, "tasks_by_date_range", "wrong")
     assert "due_date from " in problem
     assert "all that have the last due_date of the range are missing" in problem
 
 
-def test_words_that_sort_by_the_alphabet_are_found_not_to_be_in_their_order(todo: Report) -> None:
+def test_words_that_sort_by_the_alphabet_are_found_not_to_be_in_their_order(todo: VerificationReport) -> None:
     (problem,) = texts(todo, "tasks_by_priority", "wrong")
     assert "high, low, medium, urgent" in problem
 
 
-def test_claims_are_held_against_what_was_measured(todo: Report) -> None:
+def test_claims_are_held_against_what_was_measured(todo: VerificationReport) -> None:
     assert result(todo, "fetch_user").verdict == "OK"
     (few,) = texts(todo, "all_tasks", "claim")
     assert '"1-5 RCU" (access pattern table): 7.' in few
@@ -114,7 +114,7 @@ def test_claims_are_held_against_what_was_measured(todo: Report) -> None:
     assert "WCU per item on average" in batch
 
 
-def test_a_scan_is_judged_by_the_declared_numbers_and_not_by_the_few_that_were_generated(todo: Report) -> None:
+def test_a_scan_is_judged_by_the_declared_numbers_and_not_by_the_few_that_were_generated(todo: VerificationReport) -> None:
     (problem,) = texts(todo, "count_by_status", "claim")
     assert "73,242.5 RCU at the declared numbers" in problem
     assert any(
@@ -124,14 +124,14 @@ def test_a_scan_is_judged_by_the_declared_numbers_and_not_by_the_few_that_were_g
     )
 
 
-def test_patterns_with_faults_are_not_run_and_the_rest_is(todo: Report) -> None:
+def test_patterns_with_faults_are_not_run_and_the_rest_is(todo: VerificationReport) -> None:
     (problem,) = texts(todo, "fetch_task_by_task_id", "not run")
     assert problem.startswith("KP301: ")
     assert result(todo, "fetch_task_by_task_id").calls == 0
     assert result(todo, "all_tasks").calls == 20
 
 
-def test_a_table_that_can_be_created_in_spite_of_a_fault_is_used_and_the_fault_told(todo: Report) -> None:
+def test_a_table_that_can_be_created_in_spite_of_a_fault_is_used_and_the_fault_told(todo: VerificationReport) -> None:
     (table,) = todo.tables
     assert [problem.kind for problem in table.problems] == ["wrong"]
     assert table.problems[0].text.startswith("KP703: ")
@@ -177,7 +177,7 @@ def test_a_prediction_that_is_wrong_is_reported_as_a_defect(monkeypatch: pytest.
     assert report.failed
 
 
-def test_the_report_for_machines_has_everything(todo: Report) -> None:
+def test_the_report_for_machines_has_everything(todo: VerificationReport) -> None:
     told = as_json(todo)
     assert told["holds"] is False
     assert {one["name"] for one in told["patterns"]} == {one.name for one in todo.patterns}

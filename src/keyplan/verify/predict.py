@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from base64 import b64decode
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
-from typing import Any
 
 from keyplan import limits
 from keyplan.cost.units import Spent, Units, item_write, page_read, point_read, total
 from keyplan.design.planning.indexes import fetched_attributes
-from keyplan.design.planning.plan import Plan, SortCondition
-from keyplan.design.requests.build import range_request
-from keyplan.design.requests.items import key_value_maker
-from keyplan.design.requests.writer import Arguments
+from keyplan.design.planning.plan import Plan
+from keyplan.dynamodb.expressions.compiled import compile_condition
 from keyplan.dynamodb.values.sizes import item_bytes
-from keyplan.dynamodb.values.types import Item
-from keyplan.verify.model import Entry, Exchange, ModelTable, canonical, place_in
+from keyplan.verify.model import Entry, Exchange, ModelTable, Request, canonical, place_in
 
 
 @dataclass(frozen=True)
@@ -31,12 +25,10 @@ class Predicted:
     """Whether the answer has a LastEvaluatedKey, or None for operations without pages."""
 
 
-def predicted(
-    exchange: Exchange, plan: Plan, arguments: Arguments, model_tables: Mapping[str, ModelTable]
-) -> Predicted:
+def predicted(exchange: Exchange, plan: Plan, model_tables: Mapping[str, ModelTable]) -> Predicted:
     """Predict the cost of one request of a call. Reads are evaluated on the tables as they are now."""
     if exchange.operation in {"Query", "Scan"}:
-        return _range(exchange, plan, arguments, model_tables[exchange.request["TableName"]])
+        return _range(exchange, plan, model_tables[exchange.request["TableName"]])
     if exchange.operation in {"GetItem", "BatchGetItem"}:
         return _points(exchange)
     return Predicted(total(_writes(exchange, model_tables)), evaluated=len(exchange.written))
@@ -67,9 +59,9 @@ def _points(exchange: Exchange) -> Predicted:
 # Ranges: the plan evaluated over the model tables.
 
 
-def _range(exchange: Exchange, plan: Plan, arguments: Arguments, model_table: ModelTable) -> Predicted:
+def _range(exchange: Exchange, plan: Plan, model_table: ModelTable) -> Predicted:
     request = exchange.request
-    rest = matching(plan, _partition_arguments(exchange, plan, arguments), model_table)
+    rest = _matching(request, plan, model_table)
     start = request.get("ExclusiveStartKey")
     if start is not None:
         place = place_in(model_table.schema, plan.index, canonical(start))
@@ -84,62 +76,16 @@ def _range(exchange: Exchange, plan: Plan, arguments: Arguments, model_table: Mo
     return Predicted(Spent(read=read), len(page), _more(page, rest, request.get("Limit")))
 
 
-def _partition_arguments(exchange: Exchange, plan: Plan, arguments: Arguments) -> Arguments:
-    """Return the arguments of the partition that a request reads: a walk sends several requests."""
-    compiled = range_request(plan)
-    values = exchange.request.get("ExpressionAttributeValues", {})
-    for partition in compiled.partitions(arguments):
-        wanted = compiled.request(partition, exchange.request["TableName"])
-        if wanted.get("ExpressionAttributeValues", {}) == values:
-            return partition
-    raise AssertionError(f"{plan.pattern} sent a request that its plan does not have: {exchange.request}")
-
-
-def matching(plan: Plan, arguments: Arguments, model_table: ModelTable) -> Sequence[Entry]:
-    """Return the entries in a plan's key range, in read order."""
-    found = model_table.entries(plan.index)
+def _matching(request: Request, plan: Plan, model_table: ModelTable) -> Sequence[Entry]:
+    """Return the entries that satisfy a request's key condition, in read order."""
+    entries = model_table.entries(plan.index)
     if plan.key is not None:
-        tests = [_equal(value.attribute, key_value_maker(value)(arguments)) for value in plan.key.partition]
-        tests += [_sorts(condition, arguments) for condition in plan.key.sort]
-        found = [entry for entry in found if all(test(entry.item) for test in tests)]
-    return list(reversed(found)) if plan.descending else found
-
-
-Test = Callable[[Item], bool]
-
-
-def _equal(attribute: str, value: Mapping[str, Any]) -> Test:
-    wanted = canonical({attribute: value})[attribute]
-    return lambda item: bool(item[attribute] == wanted)
-
-
-def _sorts(condition: SortCondition, arguments: Arguments) -> Test:
-    name = condition.attribute
-    low = _ordered(canonical({name: key_value_maker(condition.low)(arguments)})[name])
-    high = (
-        None
-        if condition.high is None
-        else _ordered(canonical({name: key_value_maker(condition.high)(arguments)})[name])
-    )
-    compare = _COMPARE[condition.op]
-    return lambda item: compare(_ordered(item[name]), low, high)
-
-
-_COMPARE: dict[str, Callable[[Any, Any, Any], bool]] = {
-    "=": lambda value, low, _high: bool(value == low),
-    "<": lambda value, low, _high: bool(value < low),
-    "<=": lambda value, low, _high: bool(value <= low),
-    ">": lambda value, low, _high: bool(value > low),
-    ">=": lambda value, low, _high: bool(value >= low),
-    "begins_with": lambda value, low, _high: bool(value.startswith(low)),
-    "BETWEEN": lambda value, low, high: bool(low <= value <= high),
-}
-
-
-def _ordered(value: Mapping[str, Any]) -> Any:
-    """Return a value that Python orders as the service orders keys: text by its UTF-8 bytes, numbers by value."""
-    ((code, content),) = value.items()
-    return Decimal(content) if code == "N" else content.encode() if code == "S" else b64decode(content)
+        text, names = request["KeyConditionExpression"], request.get("ExpressionAttributeNames")
+        condition = compile_condition(text, names, "KeyConditionExpression")
+        given = request["ExpressionAttributeValues"]
+        values = canonical({name: given[name] for name in condition.values_used})
+        entries = [entry for entry in entries if condition.test(entry.item, values)]
+    return list(reversed(entries)) if plan.descending else entries
 
 
 def _page(rest: Sequence[Entry], limit: int | None) -> Sequence[Entry]:

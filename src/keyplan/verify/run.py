@@ -295,7 +295,7 @@ class _Run:
         exchanges = self.recorder.taken()
         known = {**arguments, NOW: int(self.value_generator.now_s)}
         call_result = _Call(measured=total(exchange.spent for exchange in exchanges))
-        self._hold_against_prediction(call_result, pattern, exchanges, known)
+        self._hold_against_prediction(call_result, pattern, exchanges)
         if plan.reading:
             # A call with a page size costs one page; its result is right if all pages are.
             whole = self._connection.all(call) if listing and plan.page_size is not None else answer
@@ -307,10 +307,10 @@ class _Run:
         return call_result
 
     def _hold_against_prediction(
-        self, call_result: _Call, pattern: Pattern[..., Any], exchanges: Sequence[Exchange], arguments: dict[str, Any]
+        self, call_result: _Call, pattern: Pattern[..., Any], exchanges: Sequence[Exchange]
     ) -> None:
         for exchange in exchanges:
-            wanted = predicted(exchange, pattern.plan, arguments, self.recorder.model_tables)
+            wanted = predicted(exchange, pattern.plan, self.recorder.model_tables)
             call_result.predicted += wanted.spent
             if exchange.operation != "GetItem" or pattern.plan.reading:
                 call_result.evaluated += wanted.evaluated
