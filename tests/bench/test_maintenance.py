@@ -24,7 +24,9 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Settin
 
 
 def measured(settings: Settings, limit_s: float) -> list[maintenance.Job]:
-    return maintenance.measured(settings, limit_s, lambda what, count: contextlib.nullcontext(lambda items: None), str)
+    return maintenance.measured(
+        settings, limit_s, lambda what, count: contextlib.nullcontext(lambda items: None), lambda said: None
+    )
 
 
 def test_each_job_is_measured_while_items_are_put(settings: Settings) -> None:

@@ -8,6 +8,7 @@ import pytest
 from bench.comparing import IN_PROCESS, http_section
 from bench.lines import Line
 from bench.measure import Span
+from bench.peers import PEER_NAMES
 from bench.published import Record, filled, pages, read, short_block, whole_block, write
 from bench.suite import settings_for
 from bench.targets.model import Settings
@@ -101,11 +102,11 @@ def test_a_part_that_fails_is_a_line_and_the_others_go_on(monkeypatch: pytest.Mo
         return [LINES[0]]
 
     monkeypatch.setattr(parts, "_parts", lambda whole, found: {"bad": failing, "good": working})
-    begun: list[tuple[str, int]] = []
+    begun: list[object] = []
     with settings_for(Workload(), Span()) as settings:
         whole = parts.Whole(settings, lambda name, items: pytest.fail("nothing is loaded"), begun.append)
         found = parts.measured(whole, lambda part, count: begun.append((part, count)))
         assert folders[0].parent == settings.folder
     assert begun == [("bad", 2), ("good", 2)]
     assert [(line.section, line.reason) for line in found.lines] == [("bad", "OSError: no disk"), (IN_PROCESS, "")]
-    assert set(found.missing) == set(parts.PEER_NAMES)
+    assert set(found.missing) == set(PEER_NAMES)

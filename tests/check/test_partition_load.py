@@ -312,7 +312,8 @@ def test_a_read_of_an_index_is_no_load_on_the_table_nor_on_another_index() -> No
         return pk(level=level)
 
     (hot,) = subject(table).hot_keys
-    assert (hot.name, hot.read(peak=True), hot.write(peak=True)) == ("by_level", pytest.approx(100 * 0.5 / 10), 0)
+    assert (hot.name, hot.write(peak=True)) == ("by_level", 0)
+    assert hot.read(peak=True) == pytest.approx(100 * 0.5 / 10)
     assert subject(table).hot_items == ()
 
 
@@ -370,10 +371,11 @@ def test_the_loads_of_a_table_are_those_of_its_own_patterns() -> None:
 
     found = subject(first, second)
     assert [(hot.name, hot.main("read")) for hot in found.hot_keys] == [("players", ["profile"]), ("tasks", ["task"])]
-    assert [(item.shape, item.read(peak=True)) for item in found.hot_items] == [
-        ("player = {player}, part = {part}", pytest.approx(50 / 500 / 2)),
-        ("user_id = {user_id}, task_id = {task_id}", pytest.approx(5 / 1_000)),
+    assert [item.shape for item in found.hot_items] == [
+        "player = {player}, part = {part}",
+        "user_id = {user_id}, task_id = {task_id}",
     ]
+    assert [item.read(peak=True) for item in found.hot_items] == pytest.approx([50 / 500 / 2, 5 / 1_000])
 
 
 @pytest.mark.parametrize("named", ["OWNER#{owner}", "OWNER#{of}"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.running import NOTES, design, run
@@ -82,7 +83,7 @@ def test_a_file_of_prices_takes_the_place_of_those_shipped(tmp_path: Path) -> No
 
 def test_a_price_that_a_file_lacks_is_named(tmp_path: Path) -> None:
     shipped = book()
-    told = {"region": "home-1", "date": "2026-01-01", "currency": "USD", "free": {}}
+    told: dict[str, Any] = {"region": "home-1", "date": "2026-01-01", "currency": "USD", "free": {}}
     told["prices"] = {name: vars(one) for name, one in shipped.prices.items() if name != "point_in_time_gb_month"}
     path = tmp_path / "prices.json"
     path.write_text(json.dumps(told))

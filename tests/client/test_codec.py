@@ -184,7 +184,7 @@ def test_index_keys_are_made_of_what_the_model_makes_of_a_value(db: Any) -> None
     high: Any = "high"  # a caller that no type checker has seen
     assert db.run(board.set_priority(user, name, high, 3)).priority is board.Priority.high
     with pytest.raises(KeyValueError, match="points='many' is not what the entity takes"):
-        db.run(board.set_priority(user, name, board.Priority.low, "many"))
+        db.run(board.set_priority(user, name, board.Priority.low, "many"))  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_an_update_takes_only_what_the_model_takes(shared: Any) -> None:
@@ -193,7 +193,7 @@ def test_an_update_takes_only_what_the_model_takes(shared: Any) -> None:
     changed = shared.run(describe(new.id, frozenset({"x"}), "y", Colour.green))
     assert (changed.words, changed.renamed, changed.colour) == ({"x"}, "y", Colour.red)
     with pytest.raises(KeyValueError, match=r"describe: renamed=5 is not what the entity takes: .*valid string"):
-        shared.run(describe(new.id, frozenset(), 5, Colour.red))
+        shared.run(describe(new.id, frozenset(), 5, Colour.red))  # type: ignore[arg-type]  # wrong on purpose
     assert shared.run(thing(new.id)).renamed == "y"
 
 

@@ -113,7 +113,7 @@ def test_an_event_loop_runs_many_calls_at_once(tmp_path: Path, durability: str) 
 def test_an_event_loop_that_can_have_no_more_threads_makes_each_call_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int
 ) -> None:
-    started, start = [], threading.Thread.start
+    started, start = list[threading.Thread](), threading.Thread.start
 
     def start_few(thread: threading.Thread) -> None:
         if len(started) == few:

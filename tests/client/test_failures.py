@@ -157,10 +157,11 @@ def test_after_its_attempts_a_read_gives_up_with_the_services_code(
 
 
 def test_a_write_that_is_given_up_without_an_answer_leaves_it_open(engine: Engine) -> None:
-    for call in (
+    calls: list[Callable[[Connection], object]] = [
         lambda db: db.run(board.comment(COMMENT)),
         lambda db: db.transact(board.hit("a", 1), board.hit("b", 1)),
-    ):
+    ]
+    for call in calls:
         db = unlucky(engine, LOST[1], times=4)
         with pytest.raises(
             OutcomeUnknownError, match="no answer tells whether the write was applied, after 4 attempts"
@@ -336,7 +337,7 @@ def test_an_operation_that_is_not_supported_is_named_with_endpoint_and_purpose(
     code: str, status: int, message: str, awaited: bool
 ) -> None:
     client = Refusing(code, status, message)
-    transport = AioTransport(client, None) if awaited else BotoTransport(client)
+    transport: Any = AioTransport(client, None) if awaited else BotoTransport(client)
     with pytest.raises(UnknownOperationError) as refused:
         asyncio.run(transport.call("UpdateTimeToLive", {"TableName": "notes", "TimeToLiveSpecification": {}}))
     assert str(refused.value) == (
@@ -351,7 +352,9 @@ def test_the_program_of_a_call_is_the_same_for_every_driver() -> None:
     context = Context(ManualClock(NOW), b"key")
     call = board.hit("c", 1)
     program = write(context, call, {**call.arguments, MOMENT: int(NOW)})
-    operation, request = next(program)
+    step = next(program)
+    assert isinstance(step, tuple)
+    operation, request = step
     assert operation == "UpdateItem"
     assert request["Key"] == {"name": {"S": "c"}}
     finish: Callable[[], Any] = lambda: program.send({"Attributes": {"name": {"S": "c"}, "count": {"N": "1"}}})  # noqa: E731

@@ -9,7 +9,7 @@ import pytest
 
 import keyplan
 from keyplan.client.connection import Connection
-from keyplan.design import Change, Entity, Key, Read, Table, each, key_of, pk, put
+from keyplan.design import Change, Cond, Entity, Key, Table, each, key_of, pk, put
 from keyplan.engine.engine import Engine
 
 table = Table("prices", pk="amount", sk="rate")
@@ -43,7 +43,7 @@ def drop(amounts: list[Decimal], rate: float) -> Key:
 
 
 @table.query(Price)
-def of_amounts(amounts: list[Decimal]) -> Read:
+def of_amounts(amounts: list[Decimal]) -> Cond:
     """The prices of some amounts."""
     return pk(amount=each(amounts))
 

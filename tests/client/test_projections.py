@@ -414,7 +414,8 @@ def test_a_view_has_fields_of_its_entity_and_all_of_its_key() -> None:
         ({"box": str, "id": str, "at": str}, "has a field at, and Letter has at as <class 'int'>"),
         ({"box": str, "subject": str}, "has no id, by which the key of Letter is made"),
     ):
-        model = create_model("Odd", __base__=Entity, **{name: (kind, ...) for name, kind in fields.items()})
+        definitions: dict[str, Any] = {name: (kind, ...) for name, kind in fields.items()}
+        model = create_model("Odd", __base__=Entity, **definitions)
         with pytest.raises(DesignError, match=f"view Odd {problem}"):
             letters.view(Letter)(model)
 

@@ -38,7 +38,9 @@ def payments(client: Any) -> Any:
     layer = DynamoDBPersistenceLayer(table_name=TABLE, boto3_client=client)
     ran: list[Any] = []
 
-    @idempotent_function(data_keyword_argument="payment", persistence_store=layer, config=config)
+    @idempotent_function(  # type: ignore[untyped-decorator]  # the library gives it no types
+        data_keyword_argument="payment", persistence_store=layer, config=config
+    )
     def pay(payment: dict[str, Any]) -> dict[str, Any]:
         ran.append(payment["id"])
         if payment.get("again"):

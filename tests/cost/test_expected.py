@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import Field
@@ -688,7 +688,7 @@ def is_strong(member: str) -> Change:
 
 
 @transaction()
-def score_the_strong(member: str, friend: str, points: int) -> list[WriteCall[Member]]:
+def score_the_strong(member: str, friend: str, points: int) -> list[WriteCall[Any]]:
     return [score(member=member, points=points), is_strong(member=friend)]
 
 
@@ -714,7 +714,7 @@ def move_and_join(member: str, email: str, new: Member) -> list[WriteCall[Member
     ids=lambda given: getattr(given, "name", ""),
 )
 def test_writes_that_keep_unique_values_are_transactions_with_their_sentinels(
-    pattern: Pattern[..., object], read: float, written: float
+    pattern: Pattern[..., Any], read: float, written: float
 ) -> None:
     units = expected(pattern).units
     assert (units.read, units.written) == (read, written)
@@ -1013,7 +1013,7 @@ def all_on(topic: str) -> Cond:
     ids=lambda given: getattr(given, "name", ""),
 )
 def test_what_is_told_of_a_read_goes_before_what_follows_from_numbers(
-    pattern: Pattern[..., object], evaluated: float, returned: float, counted: bool
+    pattern: Pattern[..., Any], evaluated: float, returned: float, counted: bool
 ) -> None:
     told = expected(pattern)
     assert (told.evaluated, told.returned, told.is_counted) == (evaluated, returned, counted)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Literal
 
 import pytest
@@ -85,7 +84,7 @@ def open_of_all_shards(month: str) -> Cond:
     ids=lambda given: getattr(given, "name", ""),
 )
 def test_a_filter_under_a_limit_reads_until_the_limit_is_filled(
-    pattern: Pattern[..., object], evaluated: float, returned: float
+    pattern: Pattern[..., Any], evaluated: float, returned: float
 ) -> None:
     told = expected(pattern)
     assert (told.evaluated, told.returned) == (evaluated, returned)
@@ -97,7 +96,7 @@ class Counting:
     def __init__(self, inner: Transport) -> None:
         self.inner, self.read = inner, 0
 
-    def call(self, operation: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
+    def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         answer = self.inner.call(operation, request)
         self.read += answer["ScannedCount"]
         return answer

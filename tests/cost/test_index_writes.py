@@ -20,7 +20,6 @@ from keyplan.design import (
     F,
     Items,
     Table,
-    Write,
     add,
     key,
     key_of,
@@ -37,7 +36,7 @@ from keyplan.dynamodb.values.attribute import normalise_item
 from keyplan.dynamodb.values.sizes import item_bytes
 from keyplan.dynamodb.values.units import write_units
 
-FIELDS = {
+FIELDS: dict[str, list[Any]] = {
     "state": ["open", "held", "done"],
     "due": ["d1", "d2", None],
     "owner": ["o1", "o2", None],
@@ -46,7 +45,7 @@ FIELDS = {
 }
 
 
-def tasks(size: int) -> tuple[Table, type[Entity]]:
+def tasks(size: int) -> tuple[Table, type[Any]]:
     """A table whose items have so many bytes, with indexes of every sort."""
     table = Table(
         "tasks",
@@ -85,7 +84,7 @@ def tasks(size: int) -> tuple[Table, type[Entity]]:
 
 def change_of(changes: dict[str, Any]) -> Change:
     """What sets fields to constants, and removes those that get no value."""
-    change = key_of(id="a", line="b")
+    change: Change = key_of(id="a", line="b")
     for name, value in changes.items():
         change &= remove(name) if value is None else set_(**{name: value})
     return change
@@ -121,7 +120,7 @@ changes = values.flatmap(
 )
 
 
-def of_size(bytes_: int, item: dict[str, Any], changed: dict[str, Any]) -> tuple[Table, type[Entity], Entity]:
+def of_size(bytes_: int, item: dict[str, Any], changed: dict[str, Any]) -> tuple[Table, type[Any], Entity]:
     """A table, and an item in it that is as large before or after the change, and does not become a unit larger."""
     table, model = tasks(bytes_)
     (spec,) = table.entities
@@ -143,7 +142,7 @@ def test_an_update_that_says_what_is_there_is_expected_to_cost_what_it_costs(
     change = change_of(changed)
     for name, value in item.items():
         change &= when(F[name].missing() if value is None else F[name] == value)
-    pattern: Write[..., Any] = table.update(model)(lambda: change)
+    pattern = table.update(model)(lambda: change)
     assert not pattern.plan.faults
     assert expected(pattern).units == measured(table, task, pattern.plan)
 
@@ -155,7 +154,7 @@ def test_an_update_is_not_expected_to_cost_less_than_it_does(
 ) -> None:
     item, changed = drawn
     table, model, task = of_size(size, item, changed)
-    pattern: Write[..., Any] = table.update(model)(lambda: change_of(changed))
+    pattern = table.update(model)(lambda: change_of(changed))
     if pattern.plan.faults:
         return
     wanted, found = expected(pattern).units, measured(table, task, pattern.plan)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID
 
 import pytest
@@ -24,6 +24,7 @@ from keyplan.design import (
     sk,
     unique,
 )
+from keyplan.design.declaring.kinds import QueryOptions
 
 
 def found(table: Table) -> dict[str, float]:
@@ -31,7 +32,7 @@ def found(table: Table) -> dict[str, float]:
     return {pattern.name: pytest.approx(expected(pattern).evaluated) for pattern in table.patterns}  # type: ignore[misc]
 
 
-def guesses(pattern: Pattern[..., object]) -> tuple[str, ...]:
+def guesses(pattern: Pattern[..., Any]) -> tuple[str, ...]:
     return expected(pattern).guesses
 
 
@@ -133,7 +134,9 @@ def test_a_query_that_nothing_can_answer_does_not_read_everything(index: str | N
         state: str
         colour: str
 
-    @table.query(Tool, index=index)
+    options: QueryOptions = {} if index is None else {"index": index}
+
+    @table.query(Tool, **options)
     def tools() -> Cond:
         return pk(**{field: "lent"})
 
@@ -253,7 +256,7 @@ def test_a_field_that_stands_in_both_parts_of_a_key_selects_once() -> None:
     assert found(table) == {"twice": 100}
 
 
-def hub(repositories: int | None, **told: int) -> tuple[Table, Pattern[..., object]]:
+def hub(repositories: int | None, **told: int) -> tuple[Table, Pattern[..., Any]]:
     """Issues of repositories, which are known by owner and name."""
     table = Table("hub", pk="PK", sk="SK")
 

@@ -109,7 +109,9 @@ def write(engine: Engine, operation: str, item: Item) -> tuple[Item | None, Unit
         capacity = engine.call("DeleteItem", {**asks, "Key": key})["ConsumedCapacity"]
     elif operation == "UpdateItem":
         rest = [name for name in item if name not in key]
-        update = {"UpdateExpression": "SET " + ", ".join(f"#{one} = :{one}" for one in rest)} if rest else {}
+        update: dict[str, Any] = (
+            {"UpdateExpression": "SET " + ", ".join(f"#{one} = :{one}" for one in rest)} if rest else {}
+        )
         if rest:
             update["ExpressionAttributeNames"] = {f"#{one}": one for one in rest}
             update["ExpressionAttributeValues"] = {f":{one}": item[one] for one in rest}

@@ -137,6 +137,7 @@ def work_together(engine: Engine) -> None:
 
 
 def main() -> None:
+    durability: Any
     path, durability, seed = sys.argv[1], sys.argv[2], int(sys.argv[3])
     engine = Engine.open(path, durability=durability)
     create(engine)

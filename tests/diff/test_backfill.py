@@ -75,10 +75,11 @@ def stored(engine: Engine, comparison: Comparison) -> list[dict[str, Any]]:
     """As many items as are declared, each of the declared size, in the old table."""
     (table,), db = comparison.old.tables, keyplan.connect(engine=engine)
     db.create_tables(table)
-    model, pattern = table.entities[0].model, comparison.old.pattern("stock")
+    model: Any = table.entities[0].model
+    pattern = comparison.old.pattern("stock")
     made = [{"shop_id": f"{n:04}", "city": "Ulm", "state": "open" if n % 4 == 0 else "shut"} for n in range(COUNT)]
     db.run(pattern([model(**one, text="x") for one in made]))
-    items = engine.call("Scan", {"TableName": "shop"})["Items"]
+    items: list[dict[str, Any]] = engine.call("Scan", {"TableName": "shop"})["Items"]
     for item in items:
         item["text"]["S"] += "x" * (BYTES - item_bytes(item))
         engine.call("PutItem", {"TableName": "shop", "Item": item})

@@ -21,6 +21,7 @@ from keyplan.engine import engine as engine_module
 from keyplan.engine.engine import Engine
 from keyplan.engine.faults import lag
 from keyplan.engine.faults.injector import Faults
+from keyplan.engine.store.sqlite import Durability
 from keyplan.engine.tables.catalog import CatalogChanged, Table
 from keyplan.errors import (
     DatabaseCorruptError,
@@ -76,7 +77,7 @@ def test_python_and_wire_form_say_the_same(attributes: dict[str, Any], other: di
 def _requests(item: dict[str, Any], other: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     table = {"TableName": "notes"}
     changed = {name: value for name, value in other.items() if name != "id"}
-    requests = [
+    requests: list[tuple[str, dict[str, Any]]] = [
         ("PutItem", {**table, "Item": item}),
         ("PutItem", {**table, "Item": item, "ReturnValues": "ALL_OLD"}),
         ("GetItem", {**table, "Key": KEY, "ReturnConsumedCapacity": "TOTAL"}),
@@ -118,7 +119,7 @@ def test_a_failed_condition_shows_the_item_in_the_form_of_the_call(engine: Engin
 
 def test_a_request_is_not_changed_and_the_answer_is_the_callers_own(engine: Engine) -> None:
     create(engine)
-    item = {**KEY, "x": {"M": {"l": {"L": [{"N": "1.0"}, {"B": b"b"}]}}}}
+    item: dict[str, Any] = {**KEY, "x": {"M": {"l": {"L": [{"N": "1.0"}, {"B": b"b"}]}}}}
     before = repr(item)
     engine.call("PutItem", {"TableName": "notes", "Item": item})
     assert repr(item) == before
@@ -239,7 +240,7 @@ def test_an_operation_starts_over_when_the_table_has_changed(tmp_path: Path) -> 
 @pytest.mark.parametrize("durability", ["normal", "full"])
 @pytest.mark.parametrize("own", ["nothing", "trim"])
 def test_a_table_changed_by_another_is_noticed_after_a_write_that_does_not_look(
-    own: str, durability: str, tmp_path: Path
+    own: str, durability: Durability, tmp_path: Path
 ) -> None:
     clock, path = ManualClock(), tmp_path / "data.db"
     stream = {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}

@@ -32,7 +32,8 @@ def no_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def expire(engine: Engine) -> dict[str, Any]:
     request = {"TableName": "notes", "TimeToLiveSpecification": EXPIRING}
-    return engine.call("UpdateTimeToLive", request)["TimeToLiveSpecification"]
+    expiry: dict[str, Any] = engine.call("UpdateTimeToLive", request)["TimeToLiveSpecification"]
+    return expiry
 
 
 def test_an_index_is_filled_later(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,7 +54,7 @@ def requests_of(name: str) -> tuple[Seen, ...]:
         """A connection that notes what it sends for whom."""
 
         def __init__(self, transport: Any, context: Context) -> None:
-            super().__init__(self, context)  # type: ignore[arg-type]
+            super().__init__(self, context)
             self.inner, self.pattern = transport, ""
 
         def call(self, operation: str, request: dict[str, Any]) -> Any:
@@ -63,7 +63,7 @@ def requests_of(name: str) -> tuple[Seen, ...]:
             seen.append(Seen(self.pattern, operation, told))
             return self.inner.call(operation, request)
 
-        def run(self, call: Call[Any], **options: Any) -> Any:  # type: ignore[override]
+        def run(self, call: Call[Any], **options: Any) -> Any:
             """Run a call."""
             self.pattern = call.pattern.name
             return super().run(call, **options)

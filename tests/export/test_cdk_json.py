@@ -121,6 +121,7 @@ def test_every_pattern_is_a_command_or_says_why_not(name: str) -> None:
             assert operation == one["dynamodb_operation"]
             assert operation in OPERATIONS
             shape = service.operation_model(operation).input_shape
+            assert shape is not None
             assert set(request) <= set(shape.members)
 
 

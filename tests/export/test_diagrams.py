@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import groupby
-from typing import Literal
+from typing import Any, Literal
 from xml.etree import ElementTree as ET
 
 from tests.export.pages import Area, boxes, texts
@@ -19,6 +19,7 @@ from keyplan.design import (
     Inserted,
     Key,
     Modified,
+    Pattern,
     Removed,
     Table,
     WriteCall,
@@ -231,7 +232,7 @@ def test_a_table_of_nothing_is_drawn_too() -> None:
 
 
 def test_patterns_stand_beside_what_they_read_and_what_they_write() -> None:
-    used = [order, open_orders, place, send, place_and_note]
+    used: list[Pattern[..., Any]] = [order, open_orders, place, send, place_and_note]
     picture = drawn(diagrams.patterns(shop, used, "p"))
     assert words(picture) == [
         *("table shop", "partition key PK", "sort key SK", "2 entities"),

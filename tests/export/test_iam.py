@@ -271,7 +271,7 @@ def test_all_that_a_runner_sends_is_allowed() -> None:
         db.create_tables(table, kept)
         noted = Noted(engine)
         checkpoints = TableCheckpoints(noted, create=False)
-        handlers = {"mirror": lambda _change: None}
+        handlers: dict[Callable[..., Any] | str, Callable[[Any], Any]] = {"mirror": lambda _change: None}
         with Runner(noted, table, checkpoints=checkpoints, handlers=handlers, destinations={"later": Kept()}) as runner:
             runner.run_once()
     whole = policy(of_consumers(table, "", kept), ACCOUNT)

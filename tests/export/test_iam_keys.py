@@ -122,18 +122,18 @@ def test_stars_beside_each_other_are_one_and_a_single_choice_is_literal() -> Non
 
 def test_a_shard_is_not_bound() -> None:
     made = leading(of_one_shard, name="me", number="007")
-    assert (made.texts, made.bound) == (("S#only#007*",), {"number"})
+    assert (made.texts, made.bound) == (("S#only#007*",), frozenset({"number"}))
 
 
 def test_fields_of_items_written_together_are_bound_by_their_parameter_too() -> None:
     for name in ("number", "made.number"):
         made = Bindings({name: "007"}).of_item(put_many.plan.entity.key.partition, put_many.plan.item)
-        assert (made.texts, made.bound) == (("S#only#007*",), {name})
+        assert (made.texts, made.bound) == (("S#only#007*",), frozenset({name}))
 
 
 def test_a_bound_parameter_is_the_principals_value() -> None:
     made = leading(of, owner="${aws:username}")
-    assert (made.texts, made.bound, made.notes) == (("A${$}#${aws:username}#*",), {"owner"}, ())
+    assert (made.texts, made.bound, made.notes) == (("A${$}#${aws:username}#*",), frozenset({"owner"}), ())
     assert leading(several, owners="me").texts == ("A${$}#me#*",)
     assert leading(owned, owner="me").texts == ("me",)
 

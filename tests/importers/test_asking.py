@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace, TracebackType
 from typing import Any
@@ -108,14 +108,19 @@ def test_everything_is_asked_of_the_table(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_pages_of_names_are_asked_for_until_there_are_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    pages = iter([{"TableNames": ["orders"], "LastEvaluatedTableName": "orders"}, {"TableNames": []}])
-    fake = stand_in(monkeypatch, {})
-    answer = fake.call
-    fake.transport.call = lambda operation, request: (
-        fake.asked.append((operation, request)) or next(pages)
-        if operation == "ListTables"
-        else answer(operation, request)
+    pages: Iterator[dict[str, Any]] = iter(
+        [{"TableNames": ["orders"], "LastEvaluatedTableName": "orders"}, {"TableNames": []}]
     )
+    fake = stand_in(monkeypatch, {})
+    answer: Callable[[str, dict[str, Any]], dict[str, Any]] = fake.call
+
+    def call(operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        if operation != "ListTables":
+            return answer(operation, request)
+        fake.asked.append((operation, request))
+        return next(pages)
+
+    fake.transport.call = call
     assert len(describe_table(described("aws://eu-west-1", [])).tables) == 1
     assert fake.asked[:2] == [("ListTables", {}), ("ListTables", {"ExclusiveStartTableName": "orders"})]
 

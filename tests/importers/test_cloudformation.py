@@ -53,8 +53,8 @@ def test_what_becomes_of_a_table_is_told_where_it_is_kept(member: str, policy: s
 
 
 def test_a_given_parameter_makes_the_name() -> None:
-    template = {"Resources": {"T": {"Type": "AWS::DynamoDB::Table", "Properties": dict(TABLE)}}}
-    template["Resources"]["T"]["Properties"]["TableName"] = {"Fn::Sub": "${AWS::StackName}-things"}
+    properties = {**TABLE, "TableName": {"Fn::Sub": "${AWS::StackName}-things"}}
+    template = {"Resources": {"T": {"Type": "AWS::DynamoDB::Table", "Properties": properties}}}
     assert imported(template, **{"AWS::StackName": "shop"}).tables[0].name == "shop-things"
 
 

@@ -39,7 +39,7 @@ def entity(*told: Mapping[str, Any], aliases: Mapping[str, str] | None = None, *
     return made
 
 
-def annotations(made: PlannedEntity) -> dict[str, str]:
+def annotations_of(made: PlannedEntity) -> dict[str, str]:
     return {one.attribute: one.annotation for one in made.fields.values()}
 
 
@@ -67,7 +67,7 @@ def templates(made: PlannedEntity) -> list[str | None]:
 )
 def test_a_key_attribute_is_of_a_type_that_its_key_can_have(code: str, values: list[Any], expected: str) -> None:
     made = entity(*({"PK": f"a{at}", "SK": value} for at, value in enumerate(values)), types={"PK": "S", "SK": code})
-    assert annotations(made)["SK"] == expected
+    assert annotations_of(made)["SK"] == expected
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_a_key_attribute_is_of_a_type_that_its_key_can_have(code: str, values: l
 )
 def test_the_expiry_is_a_moment_where_it_is_whole_seconds(values: list[Any], expected: str) -> None:
     made = entity(*({"PK": "a", "SK": "b", "gone": value} for value in values), ttl="gone")
-    assert annotations(made)["gone"] == expected
+    assert annotations_of(made)["gone"] == expected
 
 
 def test_a_text_in_a_key_by_which_items_expire_stays_whole() -> None:
@@ -123,7 +123,7 @@ def test_a_value_in_a_key_is_not_stored_under_the_name_of_that_key() -> None:
     told = kind("", {"user_id": "USER#1", "SK": "x"}, {"user_id": "USER#2", "SK": "y"})
     (made,) = planned(SourceTable("t", ("user_id", "SK"), types, (), OnDemand(), entities=(told,)))
     assert templates(made) == ["USER#{user_id_}", None]
-    assert annotations(made) == {"user_id_": "str", "SK": "str"}
+    assert annotations_of(made) == {"user_id_": "str", "SK": "str"}
 
 
 @pytest.mark.parametrize(

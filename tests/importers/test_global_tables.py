@@ -77,7 +77,7 @@ def test_a_capacity_to_begin_with_goes_before_the_least() -> None:
 
 
 def test_most_throughput_on_demand_is_told_wherever_it_is_said() -> None:
-    most = {"ReadOnDemandThroughputSettings": {}, "WriteOnDemandThroughputSettings": {}}
+    most: dict[str, Any] = {"ReadOnDemandThroughputSettings": {}, "WriteOnDemandThroughputSettings": {}}
     on_demand = {**TABLE, **most, "GlobalSecondaryIndexes": [gsi(**most)]}
     told = "OnDemandThroughputSettings: a design sets no maximum of on-demand throughput"
     assert table(on_demand, "AWS::DynamoDB::GlobalTable").gaps == (

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.importers.tables import NASTY, of_design
@@ -36,7 +37,7 @@ def test_the_file_of_a_model_is_as_expected() -> None:
 @pytest.mark.parametrize("width", ["88", "120"])
 def test_files_are_laid_out_as_ruff_does(tmp_path: Path, width: str) -> None:
     for number, name in enumerate(NASTY):
-        table = {"TableName": "a-" + "x" * (number * 3 % 120), "BillingMode": "PAY_PER_REQUEST"}
+        table: dict[str, Any] = {"TableName": "a-" + "x" * (number * 3 % 120), "BillingMode": "PAY_PER_REQUEST"}
         names = [name, f"{name}2", "y" * (number * 5 % 90 + 1)]
         table["AttributeDefinitions"] = [{"AttributeName": one, "AttributeType": "N"} for one in names]
         keys = [{"AttributeName": one, "KeyType": kind} for one, kind in zip(names, ("HASH", "RANGE"), strict=False)]

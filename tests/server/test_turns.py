@@ -15,7 +15,7 @@ from tests.server.plain_http import headers_for
 
 from keyplan.errors import DatabaseFullError, DatabaseLockedError
 from keyplan.server.protocol import Call, DynamoDBProtocol
-from keyplan.server.turns import HELD_BYTES, Entry, Turns, stretch
+from keyplan.server.turns import HELD_BYTES, Entry, TurnQueue, Turns, Work, stretch
 from keyplan.server.wire import Answer, Request
 
 
@@ -23,7 +23,7 @@ class FakeLane:
     """A lane that keeps its answers."""
 
     def __init__(self, *works: Call | Answer) -> None:
-        self.works: deque[Call | Answer] = deque(works)
+        self.works: deque[Work] = deque(works)
         self.queued = False
         self.stalled = False
         self.answers: list[Answer] = []
@@ -165,11 +165,12 @@ def test_any_mix_keeps_each_lane_in_order(mix: list[tuple[int, str]]) -> None:
         (lanes[number], call(name, str(at)) if name else Answer(400, b"", b"t", str(at).encode()))
         for at, (number, name) in enumerate(mix)
     ]
-    served = []
+    served: list[Entry] = []
     start = 0
     while start < len(batch):
         start, early, late = stretch(batch, start)
         served += early + late
+    lane: TurnQueue
     for lane in lanes:
         assert [work for owner, work in served if owner is lane] == [work for owner, work in batch if owner is lane]
     assert len(served) == len(batch)

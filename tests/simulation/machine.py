@@ -10,6 +10,7 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Collection
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -404,7 +405,7 @@ class FileMachine(Machine):
         with self.engine.group():
             for _ in range(count):
                 item = data.draw(draws.item(self.table))
-                self.compare(lambda item=item: self.table.put(item), "PutItem", Item=item)
+                self.compare(partial(self.table.put, item), "PutItem", Item=item)
 
     @rule()
     def snapshot(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from hypothesis import strategies as st
@@ -96,12 +97,16 @@ ATTRIBUTES: dict[str, st.SearchStrategy[Value]] = {
 }
 
 
+def _value(kind: str, content: Any) -> Value:
+    return {kind: content}
+
+
 def key(table: TableModel) -> st.SearchStrategy[Item]:
     """A key of the table; few partitions, so that collections grow."""
     return st.fixed_dictionaries(
         {
             name: st.sampled_from(KEYS[kind][: 3 if (name, kind) == table.partition and table.sort else 6]).map(
-                lambda content, kind=kind: {kind: content}
+                partial(_value, kind)
             )
             for name, kind in table.key_attributes
         }
@@ -163,8 +168,11 @@ def clauses(draw: st.DrawFn) -> list[tuple[Any, ...]]:
     """Clauses of an update, each about another attribute."""
     made = []
     for name in draw(st.lists(st.sampled_from([*ATTRIBUTES]), unique=True, min_size=1, max_size=4)):
-        inside = {"m": [("m", "k"), ("m", "z", 0), ("m", "new")], "l": [("l", 0), ("l", 7)]}.get(name, [])
-        path = draw(st.sampled_from([(name,), *inside]))
+        inside: dict[str, list[tuple[Any, ...]]] = {
+            "m": [("m", "k"), ("m", "z", 0), ("m", "new")],
+            "l": [("l", 0), ("l", 7)],
+        }
+        path = draw(st.sampled_from([(name,), *inside.get(name, [])]))
         fit: st.SearchStrategy[Any] = st.tuples(st.just("value"), ATTRIBUTES[name] if len(path) == 1 else anything)
         choices = [
             st.tuples(st.just("SET"), st.just(path), st.one_of(fit, fit, fit, _operands)),

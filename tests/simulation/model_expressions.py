@@ -133,7 +133,7 @@ def _meets(kind: str, found: Value, rest: list[Any]) -> bool:
         case "attribute_type":
             return rest[0] in found
         case "=" | "<>":
-            return (canon(found) == canon(rest[0])) == (kind == "=")
+            return bool(canon(found) == canon(rest[0])) == (kind == "=")
         case "in":
             return canon(found) in map(canon, rest[0])
         case "between":

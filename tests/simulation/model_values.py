@@ -31,7 +31,7 @@ def canon(value: Value) -> Any:
     return kind, content
 
 
-def canon_item(item: Item) -> Any:
+def canon_item(item: Item | None) -> Any:
     """The same for an item; None stays None."""
     return None if item is None else frozenset((name, canon(value)) for name, value in item.items())
 

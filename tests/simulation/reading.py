@@ -64,7 +64,7 @@ class Read:
         partition = self.index.partition if self.index is not None else (self.table.partition,)
         rows = self.table.rows(self.index)
         # Mostly a partition that is there.
-        if rows and data.draw(st.integers(0, 5)):
+        if rows and data.draw(st.integers(0, 5)) > 0:
             like = data.draw(st.sampled_from(rows))
             values = [like[name] for name, _ in partition]
         else:

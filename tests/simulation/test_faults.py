@@ -49,7 +49,7 @@ def simulate(seed: int, settings: dict[str, Any], path: Path | None = None) -> t
     """One run, audited; what the clients saw, and the stream's changes as they were delivered."""
     clock = tables_of.clock()
     faults = Faults(seed=seed, **settings)
-    options = {"clock": clock, "faults": faults}
+    options: dict[str, Any] = {"clock": clock, "faults": faults}
     with Engine.memory(**options) if path is None else Engine.open(path, **options) as engine:
         tables_of.create(engine, **tables_of.with_index(), **tables_of.with_stream())
         expiry = {"Enabled": True, "AttributeName": "t"}

@@ -41,10 +41,9 @@ def _keeps_an_entry(monkeypatch: pytest.MonkeyPatch) -> None:
     """The entries of a deleted item stay."""
     true_change = writes._change_entry
 
-    def change(*arguments: Any) -> None:
-        *before, new, receipt = arguments
-        if new is not None:
-            true_change(*before, new, receipt)
+    def change(*arguments: Any, **named: Any) -> None:
+        if named["new"] is not None:
+            true_change(*arguments, **named)
 
     monkeypatch.setattr(writes, "_change_entry", change)
 

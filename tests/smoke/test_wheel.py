@@ -137,7 +137,8 @@ def _tables(url: str) -> str:
         },
     )
     with urllib.request.urlopen(request, timeout=LONG_S) as answer:
-        return answer.read().decode()
+        text: str = answer.read().decode()
+    return text
 
 
 def test_it_needs_only_what_it_declares(keyplan: Installed) -> None:

@@ -25,7 +25,7 @@ def make(shop: Shop, db: Any) -> None:
     seen = Seen()
 
     @shop.table.on_change(shop.Order)
-    def count(change: Inserted) -> None:
+    def count(change: Inserted[Any]) -> None:
         seen.apply(db, "count", change, shop.count_order(change.new.customer))
 
 

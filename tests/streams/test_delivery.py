@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.streams.shop import World, patiently
@@ -32,7 +33,7 @@ def test_lists_hold_as_many_changes_as_the_batch_says(world: World) -> None:
     shop, got = world.shop, []
 
     @shop.table.on_change(shop.Order, batch=4)
-    def watch(changes: list[Inserted]) -> None:
+    def watch(changes: list[Inserted[Any]]) -> None:
         got.append([change.new.number for change in changes])
 
     shop.orders(world.db, 10)
@@ -44,7 +45,7 @@ def test_a_failing_delivery_is_tried_again_after_a_wait_and_nothing_overtakes_it
     shop, got = world.shop, []
 
     @shop.table.on_change(shop.Order, retries=3)
-    def watch(change: Inserted) -> None:
+    def watch(change: Inserted[Any]) -> None:
         got.append(change.new.number)
         if change.new.number == 1 and got.count(1) < 3:
             raise Flaky("not yet")
@@ -68,7 +69,7 @@ def test_a_handler_that_alters_an_entity_gets_it_unaltered_when_it_is_tried_agai
     shop, got = inside.shop, []
 
     @shop.table.on_change(shop.Order, retries=1)
-    def watch(change: Inserted) -> None:
+    def watch(change: Inserted[Any]) -> None:
         got.append(change.new.total)
         change.new.total += 100
         if len(got) == 1:
@@ -80,10 +81,10 @@ def test_a_handler_that_alters_an_entity_gets_it_unaltered_when_it_is_tried_agai
 
 
 def test_halving_finds_the_one_bad_record_among_a_hundred(world: World, tmp_path: Path) -> None:
-    shop, handled, calls = world.shop, [], []
+    shop, handled, calls = world.shop, list[int](), list[int]()
 
     @shop.table.on_change(shop.Order, batch=100, retries=2, on_failure="dead")
-    def watch(changes: list[Inserted]) -> None:
+    def watch(changes: list[Inserted[Any]]) -> None:
         calls.append(len(changes))
         if any(change.new.number == 63 for change in changes):
             raise Flaky("63")
@@ -108,7 +109,7 @@ def test_without_halving_the_whole_batch_goes_to_the_destination(inside: World, 
     shop, calls = inside.shop, []
 
     @shop.table.on_change(shop.Order, batch=3, retries=1, bisect=False, on_failure="dead")
-    def watch(changes: list[Inserted]) -> None:
+    def watch(changes: list[Inserted[Any]]) -> None:
         calls.append([change.new.number for change in changes])
         if changes[0].new.number == 0:
             raise Flaky
@@ -125,13 +126,13 @@ def test_without_a_destination_it_stops_at_the_record_and_skips_nothing(world: W
     broken = True
 
     @shop.table.on_change(shop.Order, retries=1)
-    def watch(change: Inserted) -> None:
+    def watch(change: Inserted[Any]) -> None:
         if broken and change.new.number == 2:
             raise Flaky("broken")
         got.append(change.new.number)
 
     @shop.table.on_change(shop.Order)
-    def beside(change: Inserted) -> None:
+    def beside(change: Inserted[Any]) -> None:
         other.append(change.new.number)
 
     shop.orders(world.db, 5)
@@ -153,7 +154,7 @@ def test_without_a_bound_it_is_tried_until_the_stream_no_longer_keeps_it(inside:
     shop, tries, dead = inside.shop, [], JsonLinesFolder(tmp_path)
 
     @shop.table.on_change(shop.Order, on_failure="dead")
-    def watch(change: Inserted) -> None:
+    def watch(change: Inserted[Any]) -> None:
         tries.append(inside.clock.now())
         raise Flaky
 
@@ -172,13 +173,13 @@ def test_a_consumer_that_waits_holds_up_no_other_and_the_stream_is_read_on(insid
     broken = True
 
     @shop.table.on_change(shop.Order)
-    def stuck(change: Inserted) -> None:
+    def stuck(change: Inserted[Any]) -> None:
         if broken:
             raise Flaky
         slow.append(change.new.number)
 
     @shop.table.on_change(shop.Order)
-    def running(change: Inserted) -> None:
+    def running(change: Inserted[Any]) -> None:
         quick.append(change.new.number)
 
     runner = inside.runner()
@@ -218,7 +219,7 @@ def test_nothing_is_passed_over_while_its_destination_takes_nothing(inside: Worl
     shop, got, dead = inside.shop, [], Broken()
 
     @shop.table.on_change(shop.Order, retries=0, on_failure="dead")
-    def watch(change: Inserted) -> None:
+    def watch(change: Inserted[Any]) -> None:
         got.append(change.new.number)
         if change.new.number == 0:
             raise Flaky
@@ -241,7 +242,7 @@ def test_failures_are_kept_in_a_table_once_each_and_can_be_handed_to_the_mended_
     broken = "broken"
 
     @shop.table.on_change(shop.Order, retries=0, on_failure="dead")
-    def watch(change: Inserted) -> None:
+    def watch(change: Inserted[Any]) -> None:
         if broken:
             raise Flaky(broken)
         got.append(change.new)
@@ -272,7 +273,7 @@ def test_a_failure_too_large_for_an_item_is_kept_without_its_images(inside: Worl
     shop = inside.shop
 
     @shop.table.on_change(shop.Order, retries=0, on_failure="dead")
-    def watch(change: Inserted | Modified) -> None:
+    def watch(change: Inserted[Any] | Modified[Any]) -> None:
         raise Flaky("x" * 10_000)
 
     tags = {f"{number:0390d}" for number in range(980)}
@@ -289,7 +290,7 @@ def test_a_destination_whose_table_is_missing_says_what_to_make(over_http: World
     shop = over_http.shop
 
     @shop.table.on_change(shop.Order, retries=0, on_failure="dead")
-    def watch(change: Inserted) -> None:
+    def watch(change: Inserted[Any]) -> None:
         raise Flaky
 
     shop.orders(over_http.db, 1)
@@ -306,7 +307,7 @@ def test_a_line_that_a_crash_cut_short_harms_no_other(inside: World, tmp_path: P
     shop, dead = inside.shop, JsonLinesFolder(tmp_path)
 
     @shop.table.on_change(shop.Order, retries=0, on_failure="dead")
-    def watch(change: Inserted) -> None:
+    def watch(change: Inserted[Any]) -> None:
         raise Flaky
 
     path = dead.path_of("shop/watch")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import zlib
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from keyplan.streams import (
     ConsumerStoppedError,
     FileCheckpoints,
     LeaseLost,
+    Notice,
     Runner,
     TableCheckpoints,
     Trouble,
@@ -50,7 +50,7 @@ def test_a_restart_goes_on_behind_the_checkpoint(inside: World, kept: Checkpoint
     shop, got = inside.shop, []
 
     @shop.table.on_change(shop.Order)
-    def watch(change: Inserted) -> None:
+    def watch(change: Inserted[Any]) -> None:
         got.append(change.new.number)
 
     shop.orders(inside.db, 3)
@@ -68,7 +68,7 @@ def test_a_runner_killed_in_the_middle_repeats_at_most_what_was_not_checkpointed
     shop, got, effects = inside.shop, [], set()
 
     @shop.table.on_change(shop.Order)
-    def watch(change: Inserted) -> None:
+    def watch(change: Inserted[Any]) -> None:
         if change.new.number == 17 and 17 not in got:
             got.append(17)
             raise Killed
@@ -89,7 +89,7 @@ def test_a_runner_killed_between_the_halves_of_a_batch_repeats_the_second(inside
     broken = True
 
     @shop.table.on_change(shop.Order, batch=10)
-    def watch(changes: list[Inserted]) -> None:
+    def watch(changes: list[Inserted[Any]]) -> None:
         numbers = [change.new.number for change in changes]
         if broken and 7 in numbers:
             if len(numbers) < 10:
@@ -113,7 +113,7 @@ def test_a_runner_that_is_told_to_stop_delivers_what_is_left_if_it_is_to_drain(i
     shop, got, stop = inside.shop, [], threading.Event()
 
     @shop.table.on_change(shop.Order)
-    def watch(change: Inserted) -> None:
+    def watch(change: Inserted[Any]) -> None:
         got.append(change.new.number)
 
     shop.orders(inside.db, 3)
@@ -135,7 +135,7 @@ def test_lost_checkpoints_replay_all_that_the_stream_keeps(inside: World, tmp_pa
     shop, got = inside.shop, []
 
     @shop.table.on_change(shop.Order)
-    def watch(change: Inserted) -> None:
+    def watch(change: Inserted[Any]) -> None:
         got.append(change.new.number)
 
     shop.orders(inside.db, 4)
@@ -151,7 +151,7 @@ def test_several_consumers_are_served_by_one_reading(
     shop, got = Shop(), []
 
     def declare(name: str) -> None:
-        def watch(change: Inserted) -> None:
+        def watch(change: Inserted[Any]) -> None:
             got.append((name, change.new.number))
 
         watch.__name__ = name
@@ -168,7 +168,7 @@ def test_several_consumers_are_served_by_one_reading(
 
 
 @pytest.fixture
-def script() -> Iterator[ScriptedStream]:
+def script() -> ScriptedStream:
     """A stream that is written down."""
     return ScriptedStream({})
 
@@ -178,7 +178,7 @@ def numbers_of(world: World) -> dict[str, list[tuple[str, int]]]:
     got: dict[str, list[tuple[str, int]]] = {}
 
     @world.shop.table.on_change(world.shop.Order)
-    def watch(change: Inserted) -> None:
+    def watch(change: Inserted[Any]) -> None:
         got.setdefault(world.driven, []).append((change.new.customer, change.new.number))  # type: ignore[attr-defined]
 
     return got
@@ -245,7 +245,7 @@ def test_a_runner_that_was_held_up_in_a_handler_does_not_move_the_checkpoint_of_
     second: list[Runner] = []
 
     @shop.table.on_change(shop.Order)
-    def watch(change: Inserted) -> None:
+    def watch(change: Inserted[Any]) -> None:
         got.append(change.new.number)
         if len(got) == 2:
             inside.clock.advance(31)
@@ -265,7 +265,7 @@ def test_a_connections_table_names_are_the_consumers_too(engine: Engine, clock: 
     shop, got = Shop(), []
 
     @shop.table.on_change(shop.Order)
-    def watch(change: Inserted) -> None:
+    def watch(change: Inserted[Any]) -> None:
         got.append(change.new.number)
 
     with connect(engine=engine, prefix="test-") as db, Runner(db, shop.table) as runner:
@@ -293,7 +293,7 @@ def test_one_slow_shard_does_not_cost_the_others_their_leases(inside: World) -> 
     shop, got = inside.shop, []
 
     @shop.table.on_change(shop.Order)
-    def watch(change: Inserted) -> None:
+    def watch(change: Inserted[Any]) -> None:
         got.append((change.new.customer, change.new.number))
         inside.clock.advance(9)
         if len(got) % 4 == 0:
@@ -311,14 +311,14 @@ def test_a_lane_that_is_lost_while_another_is_delivered_ends_nothing_else(inside
     shop, got = inside.shop, []
 
     @shop.table.on_change(shop.Order)
-    def slow(change: Inserted) -> None:
+    def slow(change: Inserted[Any]) -> None:
         got.append(change.new.number)
         if len(got) == 1:
             inside.clock.advance(31)
             inside.runner(idle, runner="other").run_once()
 
     @shop.table.on_change(shop.Customer)
-    def idle(change: Inserted) -> None:
+    def idle(change: Inserted[Any]) -> None:
         """Pass over every order, so that only its checkpoint moves."""
 
     shop.orders(inside.db, 3)
@@ -352,7 +352,7 @@ def test_a_runners_thread_delivers_as_changes_come_and_drains_when_it_is_stopped
     shop, got, arrived = Shop(), [], threading.Event()
 
     @shop.table.on_change(shop.Order)
-    def watch(change: Inserted) -> None:
+    def watch(change: Inserted[Any]) -> None:
         got.append(change.new.number)
         arrived.set()
 
@@ -376,7 +376,7 @@ def test_a_runner_that_got_no_thread_can_be_started_again(inside: World, monkeyp
     shop, came = inside.shop, threading.Event()
 
     @shop.table.on_change(shop.Order)
-    def watch(change: Inserted) -> None:
+    def watch(change: Inserted[Any]) -> None:
         came.set()
 
     def start(_thread: threading.Thread) -> None:
@@ -398,7 +398,7 @@ def test_what_ends_the_thread_is_raised_by_stop(tmp_path: Path) -> None:
     shop, failed = Shop(), threading.Event()
 
     @shop.table.on_change(shop.Order, retries=0)
-    def watch(change: Inserted) -> None:
+    def watch(change: Inserted[Any]) -> None:
         failed.set()
         raise ValueError("broken")
 
@@ -457,15 +457,16 @@ class Failing:
 
 
 def test_a_thread_goes_on_once_the_service_is_back(inside: World) -> None:
-    shop, notices, came = inside.shop, [], threading.Event()
+    shop, notices, came = inside.shop, list[Notice](), threading.Event()
 
     @shop.table.on_change(shop.Order)
-    def watch(change: Inserted) -> None:
+    def watch(change: Inserted[Any]) -> None:
         came.set()
 
     flaky = Failing(inside.engine)
-    options = {"poll_s": 0.001, "backoff": Backoff(0.001, 0.01), "clock": ManualClock(NOW)}
-    runner = Runner(flaky, shop.table, notify=notices.append, **options)
+    runner = Runner(
+        flaky, shop.table, notify=notices.append, poll_s=0.001, backoff=Backoff(0.001, 0.01), clock=ManualClock(NOW)
+    )
     flaky.fails = 25
     runner.start()
     assert flaky.failed.wait(LONG_S)
@@ -479,7 +480,7 @@ def test_run_once_tells_its_caller_that_the_service_is_away(inside: World) -> No
     shop = inside.shop
 
     @shop.table.on_change(shop.Order)
-    def watch(change: Inserted) -> None:
+    def watch(change: Inserted[Any]) -> None:
         """Take orders."""
 
     flaky = Failing(inside.engine)
@@ -510,7 +511,7 @@ def test_among_faults_every_order_is_handled_in_order(clock: ManualClock, seed: 
         states: dict[int, list[str]] = {}
 
         @shop.table.on_change(shop.Order, retries=20)
-        def watch(change: Inserted | Modified) -> None:
+        def watch(change: Inserted[Any] | Modified[Any]) -> None:
             if clock.random.random() < 0.1:
                 raise ValueError("unlucky")
             states.setdefault(change.new.number, []).append(change.new.state)
@@ -534,7 +535,7 @@ def test_racing_runners_deliver_everything_and_each_item_in_order(tmp_path: Path
         got: list[tuple[str, int]] = []
 
         @shop.table.on_change(shop.Order, batch=7)
-        def watch(changes: list[Inserted]) -> None:
+        def watch(changes: list[Inserted[Any]]) -> None:
             with lock:
                 got.extend((change.new.customer, change.new.number) for change in changes)
 

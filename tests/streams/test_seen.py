@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.streams.shop import NOW, World
@@ -28,7 +29,7 @@ def test_replayed_changes_have_their_effect_once(world: World, tmp_path: Path, p
         world.db.create_tables(seen.table)
 
     @shop.table.on_change(shop.Order)
-    def count(change: Inserted) -> None:
+    def count(change: Inserted[Any]) -> None:
         told.append(seen.apply(world.db, "count", change, shop.count_order(change.new.customer)))
 
     shop.orders(world.db, 5)
@@ -43,7 +44,7 @@ def test_an_effect_that_fails_leaves_no_mark(inside: World) -> None:
     shop, seen, got = inside.shop, Seen(inside.shop.table), []
 
     @shop.table.on_change(shop.Order)
-    def watch(change: Inserted) -> None:
+    def watch(change: Inserted[Any]) -> None:
         got.append(change)
 
     shop.orders(inside.db, 1)
@@ -58,7 +59,7 @@ def test_consumers_mark_changes_apart_and_may_write_marks_in_their_own_transacti
     shop, seen, got = inside.shop, Seen(inside.shop.table), []
 
     @shop.table.on_change(shop.Order)
-    def watch(change: Inserted | Modified) -> None:
+    def watch(change: Inserted[Any] | Modified[Any]) -> None:
         got.append(change)
 
     shop.orders(inside.db, 1)
@@ -74,7 +75,7 @@ def test_marks_expire_when_no_change_can_come_again(inside: World) -> None:
     shop, seen, got = inside.shop, Seen(kept=timedelta(days=2)), []
 
     @shop.table.on_change(shop.Order)
-    def watch(change: Inserted) -> None:
+    def watch(change: Inserted[Any]) -> None:
         got.append(change)
         seen.apply(inside.db, "watch", change)
 

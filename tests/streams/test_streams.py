@@ -25,13 +25,13 @@ class Script:
     """A runner on a scripted stream, what it delivered and what it told."""
 
     def __init__(self, folder: Path, clock: ManualClock) -> None:
-        self.shop, self.got, self.notices = Shop(), [], list[Notice]()
+        self.shop, self.got, self.notices = Shop(), list[int](), list[Notice]()
         self.stream = ScriptedStream({})
         self.clock, self._path = clock, folder / "checkpoints.json"
         self._runners: list[Runner] = []
 
         @self.shop.table.on_change(self.shop.Order)
-        def watch(change: Inserted) -> None:
+        def watch(change: Inserted[Any]) -> None:
             self.got.append(change.new.number)
 
     def runner(self, **options: Any) -> Runner:
@@ -240,7 +240,7 @@ def watched(world: World) -> list[int]:
     got: list[int] = []
 
     @world.shop.table.on_change(world.shop.Order)
-    def watch(change: Inserted) -> None:
+    def watch(change: Inserted[Any]) -> None:
         got.append(change.new.number)
 
     return got
@@ -250,7 +250,7 @@ def test_all_shards_are_read_and_each_customers_orders_stay_in_order(world: Worl
     shop, got = world.shop, []
 
     @shop.table.on_change(shop.Order)
-    def watch(change: Inserted) -> None:
+    def watch(change: Inserted[Any]) -> None:
         got.append((change.new.customer, change.new.number))
 
     customers = [f"customer{number}" for number in range(12)]
@@ -303,7 +303,7 @@ def test_what_is_read_and_tried_again_until_it_is_trimmed_is_no_gap(world: World
     got: list[int] = []
 
     @world.shop.table.on_change(world.shop.Order, retries=None, on_failure="dead")
-    def watch(change: Inserted) -> None:
+    def watch(change: Inserted[Any]) -> None:
         if not got:
             got.append(change.new.number)
             raise ValueError("not yet")

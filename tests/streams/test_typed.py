@@ -13,10 +13,10 @@ from keyplan.streams import ConsumerSetupError, ConsumerStoppedError, JsonLinesF
 
 
 def test_each_kind_of_change_comes_as_its_own_type(world: World) -> None:
-    shop, got = world.shop, []
+    shop, got = world.shop, list[Any]()
 
     @shop.table.on_change(shop.Order)
-    def watch(change: Inserted | Modified | Removed | Expired) -> None:
+    def watch(change: Inserted[Any] | Modified[Any] | Removed[Any] | Expired[Any]) -> None:
         got.append(change)
 
     world.db.run(shop.place(shop.Order(customer="ada", number=1, total=5)))
@@ -38,11 +38,11 @@ def test_what_expired_is_told_apart_from_what_was_deleted(world: World) -> None:
     shop, removed, expired = world.shop, [], []
 
     @shop.table.on_change(shop.Order)
-    def on_removal(change: Removed) -> None:
+    def on_removal(change: Removed[Any]) -> None:
         removed.append(change.old.number)
 
     @shop.table.on_change(shop.Order)
-    def on_expiry(change: Expired) -> None:
+    def on_expiry(change: Expired[Any]) -> None:
         expired.append(change.old.number)
 
     soon = datetime.fromtimestamp(NOW + 60, UTC)
@@ -60,11 +60,11 @@ def test_other_entities_and_sentinels_are_passed_over(world: World) -> None:
     shop, orders, customers = world.shop, [], []
 
     @shop.table.on_change(shop.Order)
-    def on_order(change: Inserted) -> None:
+    def on_order(change: Inserted[Any]) -> None:
         orders.append(change.new.number)
 
     @shop.table.on_change(shop.Customer)
-    def on_customer(change: Inserted) -> None:
+    def on_customer(change: Inserted[Any]) -> None:
         customers.append(change.new.customer)
 
     world.db.run(shop.register(shop.Customer(customer="ada")))
@@ -78,7 +78,7 @@ def test_an_item_that_was_a_sentinel_before_is_inserted(inside: World) -> None:
     shop, got = inside.shop, []
 
     @shop.table.on_change(shop.Order)
-    def watch(change: Inserted | Modified | Removed) -> None:
+    def watch(change: Inserted[Any] | Modified[Any] | Removed[Any]) -> None:
         got.append(type(change))
 
     key = {"PK": {"S": "CUSTOMER#ada"}, "SK": {"S": "ORDER#1"}}
@@ -92,7 +92,7 @@ def test_one_consumer_may_take_several_entities_in_a_list(inside: World) -> None
     shop, got = inside.shop, []
 
     @shop.table.on_change(shop.Order, shop.Customer)
-    def watch(changes: list[Inserted]) -> None:
+    def watch(changes: list[Inserted[Any]]) -> None:
         got.append([type(change.new).__name__ for change in changes])
 
     inside.db.run(shop.register(shop.Customer(customer="ada")))
@@ -125,8 +125,8 @@ def test_an_item_that_becomes_another_entity_is_removed_from_one_and_inserted_in
     got: list[Any] = []
 
     @table.on_change(Egg, Bird)
-    def watch(change: Inserted | Modified | Removed) -> None:
-        got.append((type(change), type(getattr(change, "new", None) or change.old), change.event_id))
+    def watch(change: Inserted[Any] | Modified[Any] | Removed[Any]) -> None:
+        got.append((type(change), type(change.old if isinstance(change, Removed) else change.new), change.event_id))
 
     inside.shop.table = table
     inside.db.run(lay(Egg(id="1")))
@@ -140,11 +140,11 @@ def test_changed_fields_are_told_before_delivery(world: World) -> None:
     shop, paid, moved = world.shop, [], []
 
     @shop.table.on_change(shop.Order, when=changed("state", "paid"))
-    def on_paid(change: Inserted | Modified) -> None:
+    def on_paid(change: Inserted[Any] | Modified[Any]) -> None:
         paid.append((type(change), change.new.number))
 
     @shop.table.on_change(shop.Order, when=changed("state"))
-    def on_move(change: Modified) -> None:
+    def on_move(change: Modified[Any]) -> None:
         moved.append((change.old.state, change.new.state))
 
     shop.orders(world.db, 1)
@@ -177,7 +177,7 @@ def test_conditions_are_decided_on_the_item_as_it_now_is(inside: World, conditio
     shop, got = inside.shop, set()
 
     @shop.table.on_change(shop.Order, when=condition)
-    def watch(change: Inserted) -> None:
+    def watch(change: Inserted[Any]) -> None:
         got.add(change.new.number)
 
     orders = [
@@ -195,7 +195,7 @@ def test_a_condition_on_what_was_removed_is_decided_on_what_it_last_was(inside: 
     shop, got = inside.shop, []
 
     @shop.table.on_change(shop.Order, when=F.state == "paid")
-    def watch(change: Removed) -> None:
+    def watch(change: Removed[Any]) -> None:
         got.append(change.old.number)
 
     shop.orders(inside.db, 2)
@@ -216,7 +216,7 @@ def test_an_item_that_is_not_its_entity_is_a_failed_record_and_no_crash(world: W
     shop, got, dead = world.shop, [], JsonLinesFolder(tmp_path)
 
     @shop.table.on_change(shop.Order, on_failure="dead", retries=5)
-    def watch(changes: list[Inserted]) -> None:
+    def watch(changes: list[Inserted[Any]]) -> None:
         got.append([change.new.number for change in changes])
 
     shop.orders(world.db, 2)
@@ -235,7 +235,7 @@ def test_without_a_destination_an_unreadable_item_stops_the_consumer(inside: Wor
     shop = inside.shop
 
     @shop.table.on_change(shop.Order)
-    def watch(change: Inserted) -> None:
+    def watch(change: Inserted[Any]) -> None:
         raise AssertionError("nothing can be delivered")
 
     spoil(inside, 2)
@@ -250,7 +250,7 @@ def test_consumers_that_cannot_run_are_refused_with_what_to_do(inside: World) ->
         inside.runner()
 
     @shop.table.on_change(shop.Order, on_failure="dlq")
-    def watch(change: Inserted) -> None:
+    def watch(change: Inserted[Any]) -> None:
         """Take orders."""
 
     with pytest.raises(ConsumerSetupError, match=r'"dlq", which the runner was not given'):
@@ -259,7 +259,7 @@ def test_consumers_that_cannot_run_are_refused_with_what_to_do(inside: World) ->
         inside.runner("look")
 
     @shop.table.on_change(shop.Order)  # type: ignore[no-redef]  # that there are two of them is the test
-    def watch(change: Inserted) -> None:  # noqa: F811
+    def watch(change: Inserted[Any]) -> None:  # noqa: F811
         """Take orders again."""
 
     with pytest.raises(ConsumerSetupError, match="two consumers called watch"):
@@ -272,11 +272,11 @@ def test_a_view_without_the_images_that_are_needed_is_refused(inside: World) -> 
     inside.db.create_tables(shop.table)
 
     @shop.table.on_change(shop.Order)
-    def on_new(change: Inserted) -> None:
+    def on_new(change: Inserted[Any]) -> None:
         """Need the new image only."""
 
     @shop.table.on_change(shop.Order)
-    def on_old(change: Removed) -> None:
+    def on_old(change: Removed[Any]) -> None:
         """Need the old one."""
 
     shop.orders(inside.db, 1)
@@ -293,7 +293,7 @@ def test_a_table_without_a_stream_is_refused(inside: World) -> None:
     shop = inside.shop = Shop(view=None)
 
     @shop.table.on_change(shop.Order)
-    def watch(change: Inserted) -> None:
+    def watch(change: Inserted[Any]) -> None:
         """Wait in vain."""
 
     with pytest.raises(ConsumerSetupError, match="has no stream"):
@@ -305,15 +305,15 @@ def test_an_unknown_field_in_changed_is_refused_where_it_is_declared(inside: Wor
     with pytest.raises(DesignError, match="has no field colour"):
 
         @shop.table.on_change(shop.Order, when=changed("colour"))
-        def watch(change: Inserted) -> None:
+        def watch(change: Inserted[Any]) -> None:
             """Never declared."""
 
 
 def test_a_coroutine_function_is_refused_because_nobody_would_await_it(inside: World) -> None:
     shop = inside.shop
 
-    @shop.table.on_change(shop.Order)
-    async def watch(change: Inserted) -> None:
+    @shop.table.on_change(shop.Order)  # type: ignore[arg-type]  # wrong on purpose
+    async def watch(change: Inserted[Any]) -> None:
         """Never awaited."""
 
     with pytest.raises(ConsumerSetupError, match="watch is a coroutine function"):
@@ -321,13 +321,13 @@ def test_a_coroutine_function_is_refused_because_nobody_would_await_it(inside: W
 
 
 def test_a_handler_may_take_the_place_of_the_declared_function(inside: World) -> None:
-    shop, got = inside.shop, []
+    shop, got = inside.shop, list[Inserted[Any]]()
 
     @shop.table.on_change(shop.Order)
-    def watch(change: Inserted) -> None:
+    def watch(change: Inserted[Any]) -> None:
         raise AssertionError("a handler takes its place")
 
-    async def never_awaited(change: Inserted) -> None:
+    async def never_awaited(change: Inserted[Any]) -> None:
         """Never awaited either."""
 
     shop.orders(inside.db, 2)

@@ -49,9 +49,13 @@ def _pattern(name: str) -> str:
     return rf"(<!-- made: {name} -->\n)(.*?)(<!-- end -->)"
 
 
+def _filled(text: str, name: str, content: str) -> str:
+    return re.sub(_pattern(name), lambda found: found[1] + content + found[3], text, flags=re.DOTALL)
+
+
 if __name__ == "__main__":
     for made in SYSTEMS:
         text = readme_of(made).read_text("utf-8")
         for name, content in (("patterns", patterns_of(made)), ("costs", costs_of(made))):
-            text = re.sub(_pattern(name), lambda found, new=content: found[1] + new + found[3], text, flags=re.DOTALL)
+            text = _filled(text, name, content)
         readme_of(made).write_text(text, "utf-8")

@@ -230,7 +230,8 @@ def looped(service: str = "dynamodb") -> Iterator[Any]:
     """A client of aiobotocore's class, and what its calls come to where nobody answers; none is sent."""
     with mock.patch.object(AioBaseClient, "_make_api_call", new=mock.AsyncMock(return_value=named("sent"))):
         client = AioBaseClient.__new__(AioBaseClient)
-        client.meta = boto3.Session(region_name="eu-west-1").client(service).meta  # type: ignore[assignment]
+        session: Any = boto3.Session(region_name="eu-west-1")
+        client.meta = session.client(service).meta
         client._endpoint = mock.Mock(spec=[])
         yield client
 

@@ -109,6 +109,7 @@ REFUSED: list[tuple[str, dict[str, Any]]] = [
 @pytest.mark.parametrize(("name", "request_"), SOUND)
 def test_usual_requests_are_sound(name: str, request_: dict[str, Any], models: dict[str, ServiceModel]) -> None:
     shape = models["dynamodb"].operation_model(name).input_shape
+    assert shape is not None
     assert not ParamValidator().validate(request_, shape).has_errors()
     assert request_check(shape)(request_)
 
@@ -118,5 +119,6 @@ def test_what_botocore_refuses_is_not_sound(
     name: str, request_: dict[str, Any], models: dict[str, ServiceModel]
 ) -> None:
     shape = models["dynamodb"].operation_model(name).input_shape
+    assert shape is not None
     assert ParamValidator().validate(request_, shape).has_errors()
     assert not request_check(shape)(request_)

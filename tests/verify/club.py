@@ -65,7 +65,7 @@ class Relic(Entity):
     name: str
 
 
-def _game(opening: str, status: str, **more: object) -> dict[str, object]:
+def _game(opening: str, status: str, **more: Any) -> dict[str, Any]:
     return {"game": "chess", "number": "1", "opening": opening, "status": status, "moves": [], "form": 2, **more}
 
 

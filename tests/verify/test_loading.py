@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from datetime import UTC, datetime
+from typing import Any
 
 from keyplan.design import Entity, Items, Table
 from keyplan.design.declaring.design import Design
@@ -29,6 +30,7 @@ def test_a_unique_value_that_is_kept_is_kept_for_as_long_as_the_item_and_one_tha
     with closing(Engine.memory()) as engine:
         recorder, stock = Recorder(engine), StoredEntities([spec])
         load(design, generators(design, 1, ValueGenerator(1, 0.0)), recorder, stock, lambda *_: None)
+        there: Any
         (there,) = stock.all(spec)
         until = datetime(2026, 1, 1, tzinfo=UTC)
         store(spec, there.model_copy(update={"phone": "5", "until": until}), recorder, stock)

@@ -114,7 +114,9 @@ def test_claims_are_held_against_what_was_measured(todo: VerificationReport) -> 
     assert "WCU per item on average" in batch
 
 
-def test_a_scan_is_judged_by_the_declared_numbers_and_not_by_the_few_that_were_generated(todo: VerificationReport) -> None:
+def test_a_scan_is_judged_by_the_declared_numbers_and_not_by_the_few_that_were_generated(
+    todo: VerificationReport,
+) -> None:
     (problem,) = texts(todo, "count_by_status", "claim")
     assert "73,242.5 RCU at the declared numbers" in problem
     assert any(

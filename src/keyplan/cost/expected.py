@@ -46,7 +46,7 @@ class Expected:
         return not any("not declared" in guess for guess in self.guesses)
 
 
-def expected(pattern: Pattern[..., object]) -> Expected:
+def expected(pattern: Pattern[..., Any]) -> Expected:
     """Return the cost of one call at average sizes. Plans with faults are estimated as far as possible."""
     return of_plan(pattern.plan, pattern.facts)
 
@@ -80,7 +80,7 @@ def _size_guesses(plan: Plan) -> tuple[str, ...]:
 # Range reads.
 
 
-def pages(pattern: Pattern[..., object]) -> float:
+def pages(pattern: Pattern[..., Any]) -> float:
     """Return the number of 1 MB requests of a query or scan at the declared numbers; 0 for other patterns."""
     if pattern.plan.operation not in {"Query", "Scan"}:
         return 0.0

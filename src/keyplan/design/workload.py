@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from keyplan.design.arguments import check_numbers, check_text, checked_call, invalid_option, is_number
 from keyplan.design.errors import UNKNOWN_PLACE, DesignError, Place, calling_place
@@ -86,7 +86,7 @@ class Distinct:
         return self.hottest if self.hottest is not None else 1 / max(1, self.count)
 
 
-Shares = Mapping[object, float]
+Shares = Mapping[Any, float]
 """The share of each value of a field with few values: {"open": 0.1, "done": 0.9}."""
 
 

@@ -24,7 +24,7 @@ def test_joined_conditions_are_flat_and_tell_what_they_read() -> None:
     [
         (lambda: F.a == None, "F.field.missing()"),  # noqa: E711 - that is the point
         (lambda: F.a != None, "F.field.exists()"),  # noqa: E711 - that is the point
-        (lambda: (F.a == 1) & True, "parentheses"),
+        (lambda: (F.a == 1) & True, "parentheses"),  # type: ignore[operator]  # wrong on purpose
         (lambda: F.a & F.b, "parentheses"),
         (lambda: bool(F.a == 1), "&, | and ~"),
     ],

@@ -8,6 +8,7 @@ from contextlib import closing
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
+from functools import partial
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -152,13 +153,13 @@ def test_the_values_of_a_call_take_the_place_of_what_is_compared_with() -> None:
         ({"low": 3, "high": 4, "who": "Ann"}, False),
     ]:
         assert holds(condition, VALUES) is None
-        assert holds(with_values(condition, lambda source, told=arguments: value_of(source, told)), VALUES) is told
+        assert holds(with_values(condition, partial(value_of, arguments=arguments)), VALUES) is told
 
 
 def test_a_list_of_a_call_takes_the_place_of_its_name() -> None:
     condition = ~F.name.is_in("Zoe", each(Param("some", None))) & (F.points == 3)
     for some, told in [(["Cid"], True), (["Cid", "Ann"], False), (("Ann",), False)]:
-        filled = with_values(condition, lambda source, some=some: value_of(source, {"some": some}))
+        filled = with_values(condition, partial(value_of, arguments={"some": some}))
         assert holds(filled, VALUES) is told
 
 

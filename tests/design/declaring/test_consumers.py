@@ -65,10 +65,14 @@ def greet(change: Inserted[Task] | Modified[Task]) -> None:
 
 def test_the_annotation_says_which_changes_are_taken() -> None:
     first, second, third = app.consumers
-    assert (first.name, first.events, first.takes_list) == ("notify", {"modified"}, False)
+    assert (first.name, first.events, first.takes_list) == ("notify", frozenset({"modified"}), False)
     assert first.when == Changed("status", "done")
     assert (first.batch, first.retries, first.on_failure, first.bisect, first.idempotent) == (10, 5, "dlq", True, True)
-    assert (second.events, second.takes_list, second.bisect) == ({"inserted", "removed", "expired"}, True, False)
+    assert (second.events, second.takes_list, second.bisect) == (
+        frozenset({"inserted", "removed", "expired"}),
+        True,
+        False,
+    )
     assert [entity.name for entity in second.entities] == ["Task", "User"]
     assert third.events == {"inserted", "modified"}
 

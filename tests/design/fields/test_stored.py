@@ -103,10 +103,11 @@ def test_what_is_written_is_read_again(annotation: Any, values: st.SearchStrateg
 @pytest.mark.parametrize(("stored", "text"), [("epoch_s", "1767225600"), ("epoch_ms", "1767225600123")])
 def test_epochs_are_whole_numbers(stored: Any, text: str) -> None:
     at = datetime(2026, 1, 1, microsecond=123_999, tzinfo=UTC)
-    for annotation in (
+    annotations: list[Any] = [
         Annotated[datetime, Attribute(stored=stored)],
         Annotated[datetime, Attribute("at", stored=stored)] | None,
-    ):
+    ]
+    for annotation in annotations:
         info = create_model("Model", field=(annotation, None)).model_fields["field"]
         field = stored_field("field", info)
         assert field.type_code == "N"

@@ -69,7 +69,7 @@ SORTS: list[tuple[Any, ...]] = [
 ]
 
 
-def a_table(sort: tuple[Any, ...]) -> tuple[Table, type[Entity]]:
+def a_table(sort: tuple[Any, ...]) -> tuple[Table, type[Any]]:
     """A table whose index is sorted so."""
     table = Table("table", pk="id", indexes=[GSI("index", pk="P", sk=tuple(f"S{n}" for n in range(len(sort))))])
     spec: KeySpec = key("OF#{owner}", sort)

@@ -18,7 +18,6 @@ from keyplan.design import (
     F,
     Key,
     Table,
-    Write,
     add,
     add_at,
     add_to_set,
@@ -95,7 +94,7 @@ ME = key_of(list_id=P("list_id", str), task_id=P("task_id", str))
 
 def planned(change: Change, *, upsert: bool = False) -> Plan:
     """The plan of an update; its parameters are those it mentions."""
-    pattern: Write[..., Task] = app.update(Task, upsert=upsert)(lambda: ME & change)
+    pattern = app.update(Task, upsert=upsert)(lambda: ME & change)
     app.patterns.clear()
     return pattern.plan
 
@@ -365,7 +364,7 @@ def test_an_item_that_stays_in_an_index_keeps_its_key() -> None:
 
 def planned_of_member(change: Change) -> Plan:
     """The plan of an update of a member."""
-    pattern: Write[..., Member] = leavers.update(Member)(lambda: key_of(id=P("id", str)) & change)
+    pattern = leavers.update(Member)(lambda: key_of(id=P("id", str)) & change)
     leavers.patterns.clear()
     return pattern.plan
 
@@ -410,7 +409,8 @@ TASKS = st.fixed_dictionaries(VALUES).map(lambda values: Task(list_id="l", task_
 @st.composite
 def updates(draw: st.DrawFn) -> tuple[Change, dict[str, Any]]:
     """A change of some fields, each by a constant, a parameter or an operator, and the arguments of a call."""
-    change, arguments = Change(), {"list_id": "l", "task_id": "t"}
+    change = Change()
+    arguments: dict[str, Any] = {"list_id": "l", "task_id": "t"}
     for name in draw(st.lists(st.sampled_from(sorted(VALUES)), unique=True, max_size=4)):
         value = draw(VALUES[name])
         how = draw(st.sampled_from(["constant", "parameter", "remove", "known", "operator"]))

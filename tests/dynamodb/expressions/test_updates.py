@@ -39,7 +39,7 @@ def test_the_limit_itself_is_allowed(length: int, over: bool) -> None:
     assert compile_update("SET b = :v", None).charge.exceeds(3 + 20 + 76, values) is over
 
 
-VALUES = {":s": {"S": "x"}, ":n": {"N": "1"}, ":set": {"SS": ["x"]}, ":l": {"L": []}}
+VALUES: dict[str, Any] = {":s": {"S": "x"}, ":n": {"N": "1"}, ":set": {"SS": ["x"]}, ":l": {"L": []}}
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_name_placeholder_stands_for_its_name() -> None:
 
 
 def test_of_attribute_updates() -> None:
-    updates = {
+    updates: dict[str, Any] = {
         "a": {"Action": "PUT", "Value": {"B": "YQ=="}},
         "b": {"Action": "DELETE"},
         "c": {"Action": "ADD", "Value": {"N": "1"}},

@@ -103,7 +103,7 @@ def written(attribute_value: dict[str, Any]) -> str:
     ((kind, content),) = attribute_value.items()
     match kind:
         case "S":
-            return "'" + content.replace("'", "''") + "'"
+            return "'" + str(content).replace("'", "''") + "'"
         case "BOOL" | "NULL":
             return "null" if kind == "NULL" else str(content)
         case "SS":

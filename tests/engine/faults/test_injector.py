@@ -284,7 +284,7 @@ def test_a_failed_transaction_leaves_nothing_waiting(open_engine: Callable[..., 
 
 def test_a_stale_read_sees_what_was(open_engine: Callable[..., Engine], clock: ManualClock) -> None:
     engine = open_engine(stale_reads=1, stale_s=10)
-    versions = {None}
+    versions: set[str | None] = {None}
     for number in range(20):
         put(engine, "a", v={"N": str(number)})
         clock.advance(1)
@@ -510,7 +510,7 @@ def test_a_page_never_has_more_records_than_asked_for(open_engine: Callable[...,
 # Replay.
 
 
-EVERYTHING = {
+EVERYTHING: dict[str, Any] = {
     "gsi_lag": (0, 2),
     "stale_reads": 0.3,
     "unprocessed": 0.3,

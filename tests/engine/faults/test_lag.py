@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.engine import tables_of
@@ -30,7 +31,7 @@ def test_indexes_agree_with_their_table_once_nothing_waits(tmp_path: Path, seed:
             if source.random() < 0.3:
                 delete(engine, name)
             else:
-                attributes = {"g": {"S": source.choice("xyz")}} if source.random() < 0.8 else {}
+                attributes: dict[str, Any] = {"g": {"S": source.choice("xyz")}} if source.random() < 0.8 else {}
                 put(engine, name, v={"N": str(number)}, **attributes)
             if number % 20 == 0:
                 # Only where everybody lags is every difference one that waits.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -12,8 +12,9 @@ from tests.engine import tables_of
 from tests.engine.tables_of import put
 
 from keyplan.dynamodb.expressions.compiled import compile_condition
+from keyplan.dynamodb.values import encoding
+from keyplan.dynamodb.values.types import Item
 from keyplan.engine.engine import Engine
-from keyplan.engine.items import pages
 from keyplan.engine.items.reads import Filter
 from keyplan.errors import DatabaseCorruptError
 
@@ -26,7 +27,7 @@ scalars = st.one_of(
     st.booleans().map(lambda flag: {"BOOL": flag}),
     st.just({"NULL": True}),
 )
-values = st.one_of(
+values: st.SearchStrategy[dict[str, Any]] = st.one_of(
     scalars,
     st.permutations(["x", "y"]).map(lambda members: {"SS": members}),
     st.permutations(["x", "y"]).map(lambda members: {"L": [{"SS": members}]}),
@@ -124,8 +125,13 @@ def test_items_without_the_bytes_are_not_decoded(engine: Engine, monkeypatch: py
     for number in range(10):
         put(engine, "a", str(number), x={"S": f"x{number % 2}"}, y={"N": str(number)})
     decoded: list[bytes] = []
-    decode = pages.encoding.decode
-    monkeypatch.setattr(pages.encoding, "decode", lambda body: [decoded.append(body), decode(body)][1])
+    decode: Callable[[bytes], Item] = encoding.decode
+
+    def decode_and_keep(body: bytes) -> Item:
+        decoded.append(body)
+        return decode(body)
+
+    monkeypatch.setattr(encoding, "decode", decode_and_keep)
     request = {
         "TableName": "things",
         "FilterExpression": "begins_with(x, :x) AND y = :y",

@@ -63,7 +63,7 @@ def test_an_index_costs_what_changes_in_it(indexed: Engine) -> None:
 
 
 def test_the_order_of_attributes_is_no_change(indexed: Engine) -> None:
-    attributes = {"g": text(1), "l": text(1), "x": {"M": {"a": {"N": "1"}, "b": {"SS": ["1", "2"]}}}}
+    attributes: dict[str, Any] = {"g": text(1), "l": text(1), "x": {"M": {"a": {"N": "1"}, "b": {"SS": ["1", "2"]}}}}
     put(indexed, "a", **attributes)
     turned = {"x": {"M": {"b": {"SS": ["2", "1"]}, "a": {"N": "1.0"}}}, "l": text(1), "g": text(1)}
     assert spent(indexed, **turned) == {"table": 1}
@@ -109,7 +109,7 @@ def test_a_collection_cannot_outgrow_its_limit(indexed: Engine, monkeypatch: pyt
     assert fsck.check(indexed) == []
 
 
-INVERTED = {
+INVERTED: dict[str, Any] = {
     "GlobalSecondaryIndexes": [
         {
             "IndexName": "inverted",

@@ -102,7 +102,8 @@ def test_indexes_are_described_and_live(engine: Engine) -> None:
     put(engine, "a", at={"N": "1"}, by={"S": "me"}, text={"S": "hello"})
     table = describe(engine)
     assert table["AttributeDefinitions"] == definitions(at="N", by="S", id="S")
-    local, over_all, some = *table["LocalSecondaryIndexes"], *table["GlobalSecondaryIndexes"]
+    (local,) = table["LocalSecondaryIndexes"]
+    over_all, some = table["GlobalSecondaryIndexes"]
     assert local == {
         **index("local", "id", "by"),
         "IndexArn": ARN + "notes/index/local",

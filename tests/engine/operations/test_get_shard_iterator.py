@@ -69,7 +69,7 @@ def test_the_starting_number_of_a_shard_is_a_place(engine: Engine) -> None:
     ],
 )
 def test_kind_and_number_must_fit(engine: Engine, kind: str, number: str | None) -> None:
-    members = {} if number is None else {"SequenceNumber": number}
+    members: dict[str, Any] = {} if number is None else {"SequenceNumber": number}
     with pytest.raises(ValidationError):
         tables_of.iterator(engine, stream_arn(engine), kind, **members)
 

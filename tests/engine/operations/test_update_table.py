@@ -493,7 +493,8 @@ def test_changes_that_cannot_be_made_together(engine: Engine, changes: dict[str,
 @pytest.mark.parametrize("empty", ["WarmThroughput", "OnDemandThroughput"])
 def test_an_empty_maximum_is_no_change_beside_another(engine: Engine, empty: str) -> None:
     create(engine)
-    update(engine, DeletionProtectionEnabled=True, **{empty: {}})
+    maximum: dict[str, Any] = {empty: {}}
+    update(engine, DeletionProtectionEnabled=True, **maximum)
     assert describe(engine)["DeletionProtectionEnabled"] is True
 
 

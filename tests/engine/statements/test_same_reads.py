@@ -43,7 +43,7 @@ def engine() -> Iterator[Engine]:
 class Source(NamedTuple):
     """What can be read, by what keys."""
 
-    index: str | None
+    index_name: str | None
     partition: str
     partitions: st.SearchStrategy[Value]
     sort: str | None
@@ -94,7 +94,7 @@ def test_pages_and_costs_are_the_same(
 ) -> None:
     writing = Writing(literals=literals)
     common = {"ReturnConsumedCapacity": "INDEXES", "ConsistentRead": consistent, **({"Limit": limit} if limit else {})}
-    request = {"TableName": TABLE, **common, **({"IndexName": source.index} if source.index else {})}
+    request = {"TableName": TABLE, **common, **({"IndexName": source.index_name} if source.index_name else {})}
     columns = [writing.path((name,)) for name in shown or ()]
     if columns:
         request["ProjectionExpression"] = ", ".join(column.expression for column in columns)
@@ -109,7 +109,7 @@ def test_pages_and_costs_are_the_same(
         where.append(f"({filtered.statement})")
         request["FilterExpression"] = filtered.expression
     statement = f"SELECT {', '.join(column.statement for column in columns) or '*'} FROM {TABLE}"
-    statement += f'."{source.index}"' if source.index else ""
+    statement += f'."{source.index_name}"' if source.index_name else ""
     statement += f" WHERE {' AND '.join(where)}" if where else ""
     if key is not None and source.sort is not None and descending is not None:
         statement += f" ORDER BY {source.sort} {'DESC' if descending else 'ASC'}"

@@ -103,7 +103,7 @@ def _actions(draw: st.DrawFn) -> tuple[str, Node]:
             form = f"{{}} = {{}} {draw(st.sampled_from('+-'))} {{}}"
             return "SET", Node(form, form, (path, draw(st.sampled_from([("n",), path])), draw(written.NUMBER_VALUES)))
         case 5:
-            operands = draw(st.permutations([("l",), draw(written.LISTS)]))
+            operands: list[Any] = draw(st.permutations([("l",), draw(written.LISTS)]))
             return "SET", Node("{} = list_append({}, {})", "{} = list_append({}, {})", ((whole,), *operands))
         case 6:
             function, clause = draw(st.sampled_from([("set_add", "ADD"), ("set_delete", "DELETE")]))

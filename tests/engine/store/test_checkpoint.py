@@ -142,10 +142,14 @@ def test_where_no_thread_can_be_had_commits_stand_and_the_log_grows(
     monkeypatch.setattr(checkpoint, "PASSIVE_PAGES", 2)
     path = tmp_path / "data.db"
     store = SqliteStore(str(path))
+
+    def put(body: bytes) -> None:
+        store.write(lambda transaction: transaction.put_document("n", body))
+
     with monkeypatch.context() as patch, caplog.at_level(logging.WARNING, "keyplan.engine.store"):
         patch.setattr(threading.Thread, "start", start)
         for number in range(5):
-            store.write(lambda transaction, number=number: transaction.put_document("n", b"%d" % number))
+            put(b"%d" % number)
             assert store.view().document("n") == b"%d" % number
     assert 1 <= len(caplog.records) < 5, "it is not told with every commit"
     store.close()

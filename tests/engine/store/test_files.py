@@ -53,8 +53,12 @@ def test_a_copy_by_sqlites_vacuum_is_a_database_like_any_other(tmp_path: Path) -
 
 def test_a_log_left_behind_is_not_taken_for_that_of_a_new_copy(tmp_path: Path) -> None:
     gone = SqliteStore(str(tmp_path / "copy.db"))
+
+    def put(number: int) -> None:
+        gone.write(lambda transaction: transaction.put_document(f"gone {number}", bytes(5000)))
+
     for number in range(50):
-        gone.write(lambda transaction, number=number: transaction.put_document(f"gone {number}", bytes(5000)))
+        put(number)
     log = (tmp_path / "copy.db-wal").read_bytes()
     gone.close()
     (tmp_path / "copy.db").unlink()

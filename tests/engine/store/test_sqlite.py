@@ -13,7 +13,7 @@ from typing import Any
 import apsw
 import pytest
 
-from keyplan.engine.store import checkpoint, sqlite, views
+from keyplan.engine.store import checkpoint, files, sqlite, views
 from keyplan.engine.store.rows import Transaction, Tree
 from keyplan.engine.store.sqlite import MEMORY, SqliteStore
 from keyplan.errors import DatabaseFullError, EngineClosedError, StorageError
@@ -169,11 +169,11 @@ def test_a_group_that_raises_writes_nothing(tmp_path: Path) -> None:
 def test_threads_share_commits_and_each_gets_its_own_result(store: SqliteStore) -> None:
     tree = new_tree(store)
     barrier = threading.Barrier(8)
-    results: dict[int, list[object]] = {}
+    results: dict[int, list[int]] = {}
 
     def worker(number: int) -> None:
         barrier.wait()
-        mine: list[object] = []
+        mine: list[int] = []
         for turn in range(40):
 
             def work(transaction: Transaction, turn: int = turn) -> int:
@@ -216,8 +216,12 @@ def test_a_snapshot_does_not_move(tmp_path: Path) -> None:
 
 def test_logs_keep_order_and_never_reuse_a_sequence(store: SqliteStore) -> None:
     log = store.write(lambda transaction: transaction.create_log())
+
+    def append(number: int) -> None:
+        store.write(lambda tx: tx.append(log, 100.0 + number, number % 2, b"%d" % number))
+
     for number in range(5):
-        store.write(lambda tx, number=number: tx.append(log, 100.0 + number, number % 2, b"%d" % number))
+        append(number)
     view = store.view()
     assert [(row[0], row[2]) for row in view.records(log, 0, 0, 10)] == [(1, b"0"), (3, b"2"), (5, b"4")]
     assert [row[2] for row in view.records(log, 1, 3, 1)] == [b"3"]
@@ -335,8 +339,12 @@ def test_the_log_is_moved_into_the_file_and_does_not_grow_without_bound(tmp_path
     store = SqliteStore(str(path))
     tree = new_tree(store)
     body = b"x" * 4000
+
+    def put(number: int) -> None:
+        store.write(lambda tx: tx.put(tree, b"%d" % (number % 100), number, body))
+
     for number in range(30_000):
-        store.write(lambda tx, number=number: tx.put(tree, b"%d" % (number % 100), number, body))
+        put(number)
     assert Path(f"{path}-wal").stat().st_size < 64 * 1024 * 1024
     store.close()
 
@@ -380,12 +388,12 @@ def test_a_copy_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_copy_does_not_take_the_place_of_what_was_made_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store, target, copy = SqliteStore(str(tmp_path / "data.db")), tmp_path / "copies" / "other.db", sqlite.copy
+    store, target = SqliteStore(str(tmp_path / "data.db")), tmp_path / "copies" / "other.db"
     target.parent.mkdir()
     made: list[SqliteStore] = []
 
     def copy_slowly(source: apsw.Connection, to: apsw.Connection) -> None:
-        copy(source, to)
+        files.copy(source, to)
         made.append(SqliteStore(str(target)))
         made[0].write(lambda transaction: transaction.put_document("n", b"1"))
 
@@ -446,11 +454,14 @@ def test_a_long_read_lets_the_log_grow_instead_of_stopping_writers(
             held.set()
             release.wait(240)
 
+    def put(number: int) -> None:
+        store.write(lambda tx: tx.put(tree, b"%d" % (number % 100), number, body))
+
     reader = threading.Thread(target=read_long)
     reader.start()
     assert held.wait(240)
     for number in range(3 * checkpoint.RESTART_PAGES):
-        store.write(lambda tx, number=number: tx.put(tree, b"%d" % (number % 100), number, body))
+        put(number)
     grown = Path(f"{path}-wal").stat().st_size
     release.set()
     reader.join()

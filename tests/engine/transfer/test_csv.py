@@ -18,7 +18,7 @@ TYPED = {
 
 def csv(shop: Workshop, content: str | bytes, options: dict[str, Any] | None = None, **members: Any) -> dict[str, Any]:
     shop.write("in.csv", content)
-    given = {} if options is None else {"InputFormatOptions": {"Csv": options}}
+    given: dict[str, Any] = {} if options is None else {"InputFormatOptions": {"Csv": options}}
     return shop.import_("in.csv", InputFormat="CSV", **given, **members)
 
 

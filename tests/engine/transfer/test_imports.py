@@ -269,7 +269,7 @@ def test_what_an_export_wrote_can_be_imported_the_folder_of_its_data_alone(shop:
 def test_faults_do_not_touch_imports(tmp_path: Any) -> None:
     from keyplan import Faults  # noqa: PLC0415
 
-    shop = Workshop(tmp_path, faults=Faults(seed=1, throttle=1.0, gsi_lag=60.0))
+    shop = Workshop(tmp_path, faults=Faults(seed=1, throttle=True, gsi_lag=60.0))
     shop.write("a", json_lines(*(item(str(number), group={"S": "g"}) for number in range(10))))
     begun = shop.begin_import(TableCreationParameters={**table("copy"), **GLOBAL})
     shop.engine.jobs.wait()

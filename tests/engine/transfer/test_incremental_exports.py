@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from tests.engine.transfer.making import NOW, Workshop, item
@@ -10,8 +11,8 @@ from tests.engine.transfer.making import NOW, Workshop, item
 from keyplan.engine.transfer import exports
 
 
-def period(shop: Workshop, view: str = "NEW_AND_OLD_IMAGES", end: float | None = None) -> dict[str, object]:
-    given: dict[str, object] = {"ExportFromTime": NOW + 100, "ExportViewType": view}
+def period(shop: Workshop, view: str = "NEW_AND_OLD_IMAGES", end: float | None = None) -> dict[str, Any]:
+    given: dict[str, Any] = {"ExportFromTime": NOW + 100, "ExportViewType": view}
     if end is not None:
         given["ExportToTime"] = end
     return {"ExportType": "INCREMENTAL_EXPORT", "IncrementalExportSpecification": given}

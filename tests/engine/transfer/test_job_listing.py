@@ -148,10 +148,10 @@ def test_there_may_be_so_many_at_once(shop: Workshop, monkeypatch: pytest.Monkey
     shop.begin_import()
     request = {"TableArn": "arn:aws:dynamodb:us-east-1:123456789012:table/notes", "S3Bucket": BUCKET}
     assert failure(shop.engine, "ExportTableToPointInTime", request)[0] == "LimitExceededException"
-    request = {
+    importing = {
         "ClientToken": "other",
         "S3BucketSource": {"S3Bucket": BUCKET},
         "InputFormat": "CSV",
         "TableCreationParameters": table("other"),
     }
-    assert failure(shop.engine, "ImportTable", request)[0] == "LimitExceededException"
+    assert failure(shop.engine, "ImportTable", importing)[0] == "LimitExceededException"

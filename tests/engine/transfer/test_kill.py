@@ -40,7 +40,7 @@ def test_an_import_survives_a_kill(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     for number in range(OBJECTS):
         items = (item(f"{number}-{each}", g={"S": str(each % 7)}) for each in range(ITEMS))
         (tmp_path / BUCKET / str(number)).write_text(json_lines(*items) + '{"Item": {}}\n')
-    request = {
+    request: dict[str, object] = {
         "ClientToken": "t",
         "S3BucketSource": {"S3Bucket": BUCKET},
         "InputFormat": "DYNAMODB_JSON",

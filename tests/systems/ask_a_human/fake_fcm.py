@@ -99,7 +99,7 @@ class FakeFcm:
         public = self._key.public_key().public_bytes(
             serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
         )
-        claims = jwt.decode(form["assertion"][0], certs=public, audience=AUDIENCE)
+        claims = jwt.decode(form["assertion"][0], certs=public, audience=AUDIENCE)  # type: ignore[no-untyped-call]  # google.auth has no types
         assert claims["iss"] == EMAIL
         assert claims["scope"] == "https://www.googleapis.com/auth/firebase.messaging"
         self.tokens_given += 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from keyplan_systems.ask_a_human.domain.questions import Question, Response, create, respond
@@ -30,9 +31,10 @@ def question(now_ms: int = NOON, **body: object) -> Question:
     return create(QuestionRequest.model_validate(full), "agent", QUESTION_ID, None, now_ms)
 
 
-def choice(**body: object) -> Question:
+def choice(**body: Any) -> Question:
     """A multiple choice question with three options."""
-    return question(**{"type": "multiple_choice", "options": ["Send", "Submit", "Done"], **body})
+    full: dict[str, Any] = {"type": "multiple_choice", "options": ["Send", "Submit", "Done"], **body}
+    return question(**full)
 
 
 def response(to: Question, now_ms: int = NOON, person: str = PERSON, **body: object) -> Response:

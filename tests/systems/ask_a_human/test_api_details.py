@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -112,13 +113,14 @@ def test_answers_and_count_of_a_poll_agree_though_one_comes_in_between(stage: St
 def test_lists_have_the_documented_lengths_where_nothing_is_said(stage: Stage) -> None:
     ids = [stage.asked(min_responses=50) for _ in range(21)]
     headers = stage.agent()
-    for first, rest in (
+    lists: list[tuple[Any, Callable[[str], Any]]] = [
         (stage.get("/questions"), lambda cursor: stage.get("/questions", cursor=cursor)),
         (
             stage.client.get("/agent/questions", headers=headers),
             lambda cursor: stage.client.get("/agent/questions", params={"cursor": cursor}, headers=headers),
         ),
-    ):
+    ]
+    for first, rest in lists:
         assert len(first.json()["questions"]) == 20
         assert len(rest(first.json()["cursor"]).json()["questions"]) == 1
     for limit, status in ((50, 200), (51, 400), (0, 400)):

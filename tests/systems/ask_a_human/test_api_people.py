@@ -111,7 +111,7 @@ def test_what_is_wrong_with_an_answer_is_said_in_the_documented_order(stage: Sta
 
 def test_a_retried_answer_gets_the_first_reply_and_another_one_is_refused(stage: Stage, clock: ManualClock) -> None:
     question, other = stage.asked(min_responses=2), stage.asked(agent="other")
-    body = {"answer": "fine", "confidence": 5, "response_time_ms": 9_000}
+    body: dict[str, Any] = {"answer": "fine", "confidence": 5, "response_time_ms": 9_000}
     first = stage.answer(question, "ada", **body)
     assert {badge["id"] for badge in first.json()["new_badges"]} == {"first_steps", "early_bird"}
     clock.advance(1)
@@ -160,7 +160,7 @@ def test_the_reply_to_an_answer_is_repeated_to_its_device_only(stage: Stage) -> 
         {"answer": "fine", "more": 1},
     ],
 )
-def test_answers_outside_the_ranges_are_refused_and_not_stored(stage: Stage, body: dict[str, object]) -> None:
+def test_answers_outside_the_ranges_are_refused_and_not_stored(stage: Stage, body: dict[str, Any]) -> None:
     question = stage.asked()
     assert refused(stage.answer(question, "ada", **body)) == (400, "VALIDATION_ERROR")
     assert stage.poll(question)["current_responses"] == 0
@@ -387,8 +387,8 @@ def test_subscriptions_that_are_not_there_and_values_out_of_range_are_refused(st
         "SUBSCRIPTION_NOT_FOUND",
     )
     assert refused(stage.client.delete(path, headers=ada)) == (404, "SUBSCRIPTION_NOT_FOUND")
-    for body in ({"min_interval_minutes": 4}, {"min_interval_minutes": 1441}):
-        assert refused(stage.subscribe("token", "ada", **body)) == (400, "VALIDATION_ERROR")
+    for minutes in (4, 1441):
+        assert refused(stage.subscribe("token", "ada", min_interval_minutes=minutes)) == (400, "VALIDATION_ERROR")
     assert refused(stage.client.put(path, headers=ada, json={})) == (400, "VALIDATION_ERROR")
     first, second = (stage.subscribe(token, "ada").json()["subscription_id"] for token in ("one", "two"))
     taken = stage.client.put(f"/human/push/subscribe/{second}", headers=ada, json={"fcm_token": "one"})

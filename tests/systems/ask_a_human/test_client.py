@@ -50,7 +50,8 @@ class Door:
         return found
 
     def _call(self, method: str, *arguments: Any, **named: Any) -> object:
-        time, habits = self._time, {"polling": STEADY, "chance": random.Random(5)}
+        time = self._time
+        habits: dict[str, Any] = {"polling": STEADY, "chance": random.Random(5)}
         if self._threads:
             with AgentClient(
                 self._url, "agent-7", sleep=time.sleep, monotonic=time.monotonic, epoch=time.epoch, **habits

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -193,7 +194,12 @@ def test_an_answer_is_one_transaction_over_three_tables(stage: Stage) -> None:
     assert {step.schema.name for step in steps} == {"aah-responses", "aah-questions", "aah-user-stats"}
     sent: list[str] = []
     call = stage.connection._call
-    stage.connection._call = lambda operation, request: (sent.append(operation), call(operation, request))[1]
+
+    def call_and_keep(operation: str, request: dict[str, Any]) -> Any:
+        sent.append(operation)
+        return call(operation, request)
+
+    stage.connection._call = call_and_keep
     question = stage.asked(min_responses=1)
     stage.person("ada")
     sent.clear()
@@ -208,7 +214,7 @@ def test_an_answer_is_one_transaction_over_three_tables(stage: Stage) -> None:
 
 def test_feed_and_boards_are_spread_over_shards(stage: Stage, engine: Engine | Elsewhere) -> None:
     ids = [stage.asked(agent=f"agent-{number // 30}", min_responses=50) for number in range(60)]
-    at_once([lambda number=number: stage.answer(ids[number], f"person-{number}") for number in range(40)])
+    at_once([partial(stage.answer, ids[number], f"person-{number}") for number in range(40)])
     feed = {one["feed_pk"]["S"] for one in items(engine, entities.questions) if "feed_pk" in one}
     rows = {one["_leaderboard"]["S"] for one in items(engine, entities.user_stats) if "_leaderboard" in one}
     assert len(feed) == 8

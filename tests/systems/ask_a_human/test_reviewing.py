@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import keyplan
 from keyplan.clock import SystemClock
 from keyplan_systems.ask_a_human.devices import Identity
-from keyplan_systems.ask_a_human.domain.requests import QuestionRequest, fingerprint_hash
+from keyplan_systems.ask_a_human.domain.requests import Audience, QuestionRequest, QuestionType, fingerprint_hash
 from keyplan_systems.ask_a_human.reviewing import app
 from keyplan_systems.ask_a_human.service import Service
 
@@ -34,7 +34,9 @@ def flagged(address: str) -> list[str]:
         connection.create_tables(*TABLES)
         service, asked = Service.over(connection, SystemClock()), []
         for number in range(2):
-            request = QuestionRequest(prompt="Which label is clearer?", type="text", audience=["product"])
+            request = QuestionRequest(
+                prompt="Which label is clearer?", type=QuestionType.TEXT, audience=[Audience.PRODUCT]
+            )
             asked.append(service.asking.ask(f"agent-{number}", request, None).question.question_id)
             body = {"question_id": asked[-1], "answer": f"number {number}", "response_time_ms": 10}
             service.answering.answer(Identity(ADA, ADA), ZoneInfo("UTC"), body)

@@ -269,11 +269,11 @@ def test_settings_that_cannot_be_are_refused(
 def test_connections_last_as_long_as_the_gateways_unless_told_otherwise(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found, hub = list[Limits](), app.Hub
+    found = list[Limits]()
 
     def noted(log: EventLog, clock: Clock, limits: Limits) -> Hub:
         found.append(limits)
-        return hub(log, clock, limits)
+        return Hub(log, clock, limits)
 
     monkeypatch.setattr(app, "Hub", noted)
     for value in (None, "", "30"):

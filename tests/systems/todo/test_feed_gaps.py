@@ -15,7 +15,7 @@ from tests.systems.todo.town import Town
 from keyplan.client.connection import Connection
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
-from keyplan.streams.streams import Call, TableStream
+from keyplan.streams.streams import Call, TableStream, streams_of
 from keyplan_systems.todo import feed as feeds
 from keyplan_systems.todo.feed import CLOCKS_DIFFER, Feed
 from keyplan_systems.todo.lake.errors import StaleExportError
@@ -75,13 +75,13 @@ def test_a_shard_that_is_missing_in_an_older_list_is_still_read(
     connection: Connection, lake: Lake, feed: Feed, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another feed has found it, read some of it and given it up since that list was made."""
-    town, listed = Town(connection, clock, 1), feeds.streams_of
+    town = Town(connection, clock, 1)
     town.write(10)
     feed.run_once()
     feed.close()
 
     def older(call: Call, table: str) -> list[TableStream]:
-        return [replace(stream, shards=()) for stream in listed(call, table)]
+        return [replace(stream, shards=()) for stream in streams_of(call, table)]
 
     other = Feed(connection, lake, clock=clock)
     with monkeypatch.context() as patch:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from fastapi import FastAPI
 from tests.systems.up import shelf
 from tests.systems.up.hosting import PATIENCE_S, get, running
 
@@ -33,7 +34,7 @@ def other(build: Callable[[Resources], Built], name: str = "other") -> System:
 @pytest.fixture
 def failing_worker() -> tuple[Worker, threading.Event]:
     """A worker that fails, and an event that is set after its first failure has been recorded."""
-    recorded, calls = threading.Event(), []
+    recorded, calls = threading.Event(), list[int]()
 
     def run_once() -> int:
         if calls:
@@ -50,6 +51,7 @@ async def down() -> None:
 
 def with_broken_api(resources: Resources) -> Built:
     built = shelf.build(resources)
+    assert isinstance(built.app, FastAPI)
     install_health(built.app, {"table": down})
     return built
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -73,7 +74,7 @@ def test_with_an_issuer_the_apis_check_tokens_themselves(settings: Settings, key
     "changes", [{"host": "127.0.0.1"}, {"issuer": None, "audience": None, "keys": None}], ids=["loopback", "no issuer"]
 )
 def test_on_a_loopback_address_or_without_an_issuer_the_pages_are_open(
-    settings: Settings, changes: dict[str, str | None]
+    settings: Settings, changes: dict[str, Any]
 ) -> None:
     with running(replace(settings, **changes)) as (url, _):
         for path in DESCRIPTIONS:

@@ -27,7 +27,7 @@ def test_what_there_is_to_do_is_done_before_it_stops() -> None:
 
 
 def test_those_that_were_started_can_be_stopped_where_no_more_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    started, start = [], threading.Thread.start
+    started, start = list[threading.Thread](), threading.Thread.start
 
     def start_one(thread: threading.Thread) -> None:
         if started:

@@ -140,7 +140,8 @@ def test_a_person_whose_token_has_no_verified_address_comes_in_by_a_code(
     stage: Stage, box: Box, runner: Runner
 ) -> None:
     """As with access tokens of Amazon Cognito, which have no claim `email`."""
-    for number, claims in enumerate(({"email": None}, {"email_verified": False})):
+    tokens: list[dict[str, Any]] = [{"email": None}, {"email_verified": False}]
+    for number, claims in enumerate(tokens):
         caller = stage.person(f"user{number}", **claims)
         assert code_of(caller, "{ me { id } }") == "invalid"
         claim, code = sent_code(caller, f"user{number}@example.org", box, runner)

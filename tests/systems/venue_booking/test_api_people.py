@@ -58,7 +58,7 @@ def test_who_has_no_name_is_called_by_the_address(name: str | None, stage: Stage
     [
         {"email": None},
         {"email": "nobody"},
-        *({"email_verified": said} for said in (False, "false", "False", None, [], {})),
+        *({"email_verified": said} for said in (False, "false", "False", None, list[str](), dict[str, str]())),
         {"name": "a\nb"},
     ],
     ids=str,

@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from email import message_from_bytes
 from email.policy import default
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -334,8 +335,8 @@ def test_faults_of_streams_and_table_send_nothing_twice(tmp_path: Path) -> None:
         runner = letter_runner(Postman(stage.service.asking, writer, FolderSender(folder)), tmp_path / "failed")
         ada, admin = stage.person("ada"), stage.admin()
         for day in range(10, 20):
-            made = eager(lambda day=day: ada.request(date=f"2025-11-{day}"))
-            eager(lambda made=made: admin.decide("approve", made["id"]))
+            made = eager(partial(ada.request, date=f"2025-11-{day}"))
+            eager(partial(admin.decide, "approve", made["id"]))
         for _ in range(10):
             runner.run_once()
             clock.advance(30)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -142,13 +143,10 @@ def eager(work: Callable[[], Any], *passing: str) -> Any:
 def test_fifty_approvals_at_once_leave_one_winner_for_each_slot(world: World) -> None:
     people = [world.stage.person(f"user{number}") for number in range(5)]
     made = [
-        eager(lambda number=number: people[number % 5].request(duration=DURATIONS[number * 3 % 5]))
-        for number in range(APPROVALS)
+        eager(partial(people[number % 5].request, duration=DURATIONS[number * 3 % 5])) for number in range(APPROVALS)
     ]
     admins = [world.stage.admin(f"admin{number}") for number in range(10)]
-    works = [
-        lambda admin=admins[number % 10], one=one: admin.decide("approve", one["id"]) for number, one in enumerate(made)
-    ]
+    works = [partial(admins[number % 10].decide, "approve", one["id"]) for number, one in enumerate(made)]
     outcomes = at_once(works)
     assert world.settled() == APPROVALS
     held = of_kind(all_items(world.engine), "EventSlot")
@@ -179,7 +177,7 @@ def test_of_many_decisions_on_one_booking_one_counts(world: World) -> None:
     ada, admin = world.stage.person("ada"), world.stage.admin()
     made = eager(ada.request)
     works = [
-        lambda who=who, what=what: who.decide(what, made["id"], version=1)
+        partial(who.decide, what, made["id"], version=1)
         for _ in range(7)
         for who, what in ((admin, "approve"), (admin, "reject"), (ada, "cancel"))
     ]
@@ -192,9 +190,9 @@ def test_of_many_decisions_on_one_booking_one_counts(world: World) -> None:
 def test_events_closures_and_approvals_meet_at_the_same_slots(world: World) -> None:
     ada, admin = world.stage.person("ada"), world.stage.admin()
     made = [eager(lambda: ada.request(duration="EVENING")) for _ in range(8)]
-    works: list[Callable[[], Any]] = [lambda one=one: admin.decide("approve", one["id"]) for one in made]
+    works: list[Callable[[], Any]] = [partial(admin.decide, "approve", one["id"]) for one in made]
     for kind in ("PUBLIC_EVENT", "CLOSURE"):
-        works += [lambda kind=kind: admin.event(date="2025-11-15", kind=kind, duration="EVENING")] * 4
+        works += [partial(admin.event, date="2025-11-15", kind=kind, duration="EVENING")] * 4
     assert Counter(at_once(works)) == {"won": 1, "slot_taken": 15}
     assert world.settled() == 8
 
@@ -208,7 +206,7 @@ def test_bookings_that_come_and_go_at_once_leave_a_table_that_agrees(world: Worl
         # Whoever holds a slot is in the middle of a life, and gives it back.
         made = eager(lambda: person.request(duration=DURATIONS[number % 5]), "slot_taken")
         for caller, what in ((admin, "approve"), (admin, "reject"), (person, "cancel")):
-            at_once([lambda caller=caller, what=what: caller.decide(what, made["id"])])
+            at_once([partial(caller.decide, what, made["id"])])
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(life, range(24)))
@@ -222,10 +220,10 @@ CHANGE = "mutation ($input: ProfileInput!, $v: Int) { changeProfile(input: $inpu
 def test_of_many_who_want_one_address_one_has_it(world: World) -> None:
     people = [world.stage.person(f"user{number}") for number in range(12)]
     for person in people:
-        eager(lambda person=person: person.ask("{ me { id } }"))
+        eager(partial(person.ask, "{ me { id } }"))
     wish = {"email": "Wanted@Example.org"}
     vouched = [world.stage.person(person.name, **wish) for person in people]
-    outcomes = at_once([lambda person=person: person.ask(CHANGE, input=wish) for person in vouched])
+    outcomes = at_once([partial(person.ask, CHANGE, input=wish) for person in vouched])
     assert Counter(outcomes) == {"won": 1, "email_taken": 11}
     world.clock.advance(60)
     _check_addresses(world.engine, people)
@@ -244,7 +242,7 @@ def _check_addresses(engine: Engine | Elsewhere, people: list[Caller]) -> None:
 def test_an_address_that_goes_around_is_never_two_peoples(world: World) -> None:
     people = [world.stage.person(f"user{number}") for number in range(6)]
     for person in people:
-        eager(lambda person=person: person.ask("{ me { id } }"))
+        eager(partial(person.ask, "{ me { id } }"))
 
     def change(number: int) -> None:
         address = f"shared{number % 3}@example.org"
@@ -259,7 +257,7 @@ def test_an_address_that_goes_around_is_never_two_peoples(world: World) -> None:
 
 def test_first_visits_with_one_address_make_one_user(stage: Stage, engine: Engine | Elsewhere) -> None:
     people = [stage.person(f"user{number}", email="Same@example.org") for number in range(10)]
-    outcomes = Counter(at_once([lambda person=person: person.ask("{ me { id } }") for person in people]))
+    outcomes = Counter(at_once([partial(person.ask, "{ me { id } }") for person in people]))
     assert outcomes == {"won": 1, "email_taken": 9}
     assert len(of_kind(all_items(engine), "User")) == 1
 

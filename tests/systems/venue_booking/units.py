@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import partial
 from typing import Any
 
 from tests.systems.metered import Metered, metered
@@ -13,6 +14,7 @@ from tests.systems.venue_booking.samples import NOW, REQUEST, VENUE
 from tests.systems.venue_booking.stage import connected
 
 from keyplan.clock import ManualClock
+from keyplan.design import Call
 from keyplan.engine.engine import Engine
 from keyplan_systems.venue_booking import reads
 from keyplan_systems.venue_booking.domain.bookings import Action
@@ -80,8 +82,12 @@ def patterns(of: House) -> Iterator[tuple[str, float]]:
         reads.notifications_of_user("ada"),
         reads.lock_code_of_event(of.event),
     ]
+
+    def run(call: Call[Any]) -> object:
+        return of.service.asking.connection.run(call)
+
     for call in calls:
-        requests, units = of.cost(lambda call=call: of.service.asking.connection.run(call))
+        requests, units = of.cost(partial(run, call))
         assert requests == 1, call.pattern.name
         yield call.pattern.name, units
 

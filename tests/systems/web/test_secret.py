@@ -10,7 +10,7 @@ from tests.systems.elsewhere import Elsewhere, connected
 
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
-from keyplan.streams import Failure
+from keyplan.streams import Failure, TableDestination
 from keyplan.streams.records import StreamRecord
 from keyplan_systems.web.development import development_key
 from keyplan_systems.web.secret import SECRET_VARIABLE, Secret, secret_from
@@ -59,4 +59,5 @@ def test_dead_letters_of_one_replica_are_read_by_another(
         resources = Resources(one, tmp_path / "one", clock, verifier)
         resources.dead_letters.send([failure])
         dead = replace(resources, connection=other, folder=tmp_path / "other").dead_letters
+        assert isinstance(dead, TableDestination)
         assert list(dead.read("orders/notify")) == [failure]

@@ -96,7 +96,7 @@ def test_a_token_that_breaks_one_rule_is_refused_for_it(
         ({"email": "ada@example.org", "email_verified": "true"}, "ada@example.org"),
         *(
             ({"email": "ada@example.org", "email_verified": said}, None)
-            for said in (False, "false", "True", 1, None, [])
+            for said in (False, "false", "True", 1, None, list[str]())
         ),
         ({"email_verified": True}, None),
         ({"email": "", "email_verified": True}, None),

@@ -345,7 +345,7 @@ def share_refused(
     for _ in range(seconds):
         for _ in range(writes):
             p, s = item(number)
-            extra = {name: {"S": make(number)} for name, make in attributes.items()}
+            extra: dict[str, Any] = {name: {"S": make(number)} for name, make in attributes.items()}
             try:
                 put(engine, p, s, v=kilobytes(250 - (1 if extra else 0)), **extra)
             except (ProvisionedThroughputExceededError, ThrottlingError):

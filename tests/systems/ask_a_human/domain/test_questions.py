@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import uuid
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -138,7 +139,7 @@ def test_an_answer_carries_what_its_question_asks_for() -> None:
     ],
 )
 def test_an_answer_that_does_not_fit_its_question_is_refused(
-    asked: questions.Question, body: dict[str, object], field: str
+    asked: questions.Question, body: dict[str, Any], field: str
 ) -> None:
     with pytest.raises(InvalidRequestError) as refused:
         response(asked, **body)

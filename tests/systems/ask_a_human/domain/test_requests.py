@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -102,8 +103,8 @@ def test_a_body_that_is_no_object_is_refused(body: object) -> None:
 def test_a_refusal_names_every_problem() -> None:
     with pytest.raises(InvalidRequestError) as refused:
         requests.parse(QuestionRequest, {"prompt": "short", "type": "essay"})
-    problems = refused.value.details["problems"]  # type: ignore[index]  # there are details, as asserted below
-    assert [one["field"] for one in problems] == ["prompt", "type"]
+    details: Any = refused.value.details
+    assert [problem["field"] for problem in details["problems"]] == ["prompt", "type"]
     assert refused.value.code == "VALIDATION_ERROR"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -65,7 +66,7 @@ def earned(now_ms: int = NOON, **changes: object) -> int:
         ({"confidence": 5, "text_chars": 101, "notified_at_ms": NOON, "responses_before": 0}, 25),
     ],
 )
-def test_points_are_paid_exactly_up_to_each_edge(changes: dict[str, object], points: int) -> None:
+def test_points_are_paid_exactly_up_to_each_edge(changes: dict[str, Any], points: int) -> None:
     assert earned(**changes) == points
 
 
