@@ -178,7 +178,7 @@ def _lies_beside(plan: Plan, other: EntitySpec) -> bool:
 
 
 def _shape(template: BoundTemplate | None) -> tuple[object, ...] | None:
-    """Return a template's texts and the types of its holes: the names of fields may differ."""
+    """Return a template's texts and the types of its placeholders: the names of fields may differ."""
     if template is None:
         return None
     return tuple(part.field.type if isinstance(part, BoundPlaceholder) else part for part in template.parts)
@@ -206,14 +206,14 @@ def _requests(plan: Plan, evaluated: float, found: float) -> float:
     name, source = plan.walk
     if isinstance(source, EveryShard):
         templates = [value.template for value in plan.key.partition] if plan.key else []
-        holes = [
-            hole
+        placeholders = [
+            placeholder
             for template in templates
             if template is not None
-            for hole in template.placeholders
-            if hole.name == name
+            for placeholder in template.placeholders
+            if placeholder.name == name
         ]
-        return float(len(holes[0].encoding.choices or ("",))) if holes else 1.0
+        return float(len(placeholders[0].encoding.choices or ("",))) if placeholders else 1.0
     if isinstance(source.values, tuple):
         return float(len(source.values))
     if evaluated == found:

@@ -24,6 +24,8 @@ from keyplan.design.entities import EntitySpec
 from keyplan.design.fields.annotations import plain_value
 from keyplan.design.fields.stored import StoredField
 from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute
+from keyplan.design.keys.placeholders import BoundPart, BoundPlaceholder
+from keyplan.design.keys.templates import BoundTemplate
 from keyplan.design.parameters import Each, EveryShard, Param, Source
 from keyplan.design.planning.plan import KeyValue, Plan, SortCondition
 
@@ -183,7 +185,7 @@ def matching(plan: Plan, entity: EntitySpec, guesses: list[str]) -> float:
         else:
             found *= sum(share for choice, share in shares.items() if _key_text(part, name, choice) == text)
     for names, source, shards in _pinned(plan):
-        name = _own_name(names, plan, bound)
+        name = own_field_name(plan, bound, names)
         share = _share(entity, name, source, bound.when)
         if shards:
             found /= shards
@@ -260,36 +262,46 @@ def _pinned_by(condition: SortCondition, plan: Plan) -> set[str]:
         )
     if low.template is None:
         return set(low.sources) if condition.op == "=" else set()
-    holes = low.template.placeholders
-    names = [hole.name for hole in holes if hole.name in low.sources]
+    placeholders = low.template.placeholders
+    names = [placeholder.name for placeholder in placeholders if placeholder.name in low.sources]
     # The end of a literal text is also a prefix, unless it is named as a field.
     begins = low.part == "begins" or any(
-        hole.last and not any(hole.name in spec.fields for spec in plan.entities) for hole in holes
+        placeholder.last and not any(placeholder.name in spec.fields for spec in plan.entities)
+        for placeholder in placeholders
     )
     return set(names[:-1] if condition.op == "begins_with" and begins else names)
 
 
-def _own_name(name: str, plan: Plan, bound: BoundKey) -> str:
-    """Return an entity's name for a partition key field of a query over several entities.
+def own_field_name(plan: Plan, bound: BoundKey, name: str) -> str:
+    """Return an entity's name for a partition key field that another entity of the read names differently.
 
-    The position in the key decides: the entity may have another field of that name.
+    `TXN#{id}` and `TXN#{transaction_id}` are one partition: the position in the template decides, even if the entity
+    has another field of that name.
     """
     for value, part in zip(() if plan.key is None else plan.key.partition, bound.partition, strict=False):
-        if value.template is not None and part.template is not None:
-            places = [hole.name for hole in value.template.placeholders]
-            own = [hole.name for hole in part.template.placeholders]
-            if name in places and len(own) == len(places):
-                return own[places.index(name)]
+        if value.template is not None and part.template is not None and same_texts(value.template, part.template):
+            for written, own in zip(value.template.placeholders, part.template.placeholders, strict=True):
+                if written.name == name:
+                    return own.name
     return name
 
 
+def same_texts(template: BoundTemplate, other: BoundTemplate) -> bool:
+    """Return True for templates that differ at most in the names of their fields."""
+    return [_shape(part) for part in template.parts] == [_shape(part) for part in other.parts]
+
+
+def _shape(part: BoundPart) -> tuple[object, ...]:
+    return (part.field.type, part.spec) if isinstance(part, BoundPlaceholder) else (part.text,)
+
+
 def _shards(value: KeyValue, name: str) -> int:
-    holes = () if value.template is None else value.template.placeholders
-    return min((hole.shards for hole in holes if hole.name == name), default=0)
+    placeholders = () if value.template is None else value.template.placeholders
+    return min((placeholder.shards for placeholder in placeholders if placeholder.name == name), default=0)
 
 
 def _written_out(plan: Plan, bound: BoundKey) -> Iterator[tuple[str, str, BoundKeyAttribute]]:
-    """Return the single field of a literal partition key such as STATUS#OPEN, the text, and its hole."""
+    """Return the single field of a literal partition key such as STATUS#OPEN, the text, and its placeholder."""
     for value, part in zip(() if plan.key is None else plan.key.partition, bound.partition, strict=False):
         if value.template is not None and not value.template.fields and len(part.fields) == 1:
             yield part.fields[0], value.template.render({}), part

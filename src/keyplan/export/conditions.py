@@ -71,23 +71,23 @@ def _pieces(value: KeyValue, template: BoundTemplate) -> Iterator[str]:
         elif part.name not in value.sources:
             return
         else:
-            yield _hole(part, value.sources[part.name])
+            yield _placeholder(part, value.sources[part.name])
 
 
 def _within_text(value: KeyValue, template: BoundTemplate) -> Sequence[BoundPlaceholder | Text]:
-    """Return the parts that a text reaches; a text that starts within a field ends within its hole."""
+    """Return the parts that a text reaches; a text that starts within a field ends within its placeholder."""
     if value.part != "begins":
         return template.parts
     given = [number for number, part in enumerate(template.parts) if getattr(part, "name", None) in value.sources]
     return template.parts[: given[-1] + 1]
 
 
-def _hole(hole: BoundPlaceholder, source: Any) -> str:
+def _placeholder(placeholder: BoundPlaceholder, source: Any) -> str:
     """Return a parameter in braces, or a constant as encoded in the key."""
     if isinstance(source, CALL_SOURCES):
         return "{" + repr(source) + "}"
     try:
-        return hole.encode(source)
+        return placeholder.encode(source)
     except _UNFIT:
         return str(source)
 

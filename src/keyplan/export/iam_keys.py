@@ -144,7 +144,7 @@ class _Text:
             if not isinstance(part, BoundPlaceholder):
                 pieces.append(literal(part.text))
                 continue
-            text, name = self._of_hole(part)
+            text, name = self._of_placeholder(part)
             if name is not None:
                 bound.add(name)
                 notes += _warnings(template, part, name, pieces)
@@ -152,29 +152,29 @@ class _Text:
                 pieces.append(text)
         return Leading(("".join(pieces),), frozenset(bound), tuple(notes))
 
-    def _of_hole(self, hole: BoundPlaceholder) -> tuple[str, str | None]:
-        """Return the text of a hole and the binding it uses."""
-        origin = self.origin(hole.name)
+    def _of_placeholder(self, placeholder: BoundPlaceholder) -> tuple[str, str | None]:
+        """Return the text of a placeholder and the binding it uses."""
+        origin = self.origin(placeholder.name)
         if isinstance(origin, _Constant):
             try:
-                return literal(hole.encode(origin.value)), None
+                return literal(placeholder.encode(origin.value)), None
             except KeyPartError:
                 return ANY, None
-        name = None if hole.shards else self._binding(origin)
+        name = None if placeholder.shards else self._binding(origin)
         if name is not None:
             return self.bindings.values[name], name
-        choices = hole.encoding.choices or ()
+        choices = placeholder.encoding.choices or ()
         return (literal(choices[0]) if len(choices) == 1 else ANY), None
 
     def _binding(self, names: tuple[str, ...]) -> str | None:
         return next((name for name in names if name in self.bindings.values), None)
 
 
-def _warnings(template: BoundTemplate, hole: BoundPlaceholder, name: str, before: Sequence[str]) -> list[str]:
+def _warnings(template: BoundTemplate, placeholder: BoundPlaceholder, name: str, before: Sequence[str]) -> list[str]:
     warnings = []
-    if hole.spec:
+    if placeholder.spec:
         warnings.append(
-            f"{name} stands in {template.text} as {hole.spec} makes it: the principal's value has to be that too"
+            f"{name} stands in {template.text} as {placeholder.spec} makes it: the principal's value has to be that too"
         )
     if any(text == ANY for text in before):
         warnings.append(f"{name} stands behind other fields in {template.text}: keys that end alike match too")

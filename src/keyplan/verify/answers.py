@@ -11,6 +11,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Literal, get_args
 
+from keyplan.cost.selectivity import own_field_name
 from keyplan.design.conditions.builders import Cond
 from keyplan.design.conditions.conditions import Condition
 from keyplan.design.conditions.evaluation import fill, holds
@@ -24,7 +25,7 @@ from keyplan.design.requests.items import absent_as_none, item_builder
 from keyplan.design.requests.writer import Arguments
 from keyplan.verify.generate import has_choices
 from keyplan.verify.model import StoredEntities, as_read, index_key, place_of
-from keyplan.verify.population import AlignedPart, align, same_texts
+from keyplan.verify.population import AlignedPart, align
 
 
 def decided(condition: Condition, values: Mapping[str, Any]) -> bool | None:
@@ -47,9 +48,9 @@ class KeyTest:
     low: Source
     high: Source = None
     encoded: BoundPlaceholder | None = None
-    """The hole whose text is compared, if the whole value is not."""
+    """The placeholder whose text is compared, if the whole value is not."""
     written: BoundPlaceholder | None = None
-    """For a prefix of a text: the hole that encodes it."""
+    """For a prefix of a text: the placeholder that encodes it."""
 
     def text(self, arguments: Arguments) -> str:
         """Describe the test with a call's values."""
@@ -144,26 +145,12 @@ class ReadMeaning:
 
 @lru_cache(maxsize=4096)
 def _key_tests_of(meaning: ReadMeaning, spec: EntitySpec) -> tuple[KeyTest, ...]:
+    bound = spec.key_in(meaning.plan.index)
+    if bound is None:
+        return meaning.key_tests
     return tuple(
-        replace(key_test, field=_own_name(meaning.plan, spec, key_test.field)) for key_test in meaning.key_tests
+        replace(key_test, field=own_field_name(meaning.plan, bound, key_test.field)) for key_test in meaning.key_tests
     )
-
-
-def _own_name(plan: Plan, spec: EntitySpec, name: str) -> str:
-    """Return an entity's name for a partition key field that another entity of the read names differently.
-
-    `TXN#{id}` and `TXN#{transaction_id}` are one partition: the position in the template decides, even if the
-    entity has another field of that name.
-    """
-    bound = spec.key_in(plan.index)
-    if plan.key is None or bound is None:
-        return name
-    for value, part in zip(plan.key.partition, bound.partition, strict=False):
-        if value.template is not None and part.template is not None and same_texts(value.template, part.template):
-            for written, own in zip(value.template.placeholders, part.template.placeholders, strict=True):
-                if written.name == name:
-                    return own.name
-    return name
 
 
 @lru_cache(maxsize=4096)
@@ -209,26 +196,28 @@ def meaning_of(pattern: Pattern[..., Any]) -> ReadMeaning:
 
 
 def _lossy(plan: Plan) -> dict[str, BoundPlaceholder]:
-    """By field: the hole of the key condition that encodes only a part of it, such as the month of a date."""
+    """By field: the placeholder of the key condition that encodes only a part of it, such as the month of a date."""
     if plan.key is None:
         return {}
     values = [*plan.key.partition, *(sort.low for sort in plan.key.sort if sort.op in {"=", "begins_with"})]
-    holes = [
-        hole
+    placeholders = [
+        placeholder
         for value in values
         if value.template is not None
-        for hole in value.template.placeholders
-        if hole.name in value.sources
+        for placeholder in value.template.placeholders
+        if placeholder.name in value.sources
     ]
-    exact = {hole.name for hole in holes if hole.encoding.reversible}
-    return {hole.name: hole for hole in holes if hole.name not in exact}
+    exact = {placeholder.name for placeholder in placeholders if placeholder.encoding.reversible}
+    return {placeholder.name: placeholder for placeholder in placeholders if placeholder.name not in exact}
 
 
 def _ranks(plan: Plan) -> dict[str, BoundPlaceholder]:
-    """By field: the hole that orders its values by rank."""
+    """By field: the placeholder that orders its values by rank."""
     values = [value for sort in plan.key.sort for value in (sort.low, sort.high) if value] if plan.key else []
-    holes = [hole for value in values if value.template is not None for hole in value.template.placeholders]
-    return {hole.name: hole for hole in holes if hole.spec.startswith("rank")}
+    placeholders = [
+        placeholder for value in values if value.template is not None for placeholder in value.template.placeholders
+    ]
+    return {placeholder.name: placeholder for placeholder in placeholders if placeholder.spec.startswith("rank")}
 
 
 def _written(plan: Plan, terms: Cond) -> tuple[list[KeyTest], list[str]]:
@@ -453,8 +442,12 @@ def _choices(spec: EntitySpec, name: str) -> list[Any]:
 def _ranked(spec: EntitySpec, plan: Plan, name: str) -> bool:
     """Return True if the key encodes the field's values by rank."""
     bound = spec.key_in(plan.index)
-    holes = [hole for part in bound.sort if part.template for hole in part.template.placeholders] if bound else []
-    return any(hole.name == name and hole.spec.startswith("rank") for hole in holes)
+    placeholders = (
+        [placeholder for part in bound.sort if part.template for placeholder in part.template.placeholders]
+        if bound
+        else []
+    )
+    return any(placeholder.name == name and placeholder.spec.startswith("rank") for placeholder in placeholders)
 
 
 def _spelled(values: Sequence[Any], name: str) -> str:

@@ -216,11 +216,17 @@ class EntityGenerator:
     def _fits(self, name: str) -> Callable[[Any], bool]:
         """Return a test of whether a value can be encoded in the keys that contain the field."""
         parts = [part for bound in (self.spec.key, *self.spec.indexes) for part in bound.attributes]
-        holes = [hole for part in parts if part.template for hole in part.template.placeholders if hole.name == name]
+        placeholders = [
+            placeholder
+            for part in parts
+            if part.template
+            for placeholder in part.template.placeholders
+            if placeholder.name == name
+        ]
 
         def fits(value: Any) -> bool:
             try:
-                return all(hole.encode(value) is not None for hole in holes)
+                return all(placeholder.encode(value) is not None for placeholder in placeholders)
             except ValueError:
                 return False
 
@@ -263,8 +269,17 @@ class EntityGenerator:
         if self.spec.fields[name].annotation is not datetime:
             return None
         parts = [part for bound in (self.spec.key, *self.spec.indexes) for part in bound.partition]
-        holes = [hole for part in parts if part.template is not None for hole in part.template.placeholders]
-        return next((PERIODS_S[hole.spec] for hole in holes if hole.name == name and hole.spec in PERIODS_S), None)
+        placeholders = [
+            placeholder for part in parts if part.template is not None for placeholder in part.template.placeholders
+        ]
+        return next(
+            (
+                PERIODS_S[placeholder.spec]
+                for placeholder in placeholders
+                if placeholder.name == name and placeholder.spec in PERIODS_S
+            ),
+            None,
+        )
 
     def _shuffled(self, shares: Mapping[object, float]) -> list[object]:
         """Return each value as often as its share says, at least once, shuffled."""

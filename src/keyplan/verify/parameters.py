@@ -106,7 +106,7 @@ class ParameterUse:
     certain: bool = False
     """For a constant: True if every requested item has this value."""
     encoded: BoundPlaceholder | None = None
-    """For a prefix of a key text: the hole that encodes the field."""
+    """For a prefix of a key text: the placeholder that encodes the field."""
 
 
 def uses_of(pattern: Pattern[..., Any], spec: EntitySpec | None = None) -> list[ParameterUse]:

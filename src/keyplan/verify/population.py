@@ -19,6 +19,7 @@ from functools import cache
 from random import Random
 from typing import Any
 
+from keyplan.cost.selectivity import same_texts
 from keyplan.design.declaring.design import Design
 from keyplan.design.entities import EntitySpec
 from keyplan.design.fields.stored import StoredField
@@ -304,9 +305,9 @@ class AlignedPart:
     """The parameter, or None if the text has literal characters there."""
     literal: str | None = None
     encoded: BoundPlaceholder | None = None
-    """The hole that encodes the field in the entity's key."""
+    """The placeholder that encodes the field in the entity's key."""
     written: BoundPlaceholder | None = None
-    """For a parameter, the hole that encodes it in the written text."""
+    """For a parameter, the placeholder that encodes it in the written text."""
     closed: bool = True
     """True if the written text continues after the value or the entity's key ends there: the whole value is
     compared.
@@ -324,15 +325,6 @@ def align(template: BoundTemplate, written: KeyValue) -> list[AlignedPart] | Non
     """Return the aligned parts of a written key text, or None if no key of the entity can start with it."""
     assert written.template is not None, "written texts are templates"
     return _Alignment(template.parts, written.template.parts, written).pairs()
-
-
-def same_texts(template: BoundTemplate, other: BoundTemplate) -> bool:
-    """Return True for templates that differ at most in the names of their fields."""
-    return [_shape(part) for part in template.parts] == [_shape(part) for part in other.parts]
-
-
-def _shape(part: BoundPart) -> tuple[Any, ...]:
-    return (part.field.type, part.spec) if isinstance(part, BoundPlaceholder) else (part.text,)
 
 
 class _Alignment:
@@ -382,15 +374,15 @@ class _Alignment:
         self._shorten(self._written, written, length)
         return True
 
-    def _literal(self, hole: BoundPlaceholder, written: str) -> AlignedPart | None:
+    def _literal(self, placeholder: BoundPlaceholder, written: str) -> AlignedPart | None:
         """Align literal characters with a field of the entity: they are its text, up to the field's delimiter."""
         self._own.pop(0)
-        end = written.find(hole.delimiter) if hole.delimiter else -1
+        end = written.find(placeholder.delimiter) if placeholder.delimiter else -1
         value = written if end < 0 else written[:end]
         if not value:
             return None
         self._shorten(self._written, written, len(value))
-        return AlignedPart(hole.name, literal=value, encoded=hole, closed=end >= 0 or not self._own)
+        return AlignedPart(placeholder.name, literal=value, encoded=placeholder, closed=end >= 0 or not self._own)
 
     @staticmethod
     def _shorten(parts: list[BoundPart], text: str, length: int) -> None:
