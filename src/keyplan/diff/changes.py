@@ -9,8 +9,7 @@ from typing import Literal
 from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import EntitySpec
 from keyplan.design.errors import Place
-from keyplan.design.schema import Index, Request, Schema, StreamView, capacity_units, index_request
-from keyplan.design.workload import OnDemand, Provisioned
+from keyplan.design.schema import Index, Request, Schema, index_request
 
 Verdict = Literal["new table", "backfill", "online", "code"]
 """new table: the service cannot change it. backfill: stored items must be written. online: the service changes it
@@ -193,73 +192,3 @@ def create_index(schema: Schema, index: Index, types: Mapping[str, str], name: s
 def delete_index(table: str, index: str) -> Request:
     """Return UpdateTable that deletes an index."""
     return {"TableName": table, "GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": index}}]}
-
-
-def capacity(table: str, bought: Provisioned) -> Request:
-    """Return UpdateTable with other units of a provisioned table."""
-    return {"TableName": table, "ProvisionedThroughput": capacity_units(bought)}
-
-
-def index_capacity(table: str, index: str, bought: Provisioned) -> Request:
-    """Return UpdateTable with other units of an index of a provisioned table."""
-    update = {"IndexName": index, "ProvisionedThroughput": capacity_units(bought)}
-    return {"TableName": table, "GlobalSecondaryIndexUpdates": [{"Update": update}]}
-
-
-def on_demand(table: str) -> Request:
-    """Return UpdateTable to on-demand billing."""
-    return {"TableName": table, "BillingMode": "PAY_PER_REQUEST"}
-
-
-def provisioned(old: Schema, new: Schema, bought: Provisioned) -> Request:
-    """Return UpdateTable to provisioned billing, with capacity for every index that exists at that time."""
-    own = {index.name: index.billing for index in new.indexes}
-    updates = [
-        {"Update": {"IndexName": index.name, "ProvisionedThroughput": capacity_units(own.get(index.name) or bought)}}
-        for index in old.indexes
-        if index.kind == "GSI"
-    ]
-    request = {"TableName": new.name, "BillingMode": "PROVISIONED", "ProvisionedThroughput": capacity_units(bought)}
-    return {**request, "GlobalSecondaryIndexUpdates": updates} if updates else request
-
-
-def warm(table: str, was: OnDemand, now: OnDemand) -> Request:
-    """Return UpdateTable with higher warm throughput; lower values are left out."""
-    return {"TableName": table, **_served(was, now)}
-
-
-def index_warm(table: str, index: str, was: OnDemand, now: OnDemand) -> Request:
-    """Return UpdateTable with higher warm throughput of an index."""
-    update = {"IndexName": index, **_served(was, now)}
-    return {"TableName": table, "GlobalSecondaryIndexUpdates": [{"Update": update}]}
-
-
-def _served(was: OnDemand, now: OnDemand) -> Request:
-    read, write = map(max, was.served, now.served)
-    return {"WarmThroughput": {"ReadUnitsPerSecond": read, "WriteUnitsPerSecond": write}}
-
-
-def table_class(table: str, name: str) -> Request:
-    """Return UpdateTable with another table class."""
-    return {"TableName": table, "TableClass": name}
-
-
-def protection(table: str, is_on: bool) -> Request:
-    """Return UpdateTable that turns deletion protection on or off."""
-    return {"TableName": table, "DeletionProtectionEnabled": is_on}
-
-
-def recovery(table: str, is_on: bool) -> Request:
-    """Return UpdateContinuousBackups that turns point-in-time recovery on or off."""
-    return {"TableName": table, "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": is_on}}
-
-
-def stream(table: str, view: StreamView | None) -> Request:
-    """Return UpdateTable that turns a stream on or off."""
-    specification = {"StreamEnabled": False} if view is None else {"StreamEnabled": True, "StreamViewType": view}
-    return {"TableName": table, "StreamSpecification": specification}
-
-
-def expiry(table: str, attribute: str, is_on: bool) -> Request:
-    """Return UpdateTimeToLive that turns expiry by an attribute on or off."""
-    return {"TableName": table, "TimeToLiveSpecification": {"Enabled": is_on, "AttributeName": attribute}}

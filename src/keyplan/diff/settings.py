@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from keyplan.design.declaring.tables import Table
-from keyplan.design.schema import Schema
+from keyplan.design.schema import Schema, capacity_units
 from keyplan.design.workload import OnDemand, Provisioned
-from keyplan.diff import changes
 from keyplan.diff.changes import DesignChange, Kind, Phase, RolloutStep
 
 
@@ -36,6 +35,11 @@ def _online(
     return DesignChange(kind, "online", new.name, new.name, what, how, place, other, steps=steps)
 
 
+def _update(phase: Phase, text: str, table: Schema, *, is_first: bool = False, **members: object) -> RolloutStep:
+    """Return a step that sends UpdateTable with these members."""
+    return RolloutStep(phase, text, "UpdateTable", {"TableName": table.name, **members}, is_first=is_first)
+
+
 # Capacity.
 
 
@@ -45,25 +49,33 @@ def _billing(old: Schema, new: Schema) -> Iterator[DesignChange]:
         return
     if isinstance(was, Provisioned) and isinstance(now, Provisioned):
         what = f"capacity of table {new.name} is {_units(now)}, and was {_units(was)}"
-        step = RolloutStep(
-            _when(was, now),
-            f"set the capacity of {new.name} to {_units(now)}",
-            "UpdateTable",
-            changes.capacity(new.name, now),
-        )
+        text = f"set the capacity of {new.name} to {_units(now)}"
+        step = _update(_when(was, now), text, new, ProvisionedThroughput=capacity_units(now))
         yield _online(old, new, what, _change_of_units(was, now), step, text="billing=")
     elif isinstance(was, Provisioned):
         what = f"table {new.name} is paid by the request, and was provisioned with {_units(was)}"
         text = f"switch {new.name} to on-demand capacity"
-        step = RolloutStep("prepare", text, "UpdateTable", changes.on_demand(new.name), is_first=True)
+        step = _update("prepare", text, new, is_first=True, BillingMode="PAY_PER_REQUEST")
         yield _online(old, new, what, _TO_ON_DEMAND, step, text="billing=")
     elif isinstance(now, Provisioned):
         what = f"table {new.name} is provisioned with {_units(now)}, and was paid by the request"
         text = f"switch {new.name} and its indexes to provisioned capacity"
-        step = RolloutStep("prepare", text, "UpdateTable", changes.provisioned(old, new, now), is_first=True)
+        step = _update("prepare", text, new, is_first=True, **_provisioned(old, new, now))
         yield _online(old, new, what, _TO_PROVISIONED, step, text="billing=")
     else:
         yield from _warm(old, new, was, now)
+
+
+def _provisioned(old: Schema, new: Schema, bought: Provisioned) -> dict[str, object]:
+    """Return the members of UpdateTable, with capacity for every index that exists at that time."""
+    own = {index.name: index.billing for index in new.indexes}
+    members: dict[str, object] = {"BillingMode": "PROVISIONED", "ProvisionedThroughput": capacity_units(bought)}
+    updates = [
+        {"Update": {"IndexName": index.name, "ProvisionedThroughput": capacity_units(own.get(index.name) or bought)}}
+        for index in old.indexes
+        if index.kind == "GSI"
+    ]
+    return {**members, "GlobalSecondaryIndexUpdates": updates} if updates else members
 
 
 def _warm(old: Schema, new: Schema, was: OnDemand, now: OnDemand) -> Iterator[DesignChange]:
@@ -80,11 +92,14 @@ def _warm(old: Schema, new: Schema, was: OnDemand, now: OnDemand) -> Iterator[De
             return
     else:
         how = "It is paid once for what is added, takes minutes, and is a request of its own."
-    steps = [RolloutStep("prepare", f"warm {new.name} for {texts[0]}", "UpdateTable", changes.warm(new.name, was, now))]
+    read, write = map(max, before, after)  # lower values are left out
+    warmth = {"ReadUnitsPerSecond": read, "WriteUnitsPerSecond": write}
+    steps = [_update("prepare", f"warm {new.name} for {texts[0]}", new, WarmThroughput=warmth)]
     for index in old.indexes:
         if index.kind == "GSI" and new.index(index.name) is not None:
-            request = changes.index_warm(new.name, index.name, was, now)
-            steps.append(RolloutStep("prepare", f"warm index {index.name} for {texts[0]}", "UpdateTable", request))
+            update = {"IndexName": index.name, "WarmThroughput": warmth}
+            text = f"warm index {index.name} for {texts[0]}"
+            steps.append(_update("prepare", text, new, GlobalSecondaryIndexUpdates=[{"Update": update}]))
     yield _online(old, new, what, how, *steps, text="billing=")
 
 
@@ -98,10 +113,9 @@ def _index_billing(old: Schema, new: Schema) -> Iterator[DesignChange]:
         was, now = before.billing or old.provisioned, index.billing or new.provisioned
         if was != now:
             what = f"capacity of index {index.name} is {_units(now)}, and was {_units(was)}"
-            request = changes.index_capacity(new.name, index.name, now)
-            step = RolloutStep(
-                _when(was, now), f"set the capacity of index {index.name} to {_units(now)}", "UpdateTable", request
-            )
+            update = {"IndexName": index.name, "ProvisionedThroughput": capacity_units(now)}
+            text = f"set the capacity of index {index.name} to {_units(now)}"
+            step = _update(_when(was, now), text, new, GlobalSecondaryIndexUpdates=[{"Update": update}])
             how = _change_of_units(was, now)
             yield DesignChange(
                 "setting changed", "online", new.name, index.name, what, how, index.place, before.place, steps=(step,)
@@ -136,8 +150,8 @@ def _table_class(old: Schema, new: Schema) -> Iterator[DesignChange]:
     if old.table_class != new.table_class:
         what = f"table {new.name} is of class {new.table_class}, and was of {old.table_class}"
         how = "At most twice in 30 days; the table is used meanwhile. It is a request of its own."
-        request = changes.table_class(new.name, new.table_class)
-        step = RolloutStep("prepare", f"set the class of {new.name} to {new.table_class}", "UpdateTable", request)
+        text = f"set the class of {new.name} to {new.table_class}"
+        step = _update("prepare", text, new, TableClass=new.table_class)
         yield _online(old, new, what, how, step, text="table_class=")
 
 
@@ -146,10 +160,8 @@ def _protection(old: Schema, new: Schema) -> Iterator[DesignChange]:
         on = new.deletion_protection
         word = "on" if on else "off"
         what = f"table {new.name} is {'protected from deletion' if on else 'no more protected from deletion'}"
-        request = changes.protection(new.name, on)
-        step = RolloutStep(
-            "prepare" if on else "remove", f"switch deletion protection of {new.name} {word}", "UpdateTable", request
-        )
+        text = f"switch deletion protection of {new.name} {word}"
+        step = _update("prepare" if on else "remove", text, new, DeletionProtectionEnabled=on)
         yield _online(old, new, what, "At once; it is a request of its own.", step, text="deletion_protection=")
 
 
@@ -157,7 +169,8 @@ def _recovery(old: Schema, new: Schema) -> Iterator[DesignChange]:
     if old.point_in_time_recovery == new.point_in_time_recovery:
         return
     operation = "UpdateContinuousBackups"
-    request = changes.recovery(new.name, new.point_in_time_recovery)
+    specification = {"PointInTimeRecoveryEnabled": new.point_in_time_recovery}
+    request = {"TableName": new.name, "PointInTimeRecoverySpecification": specification}
     if new.point_in_time_recovery:
         what = f"table {new.name} has point-in-time recovery"
         step = RolloutStep("prepare", f"switch point-in-time recovery of {new.name} on", operation, request)
@@ -180,19 +193,17 @@ def _stream(old: Schema, new: Schema) -> Iterator[DesignChange]:
         what, how = f"table {new.name} says of its stream {now}, and said {was}", "Look what the stream holds as it is."
         yield DesignChange("setting changed", "code", new.name, new.name, what, how, new.place, old.place)
         return
-    off = changes.stream(new.name, None)
-    end = RolloutStep(
-        "prepare", f"switch the stream of {new.name} off, once its readers have read it", "UpdateTable", off
-    )
-    begin = RolloutStep(
-        "prepare", f"switch a stream of {new.name} on: {now}", "UpdateTable", changes.stream(new.name, now)
-    )
+    off = {"StreamEnabled": False}
+    text = f"switch the stream of {new.name} off, once its readers have read it"
+    end = _update("prepare", text, new, StreamSpecification=off)
+    on = {"StreamEnabled": True, "StreamViewType": now}
+    begin = _update("prepare", f"switch a stream of {new.name} on: {now}", new, StreamSpecification=on)
     steps: tuple[RolloutStep, ...]
     if was is None:
         what, how, steps = f"table {new.name} has a stream: {now}", "It tells of changes from then on.", (begin,)
     elif now is None:
         what, how = f"table {new.name} has no stream any more, and had {was}", _OLD_STREAM
-        steps = (RolloutStep("remove", f"switch the stream of {new.name} off", "UpdateTable", off),)
+        steps = (_update("remove", f"switch the stream of {new.name} off", new, StreamSpecification=off),)
     else:
         what = f"the stream of table {new.name} holds {now}, and held {was}"
         how, steps = (
@@ -213,8 +224,10 @@ def _expiry(old: Schema, new: Schema) -> Iterator[DesignChange]:
     if was == now:
         return
     operation = "UpdateTimeToLive"
-    on = changes.expiry(new.name, now or "", True)
-    off = changes.expiry(new.name, was or "", False)
+    on, off = (
+        {"TableName": new.name, "TimeToLiveSpecification": {"Enabled": is_on, "AttributeName": attribute}}
+        for attribute, is_on in ((now, True), (was, False))
+    )
     begin = RolloutStep("prepare", f"let items of {new.name} expire by {now}", operation, on)
     steps: tuple[RolloutStep, ...]
     if was is None:

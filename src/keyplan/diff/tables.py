@@ -12,8 +12,18 @@ from dataclasses import replace
 from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import EntitySpec
 from keyplan.design.schema import Index
-from keyplan.diff import changes as requests
-from keyplan.diff.changes import Build, DesignChange, Move, Rewrite, RolloutStep, Verdict, copying, staged
+from keyplan.diff.changes import (
+    Build,
+    DesignChange,
+    Move,
+    Rewrite,
+    RolloutStep,
+    Verdict,
+    copying,
+    create_index,
+    delete_index,
+    staged,
+)
 from keyplan.diff.entities import (
     already_stored,
     entity_changes,
@@ -335,7 +345,7 @@ def _new_index(old: Table, new: Table, index: Index, what: str) -> DesignChange:
     )
     if incomplete:
         how += f" Stored items of {_listed(incomplete)} are in it once they have its key."
-    request = requests.create_index(new.schema, index, attribute_types(new))
+    request = create_index(new.schema, index, attribute_types(new))
     steps = [RolloutStep("prepare", f"create index {index.name}, and wait until it is ACTIVE", "UpdateTable", request)]
     steps.append(RolloutStep("read", f"the new version, which reads {index.name}"))
     verdict: Verdict = "backfill" if stored or incomplete else "online"
@@ -388,7 +398,7 @@ def _removed(old: Table, new: Table, index: Index) -> DesignChange:
         return _of_new_table(old, new, what, None, index)
     what = f"index {index.name} is gone"
     how = "The table is used meanwhile; the running version's reads of it fail from the moment it is DELETING."
-    request = requests.delete_index(new.name, index.name)
+    request = delete_index(new.name, index.name)
     steps = (
         *_without_keys(old, new, index),
         RolloutStep("remove", f"delete index {index.name}, once no version reads it", "UpdateTable", request),
@@ -427,8 +437,8 @@ def _in_place(old: Table, new: Table, was: Index, now: Index) -> DesignChange:
         " reads of it fail until it is filled."
     )
     beside = f"{now.name}_2"
-    request = requests.create_index(new.schema, now, attribute_types(new), beside)
-    dropped = requests.delete_index(new.name, now.name)
+    request = create_index(new.schema, now, attribute_types(new), beside)
+    dropped = delete_index(new.name, now.name)
     steps = (
         RolloutStep(
             "prepare",
