@@ -58,7 +58,7 @@ def _delimiter_finding(
             entity.name,
             f"two different pairs of values have the same key: nothing in {template.text} separates {name}"
             " from what follows",
-            "write a separator after {{name}}, or give it a fixed width",
+            f"write a separator after {{{name}}}, or give it a fixed width",
             place,
             entity.place,
         )
@@ -66,7 +66,7 @@ def _delimiter_finding(
     return delimiter_in_value.finding(
         entity.name,
         f"writes of {entity.name} fail if {name} contains {delimiter!r}, which follows it in {template.text}",
-        "restrict it with Field(pattern=...), or escape it: {{name}:quote}",
+        f"restrict it with Field(pattern=...), or escape it: {{{name}:quote}}",
         place,
         entity.place,
         severity=severity,

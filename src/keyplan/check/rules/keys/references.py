@@ -193,7 +193,7 @@ def tenant_not_leading_key(subject: Subject) -> Iterator[Finding]:
                 entity.name,
                 f"IAM cannot isolate tenants of {entity.name}: the partition key of {', '.join(where)} does"
                 f" not start with {tenant}",
-                "start the partition key with {{tenant}}",
+                f"start the partition key with {{{tenant}}}",
                 late[0].place,
                 entity.place,
             )
