@@ -1,10 +1,14 @@
-"""What is said of an entity's version."""
+"""Changes of entities and of their keys, as a comparison reports them."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.diff.pairs import BASE, compared
+
+from keyplan.diff.changes import Rewrite
+from keyplan.diff.comparison import rollout
 
 VERSIONED = BASE.replace("    until: int", "    version: int = 0\n    until: int").replace(
     "items=Items(count=1_000", 'version="version", items=Items(count=1_000'
@@ -25,3 +29,107 @@ def test_a_version_that_goes_takes_its_protection_with_it(tmp_path: Path) -> Non
     assert change.what == "Task has no version any more"
     assert change.how == "Writes of both versions may overwrite one another."
     assert change.steps == ()
+
+
+SHOP = """from __future__ import annotations
+
+from keyplan.design import *
+
+shop = Table("shop", pk="PK", sk="SK", indexes=[{indexes}])
+
+
+@shop.entity(key=key({key}){options}, items=Items(count=100, bytes=Bytes(500)))
+class Order(Entity):
+    customer: str
+    number: int
+    courier: str
+"""
+INVERTED = 'GSI("inverted", pk="SK", sk="PK")'
+LOCAL = 'LSI("by_courier", sk="courier")'
+PLAIN = 'GSI("by_courier", pk="courier")'
+MADE = 'GSI("by_courier", pk="GSI1PK")'
+OTHER = '"C#{customer}", "N#{number}"'
+IN_KEY = '"C#{customer}", "O#{number}#{courier}"'
+HIDDEN = ", store_key_fields=False"
+
+
+def design(key: str = '"C#{customer}", "O#{number}"', indexes: str = "", options: str = "") -> str:
+    return SHOP.format(key=key, indexes=indexes, options=options)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (design(indexes=INVERTED), design(OTHER, INVERTED), [("key changed", "Order")]),
+        (design(indexes=LOCAL), design('"CUSTOMER#{customer}", "O#{number}"', LOCAL), [("key changed", "Order")]),
+        (design(), design(indexes=INVERTED), [("index added", "inverted")]),
+        (design(), design(OTHER, INVERTED), [("index added", "inverted"), ("key changed", "Order")]),
+        (design(), design(indexes=PLAIN), [("index added", "by_courier")]),
+        (
+            design(IN_KEY, "", HIDDEN),
+            design(IN_KEY, PLAIN, HIDDEN),
+            [("index added", "by_courier"), ("key changed", "Order")],
+        ),
+        (design(IN_KEY), design(IN_KEY, PLAIN), [("index added", "by_courier")]),
+    ],
+    ids=["inverted", "local", "an index of the key", "of another key", "of a field", "of the key's text", "of both"],
+)  # fmt: skip
+def test_of_indexes_only_attributes_beside_the_primary_key_are_written(
+    old: str, new: str, said: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    assert sorted((one.kind, one.subject) for one in compared(tmp_path, old, new).changes) == sorted(said)
+
+
+def test_keys_that_the_new_version_does_not_write_are_read_no_more_first(tmp_path: Path) -> None:
+    made = design(indexes=MADE, options=', indexes={"by_courier": key("COURIER#{courier}")}')
+    stages = {stage.phase: [step.text for step in stage.steps] for stage in rollout(compared(tmp_path, made, design()))}
+    assert stages == {
+        "accept": ["a version that reads by_courier no more, and still writes GSI1PK of Order"],
+        "read": ["the new version, which writes GSI1PK of Order no more"],
+        "remove": ["delete index by_courier, once no version reads it"],
+    }
+
+
+def test_an_item_under_another_key_is_named_in_its_sentinels(tmp_path: Path) -> None:
+    owned = ', unique=["courier"]'
+    comparison = compared(tmp_path, design(options=owned), design(OTHER, options=owned))
+    (change,) = comparison.of("key changed")
+    (step,) = (one for one in change.steps if one.phase == "backfill")
+    assert step.operation == "TransactWriteItems"
+    assert step.text.endswith("delete it under the old in one transaction, and name the new one in its sentinels")
+
+
+WHEN = ', when=F.state == "open"'
+
+
+@pytest.mark.parametrize(
+    ("new", "what", "written"),
+    [
+        (("{due}", "{due:month}"), "the key of Task in index due is GSI1SK = {due:month}, and was GSI1SK = {due}", "GSI1SK"),  # noqa: E501
+        (("DUE#", "OPEN#"), "the key of Task in index due is GSI1PK = OPEN#{user}, and was GSI1PK = DUE#{user}", "GSI1PK"),  # noqa: E501
+        (('"{due}")', f'"{{due}}"{WHEN})'), "who of Task is in index due is another", "GSI1PK, GSI1SK"),
+        (
+            ('"{due}")', f'"{{due:month}}"{WHEN})'),
+            "the key of Task in index due is GSI1SK = {due:month}, and was GSI1SK = {due}, and so is who is in it",
+            "GSI1PK, GSI1SK",
+        ),
+    ],
+    ids=["sort key", "partition key", "members", "both"],
+)  # fmt: skip
+def test_of_a_key_in_an_index_only_what_changes_is_named(
+    new: tuple[str, str], what: str, written: str, tmp_path: Path
+) -> None:
+    changes = compared(tmp_path, BASE, BASE.replace(*new)).of("key changed")
+    (change,) = (one for one in changes if one.facts.get("index") == "due")
+    assert change.what == what
+    assert [step.text for step in change.steps if step.phase == "backfill"] == [
+        f"set {written} of every stored Task anew"
+    ]
+    assert isinstance(change.work, Rewrite)
+    assert ", ".join(sorted(change.work.attributes)) == written
+
+
+def test_of_a_key_that_is_written_as_before_the_attribute_is_named_that_another_type_makes(tmp_path: Path) -> None:
+    monthly = BASE.replace('"{due}"', '"{due:month}"')
+    changes = compared(tmp_path, monthly, monthly.replace("    due: date", "    due: datetime")).of("key changed")
+    assert [change.what for change in changes] == ["what GSI1SK of Task in index due is made of is another"]

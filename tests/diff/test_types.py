@@ -1,4 +1,4 @@
-"""What is said of types holds for values: where nothing is lost, everything that was written is read."""
+"""Changed types: which stored values can still be read; names of types in messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from keyplan.client.codec import Reader
 from keyplan.design import Attribute, Entity, Table
 from keyplan.design.entities import spec_of
 from keyplan.design.fields.stored import StoredField
-from keyplan.diff.types import losses
+from keyplan.diff.types import losses, name_of
 
 
 class Colour(Enum):
@@ -210,3 +210,22 @@ KEPT = [
 @pytest.mark.parametrize(("old", "new"), KEPT, ids=named)
 def test_what_is_surely_read_is_no_loss(old: Any, new: Any) -> None:
     assert losses(field(old), field(new)) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (int, "int"),
+        (int | None, "int"),
+        (Annotated[int, "positive"], "int"),
+        (int | str, "int or str"),
+        (list[int], "list[int]"),
+        (dict[str, int | None], "dict[str, int]"),
+        (tuple[int, ...], "tuple[int, ...]"),
+        (tuple[int, str], "tuple[int, str]"),
+        (Literal["a", 1], "'a', 1"),
+    ],
+    ids=str,
+)
+def test_a_type_is_called_as_a_reader_would(kind: Any, name: str) -> None:
+    assert name_of(kind) == name

@@ -1,14 +1,18 @@
-"""What a read means of each of its entities, told from the entities alone."""
+"""Expected answers of read patterns, key texts aligned with templates."""
 
 from __future__ import annotations
 
+from datetime import date, datetime
 from typing import Annotated, Literal
 
 import pytest
 
-from keyplan.design import Attribute, Cond, Entity, F, Table, key, pk, where
+from keyplan.design import Attribute, Cond, Entity, F, Items, Table, key, pk, sk, where
+from keyplan.design.declaring.design import Design
 from keyplan.design.entities import spec_of
-from keyplan.verify.answers import meaning_of
+from keyplan.design.parameters import Param
+from keyplan.verify import verify
+from keyplan.verify.answers import ReadMeaning, meaning_of
 
 things = Table("things", pk="PK", sk="SK")
 
@@ -58,3 +62,92 @@ def test_an_entity_without_a_field_is_judged_by_the_attribute(entity: Entity, is
     spec, arguments = spec_of(type(entity)), {"owner": "ada", "status": "open"}
     assert meaning_of(with_status).of(spec, entity, arguments, 0) is is_with
     assert meaning_of(without_status).of(spec, entity, arguments, 0) is is_without
+
+
+table = Table("things", pk="PK", sk="SK")
+
+
+@table.entity(key=key("OWNER#{owner}", "STATUS#{status:upper}#{at}#{thing}"))
+class Thing(Entity):
+    owner: str
+    status: str
+    at: str
+    thing: str
+
+
+def meaning(op: str, low: str, high: str | None = None) -> ReadMeaning:
+    @table.query(Thing)
+    def asked(owner: str, status: str, first: str, last: str) -> Cond:
+        return pk(owner=owner) & sk.text(op, low, high)  # type: ignore[arg-type]  # the op is a parameter here
+
+    return meaning_of(asked)
+
+
+def told(found: ReadMeaning) -> list[tuple[str, str, str]]:
+    return [
+        (wish.field, wish.op, repr(wish.low) + (f"..{wish.high!r}" if wish.high is not None else ""))
+        for wish in found.key_tests
+        if wish.field != "owner"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("op", "low", "high", "expected"),
+    [
+        ("begins_with", "STATUS#", None, []),
+        ("begins_with", "STAT", None, []),
+        ("=", "STATUS#{status}#", None, [("status", "=", "status")]),
+        ("begins_with", "STATUS#{status}#{first}", None, [("status", "=", "status"), ("at", "begins_with", "first")]),
+        ("begins_with", "STATUS#{status}#{first}#", None, [("status", "=", "status"), ("at", "=", "first")]),
+        ("<", "STATUS#{status}#{last}#", None, [("status", "=", "status"), ("at", "<", "last")]),
+        (
+            "between", "STATUS#{status}#{first}#", "STATUS#{status}#{last}#",
+            [("status", "=", "status"), ("at", "between", "first..last")],
+        ),
+        ("begins_with", "STATUS#OPEN#{first}", None, [("status", "reads", "'OPEN'"), ("at", "begins_with", "first")]),
+    ],
+)  # fmt: skip
+def test_holes_are_the_fields_that_they_stand_for(
+    op: str, low: str, high: str | None, expected: list[tuple[str, str, str]]
+) -> None:
+    found = meaning(op, low, high)
+    assert told(found) == expected
+    assert found.unlike == ()
+
+
+@pytest.mark.parametrize("low", ["STATE#{status}", "STATUS#OPEN#1#a#b", "{status}", "STATUS##"])
+def test_a_text_that_no_key_is_like_is_known_as_one(low: str) -> None:
+    found = meaning("=", low)
+    assert found.unlike == (low,) or told(found)[-1][1] == "reads"
+    assert told(found) == [] or found.unlike == ()
+
+
+def test_a_letter_text_is_compared_as_the_key_has_it() -> None:
+    found = meaning("begins_with", "STATUS#OPEN#")
+    thing = Thing(owner="o", status="open", at="1", thing="t")
+    assert isinstance(found.key_tests[0].low, Param)
+    assert found.of(found.plan.entity, thing, {"owner": "o"}, 0) is True
+    other = thing.model_copy(update={"status": "done"})
+    assert found.of(found.plan.entity, other, {"owner": "o"}, 0) is False
+
+
+def test_a_day_or_the_text_of_one_is_the_beginning_of_a_moment() -> None:
+    logs = Table("logs", pk="PK", sk="SK")
+
+    @logs.entity(key=key("DEVICE#{device}", "{state}#{at:utc_s}"), items=Items(count=300, distinct={"device": 3}))
+    class Log(Entity):
+        device: str
+        state: Literal["on", "off"]
+        at: datetime
+
+    @logs.query(Log)
+    def on_day(device: str, state: Literal["on", "off"], day: date) -> Cond:
+        return pk(device=device) & sk.text("begins_with", "{state}#{day}")
+
+    @logs.query(Log)
+    def since_text(device: str, state: Literal["on", "off"], text: str) -> Cond:
+        return pk(device=device) & sk.text("begins_with", "{state}#{text}")
+
+    assert told(meaning_of(on_day))[-1] == ("at", "begins_with", "day")
+    report = verify(Design("logs", (logs,)))
+    assert [(one.verdict, one.returned > 0) for one in report.patterns] == [("OK", True), ("OK", True)]

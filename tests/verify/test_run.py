@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +12,14 @@ import pytest
 from tests.verify import bank, shop
 
 from keyplan.cost import units as cost_units
+from keyplan.design import Entity, Items, Table
 from keyplan.design.declaring.design import Design
+from keyplan.engine.engine import Engine
 from keyplan.verify import VerificationReport, predict, verify
 from keyplan.verify.generate import generators
+from keyplan.verify.model import Recorder, StoredEntities
 from keyplan.verify.report import PatternResult, as_json
-from keyplan.verify.run import START_S
+from keyplan.verify.run import START_S, load, store
 from keyplan.verify.values import ValueGenerator
 
 AS_WRITTEN = Path(__file__).parents[2] / "examples" / "as_written"
@@ -353,3 +358,31 @@ def test_progress_is_told_while_loading() -> None:
     verify(Design.of(shop), items=200, pattern="customer", progress=lambda *one: told.append(one))
     assert told[-1][1] <= told[-1][2]
     assert {what for what, _, _ in told} == {"Customer", "Order", "Product"}
+
+
+def test_a_unique_value_that_is_kept_is_kept_for_as_long_as_the_item_and_one_that_is_given_up_is_free() -> None:
+    guests = Table("guests", pk="id", ttl="until")
+
+    @guests.entity(unique=["email", "phone"], items=Items(count=1))
+    class Guest(Entity):
+        id: str
+        email: str
+        phone: str
+        until: datetime | None = None
+
+    design = Design("guests", (guests,))
+    (spec,) = guests.entities
+    with closing(Engine.memory()) as engine:
+        recorder, stock = Recorder(engine), StoredEntities([spec])
+        load(design, generators(design, 1, ValueGenerator(1, 0.0)), recorder, stock, lambda *_: None)
+        there: Any
+        (there,) = stock.all(spec)
+        until = datetime(2026, 1, 1, tzinfo=UTC)
+        store(spec, there.model_copy(update={"phone": "5", "until": until}), recorder, stock)
+        found = engine.call("Scan", {"TableName": "guests"})["Items"]
+    assert {item["id"]["S"]: item["until"]["N"] for item in found} == {
+        there.id: "1767225600",
+        f"UNIQUE#Guest#email#{there.email}": "1767225600",
+        "UNIQUE#Guest#phone#5": "1767225600",
+    }
+    assert len(recorder.model_tables["guests"].entries(None)) == 3

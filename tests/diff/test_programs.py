@@ -1,4 +1,4 @@
-"""Two versions of a design are loaded side by side, whatever their files, modules and classes are called."""
+"""Two versions of a design in one process; uses of a design's names in programs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from keyplan.design.errors import DesignError
-from keyplan.diff.programs import load_apart
+from keyplan.diff.programs import UnreadableProgramError, load_apart, uses_of
 
 ENTITIES = """from __future__ import annotations
 
@@ -109,3 +109,43 @@ def test_of_two_tables_of_one_name_the_first_is_where_it_is(tmp_path: Path) -> N
         "from keyplan.design import Table\n\none = Table('app', pk='PK')\ntwo = Table('app', pk='PK', sk='SK')\n"
     )
     assert load_apart(str(path)).places == {"app": path}
+
+
+PROGRAM = """import shop.design
+import shop.design as plan
+from shop import design
+from shop.design import note, other
+from .design import note as one
+from elsewhere import note as stranger
+
+shop.design.note("1")
+plan.note("2")
+design.note("3")
+other.note("4")
+design.keep("5")
+"""
+
+
+def test_imports_and_attributes_of_the_module_are_uses(tmp_path: Path) -> None:
+    file = tmp_path / "service.py"
+    file.write_text(PROGRAM)
+    found = uses_of("design", ["note"], [tmp_path])
+    assert sorted(use.place.line for use in found) == [4, 5, 8, 9, 10]
+    assert {(use.name, use.place.file) for use in found} == {("note", str(file))}
+
+
+def test_files_of_the_designs_are_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "service.py"
+    file.write_text(PROGRAM)
+    assert uses_of("design", ["note"], [tmp_path], [file]) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"), [(None, "no such file"), ("x = (", "is no Python"), ("\0", "is no Python")]
+)
+def test_what_is_no_program_is_refused(text: str | None, problem: str, tmp_path: Path) -> None:
+    path = tmp_path / "service.py"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(UnreadableProgramError, match=problem):
+        uses_of("design", ["note"], [path])

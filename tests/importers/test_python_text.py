@@ -1,0 +1,168 @@
+"""Python names and laid-out source text."""
+
+from __future__ import annotations
+
+import ast
+import keyword
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keyplan.importers.python_text import (
+    Group,
+    PythonNames,
+    call,
+    class_name,
+    comment,
+    docstring,
+    field_name,
+    laid_out,
+    literal,
+    named,
+    plain,
+    snake_name,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "model", "variable"),
+    [
+        ("orders", "orders", "Orders", "orders"),
+        ("order-items", "order_items", "OrderItems", "order_items"),
+        ("OrderItems", "OrderItems", "OrderItems", "order_items"),
+        ("shop.v2", "shop_v2", "ShopV2", "shop_v2"),
+        ("HTTPLog", "HTTPLog", "HTTPLog", "http_log"),
+        ("2026-log", "attribute_2026_log", "Table2026Log", "table_2026_log"),
+        ("_id", "id", "Id", "id"),
+        ("###", "attribute", "Table", "table"),
+        ("model_name", "attribute_model_name", "ModelName", "model_name"),
+        ("größe", "größe", "Größe", "größe"),
+        ("ﬁrst", "first", "First", "first"),
+        ("ΐ", "ΐ", "Ϊ́", "ΐ"),  # whose capital is three characters, and two as Python reads it
+        ("a৴", "attribute_a", "TableA", "table_a"),  # a number that is no digit
+        ("৴", "attribute", "Table", "table"),
+        ("a_", "a", "A", "a"),
+        ("x" * 70, "x" * 60, "X" + "x" * 59, "x" * 60),
+        ("x" * 59 + "-y", "x" * 59 + "_", "X" + "x" * 58 + "Y", "x" * 59),
+    ],
+)
+def test_names_are_made_legal(text: str, field: str, model: str, variable: str) -> None:
+    assert (field_name(text), class_name(text), snake_name(text)) == (field, model, variable)
+
+
+def test_a_name_is_given_once() -> None:
+    names = PythonNames.of_module()
+    assert [names.take("orders") for _ in range(3)] == ["orders", "orders_", "orders_2"]
+
+
+def test_names_that_the_file_needs_are_taken() -> None:
+    assert [PythonNames.of_module().take(one) for one in ("Key", "id", "class")] == ["Key_", "id_", "class_"]
+    assert [PythonNames.of_class().take(one) for one in ("pk", "copy", "str", "id", "type")] == [
+        "pk_", "copy_", "str_", "id", "type",
+    ]  # fmt: skip
+
+
+OF_MODULE = (
+    "class", "match", "id", "print", "Table", "GSI", "key_of", "Annotated", "Any", "Decimal", "Literal", "accepted",
+    "claims", "datetime", "item", "name",
+)  # fmt: skip
+OF_CLASS = (
+    "class", "pk", "key_of", "model_dump", "copy", "Annotated", "Any", "Attribute", "Decimal", "F", "bool", "bytes",
+    "cls", "datetime", "dict", "int", "list", "self", "set", "str",
+)  # fmt: skip
+
+
+def test_each_name_that_means_something_is_given_otherwise() -> None:
+    assert [one for one in OF_MODULE if PythonNames.of_module().take(one) == one] == []
+    assert [one for one in OF_CLASS if PythonNames.of_class().take(one) == one] == []
+
+
+def test_words_of_the_language_with_capitals_may_be_fields() -> None:
+    assert [PythonNames.of_class().take(one) for one in ("Table", "Key")] == ["Table", "Key"]
+
+
+@given(st.text())
+def test_every_text_makes_names_that_python_takes_as_they_are(text: str) -> None:
+    for made in (field_name(text), class_name(text), snake_name(text)):
+        assert made.isidentifier()
+        assert len(made) <= 75
+        taken = PythonNames.of_class().take(made)
+        assert not keyword.iskeyword(taken)
+        namespace: dict[str, object] = {}
+        exec(f"{taken} = 1", namespace)
+        assert namespace[taken] == 1
+
+
+@given(st.text())
+def test_a_literal_is_the_text_again(text: str) -> None:
+    written = literal(text)
+    assert ast.literal_eval(written) == text
+    assert all(one.isprintable() for one in written)
+
+
+def test_a_literal_has_the_quotes_that_need_fewer_escapes() -> None:
+    assert [literal(one) for one in ("a", "it's", 'a "b"', "'\"", "\n\x07\u202e")] == [
+        '"a"', '"it\'s"', "'a \"b\"'", '"\'\\""', '"\\n\\x07\\u202e"',
+    ]  # fmt: skip
+
+
+def test_what_fits_stands_on_one_line() -> None:
+    part = call("GSI", '"by_day"', 'pk="day"', None, named("billing=", call("Provisioned", "read=5", "write=5")))
+    assert laid_out(part, after=",") == 'GSI("by_day", pk="day", billing=Provisioned(read=5, write=5)),'
+
+
+def test_what_does_not_has_a_line_for_each_part() -> None:
+    part = call("f", *(f"argument_{number}=value" for number in range(6)))
+    lines = [f"    argument_{number}=value," for number in range(6)]
+    assert laid_out(part, before="x = ").split("\n") == ["x = f(", *lines, ")"]
+
+
+def test_wide_characters_take_two_columns() -> None:
+    assert "\n" not in laid_out(call("f", "x" * 85))
+    assert "\n" not in laid_out(call("f", "名" * 42 + "x"))
+    assert "\n" in laid_out(call("f", "名" * 43))
+    assert "\n" in laid_out(call("f", "\uff21" * 43))
+
+
+def test_marks_on_others_take_none() -> None:
+    assert "\n" not in laid_out(call("f", "e\u0301" * 85))
+    assert "\n" in laid_out(call("f", "e\u0301" * 86))
+
+
+def test_a_call_without_parts_stays_on_its_line() -> None:
+    assert laid_out(call("f" * 90)) == "f" * 90 + "()"
+
+
+def test_one_open_part_is_enough() -> None:
+    part = call("f", Group("[", ["1"], "]", always_open=True), "2")
+    assert laid_out(part) == "f(\n    [\n        1,\n    ],\n    2,\n)"
+
+
+def test_what_cannot_be_seen_is_escaped_by_its_short_form() -> None:
+    assert plain("\\ \n\r\t\x07é") == "\\\\ \\n\\r\\t\\x07é"
+
+
+def test_comments_are_wrapped_between_words() -> None:
+    word = "long-" * 20
+    assert comment(f"a {word} b", indent="    ", hanging="  ") == ["    # a", f"    #   {word}", "    #   b"]
+
+
+def test_a_docstring_has_a_line_for_its_end_where_it_has_several() -> None:
+    assert docstring("One.") == ['"""One."""']
+    assert docstring('"One".\n\n  \n\nTwo. ', "  ") == ['  """\'One\'.', "", "  Two.", '  """']
+    word = "x-" * 50
+    assert docstring(f"a {word} b") == ['"""a', word, "b", '"""']
+    assert len(docstring("x" * 82)) == 1
+    assert len(docstring("x" * 40 + " " + "y" * 42)) == 3
+
+
+def test_an_open_part_opens_what_it_stands_in() -> None:
+    assert laid_out(call("f", Group("[", ["1"], "]", always_open=True))) == "f(\n    [\n        1,\n    ],\n)"
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_comments_and_docstrings_hold_any_text(text: str) -> None:
+    assert all(line.startswith("# ") and line.isprintable() for line in comment(f"about {text}"))
+    body = ast.parse("\n".join(docstring(f"About {text}."))).body
+    assert [type(one).__name__ for one in body] == ["Expr"]
