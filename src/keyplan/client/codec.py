@@ -111,6 +111,12 @@ def reader_of(spec: EntitySpec) -> Reader:
     return Reader(spec)
 
 
+@lru_cache(maxsize=4096)
+def plan_reader(plan: Plan) -> Reader:
+    """Return the reader of the one entity that a plan reads."""
+    return reader_of(plan.entity)
+
+
 class Sorter:
     """Tells whose item each item of a range is: of one of some entities, or of none of them.
 

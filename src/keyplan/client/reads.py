@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from keyplan import limits
-from keyplan.client.codec import OWNER, reader_of
+from keyplan.client.codec import OWNER, plan_reader
 from keyplan.client.errors import ThrottledError
 from keyplan.client.requests import Context, Program, Request, Wait, send
 from keyplan.design.planning.plan import Plan
@@ -29,7 +29,7 @@ def read_item(plan: Plan, item: Item | None, now_s: int) -> Any:
     """What an item is to the caller: an entity, or None where there is none or it has expired."""
     if not item or OWNER in item:
         return None
-    reader = reader_of(plan.entity)
+    reader = plan_reader(plan)
     if plan.expired == "drop" and reader.has_expired(item, now_s):
         return None
     return reader.entity(item)
