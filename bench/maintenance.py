@@ -1,12 +1,13 @@
 """Long jobs on a large table while somebody writes: an index, time to live and its sweep, an export, `keyplan fsck`.
 
-The jobs work on a copy of a database that `scale` has loaded. A thread puts an item every two milliseconds and counts
+The jobs work on a copy of a database that `scale` has loaded. A thread puts an item every ten milliseconds and counts
 the time from the instant at which the put was due, so that a put that has to wait makes those behind it late as well.
 """
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import itertools
 import os
 import re
@@ -41,10 +42,11 @@ if TYPE_CHECKING:
 SECTION = "maintenance"
 ENGINE, COPY = "engine", "maintenance"
 BUCKET = "exports"
-ALONE_S = 5.0
+ALONE_S = 20.0
+WARM_UP_S = 3.0
 PUTS = 20_000
 PUT_STREAM = 3
-EVERY_S = 0.002
+EVERY_S = 0.01
 LOOK_S = 0.05
 MEMORY_MIB = 256
 EXPIRED_AT = 200
@@ -226,6 +228,11 @@ def _while_writing(name: str, engine: Engine, settings: Settings, work: Callable
     """Do the work of a job while a thread puts items and another one watches the memory."""
     calls = settings.workload.calls(Operation.PUT, PUTS, PUT_STREAM)
     runs: Iterator[Run] = itertools.cycle([engine_call(engine, call) for call in calls])
+    warm = threading.Event()
+    threading.Timer(WARM_UP_S, warm.set).start()
+    paced(runs, EVERY_S, warm)
+    gc.collect()
+    gc.freeze()  # a collection of the prepared calls would stop all threads
     ended = threading.Event()
     with ThreadPoolExecutor(2) as pool:
         puts = pool.submit(paced, runs, EVERY_S, ended)
@@ -235,6 +242,7 @@ def _while_writing(name: str, engine: Engine, settings: Settings, work: Callable
             items = work()
         finally:
             ended.set()
+            gc.unfreeze()
         seconds = time.monotonic() - begun
         return Job(name, items, seconds, puts.result(), memory.result(), log_mib(settings.folder, COPY))
 

@@ -17,6 +17,7 @@ from bench import http, maintenance
 @pytest.fixture
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Settings]:
     monkeypatch.setattr(maintenance, "ALONE_S", 0.01)
+    monkeypatch.setattr(maintenance, "WARM_UP_S", 0.01)
     monkeypatch.setattr(maintenance, "PUTS", 50)
     workload = Workload(1000)
     with http.RequestFiles(workload) as files:

@@ -60,7 +60,8 @@ class Stage:
 
 
 @pytest.fixture
-def stage() -> Iterator[Stage]:
+def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    monkeypatch.setattr(checkpoint, "CALM_S", WAIT_S)
     stage = Stage()
     yield stage
     stage.checkpointer.stop()
@@ -92,14 +93,28 @@ def test_writers_wait_for_the_log_to_begin_anew_and_not_for_what_goes_before(sta
     assert stage.log.waited == [False, False, True]
 
 
-def test_writers_do_not_wait_for_a_long_read_until_the_log_is_crowded(stage: Stage) -> None:
+def test_writers_do_not_wait_for_a_long_read_however_long_the_log(stage: Stage) -> None:
     stage.log.held = PASSIVE_PAGES
-    for pages in range(RESTART_PAGES, CROWDED_PAGES, PASSIVE_PAGES):
+    for pages in range(RESTART_PAGES, 2 * CROWDED_PAGES, PASSIVE_PAGES):
         stage.commit(pages, PASSIVE)
+        assert stage.checkpointer.wait_for_calm()
+    assert not any(stage.log.waited)
+
+
+def test_a_log_begins_anew_once_the_read_that_held_it_has_ended(stage: Stage) -> None:
+    stage.log.held = PASSIVE_PAGES
+    stage.commit(RESTART_PAGES, PASSIVE)
+    assert stage.checkpointer.wait_for_calm()
+    stage.log.held = 0
+    stage.commit(RESTART_PAGES + PASSIVE_PAGES, PASSIVE, PASSIVE, RESTART)
+
+
+def test_writers_wait_where_they_are_faster_than_the_disk(stage: Stage) -> None:
     stage.commit(CROWDED_PAGES, PASSIVE, PASSIVE, RESTART)
+    assert all(stage.log.waited)
 
 
-def test_background_work_waits_until_a_checkpoint_has_ended(stage: Stage) -> None:
+def test_background_work_waits_until_a_checkpoint_of_a_long_log_has_ended(stage: Stage) -> None:
     under_way, end = threading.Event(), threading.Event()
 
     def checkpoint_now() -> bool:
@@ -107,16 +122,36 @@ def test_background_work_waits_until_a_checkpoint_has_ended(stage: Stage) -> Non
         assert end.wait(WAIT_S)
         return False
 
-    stage.checkpointer.wait_for_calm()  # returns: no checkpoint is due
+    stage.log.held = PASSIVE_PAGES  # by a read, so that no RESTART follows
     stage.log.writers_wait = checkpoint_now
-    stage.checkpointer.committed(cast("Any", None), "main", PASSIVE_PAGES)
+    stage.checkpointer.committed(cast("Any", None), "main", RESTART_PAGES)
     assert under_way.wait(WAIT_S)
-    calm = threading.Thread(target=stage.checkpointer.wait_for_calm)
-    calm.start()
-    assert calm.is_alive()
+    calm: list[bool] = []
+    waiting = threading.Thread(target=lambda: calm.append(stage.checkpointer.wait_for_calm()))
+    waiting.start()
     end.set()
-    calm.join(WAIT_S)
-    assert not calm.is_alive()
+    waiting.join(WAIT_S)
+    assert calm == [True]
+    assert stage.log.asked.get(timeout=WAIT_S) == PASSIVE
+
+
+def test_background_work_does_not_wait_for_a_checkpoint_of_a_short_log(stage: Stage) -> None:
+    end = threading.Event()
+    stage.log.writers_wait = lambda: not end.wait(WAIT_S)
+    stage.checkpointer.committed(cast("Any", None), "main", PASSIVE_PAGES)
+    assert stage.checkpointer.wait_for_calm()
+    end.set()
+    assert stage.log.asked.get(timeout=WAIT_S) == PASSIVE
+
+
+def test_background_work_does_not_wait_for_ever(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoint, "CALM_S", 0.01)
+    end = threading.Event()
+    stage.log.held = PASSIVE_PAGES
+    stage.log.writers_wait = lambda: not end.wait(WAIT_S)
+    stage.checkpointer.committed(cast("Any", None), "main", RESTART_PAGES)
+    assert not stage.checkpointer.wait_for_calm()
+    end.set()
     assert stage.log.asked.get(timeout=WAIT_S) == PASSIVE
 
 

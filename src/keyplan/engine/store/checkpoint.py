@@ -7,8 +7,8 @@ without readers and lets the log begin anew. A writer that never pauses, or a di
 writer, would still let the log grow: past a last mark writers wait until the checkpoint is through.
 
 A checkpoint syncs both files, so the next one comes only when the log has grown by as much again. While
-a RESTART waits for readers it keeps writers out, so it is not tried where a long read is seen to hold the
-log, but for the last mark, which doubles each time that it was in vain.
+a RESTART waits for readers it keeps writers out, so it is not tried while a long read holds the log: the log grows,
+and writers wait for nothing. The last mark doubles each time that a RESTART was in vain.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PASSIVE_PAGES = 4000  # each checkpoint syncs twice and moves a page once, howev
 RESTART_PAGES = 4 * PASSIVE_PAGES
 CROWDED_PAGES = 12 * PASSIVE_PAGES
 BUSY_MS = 500
-CALM_S = 5.0
+CALM_S = 1.0
 
 _log = logging.getLogger(__name__)
 
@@ -41,6 +41,8 @@ class Checkpointer:
         self._checkpoint_at, self._crowded_at = PASSIVE_PAGES, CROWDED_PAGES
         self.crowded = False
         """Whether the next writer is to call `wait_for_room` before it begins."""
+        self._held = False
+        """Whether the last checkpoint found that a long read holds the log."""
         self._room = threading.Event()
         self._calm = threading.Event()
         self._calm.set()
@@ -58,19 +60,19 @@ class Checkpointer:
             if self._thread is None:  # the commit stands, and the log grows
                 self._checkpoint_at = pages + PASSIVE_PAGES
                 return apsw.SQLITE_OK
-            if pages >= self._crowded_at:
+            if pages >= self._crowded_at and not self._held:
                 self._have_writers_wait()
             self._calm.clear()
             self._wake.set()
         return apsw.SQLITE_OK
 
-    def wait_for_calm(self) -> None:
-        """Wait, for a limited time, until no checkpoint is due or under way.
+    def wait_for_calm(self) -> bool:
+        """Where the log is long, wait until the checkpoint that is due has ended; False if that takes too long.
 
-        For background work that writes much: it would make the log grow while a checkpoint shortens it, until all
-        writers have to wait.
+        For background work. Its writes would make the log grow while a checkpoint shortens it, until all writers have
+        to wait, and its reads would keep the log from beginning anew.
         """
-        self._calm.wait(CALM_S)
+        return self.pages < RESTART_PAGES or self._calm.wait(CALM_S)
 
     def wait_for_room(self) -> None:
         """Let the checkpoint that is under way end, so that the log can begin anew."""
@@ -106,8 +108,8 @@ class Checkpointer:
         self._checkpoint_at = pages + PASSIVE_PAGES
         try:
             log, moved = self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-            held = log - moved >= PASSIVE_PAGES
-            if pages >= self._crowded_at or (pages >= RESTART_PAGES and not held):
+            self._held = log - moved >= PASSIVE_PAGES
+            if pages >= RESTART_PAGES and not self._held:
                 # Most of what was committed meanwhile goes first, so that writers are kept out for less.
                 self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
                 self._have_writers_wait()

@@ -114,7 +114,7 @@ class SqliteStore:
             return written
 
     def wait_for_calm(self) -> None:
-        """Wait, for a limited time, until no checkpoint is due: for background work, before it writes much."""
+        """Wait, for a limited time, until a long log has been shortened: for background work, between two pieces."""
         if self._checkpointer is not None:
             self._checkpointer.wait_for_calm()
 

@@ -48,7 +48,7 @@ T = TypeVar("T")
 FULL, INCREMENTAL = "FULL_EXPORT", "INCREMENTAL_EXPORT"
 BOTH_IMAGES = "NEW_AND_OLD_IMAGES"
 
-PIECE_ROWS = 1000
+PIECE_ROWS = 250
 PIECE_BYTES = 4 * limits.MIB
 """Where a piece ends, after the row that crosses it."""
 
@@ -114,6 +114,7 @@ def _items(engine: Engine, document: Document, progress: Progress) -> Iterator[L
     low: bytes | None = b""
     while low is not None:
         progress.at(partial(percent, low))
+        engine.store.wait_for_calm()
         with engine.store.snapshot() as view:
             table = _table(view, document)
             _check_reach(table, moment_s, engine.clock.now())
@@ -161,6 +162,7 @@ def _changes(engine: Engine, document: Document, progress: Progress) -> Iterator
     low: bytes | None = b""
     while low is not None:
         progress.at(partial(percent, low))
+        engine.store.wait_for_calm()
         with engine.store.snapshot() as view:
             table = _table(view, document)
             _check_reach(table, from_s, engine.clock.now())
