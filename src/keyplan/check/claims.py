@@ -1,4 +1,4 @@
-"""Reading claims: units, prices and times in the words of documents."""
+"""Parse claims of documents: units, prices, latencies and dates."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ What = Literal["read", "write"]
 
 @dataclass(frozen=True)
 class ClaimedUnits:
-    """So many units, or from so many to so many."""
+    """A number or range of units."""
 
     what: What
     low: float
     high: float
     each: bool = False
-    """Whether that is said of each item."""
+    """True if it is the cost of each item."""
 
 
 @dataclass(frozen=True)
 class ClaimedPrice:
-    """Dollars for a million requests."""
+    """A price in dollars per million requests."""
 
     what: What
     per_million: float
@@ -50,7 +50,7 @@ SINGLE_DIGIT_MS = 10
 
 
 def units_of(text: str) -> ClaimedUnits | None:
-    """The units that a claim names: "0.5 RCU", "~1-5 RCU", "1.5 WCU per item", "2 write units"."""
+    """Parse the units of a claim: "0.5 RCU", "~1-5 RCU", "1.5 WCU per item", "2 write units"."""
     found = _UNITS.search(text)
     if found is None:
         return None
@@ -61,7 +61,7 @@ def units_of(text: str) -> ClaimedUnits | None:
 
 
 def price_of(text: str) -> ClaimedPrice | None:
-    """The price of a million requests that a claim names: "$0.25 per million reads"."""
+    """Parse the price of a million requests in a claim: "$0.25 per million reads"."""
     found = _PRICE.search(text)
     if found is None:
         return None
@@ -69,7 +69,7 @@ def price_of(text: str) -> ClaimedPrice | None:
 
 
 def milliseconds_of(text: str) -> float | None:
-    """The longest time that a claim allows: "single-digit ms" is 10."""
+    """Parse the longest time of a claim in milliseconds: "single-digit ms" is 10."""
     found = _LATENCY.search(text)
     if found is None:
         return None
@@ -77,7 +77,7 @@ def milliseconds_of(text: str) -> float | None:
 
 
 def year_and_month_of(text: str) -> tuple[int, int] | None:
-    """The date that a claim's source bears; December of a bare year."""
+    """Parse the date of a claim's source; a year alone means December."""
     found = _DATE.search(text)
     return None if found is None else (int(found[1]), int(found[2] or 12))
 
@@ -87,7 +87,7 @@ def _number(text: str) -> float:
 
 
 def of_all(subject: Subject) -> Iterator[tuple[str, Claim, Place]]:
-    """Claims of the design, then of its patterns: whose, what, and where it is declared."""
+    """Yield claims of the design and its patterns, with the name and place of their owner."""
     for name, claim in of_design(subject):
         yield name, claim, claim.place
     for pattern, claim in of_patterns(subject):
@@ -95,15 +95,15 @@ def of_all(subject: Subject) -> Iterator[tuple[str, Claim, Place]]:
 
 
 def of_design(subject: Subject) -> Iterator[tuple[str, Claim]]:
-    """What the design's document says of the whole, with the design's name."""
+    """Yield claims about the whole design, with the design's name."""
     return ((subject.design.name, claim) for claim in subject.design.claims)
 
 
 def of_patterns(subject: Subject) -> Iterator[tuple[Pattern[..., object], Claim]]:
-    """What it says of patterns."""
+    """Yield claims about patterns."""
     return ((pattern, claim) for pattern in subject.design.patterns for claim in pattern.facts.claims)
 
 
 def place_of(pattern: Pattern[..., object]) -> Place:
-    """Where a pattern's claim shows: in its own declaration, where several share one claim."""
+    """Return the place of a pattern's claim: in its own declaration, as several can share one claim."""
     return pattern.place.at("claims=")

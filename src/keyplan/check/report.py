@@ -1,4 +1,4 @@
-"""Reports: as a compiler prints them, as JSON, and as SARIF 2.1.0 for code hosts."""
+"""Reports of findings: as text, JSON and SARIF 2.1.0."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _LEVELS = {"error": "error", "warning": "warning", "advice": "note"}
 
 
 def text(reports: Sequence[Report]) -> str:
-    """Findings one below the other, and their number."""
+    """Format findings one after the other, and a summary."""
     parts = [_finding_text(*alike) for report in reports for alike in _grouped(report.findings)]
     parts.append(summary(reports))
     return "\n\n".join(parts) + "\n"
 
 
 def _grouped(findings: Sequence[Finding]) -> Iterable[list[Finding]]:
-    """Findings of one rule about one subject together, where the first of them is; errors each by itself."""
+    """Group findings of one rule about one subject at the first of them; errors stay separate."""
     found: dict[object, list[Finding]] = {}
     for finding in findings:
         key = finding if finding.severity == "error" else (finding.code, finding.severity, finding.subject)
@@ -34,7 +34,7 @@ def _grouped(findings: Sequence[Finding]) -> Iterable[list[Finding]]:
 
 
 def _finding_text(finding: Finding, *alike: Finding) -> str:
-    """A finding as a compiler shows it; of others that are alike where they are, and what else is to be done."""
+    """Format a finding like a compiler, with similar findings at other places."""
     lines = [f"{finding.severity}[{finding.code}]: {finding.problem}", show_place(finding.place)]
     if finding.other is not None:
         lines += ["conflicts with", show_place(finding.other)]
@@ -50,27 +50,29 @@ def _finding_text(finding: Finding, *alike: Finding) -> str:
 
 
 def _differing(one: Finding, first: Finding) -> str:
-    """What is wrong, without what follows a colon in the first of its kind too."""
+    """Return the problem without the part after a colon, if it equals that of the first finding."""
     head, _, tail = one.problem.partition(": ")
     return head if tail == first.problem.partition(": ")[2] else one.problem
 
 
 def summary(reports: Sequence[Report]) -> str:
-    """How many findings of each kind."""
+    """Format the number of findings of each severity."""
     counts: Counter[str] = Counter(finding.severity for report in reports for finding in report.findings)
     accepted = sum(len(report.accepted) for report in reports)
-    told = ", ".join(f"{counts[kind]} {kind}{'' if counts[kind] == 1 or kind == 'advice' else 's'}" for kind in _LEVELS)
+    numbers = ", ".join(
+        f"{counts[kind]} {kind}{'' if counts[kind] == 1 or kind == 'advice' else 's'}" for kind in _LEVELS
+    )
     names = ", ".join(report.design for report in reports)
-    return f"{names}: {told}" + (f", {accepted} accepted" if accepted else "")
+    return f"{names}: {numbers}" + (f", {accepted} accepted" if accepted else "")
 
 
 def json(reports: Sequence[Report]) -> bytes:
-    """Everything as JSON."""
+    """Format reports as JSON."""
     return orjson.dumps([document(report) for report in reports], option=orjson.OPT_INDENT_2) + b"\n"
 
 
 def document(report: Report) -> dict[str, Any]:
-    """One report as plain data."""
+    """Return one report as plain data."""
     return {
         "design": report.design,
         "findings": [_finding_json(finding) for finding in report.findings],
@@ -95,9 +97,9 @@ def _place_json(place: Place) -> dict[str, Any]:
 
 
 def sarif(reports: Sequence[Report]) -> bytes:
-    """Everything as SARIF 2.1.0 (OASIS): one run, rules with their pages, results with their places."""
-    told = {finding.code for report in reports for finding in (*report.findings, *(one for one, _ in report.accepted))}
-    used = sorted(told & set(PAGES))
+    """Format reports as SARIF 2.1.0 (OASIS): one run with rules, their pages, and results with their places."""
+    codes = {finding.code for report in reports for finding in (*report.findings, *(one for one, _ in report.accepted))}
+    used = sorted(codes & set(PAGES))
     rules = [
         {
             "id": code,

@@ -1,4 +1,4 @@
-"""Rules: design changes."""
+"""Rules that compare two designs: changes that lose, break or hide stored items."""
 
 from __future__ import annotations
 
@@ -13,37 +13,41 @@ from keyplan.diff.report import told
 
 @change_rule("KP901", "error")
 def local_index_changed(comparison: Comparison) -> Iterator[Finding]:
-    """A local index is added, removed or changed
+    """Local index is added, removed or changed
 
-    Local secondary indexes are made with their table and stay as long as it does: nothing adds, drops or alters one.
-    What deploys the design refuses the change, or makes a new table in the place of the old one.
+    Finds changes of local secondary indexes of an existing table.
 
-    Make a global index instead, if no pattern needs consistent reads there: it is added while the table is used. Where
-    only a local one will do, copy the items into a new table: `keyplan diff` shows in which order.
+    Why is this bad? Local indexes are created with their table and cannot be added, dropped or changed. The deployment
+    fails, or replaces the table.
+
+    Fix: use a global index, which can be added to a table in use, unless patterns need consistent reads. Otherwise
+    copy the items into a new table: `keyplan diff` shows the steps.
 
     Source: developer guide, "Local secondary indexes".
     """
     for change in comparison.of("local index changed"):
-        fix = "make it a global index, or copy the items into a new table that has it"
-        problem = f"{change.what}: a table keeps its local indexes"
+        fix = "use a global index, or copy the items into a new table with the local index"
+        problem = f"{change.what}: the deployment fails or replaces the table"
         yield local_index_changed.finding(change.subject, problem, fix, change.place, change.other)
 
 
 @change_rule("KP902", "error")
 def primary_key_changed(comparison: Comparison) -> Iterator[Finding]:
-    """A table's primary key is changed
+    """Primary key of a table is changed
 
-    The attributes of a primary key, and their types, are fixed when a table is made. UpdateTable takes no key schema;
-    CloudFormation makes a new table and deletes the old one with everything in it.
+    Finds tables whose key attributes, or their types, change.
 
-    Give the new table a name of its own, copy the items, let both versions write to both meanwhile, and delete the old
-    table last: `keyplan diff` shows the order, the units and the price. Where only what the key attributes hold is to
-    be other, keep their names: that is a change of templates (KP906).
+    Why is this bad? A table keeps its key: UpdateTable accepts no key schema, and CloudFormation replaces the table
+    and deletes the old one with its items.
+
+    Fix: give the new table its own name, copy the items, let both versions write to both tables, and delete the old
+    one last: `keyplan diff` shows the order, the units and the price. To change only the content of key attributes,
+    keep their names: this is a change of templates (KP906).
 
     Source: developer guide, "Core components of Amazon DynamoDB", primary key; API reference, UpdateTable.
     """
     for change in comparison.of("primary key changed"):
-        fix = "declare a table of another name, copy the items into it, and drop this one when nothing uses it"
+        fix = "declare a table with another name, copy the items into it, and drop this one when nothing uses it"
         yield primary_key_changed.finding(
             change.subject, f"{change.what}: a table keeps its key", fix, change.place, change.other
         )
@@ -51,20 +55,21 @@ def primary_key_changed(comparison: Comparison) -> Iterator[Finding]:
 
 @change_rule("KP903", "error")
 def index_changed_in_place(comparison: Comparison) -> Iterator[Finding]:
-    """An index's key or projection is changed in place
+    """Index is changed in place
 
-    A global index keeps the key and the projection that it was created with. An index of the same name and another
-    shape is deleted and created again, and until it is filled every read of it fails; CloudFormation refuses to do both
-    in one update.
+    Finds global indexes of the same name with another key or projection.
 
-    Declare the new index beside the old one under another name, deploy, move the readers, and drop the old one then.
+    Why is this bad? An index keeps its key and projection. It is deleted and created again, and every read of it fails
+    until it is backfilled. CloudFormation rejects both in one update.
 
-    Source: developer guide, "Managing Global Secondary Indexes in DynamoDB"; API reference, UpdateTable: of an index
-    that is there only its capacity is updated.
+    Fix: declare the new index under another name next to the old one, deploy, move the readers, and drop the old one.
+
+    Source: developer guide, "Managing Global Secondary Indexes in DynamoDB"; API reference, UpdateTable: only the
+    capacity of an existing index can be updated.
     """
     for change in comparison.of("index changed in place"):
-        fix = f"declare the new one as {change.subject}_2 beside it, and drop {change.subject} once nothing reads it"
-        problem = f"{change.what}: an index keeps its key and projection"
+        fix = f"declare the new index as {change.subject}_2, and drop {change.subject} when nothing reads it"
+        problem = f"{change.what}: reads fail until the index is backfilled again"
         yield index_changed_in_place.finding(change.subject, problem, fix, change.place, change.other)
 
 
@@ -73,13 +78,14 @@ _SEVERAL_CHANGES = 2
 
 @change_rule("KP904", "warning")
 def several_index_changes(comparison: Comparison) -> Iterator[Finding]:
-    """Several indexes of a table change in one deploy
+    """Several indexes change in one deployment
 
-    UpdateTable creates or deletes one global index at a time, and takes no other while that one is being made or
-    filled. CloudFormation refuses an update that creates or deletes several of one table: it has to be deployed in
-    steps.
+    Finds tables of which more than one global index is created or deleted.
 
-    Deploy one after the other, each once the one before is ACTIVE.
+    Why is this bad? UpdateTable creates or deletes one global index at a time, and none while another is being created
+    or backfilled. CloudFormation rejects an update with several of one table.
+
+    Fix: deploy them one after the other, each when the previous one is ACTIVE.
 
     Source: API reference, UpdateTable (one global index is created or deleted by an operation); CloudFormation,
     AWS::DynamoDB::Table, GlobalSecondaryIndexes.
@@ -87,21 +93,23 @@ def several_index_changes(comparison: Comparison) -> Iterator[Finding]:
     for table, changes in by_table(comparison.of("index added", "index removed", "index changed in place")):
         if len(changes) >= _SEVERAL_CHANGES:
             names = ", ".join(dict.fromkeys(change.subject for change in changes))
-            problem = f"{len(changes)} global indexes of table {table} change at once: {names}"
-            fix = "deploy them one after the other, each once the one before is ACTIVE"
+            problem = f"the deployment fails: {len(changes)} global indexes of table {table} change at once, {names}"
+            fix = "deploy them one after the other, each when the previous one is ACTIVE"
             yield several_index_changes.finding(table, problem, fix, changes[0].place, changes[0].other)
 
 
 @change_rule("KP905", "warning")
 def stream_replaced(comparison: Comparison) -> Iterator[Finding]:
-    """A stream's view is changed, or the stream ends
+    """Stream is replaced or disabled
 
-    The view of a stream is never changed. The stream is switched off and a new one on, with another ARN: consumers and
-    Lambda triggers of the old one do not follow. What changes in between is in no stream, and the old records are gone
+    Finds tables whose stream gets another view, or ends.
+
+    Why is this bad? The view of a stream cannot be changed: a new stream with another ARN replaces it. Consumers and
+    Lambda triggers of the old one do not follow, changes in between are in no stream, and the old records are deleted
     after 24 hours.
 
-    Let the consumers read the old stream to its end, stop what writes or take down what changes meanwhile from the
-    table, and start the consumers on the new stream from its beginning.
+    Fix: let consumers read the old stream to its end, stop writes or read the changes in between from the table, and
+    start the consumers at the beginning of the new stream.
 
     Source: developer guide, "Change data capture for DynamoDB Streams", enabling a stream; API reference,
     StreamSpecification.
@@ -112,70 +120,70 @@ def stream_replaced(comparison: Comparison) -> Iterator[Finding]:
         if before is None or before.schema.stream is None:
             continue
         readers = ", ".join(consumer.name for consumer in before.consumers) or "its readers"
-        problem = f"{change.what}: {readers} must begin anew on another stream, and what changes in between is in none"
-        fix = "read the old stream to its end, then start the consumers on the new one from its beginning"
+        problem = f"{change.what}: {readers} must start again on another stream, and changes in between are in neither"
+        fix = "read the old stream to its end, then start the consumers at the beginning of the new one"
         yield stream_replaced.finding(change.subject, problem, fix, change.place, change.other)
 
 
 @change_rule("KP906", "warning")
 def key_template_changed(comparison: Comparison) -> Iterator[Finding]:
-    """What keys are made of is changed, and stored items have the old ones
+    """Key template is changed but stored items keep the old key
 
-    A template, its prefix or the condition under which an item is in an index is only how new items are written. Items
-    that are stored keep their keys: reads by the new ones do not find them, a create does not see that they are there,
-    and entries of an index stay where they were. The same is so of an entity that is in another table now.
+    Finds changes of templates, prefixes and index conditions of stored items, and entities that move to another table.
 
-    Read both forms first, write the new one when every running version does, rewrite what is stored, and read only the
-    new form then: `keyplan diff` gives the stages, the items, write units and hours. An item under another primary key
-    is put there and deleted where it was, in one transaction, with the sentinels of its unique values, which name its
-    key.
+    Why is this bad? A template affects new writes only. Reads with new keys do not find stored items, a create does
+    not see them, and index entries stay under their old keys.
 
-    Source: developer guide, "Core components of Amazon DynamoDB"; an item's primary key is never updated: API
-    reference, UpdateItem, Key.
+    Fix: read both forms first, write the new one when every running version reads both, rewrite stored items, and then
+    read only the new form: `keyplan diff` shows the stages, items, write units and hours. To change a primary key, put
+    the item under the new key and delete the old one in one transaction, with its sentinels.
+
+    Source: developer guide, "Core components of Amazon DynamoDB"; API reference, UpdateItem, Key: an item's primary
+    key cannot be updated.
     """
     for change in comparison.of("key changed", "entity moved"):
         if change.facts.get("new"):
             continue
         backfill = comparison.backfill(change)
         cost = "" if backfill is None else f" ({told(backfill)})"
-        fix = "read both forms, write the new one, rewrite the stored items, and read only the new form then"
+        fix = "read both forms, write the new one, rewrite the stored items, and then read only the new form"
         yield key_template_changed.finding(change.subject, f"{change.what}{cost}", fix, change.place, change.other)
 
 
 @change_rule("KP907", "error")
 def attribute_type_changed(comparison: Comparison) -> Iterator[Finding]:
-    """A field is stored as another type than its stored items have
+    """Attribute type is changed but stored items keep the old type
 
-    Attribute values have types, and nothing converts what is stored. The old values are compared with the new ones as
-    values of another type: conditions are false, sort orders have two parts, index entries of the wrong type are left
-    out, and a moment that was seconds is read as milliseconds.
+    Finds fields that are stored with another type.
 
-    Store the new form under another attribute, `Annotated[..., Attribute("due_at_s")]`, write both, rewrite what is
-    stored, and drop the old field then. A version that runs beside the one that writes the new form has to read it too.
+    Why is this bad? Nothing converts stored values. Comparisons of different types are false, sort orders have two
+    parts, index entries of the wrong type are missing, and a timestamp in seconds is read as milliseconds.
+
+    Fix: store the new form under another attribute (`Annotated[..., Attribute("due_at_s")]`), write both, rewrite
+    stored items, and then remove the old field. Versions that run concurrently must read the new form too.
 
     Source: developer guide, "Supported data types and naming rules in Amazon DynamoDB"; "Comparison operator and
     function reference": operands of different types do not match.
     """
     for change in comparison.of("type changed"):
-        fix = "store it under another Attribute(name), rewrite the stored items, and drop the old field then"
+        fix = "store it under another Attribute(name), rewrite the stored items, and then remove the old field"
         yield attribute_type_changed.finding(change.subject, change.what, fix, change.place, change.other)
 
 
 @change_rule("KP908", "warning")
 def stored_values_dropped(comparison: Comparison) -> Iterator[Finding]:
-    """Values, fields or entities are gone, and stored items may have them
+    """Stored values are no longer valid
 
-    A value that a type no longer allows, a limit that is narrower, a validator that is new: what was stored under the
-    old declaration does not go through the new one, and reading such an item fails. A field that is gone stays in the
-    items that have it, is dropped by the next write of the whole item, and is billed until then. The items of an entity
-    that is gone stay altogether.
+    Finds narrowed types and limits, new validators, and removed fields and entities.
 
-    Stop writing such values, look for the items that have them (an export, or a scan with a filter), rewrite these, and
-    narrow the type then. Where the old design declares the share of each value, `distinct={"state": {"open": 0.1,
-    ...}}`, `keyplan diff` says how many items have one that is gone.
+    Why is this bad? Reading a stored item with an invalid value fails. A removed field stays in stored items until the
+    next write of the whole item, and is billed. Items of a removed entity stay.
 
-    Source: developer guide, "Working with items and attributes": tables have no schema beyond their keys, so that
-    nothing in them changes with the program.
+    Fix: stop writing such values, find the items that have them (an export, or a scan with a filter), rewrite them,
+    and then narrow the type. If the old design declares the share of each value (`distinct={"state": {"open": 0.1,
+    ...}}`), `keyplan diff` shows how many items are affected.
+
+    Source: developer guide, "Working with items and attributes": tables have no schema beyond their keys.
     """
     for change in comparison.of("values narrowed", "field removed", "entity removed"):
         yield stored_values_dropped.finding(
@@ -188,20 +196,21 @@ def _dropped_value_fix(change: DesignChange) -> str:
         return "delete its items, or keep the entity declared until they have expired"
     if change.kind == "field removed":
         return "remove the attribute from stored items, or keep the field until nothing writes it"
-    return "rewrite the items that have such values while the old type still allows them, and narrow it then"
+    return "rewrite the items with such values while the old type still allows them, and then narrow it"
 
 
 @change_rule("KP909", "warning")
 def index_backfill(comparison: Comparison) -> Iterator[Finding]:
-    """A new index has to be filled from stored items
+    """New index must be backfilled
 
-    A global index that is created on a table with items is filled by the service. Reading the table for it costs
-    nothing; every entry that is written costs write units of the index, paid by the request or taken from its capacity,
-    and where that is small it takes long and holds up the table's own writes. Items whose key in the index is made by a
-    template have no such key yet: a program has to write it into each.
+    Finds new global indexes of tables with stored items.
 
-    Provision the index for its filling and lower it after it, write the keys with the version before the one that reads
-    the index, and read it once it is ACTIVE and filled.
+    Why is this bad? DynamoDB backfills the index. Reading the table is free, but every entry costs write units of the
+    index; with little capacity, it takes long and throttles the table. Stored items do not have a key that a template
+    makes: a program must write it into each.
+
+    Fix: write the keys with the version before the one that reads the index, provision the index for the backfill, and
+    read it when it is ACTIVE and complete.
 
     Source: developer guide, "Managing Global Secondary Indexes in DynamoDB", phases of index creation and adding an
     index to a large table.
@@ -211,27 +220,25 @@ def index_backfill(comparison: Comparison) -> Iterator[Finding]:
         if backfill is None or (change.kind == "key changed" and not change.facts.get("new")):
             continue
         if not backfill.items and not backfill.unknown:
-            continue  # it is declared that there is nothing
-        fix = "write its keys first, create it, and deploy what reads it once it is filled"
+            continue  # the design declares that no items exist
+        fix = "write its keys first, create it, and deploy its readers when it is complete"
         if change.kind == "index added":
-            fix = "create it before the version that reads it is deployed, and wait until it is ACTIVE"
+            fix = "create it before deploying the version that reads it, and wait until it is ACTIVE"
         problem = f"{change.what}: {told(backfill)}"
         yield index_backfill.finding(change.subject, problem, fix, change.place, change.other)
 
 
 @change_rule("KP910", "error", "warning")
 def used_pattern_removed(comparison: Comparison) -> Iterator[Finding]:
-    """A pattern is dropped that is still used
+    """Removed pattern is still used
 
-    Who calls a pattern is not said in a design. It is an error where a program is given (`keyplan diff --uses FOLDER`)
-    that still imports the pattern from the design's module, or takes it from the module as an attribute. Without that
-    it is a warning, where the old design itself says that the pattern is used: it has a rate of calls, its document
-    makes a claim of it, or another pattern is to show what it writes.
+    Finds removed patterns that a program imports (`keyplan diff --uses FOLDER`, error), or that the old design
+    declares as used by a rate, a claim or `after=` of another pattern (warning).
 
-    A pattern that is a step of a transaction cannot be dropped: the design would not be imported.
+    Why is this bad? The callers fail when the new version is deployed.
 
-    Remove the calls first and deploy that; drop the pattern with the next version. Cursors that it handed out are of no
-    use to the pattern that takes its place.
+    Fix: remove the calls first and deploy that, and drop the pattern in the next version. Its cursors do not work with
+    the pattern that replaces it.
 
     Source: AWS Well-Architected, Operational Excellence Pillar, "Make frequent, small, reversible changes".
     """
@@ -251,65 +258,65 @@ def _declared_use(change: DesignChange) -> Iterator[Finding]:
     told = change.facts.get("uses")
     if isinstance(told, tuple) and told:
         problem = f"{change.what}, and in the old design {'; '.join(told)}"
-        fix = "remove its callers first, and say that it is called no more: rate=Rate(average=0)"
+        fix = "remove its callers first, and declare rate=Rate(average=0)"
         yield used_pattern_removed.finding(change.subject, problem, fix, change.place, change.other, severity="warning")
 
 
 @change_rule("KP911", "warning", "advice")
 def logical_id_changed(comparison: Comparison) -> Iterator[Finding]:
-    """A resource of the infrastructure gets another logical id
+    """Logical ID of a table is changed
 
-    `keyplan export` calls the resource of a table by the table's name alone. A table of another name is another
-    resource: an update of the stack makes the new one, empty, and the old one is in the stack no more. Templates of
-    `keyplan export` say `DeletionPolicy: Retain`, so the old table stays, and is billed, outside of any stack; a
-    template that does not say so deletes it with all its items. What depends on it (alarms, policies, triggers) points
-    to nothing. The same is so of a table that is gone from the design. Terraform refuses to destroy it, as the export
-    writes it.
+    Finds tables that are renamed or removed: a warning if the old table has no deletion protection, otherwise advice.
 
-    It is a warning where the old table is not protected from deletion, and else advice. Switch deletion protection on
-    and copy the items before the stack is updated, and delete the old table by hand when nothing uses it.
+    Why is this bad? `keyplan export` names the resource after the table. With another name, an update of the stack
+    creates an empty table and removes the old one from the stack. Templates of `keyplan export` have `DeletionPolicy:
+    Retain`, so the old table stays and is billed; a template without it deletes the table with its items. Alarms,
+    policies and triggers point to nothing. Terraform refuses to destroy the table.
+
+    Fix: enable deletion protection and copy the items before the stack is updated, and delete the old table manually
+    when nothing uses it.
 
     Source: AWS CloudFormation, "Update behaviors of stack resources" (replacement) and "DeletionPolicy attribute".
     """
     protected = {table.name for table in comparison.old.tables if table.schema.deletion_protection}
     for change in comparison.of("table renamed", "table removed"):
         was = str(change.facts["was"])
-        guard = "which is protected from deletion" if was in protected else "which nothing protects from deletion"
-        problem = f"{change.what}: the stack has no resource for {was} any more, {guard}"
-        fix = "see that the stack in use says DeletionPolicy: Retain for it, and copy its items before it is updated"
+        guard = "which has deletion protection" if was in protected else "which has no deletion protection"
+        problem = f"{change.what}: the stack removes its resource for {was}, {guard}"
+        fix = "check that the current stack has DeletionPolicy: Retain for it, and copy its items before the update"
         severity: Severity = "advice" if was in protected else "warning"
         yield logical_id_changed.finding(change.subject, problem, fix, change.place, change.other, severity=severity)
 
 
 @change_rule("KP912", "error")
 def missing_required_field(comparison: Comparison) -> Iterator[Finding]:
-    """Stored items lack what the new design needs
+    """Stored items miss a required field
 
-    A field that is new and required, one that was optional and is not any more, one that is stored under another
-    attribute: the items that are stored do not have it, and reading each of them fails until it is rewritten.
+    Finds fields that are new and required, no longer optional, or stored under another attribute.
 
-    Give the field a default, or let it be optional, and make it required once every item has been rewritten. Keep a
-    field's attribute when its name changes: `Annotated[str, Attribute("old_name")]`.
+    Why is this bad? Stored items do not have the field, and reading each fails until it is rewritten.
 
-    Source: developer guide, "Working with items and attributes": tables have no schema beyond their keys, so that
-    nothing in them changes with the program.
+    Fix: give the field a default or make it optional, and require it when every item has been rewritten. Keep the
+    attribute if a field is renamed: `Annotated[str, Attribute("old_name")]`.
+
+    Source: developer guide, "Working with items and attributes": tables have no schema beyond their keys.
     """
     for change in comparison.of("field lacking"):
-        fix = "give it a default or keep its attribute, rewrite the stored items, and require it then"
+        fix = "give it a default or keep its attribute, rewrite the stored items, and then require it"
         yield missing_required_field.finding(change.subject, change.what, fix, change.place, change.other)
 
 
 @change_rule("KP913", "warning")
 def missing_sentinels(comparison: Comparison) -> Iterator[Finding]:
-    """Unique values are declared of items that have no sentinels
+    """Stored items have no sentinels
 
-    A unique value is held by a sentinel item, which is written in one transaction with the item that has the value.
-    Items that are stored have none, so their values can be taken a second time; and two of them may share one already,
-    which no sentinel can hold.
+    Finds unique rules that are new to an entity with stored items.
 
-    Deploy a version that releases sentinels that are there, then one that writes them and does not rely on them, put
-    the sentinel of every stored item on condition that none is there, settle the values that two items share, and rely
-    on it then.
+    Why is this bad? A sentinel item, written with its item, holds a unique value. Stored items have none, so their
+    values can be taken again, and two of them may already share a value.
+
+    Fix: deploy a version that deletes existing sentinels with their items, then one that writes them but does not rely
+    on them; put the sentinel of every stored item if it does not exist, resolve shared values, and then rely on them.
 
     Source: developer guide, "Amazon DynamoDB Transactions: how it works"; AWS Database Blog, "Simulating Amazon
     DynamoDB unique constraints using transactions".
@@ -317,6 +324,6 @@ def missing_sentinels(comparison: Comparison) -> Iterator[Finding]:
     for change in comparison.of("unique added"):
         backfill = comparison.backfill(change)
         cost = "" if backfill is None else f" ({told(backfill)})"
-        fix = "put a sentinel for every stored item first, with a version that does not rely on them"
-        problem = f"{change.what}, and no stored item has one{cost}"
+        fix = "put a sentinel for every stored item first, with a version that does not rely on sentinels"
+        problem = f"{change.what}, but stored items have no sentinel{cost}"
         yield missing_sentinels.finding(change.subject, problem, fix, change.place, change.other)

@@ -1,4 +1,4 @@
-"""Rules: documented figures."""
+"""Rules about figures in documents (`claims=`): units, prices, latency, the free tier."""
 
 from __future__ import annotations
 
@@ -33,13 +33,15 @@ _FREE_TIER = re.compile(r"\bfree[- ]tier\b", re.IGNORECASE)
 
 @design_rule("KP809", "warning")
 def beyond_free_tier(subject: Subject) -> Iterator[Finding]:
-    """A free tier that the design outgrows
+    """Design exceeds the free tier
 
-    What is free without end is 25 GB of storage in the Standard class, and 25 write and 25 read units a second of
-    provisioned capacity, for the whole account and not for each table. A document that counts on it is wrong once the
-    declared design is larger.
+    Finds claims of the free tier in designs that store more than 25 GB, or provision more than 25 write or read units
+    per second.
 
-    Reckon with what the design costs (`keyplan price`), and take the free part off once for the account.
+    Why is this bad? The permanent free tier covers 25 GB of storage in the Standard class and 25 provisioned write and
+    read units per second, for the whole account and not for each table.
+
+    Fix: state what the design costs (`keyplan price`), and subtract the free tier once for the account.
 
     Source: the pricing page; developer guide, "DynamoDB throughput capacity" (free tier of provisioned mode).
     """
@@ -51,7 +53,7 @@ def beyond_free_tier(subject: Subject) -> Iterator[Finding]:
             yield beyond_free_tier.finding(
                 name,
                 f'"{claim.text}": the design has {" and ".join(beyond)}',
-                "state what the design costs (keyplan price), with the free part taken off once for the account",
+                "state what the design costs (keyplan price), and subtract the free tier once for the account",
                 claim.place,
             )
 
@@ -73,15 +75,16 @@ _OLDEST_MONTHS = 12
 
 @design_rule("KP811", "advice")
 def outdated_price(subject: Subject) -> Iterator[Finding]:
-    """A price that was looked up long ago
+    """Price is outdated
 
-    Prices change: on-demand requests were halved on 1 November 2024. A price in a document whose source is dated more
-    than a year before the prices that are shipped should be looked up again, even if the number still happens to be
-    right.
+    Finds claims of a price whose source has a date more than twelve months before the prices in the package.
 
-    Put the date of the look-up into the claim's source: `Claim("$0.625 per million writes", "pricing page, 2026-08")`.
+    Why is this bad? Prices change: on-demand requests were halved on 1 November 2024.
 
-    Source: the pricing page; the date of the price book that is shipped.
+    Fix: look the price up again, and put the date into the claim's source: `Claim("$0.625 per million writes",
+    "pricing page, 2026-08")`.
+
+    Source: the pricing page; the date of the prices in the package.
     """
     for name, claim, place in of_all(subject):
         yield from _price_age(subject, name, claim, place)
@@ -96,28 +99,28 @@ def _price_age(subject: Subject, name: str, claim: Claim, place: Place) -> Itera
     if months > _OLDEST_MONTHS:
         yield outdated_price.finding(
             name,
-            f'"{claim.text}" is from {claim.source}, {months} months before the prices of {book} that are shipped',
+            f'"{claim.text}" is from {claim.source}, {months} months before the prices of {book} in the package',
             "look the price up again, and put the new date into the claim's source",
             place,
         )
 
 
 _FORMER_FACTOR = 2.0
-"""How much more a unit was on demand before the cut of 2024-11-01."""
+"""The price of a unit on demand before 2024-11-01, relative to the current one."""
 
 
 @design_rule("KP820", "warning")
 def wrong_price(subject: Subject) -> Iterator[Finding]:
-    """A price that is not the price
+    """Claimed price is wrong
 
-    A claimed price of a million requests is compared with the book of prices that is shipped: on demand, Standard
-    class, to one per cent. $0.25 and $1.25 for a million reads and writes were right in us-east-1 until 31 October
-    2024; since then they are half of that.
+    Finds claims of the price of a million requests that differ by more than 1 % from the prices in the package (on
+    demand, Standard class).
 
-    A read unit is 4 KB read consistently, an eventually consistent read half of one; a write unit is 1 KB, and each
-    index adds its own. So "a million reads" says little without the size of what is read.
+    Why is this bad? $0.25 and $1.25 for a million reads and writes were right in us-east-1 until 31 October 2024; the
+    prices are now half of that. A read unit is 4 KB read consistently, a write unit is 1 KB, and each index adds its
+    own, so a million requests can cost more.
 
-    Name the price with its Region and date, or leave it to `keyplan price`.
+    Fix: state the price with its Region and date, or let `keyplan price` compute it.
 
     Source: the pricing page; AWS announcement of 14 November 2024, "Amazon DynamoDB reduces prices for on-demand
     throughput".
@@ -138,7 +141,7 @@ def _price_difference(subject: Subject, name: str, claim: Claim, place: Place) -
     yield wrong_price.finding(
         name,
         f'"{claim.text}": a million {said.what} units cost ${price:g} on demand in {book.region} ({book.dated})'
-        + ("; what is claimed was the price until it was halved on 2024-11-01" if old else ""),
+        + ("; the claim was the price until it was halved on 2024-11-01" if old else ""),
         "state the price with its Region and date, for units of 4 KB read or 1 KB written",
         place,
     )
@@ -146,17 +149,17 @@ def _price_difference(subject: Subject, name: str, claim: Claim, place: Place) -
 
 @design_rule("KP822", "error", "warning")
 def wrong_units(subject: Subject) -> Iterator[Finding]:
-    """Units that a request cannot cost
+    """Claimed units are wrong
 
-    Write units are whole: each write costs one for each kilobyte, rounded up, at least one, also a deletion; every
-    index that holds the item adds its own, twice where its key changes. "0.5 WCU", "1.5 WCU" and, with an index, "1
-    WCU" cannot be. Read units come in halves: one for 4 KB read consistently, half of it eventually consistent, for
-    what is read and not for what is returned.
+    Finds claims of units that a call cannot cost (error), or that are below the estimate from the declared numbers and
+    sizes (warning).
 
-    It is an error where the claim cannot be true whatever the data, and a warning where the declared numbers and sizes
-    give more than is claimed.
+    Why is this bad? Write units are whole: each write costs one per KB, rounded up, and at least one, also for a
+    deletion. Every index with the item adds its own, and twice if its key changes. "0.5 WCU" and "1.5 WCU" are
+    impossible, and so is "1 WCU" with an index. Read units come in halves: one for 4 KB read consistently, half
+    otherwise, for what is read, not for what is returned.
 
-    Take the figures of `keyplan explain` and `keyplan verify`, and name the size that they hold for.
+    Fix: use the figures of `keyplan explain` and `keyplan verify`, and name the size that they are for.
 
     Source: developer guide, "DynamoDB read and write operations" and "Provisioned throughput considerations for global
     secondary indexes".
@@ -183,10 +186,10 @@ def _write_claim(pattern: Pattern[..., Any], claim: Claim, said: ClaimedUnits, t
             pattern,
             claim,
             "error",
-            f"{what}at least {number(least)} are due: the table takes {number(told.units.write)}{sentinels}{beside}",
+            f"{what}at least {number(least)} are billed: the table takes {number(told.units.write)}{sentinels}{beside}",
         )
     elif said.low != int(said.low) or said.high != int(said.high):
-        yield _units_finding(pattern, claim, "error", "write units are whole, one for each kilobyte begun")
+        yield _units_finding(pattern, claim, "error", "write units are whole, one per KB, rounded up")
     elif said.high < told.units.written and not told.guesses:
         yield _units_finding(
             pattern,
@@ -198,7 +201,7 @@ def _write_claim(pattern: Pattern[..., Any], claim: Claim, said: ClaimedUnits, t
 
 
 def _certain_indexes(pattern: Pattern[..., Any], told: Expected) -> dict[str, float]:
-    """What indexes take of every such write, those that not every item is in left out."""
+    """Return the units of indexes that every such write costs."""
     entity = pattern.plan.entity
     sure = [
         bound.index.name
@@ -212,7 +215,7 @@ def _read_claim(pattern: Pattern[..., Any], claim: Claim, said: ClaimedUnits, to
     least = 1.0 if pattern.plan.consistent else 0.5
     if said.high < least:
         kind = "a consistent read" if pattern.plan.consistent else "an eventually consistent read"
-        yield _units_finding(pattern, claim, "error", f"{kind} costs at least {least:g}, even of nothing")
+        yield _units_finding(pattern, claim, "error", f"{kind} costs at least {least:g}, even if it finds nothing")
     elif said.high < told.units.read and not told.guesses:
         yield _units_finding(
             pattern,
@@ -234,19 +237,19 @@ def _units_finding(pattern: Pattern[..., Any], claim: Claim, severity: Severity,
 
 
 _PAGE_MS = 20.0
-"""A generous lower bound for reading and sending one full page."""
+"""A low estimate for reading and sending one full page."""
 
 
 @design_rule("KP823", "warning")
 def wrong_latency(subject: Subject) -> Iterator[Finding]:
-    """A time that a request cannot keep
+    """Claimed latency is too low
 
-    Milliseconds are what a read of one item takes, or of a page of a few. A scan reads the whole table, page by page of
-    1 MB, one after the other; so does a query of thousands of items. "Single-digit milliseconds for all access
-    patterns" is not true of them. Reckoned are 20 ms a page, of queries from the second page on; for scans ten and less
-    are found in any case.
+    Finds claims of a few milliseconds for scans, and for queries that read many pages at 20 ms per page.
 
-    Name the time for the patterns that it holds for, and give the others an index, a counter or a job.
+    Why is this bad? A read of one item or a small page takes milliseconds. A scan, or a query of thousands of items,
+    reads pages of 1 MB one after the other.
+
+    Fix: name the patterns that the latency applies to, and give the others an index, a counter or a job.
 
     Source: developer guide, "What is Amazon DynamoDB" (latency of item operations), "Scanning tables" and "Paginating
     table query results" (1 MB a page).
@@ -259,7 +262,7 @@ def wrong_latency(subject: Subject) -> Iterator[Finding]:
             yield wrong_latency.finding(
                 name,
                 f'"{claim.text}": {names} read {_pages_text(slow[0])}',
-                "name the patterns that it holds for",
+                "name the patterns that it applies to",
                 claim.place,
                 slow[0].place,
             )
@@ -268,8 +271,8 @@ def wrong_latency(subject: Subject) -> Iterator[Finding]:
         if most is not None and _is_slow(pattern, most):
             yield wrong_latency.finding(
                 pattern.name,
-                f'{pattern.name} is claimed to take "{claim.text}", and reads {_pages_text(pattern)}',
-                "drop the claim, or give the pattern an index or a counter",
+                f'{pattern.name} is claimed to take "{claim.text}", but reads {_pages_text(pattern)}',
+                "remove the claim, or give the pattern an index or a counter",
                 place_of(pattern),
             )
 

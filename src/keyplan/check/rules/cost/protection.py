@@ -1,4 +1,4 @@
-"""Rules: protection."""
+"""Rules about protection of large tables."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ _MANY_ITEMS = 100_000
 
 @design_rule("KP806", "warning")
 def no_point_in_time_recovery(subject: Subject) -> Iterator[Finding]:
-    """A large table without point-in-time recovery
+    """Table has no point-in-time recovery
 
-    A wrong deployment can empty a table in minutes. Point-in-time recovery brings back any second of the last 35 days,
-    as a new table. Without it there is what was backed up by hand, if anything.
+    Finds tables with 100,000 items or more that do not expire and no point-in-time recovery.
 
-    Declare `point_in_time_recovery=True`. It is said of tables with 100,000 items and more, unless all of them expire.
+    Why is this bad? A wrong deployment can empty a table in minutes. Point-in-time recovery restores any second of the
+    last 35 days to a new table. Without it, only manual backups remain.
+
+    Fix: declare `point_in_time_recovery=True`.
 
     Source: developer guide, "Point-in-time backups for DynamoDB".
     """
@@ -33,9 +35,9 @@ def no_point_in_time_recovery(subject: Subject) -> Iterator[Finding]:
         price = cost.recovered_bytes / GB * subject.book["point_in_time_gb_month"]
         yield no_point_in_time_recovery.finding(
             table.name,
-            f"table {table.name} holds {sum(lasting):,} items and has no point-in-time recovery: what a wrong"
-            f" deployment deletes is gone; it costs ${price:,.2f} a month (prices of {subject.book.region},"
-            f" {subject.book.dated})",
+            f"a wrong deployment can delete the {sum(lasting):,} items of table {table.name}: it has no"
+            f" point-in-time recovery, which costs ${price:,.2f} per month (prices of"
+            f" {subject.book.region}, {subject.book.dated})",
             "declare point_in_time_recovery=True",
             table.schema.place,
         )
@@ -43,12 +45,14 @@ def no_point_in_time_recovery(subject: Subject) -> Iterator[Finding]:
 
 @design_rule("KP807", "advice")
 def no_deletion_protection(subject: Subject) -> Iterator[Finding]:
-    """A large table that one call deletes
+    """Table has no deletion protection
 
-    A table without deletion protection is gone after one DeleteTable, from a script that ran in the wrong account or a
-    stack that was renamed. The protection costs nothing and is switched off by hand when it must be.
+    Finds tables with 100,000 items or more and no deletion protection.
 
-    Declare `deletion_protection=True`. It is said of tables with 100,000 items and more.
+    Why is this bad? One DeleteTable call deletes the table: a script in the wrong account, or a renamed stack. The
+    protection is free and can be disabled when needed.
+
+    Fix: declare `deletion_protection=True`.
 
     Source: developer guide, "Using deletion protection to protect your table".
     """
@@ -57,7 +61,7 @@ def no_deletion_protection(subject: Subject) -> Iterator[Finding]:
         if items >= _MANY_ITEMS and not table.schema.deletion_protection:
             yield no_deletion_protection.finding(
                 table.name,
-                f"table {table.name} holds {items:,} items, and one call deletes it",
+                f"one DeleteTable call deletes the {items:,} items of table {table.name}",
                 "declare deletion_protection=True",
                 table.schema.place,
             )

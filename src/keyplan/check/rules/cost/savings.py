@@ -1,4 +1,4 @@
-"""Rules: savings."""
+"""Rules about cost: capacity mode, table class, expensive patterns."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _MODE_SHARE, _MODE_DOLLARS = 2 / 3, 20.0
 
 @design_rule("KP801", "advice")
 def capacity_mode(subject: Subject) -> Iterator[Finding]:
-    """The other way of paying for capacity would be cheaper
+    """Other capacity mode is cheaper
 
-    On demand, each request is paid for; provisioned, capacity is paid for by the hour, used or not. Load that is steady
-    costs a fraction when it is provisioned; load that comes in bursts, or hardly at all, costs less on demand.
+    Finds tables that would cost a third less, and at least $20 per month less, in the other capacity mode at the
+    declared rates: on demand by averages, provisioned by peaks at 70 % use. Tables with queries of an unknown number
+    of items are skipped (KP509).
 
-    It is reckoned from the declared rates: on demand by their averages, provisioned by their peaks at 70 % use. Only
-    differences of a third and of twenty dollars a month are worth a word, and none of a table of which nothing tells
-    how many items a query reads (KP509).
+    Why is this bad? On demand bills each request; provisioned capacity is billed by the hour, used or not. Steady load
+    is much cheaper provisioned; load that is rare or comes in bursts is cheaper on demand.
 
-    The capacity mode can be changed while the table is in use.
+    Fix: declare the other mode. It can be changed while the table is in use.
 
     Source: developer guide, "DynamoDB throughput capacity" and "Cost optimization: evaluate your table capacity mode";
-    prices from the book that is shipped.
+    prices in the package.
     """
     guessed = {cost.table for cost in subject.month.patterns if cost.requests and not cost.expected.is_counted}
     for table, cost in zip(subject.tables, subject.month.tables, strict=True):
@@ -44,7 +44,7 @@ def capacity_mode(subject: Subject) -> Iterator[Finding]:
             mode, better = ("provisioned", "on demand") if table.schema.provisioned else ("on demand", "provisioned")
             yield capacity_mode.finding(
                 table.name,
-                f"table {table.name} costs ${now:,.0f} a month {mode} at the declared rates, and would cost"
+                f"table {table.name} costs ${now:,.0f} per month {mode} at the declared rates, and would cost"
                 f" ${other:,.0f} {better} (prices of {subject.book.region}, {subject.book.dated})",
                 "declare billing=OnDemand()"
                 if table.schema.provisioned
@@ -58,15 +58,15 @@ _CLASS_SHARE, _CLASS_DOLLARS = 0.9, 10.0
 
 @design_rule("KP802", "advice")
 def table_class(subject: Subject) -> Iterator[Finding]:
-    """The other table class would be cheaper
+    """Other table class is cheaper
 
-    Standard-Infrequent Access stores for 40 % of the price and charges a quarter more for each request. It is the
-    cheaper class for tables whose storage costs more than their requests: logs, archives, old orders.
+    Finds on-demand tables that would cost a tenth less, and at least $10 per month less, in the other table class, by
+    declared numbers, sizes and rates and before the account's free storage.
 
-    It is reckoned from the declared numbers, sizes and rates of on-demand tables, before the free storage of an
-    account. Only differences of a tenth and of ten dollars a month are worth a word.
+    Why is this bad? Standard-Infrequent Access stores for 40 % of the price and charges a quarter more per request. It
+    is cheaper for tables whose storage costs more than their requests: logs, archives, old orders.
 
-    The class can be changed while the table is in use, twice in thirty days.
+    Fix: declare the other `table_class`. It can be changed twice in thirty days while the table is in use.
 
     Source: developer guide, "DynamoDB table classes" and "Cost optimization: evaluate your table class selection".
     """
@@ -80,8 +80,9 @@ def table_class(subject: Subject) -> Iterator[Finding]:
         if other < now * _CLASS_SHARE and now - other >= _CLASS_DOLLARS:
             yield table_class.finding(
                 table.name,
-                f"table {table.name} costs ${now:,.0f} a month for storage and requests in its class, and would cost"
-                f" ${other:,.0f} as {better} (prices of {subject.book.region}, {subject.book.dated})",
+                f"table {table.name} costs ${now:,.0f} per month for storage and requests in its class, and"
+                f" would cost ${other:,.0f} as {better} (prices of {subject.book.region},"
+                f" {subject.book.dated})",
                 f'declare table_class="{better}"',
                 table.schema.place,
             )
@@ -100,13 +101,15 @@ _CONSISTENT_READ_DOLLARS = 1.0
 
 @design_rule("KP803", "advice")
 def unneeded_consistent_read(subject: Subject) -> Iterator[Finding]:
-    """A consistent read that nothing asks for
+    """Consistent read is not needed
 
-    A consistent read costs twice as many units as an eventually consistent one, and is only needed where a write of the
-    last second must show. A design says that it must with `after=[...]` (the writes that it has to show) or
-    `decides=...` (what the program decides by it).
+    Finds consistent reads that cost at least $1 per month more and declare neither `after=[...]` (the writes that the
+    read must show) nor `decides=...`.
 
-    Drop `consistent=True`, or say why it is there. Reads that cost less than a dollar a month more are left alone.
+    Why is this bad? A consistent read costs twice as many units as an eventually consistent one, and is only needed to
+    show a write of the last second.
+
+    Fix: remove `consistent=True`, or declare why it is needed.
 
     Source: developer guide, "DynamoDB read consistency" and "Read and write capacity".
     """
@@ -117,12 +120,12 @@ def unneeded_consistent_read(subject: Subject) -> Iterator[Finding]:
         cost = costs[table.name, pattern.name]
         extra = cost.requests / 2
         if extra >= _CONSISTENT_READ_DOLLARS:
-            rests_on = "its declared rate" + (", for as many items as are assumed" if cost.expected.guesses else "")
+            rests_on = "its declared rate" + (" and an assumed number of items" if cost.expected.guesses else "")
             yield unneeded_consistent_read.finding(
                 pattern.name,
-                f"{pattern.name} reads consistently, and nothing says which writes it must show: ${extra:,.2f} a"
-                f" month more at {rests_on} (prices of {subject.book.region}, {subject.book.dated})",
-                'drop consistent=True, or declare after=["..."] with the writes that it must show',
+                f"{pattern.name} costs ${extra:,.2f} per month more because it reads consistently, at"
+                f" {rests_on} (prices of {subject.book.region}, {subject.book.dated})",
+                'remove consistent=True, or declare after=["..."] with the writes that it must show',
                 pattern.place.at("consistent="),
             )
 
@@ -132,15 +135,16 @@ _NAME_SHARE, _NAME_DOLLARS = 1 / 3, 5.0
 
 @design_rule("KP804", "advice")
 def long_attribute_names(subject: Subject) -> Iterator[Finding]:
-    """Names of attributes that cost more than their values
+    """Attribute names cost more than they need
 
-    The name of each attribute is stored with each item, and again in each index that holds it; it counts to the size
-    that units and storage are reckoned by. With a hundred million small items, names such as
-    `lastNotificationTimestamp` are most of the bill.
+    Finds entities whose attribute names are a third of the declared item size and cost at least $5 per month of
+    storage.
 
-    Store such fields under short names: `Annotated[datetime, Attribute("lnt")]`. The program keeps the long ones.
+    Why is this bad? The name of each attribute is stored with each item, and again in each index that projects it; it
+    counts toward units and storage. With a hundred million small items, names such as `lastNotificationTimestamp` are
+    most of the bill.
 
-    Found where names make a third of the declared size of an item and five dollars a month of storage.
+    Fix: store fields under short names: `Annotated[datetime, Attribute("lnt")]`. The program keeps the long ones.
 
     Source: developer guide, "DynamoDB item sizes and formats" and "Best practices for storing large items and
     attributes".
@@ -158,8 +162,8 @@ def long_attribute_names(subject: Subject) -> Iterator[Finding]:
             longest = max(entity.fields.values(), key=lambda field: len(field.attribute))
             yield long_attribute_names.finding(
                 entity.name,
-                f"{names} of the {size.average} bytes of a {entity.name} are names of attributes: ${dollars:,.0f} a"
-                f" month of storage with {held}, and more units for each write",
+                f"attribute names cost ${dollars:,.0f} per month of storage with {held}: {names} of the"
+                f" {size.average} bytes of a {entity.name}, and more units for each write",
                 f'store fields under short names: {longest.name}: Annotated[..., Attribute("{longest.name[0]}")]',
                 entity.place,
             )
@@ -179,15 +183,16 @@ _DOMINANT_SHARE, _DOMINANT_DOLLARS, _FEWEST_PATTERNS = 0.5, 100.0, 3
 
 @design_rule("KP805", "advice")
 def dominant_cost_pattern(subject: Subject) -> Iterator[Finding]:
-    """One pattern is most of the bill
+    """One pattern causes most of the cost
 
-    Where one of several patterns makes more than half of what requests cost, it is where thinking about cost pays: a
-    smaller projection, a cache, fewer items per page, a narrower key.
+    Finds the pattern that causes more than half of the cost of requests, in designs with requests of at least $100 per
+    month on demand. Patterns with an unknown number of items are skipped (KP509).
 
-    It is said for designs whose requests cost a hundred dollars a month and more at the declared rates and on-demand
-    prices, unless nothing tells how many items that pattern reads (KP509).
+    Why is this bad? It is not a fault, but the place where optimization pays.
 
-    Source: developer guide, "Cost optimization on DynamoDB tables"; prices from the book that is shipped.
+    Fix: use a smaller projection, a cache, fewer items per page, or a narrower key.
+
+    Source: developer guide, "Cost optimization on DynamoDB tables"; prices in the package.
     """
     pairs = zip(subject.design.patterns, subject.month.patterns, strict=True)
     costs = [(cost, pattern) for pattern, cost in pairs if cost.requests]
@@ -200,8 +205,8 @@ def dominant_cost_pattern(subject: Subject) -> Iterator[Finding]:
     units = top.expected.units
     yield dominant_cost_pattern.finding(
         top.name,
-        f"{top.name} makes ${top.requests:,.0f} of the ${total:,.0f} that requests cost a month:"
-        f" {number(units.read + units.written)} units a call, {number(top.calls)} calls (prices of"
+        f"{top.name} causes ${top.requests:,.0f} of the ${total:,.0f} that requests cost per month:"
+        f" {number(units.read + units.written)} units per call, {number(top.calls)} calls (prices of"
         f" {subject.book.region}, {subject.book.dated})",
         "read fewer or smaller items per call, cache it, or drop indexes that its writes pay for",
         pattern.place,
@@ -214,15 +219,16 @@ _SCAN_DOLLARS = 5.0
 
 @design_rule("KP808", "advice")
 def export_instead_of_scan(subject: Subject) -> Iterator[Finding]:
-    """Scans that an export would do for less
+    """Export is cheaper than scans
 
-    A scan pays for every item each time. An export to S3 pays once for each gigabyte, takes no capacity from users, and
-    can be read as often as one likes. Where scans of a table cost five dollars a month more than an export every day,
-    let the jobs read the export.
+    Finds tables whose scans cost at least $5 per month more than a daily export.
 
-    Exports need point-in-time recovery.
+    Why is this bad? A scan bills every item each time. An export to S3 is billed once per GB, uses no capacity, and
+    can be read any number of times.
 
-    Source: developer guide, "DynamoDB data export to Amazon S3: how it works"; prices from the book that is shipped.
+    Fix: export the table (this requires point-in-time recovery) and let jobs read the export.
+
+    Source: developer guide, "DynamoDB data export to Amazon S3: how it works"; prices in the package.
     """
     costs = {(cost.table, cost.name): cost for cost in subject.month.patterns}
     for table, month in zip(subject.tables, subject.month.tables, strict=True):
@@ -233,9 +239,9 @@ def export_instead_of_scan(subject: Subject) -> Iterator[Finding]:
             names = ", ".join(pattern.name for pattern in scans)
             yield export_instead_of_scan.finding(
                 table.name,
-                f"scans of table {table.name} ({names}) cost ${scanned:,.0f} a month, and an export to S3 every day"
-                f" ${export:,.0f} (prices of {subject.book.region}, {subject.book.dated})",
-                "export the table and let the jobs read the export; their answers are then up to a day old",
+                f"scans of table {table.name} ({names}) cost ${scanned:,.0f} per month, and a daily export to"
+                f" S3 ${export:,.0f} (prices of {subject.book.region}, {subject.book.dated})",
+                "export the table and let the jobs read the export, which is up to a day old",
                 scans[0].place,
                 table.schema.place,
             )
@@ -246,16 +252,17 @@ _EXPIRING_FACTOR, _EXPIRING_WRITES = 10, 10.0
 
 @design_rule("KP810", "warning")
 def mixed_retention_table(subject: Subject) -> Iterator[Finding]:
-    """Entities in one table that need different care
+    """Short-lived and permanent items share a table
 
-    Stream, expiry, recovery, capacity and class belong to the table, so everything in it gets the same. Clicks that are
-    written a thousand times as often as orders make recovery and the stream of the orders' table as expensive as
-    their own, and an accident with one is an accident with both.
+    Finds tables with a stream or point-in-time recovery and at least ten writes per second of entities that expire,
+    more than ten times as many as of other entities.
 
-    It is found where a table with a stream or point-in-time recovery takes more than ten times as many writes of
-    entities that expire as of entities that stay, and ten of them a second.
+    Why is this bad? Stream, recovery, capacity and class belong to the table. Clicks written a thousand times as often
+    as orders make the recovery and stream of the orders' table as expensive as their own, and an accident with one
+    affects both.
 
-    Give what is written much and kept briefly a table of its own. Transactions and reads work across tables.
+    Fix: give entities that are written often and kept briefly their own table. Transactions and batch reads work
+    across tables.
 
     Source: developer guide, "Data modeling foundations in DynamoDB" (multi-table design).
     """
@@ -268,9 +275,9 @@ def mixed_retention_table(subject: Subject) -> Iterator[Finding]:
             care = "stream" if table.schema.stream is not None else "point-in-time recovery"
             yield mixed_retention_table.finding(
                 table.name,
-                f"table {table.name} takes {number(passing)} writes a second of {names}, which expire, and"
-                f" {number(lasting)} of everything else: its {care} is for the few and paid for the many",
-                f"give {names} a table of its own; transactions and reads work across tables",
+                f"the {care} of table {table.name} is billed for {number(passing)} writes per second of"
+                f" {names}, which expire, and only {number(lasting)} of all other entities",
+                f"give {names} their own table; transactions work across tables",
                 next(entity.place for entity in table.entities if always_expires(entity)),
                 table.schema.place,
             )
