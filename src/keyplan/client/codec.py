@@ -12,6 +12,7 @@ from keyplan.client.errors import UnreadableItemError
 from keyplan.design.entities import Entity, EntitySpec
 from keyplan.design.fields.stored import decode_value, plain_decoder
 from keyplan.design.keys.entity_keys import BoundKeyAttribute
+from keyplan.design.planning.plan import Plan
 
 OWNER = "keyplan:owner"
 """The attribute of a sentinel that holds the key of the item whose unique values it keeps."""
