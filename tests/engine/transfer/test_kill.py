@@ -18,7 +18,7 @@ from keyplan.engine.transfer import jobs
 OBJECTS, ITEMS = 3, 400
 CHILD = """
 import json, sys
-from keyplan.engine import imports
+from keyplan.engine.transfer import imports
 from keyplan.engine.engine import Engine
 
 write = imports._write
