@@ -8,7 +8,7 @@ from hypothesis.internal.conjecture import providers
 from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser
 
-from keyplan.engine.commands import MODULES, command
+from keyplan.engine.commands import OPERATIONS, command
 
 pytest_collect_file = Sybil(
     parsers=[PythonCodeBlockParser()],
@@ -29,5 +29,5 @@ if hasattr(providers, "_get_local_constants"):
     providers._get_local_constants = providers.Constants
 # The engine imports an operation when it is first called, maybe in a thread; pytest parses what it imports of a plugin,
 # and CPython before 3.11.8 may fail where two threads parse at once. So all are imported before there are threads.
-for operation in MODULES:
+for operation in OPERATIONS:
     command(operation)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from keyplan.client.connect import connect, connect_async
     from keyplan.engine.engine import Engine
-    from keyplan.engine.faults.injector import Faults
+    from keyplan.engine.faults.settings import Faults
 
 __all__ = ["Engine", "Faults", "__version__", "connect", "connect_async"]
 __version__ = "0.1.0"
@@ -24,7 +24,7 @@ def __getattr__(name: str) -> Any:
 
         return Engine
     if name == "Faults":
-        from keyplan.engine.faults.injector import Faults  # noqa: PLC0415 - see above
+        from keyplan.engine.faults.settings import Faults  # noqa: PLC0415 - see above
 
         return Faults
     if name in {"connect", "connect_async"}:

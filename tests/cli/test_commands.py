@@ -37,7 +37,7 @@ def test_fsck_tells_a_sound_file_from_a_damaged_one(tmp_path: Path) -> None:
     assert (sound.returncode, sound.stdout) == (0, f"{path}: 1 table(s), sound\n")
     assert run("fsck", "--quiet", str(path)).stdout == ""
     with Engine.open(path) as engine:
-        tree = engine.table(sample.TABLE).indexes["by-genre"].tree
+        tree = engine.database.table(sample.TABLE).indexes["by-genre"].tree
 
         def lose_an_entry(transaction: Transaction) -> None:
             key, _, _ = next(iter(transaction.span(tree, b"", None)))

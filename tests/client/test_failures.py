@@ -33,7 +33,7 @@ from keyplan.clock import ManualClock
 from keyplan.design import Entity, Table, key
 from keyplan.design.requests.writes import NOW as MOMENT
 from keyplan.engine.engine import Engine
-from keyplan.engine.faults.injector import Faults
+from keyplan.engine.faults.settings import Faults
 from keyplan.errors import (
     InternalServerError,
     ProvisionedThroughputExceededError,

@@ -87,7 +87,7 @@ class Kept:
 
 def table_of(kept: Kept) -> Table:
     """The table as it is."""
-    return kept.engine.table("things")
+    return kept.engine.database.table("things")
 
 
 def recovery_of(kept: Kept) -> Recovery:

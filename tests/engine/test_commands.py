@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.engine.table_making import failure
 
-from keyplan.engine.commands import MODULES, UNSUPPORTED
+from keyplan.engine.commands import OPERATIONS, UNSUPPORTED
 from keyplan.engine.engine import Engine
 
 
@@ -21,4 +21,4 @@ def test_an_operation_of_nobody_is_refused_without_a_word(engine: Engine) -> Non
 
 
 def test_nothing_of_the_list_is_there() -> None:
-    assert not UNSUPPORTED.keys() & MODULES.keys()
+    assert not UNSUPPORTED.keys() & OPERATIONS.keys()

@@ -20,7 +20,7 @@ from keyplan.engine import commands, fsck
 from keyplan.engine import engine as engine_module
 from keyplan.engine.engine import Engine
 from keyplan.engine.faults import lag
-from keyplan.engine.faults.injector import Faults
+from keyplan.engine.faults.settings import Faults
 from keyplan.engine.store.sqlite import Durability
 from keyplan.engine.tables.catalog import CatalogChanged, Table
 from keyplan.errors import (
@@ -146,7 +146,7 @@ def test_an_unknown_operation_is_refused(engine: Engine, name: str) -> None:
 
 
 def test_operations_are_those_that_can_be_called(engine: Engine) -> None:
-    assert engine.operations == frozenset(commands.MODULES)
+    assert engine.operations == frozenset(commands.OPERATIONS)
     told = {name: _error_of(engine, name) for name in engine.operations}
     assert UnknownOperationError not in told.values()
 
@@ -207,7 +207,7 @@ def test_an_operation_that_starts_over_while_the_engine_is_closed_says_so(
         engine.close()
         raise CatalogChanged
 
-    monkeypatch.setattr(engine, "table", close)
+    monkeypatch.setattr(engine.database, "table", close)
     with pytest.raises(EngineClosedError):
         engine.call("Scan", {"TableName": "notes"})
 
@@ -269,7 +269,6 @@ def test_an_operation_does_not_start_over_for_ever(engine: Engine, monkeypatch: 
         raise CatalogChanged
 
     known = commands.command("ListTables")
-    assert known is not None
     monkeypatch.setattr(engine_module, "command", lambda name: known._replace(run=changing))
     with pytest.raises(CatalogChanged):
         engine.call("ListTables", {})
@@ -307,7 +306,8 @@ def test_a_copy_goes_its_own_way(engine: Engine) -> None:
 def test_a_copy_keeps_the_options_of_its_engine_except_faults_and_buckets(tmp_path: Path) -> None:
     options: dict[str, Any] = {"state_delay_s": 5.0, "ttl_delay_s": 1.0, "stream_shards": 3, "buckets": tmp_path}
     with Engine.memory(**options, faults=Faults(seed=1, ttl_delay=2.0)) as engine, engine.copy(stream_shards=2) as copy:
-        assert (copy.state_delay_s, copy.ttl_delay_s, copy.stream_shards) == (5.0, 1.0, 2)
+        settings = copy.database.settings
+        assert (settings.state_delay_s, settings.ttl_delay_s, settings.stream_shards) == (5.0, 1.0, 2)
         assert (copy.faults, copy.buckets) == (None, None)
 
 
@@ -336,9 +336,9 @@ def test_what_cannot_be_read_is_told_as_damage(tmp_path: Path) -> None:
     with Engine.open(tmp_path / "data.db") as engine:
         create(engine)
         put(engine, "a")
-        table = engine.table("notes")
+        table = engine.database.table("notes")
         key = table.key.of_key(KEY)
-        engine.write(table, lambda transaction: transaction.put(table.tree, key, 3, b"{not json"))
+        engine.database.write(table, lambda transaction: transaction.put(table.tree, key, 3, b"{not json"))
         with pytest.raises(DatabaseCorruptError, match=r"data\.db is damaged"):
             engine.call("GetItem", {"TableName": "notes", "Key": KEY})
         put(engine, "b")

@@ -23,7 +23,7 @@ Damage = Callable[[Transaction, Table], None]
 
 @pytest.fixture
 def furnished(engine: Engine) -> Engine:
-    engine.clock = tables_of.clock()
+    engine.clock = engine.database.clock = tables_of.clock()
     furnish(engine)
     return engine
 
@@ -119,8 +119,8 @@ def _extra_collection(transaction: Transaction, table: Table) -> None:
 )
 def test_a_disagreement_is_found(furnished: Engine, damage: Damage, where: str, what: str) -> None:
     assert fsck.check(furnished) == []
-    table = furnished.table("things")
-    furnished.write(table, lambda transaction: damage(transaction, table))
+    table = furnished.database.table("things")
+    furnished.database.write(table, lambda transaction: damage(transaction, table))
     problems = fsck.check(furnished)
     assert any(problem.where == where and what in problem.what for problem in problems), list(map(str, problems))
     assert all(problem.table == "things" for problem in problems)
@@ -178,7 +178,7 @@ def test_an_index_that_is_completed_meanwhile_is_seen_as_it_was(
             with true() as view:
                 view.sequence("catalog")  # the moment is that of the first read
                 with ThreadPoolExecutor(1) as pool:
-                    assert pool.submit(backfill.fill_some, engine, "notes", "tag", 10).result()
+                    assert pool.submit(backfill.fill_some, engine.database, "notes", "tag", 10).result()
                 yield view
 
         monkeypatch.setattr(engine.store, "snapshot", snapshot)

@@ -79,7 +79,7 @@ def test_a_damaged_backup_is_found(kept: Kept, damage: Damage, what: str) -> Non
     ],
 )
 def test_a_damaged_history_is_found(kept: Kept, damage: Damage, what: str) -> None:
-    recovery = kept.engine.table("things").recovery
+    recovery = kept.engine.database.table("things").recovery
     assert recovery is not None
     kept.engine.store.write(lambda transaction: damage(transaction, recovery.tree))
     assert [(each.table, each.where, each.what) for each in fsck.check(kept.engine)] == [("things", "history", what)]

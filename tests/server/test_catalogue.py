@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from keyplan.engine.commands import MODULES, UNSUPPORTED
+from keyplan.engine.commands import OPERATIONS, UNSUPPORTED
 from keyplan.server import catalogue
 
-KNOWN = MODULES.keys() | UNSUPPORTED.keys()
+KNOWN = OPERATIONS.keys() | UNSUPPORTED.keys()
 
 session = pytest.importorskip("botocore.session")
 
@@ -62,4 +62,4 @@ def test_errors_with_a_capital_message(models: dict[str, Any]) -> None:
 def test_the_groups_are_apart_and_known() -> None:
     groups = (catalogue.ITEM_READS, catalogue.ITEM_WRITES, catalogue.STATEMENTS)
     assert sum(map(len, groups)) == len(frozenset().union(*groups))
-    assert frozenset().union(*groups) <= MODULES.keys()
+    assert frozenset().union(*groups) <= OPERATIONS.keys()

@@ -11,7 +11,7 @@ from tests.server.fake_engine import FakeEngine
 from tests.server.fuzz_door import fuzz
 from tests.server.plain_http import headers_for
 
-from keyplan.engine.commands import MODULES, UNSUPPORTED
+from keyplan.engine.commands import OPERATIONS, UNSUPPORTED
 from keyplan.server.protocol import DynamoDBProtocol
 from keyplan.server.wire import Request
 
@@ -27,7 +27,7 @@ def test_mutated_bytes(engine: FakeEngine) -> None:
     assert {200, 400} <= set(seen)
 
 
-@given(VALUES, st.sampled_from(sorted({*MODULES, *UNSUPPORTED})))
+@given(VALUES, st.sampled_from(sorted({*OPERATIONS, *UNSUPPORTED})))
 def test_any_json(value: object, operation: str) -> None:
     body = json.dumps(value).encode()
     answer = DynamoDBProtocol(FakeEngine()).answer(Request(b"POST", b"/", headers_for(operation), body))

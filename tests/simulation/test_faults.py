@@ -15,7 +15,7 @@ from tests.simulation.clients import Auditor, Clients, History
 
 from keyplan.engine import fsck
 from keyplan.engine.engine import Engine
-from keyplan.engine.faults.injector import Faults
+from keyplan.engine.faults.settings import Faults
 from keyplan.engine.items import transactions
 from keyplan.engine.operations import batch_write_item
 from keyplan.errors import InternalServerError

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import zlib
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from keyplan.client.requests import Retries
 from keyplan.clock import ManualClock, SystemClock
 from keyplan.design import Inserted, Modified
 from keyplan.engine.engine import Engine
-from keyplan.engine.faults.injector import Faults
+from keyplan.engine.faults.settings import Faults
 from keyplan.streams import (
     Backoff,
     Checkpoints,
@@ -216,7 +217,7 @@ def test_two_runners_share_the_shards_and_deliver_each_record_once(world: World)
 def test_of_two_runners_on_one_shard_one_stands_by_and_takes_over_when_the_lease_ends(world: World) -> None:
     world.engine.call("DeleteTable", {"TableName": "shop"})
     world.clock.advance(25 * 3600)
-    world.engine.stream_shards = 1
+    world.engine.database.settings = replace(world.engine.database.settings, stream_shards=1)
     world.db.create_tables(world.shop.table)
     got = numbers_of(world)
     one, two = world.runner(runner="one"), world.runner(runner="two")

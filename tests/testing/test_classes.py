@@ -13,7 +13,7 @@ import boto3
 import pytest
 
 from keyplan import Engine
-from keyplan.engine.faults.injector import Faults
+from keyplan.engine.faults.settings import Faults
 from keyplan.testing import answered_by
 
 pytest_plugins = ["pytester"]
@@ -253,4 +253,4 @@ def test_each_test_has_the_faults_and_buckets_of_the_engine(tmp_path: Path) -> N
         assert copy is not engine
         assert copy.faults.faults == options["faults"]
         assert copy.buckets is engine.buckets
-        assert (copy.state_delay_s, copy.ttl_delay_s) == (5.0, 2.0)
+        assert (copy.database.settings.state_delay_s, copy.database.settings.ttl_delay_s) == (5.0, 2.0)

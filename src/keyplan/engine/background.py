@@ -11,15 +11,11 @@ import logging
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
-from keyplan.clock import ManualClock
+from keyplan.clock import Clock, ManualClock
 from keyplan.engine.store.threads import started
 from keyplan.errors import EngineClosedError
-
-if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
-
 
 T = TypeVar("T")
 
@@ -87,11 +83,38 @@ TRIM_HISTORY_S = 3600.0  # every record is looked at
 _log = logging.getLogger(__name__)
 
 
-class Background:
-    """Owns the thread."""
+class Maintained(Protocol):
+    """The engine, as far as regular work needs it."""
 
-    def __init__(self, engine: Engine, sweep_s: float | None) -> None:
-        self._engine = engine
+    clock: Clock
+
+    @property
+    def needs_maintenance(self) -> bool:
+        """Whether a table expires items, keeps a stream or its history, or has a lagging index."""
+        ...
+
+    def settle(self) -> None:
+        """Apply the index writes that are due."""
+        ...
+
+    def sweep(self, stopped: Callable[[], bool]) -> int:
+        """Remove expired items."""
+        ...
+
+    def trim_streams(self, stopped: Callable[[], bool]) -> int:
+        """Remove old stream records."""
+        ...
+
+    def trim_history(self) -> int:
+        """Remove what recovery cannot reach any more."""
+        ...
+
+
+class Background:
+    """Owns the thread for regular work."""
+
+    def __init__(self, database: Maintained, sweep_s: float | None) -> None:
+        self._database = database
         self._sweep_s = sweep_s
         self._stopping = threading.Event()
         self._lock = threading.Lock()
@@ -99,16 +122,14 @@ class Background:
 
     @property
     def running(self) -> bool:
-        """Whether there is a thread at work."""
+        """Whether the thread is running."""
         return self._thread is not None and self._thread.is_alive()
 
     def start_if_needed(self) -> None:
-        """Start the thread if some table expires items, keeps a stream or its history, or has a lagging index."""
-        if self._thread is not None or self._sweep_s is None or isinstance(self._engine.clock, ManualClock):
+        """Start the thread if the engine needs maintenance and its clock runs by itself."""
+        if self._thread is not None or self._sweep_s is None or isinstance(self._database.clock, ManualClock):
             return
-        lagging = self._engine.faults is not None and self._engine.faults.lags
-        kept = (table.expiry or table.stream or table.recovery for table in self._engine.catalog.known())
-        if not lagging and not any(kept):
+        if not self._database.needs_maintenance:
             return
         with self._lock:
             if self._thread is None and not self._stopping.is_set():
@@ -123,19 +144,19 @@ class Background:
             thread.join()
 
     def _run(self) -> None:
-        clock, sweep_s = self._engine.clock, self._sweep_s
+        clock, sweep_s = self._database.clock, self._sweep_s
         assert sweep_s is not None
         trimmed_at = history_trimmed_at = clock.monotonic()
         try:
             while not clock.wait(self._stopping, sweep_s):
-                _attempt(self._engine.settle)
-                _attempt(lambda: self._engine.sweep(self._stopping.is_set))
+                _attempt(self._database.settle)
+                _attempt(lambda: self._database.sweep(self._stopping.is_set))
                 if clock.monotonic() - trimmed_at >= TRIM_S:
                     trimmed_at = clock.monotonic()
-                    _attempt(lambda: self._engine.trim_streams(self._stopping.is_set))
+                    _attempt(lambda: self._database.trim_streams(self._stopping.is_set))
                 if clock.monotonic() - history_trimmed_at >= TRIM_HISTORY_S:
                     history_trimmed_at = clock.monotonic()
-                    _attempt(self._engine.trim_history)
+                    _attempt(self._database.trim_history)
         except EngineClosedError:
             return
 

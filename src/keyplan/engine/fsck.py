@@ -8,24 +8,31 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from keyplan.clock import Clock
 from keyplan.dynamodb.values import encoding, sizes
 from keyplan.engine.backups import backups, history
 from keyplan.engine.faults import lag
 from keyplan.engine.items import expiry
 from keyplan.engine.items.keys import partition_bytes_of
-from keyplan.engine.items.writes import Version, collection_bytes
+from keyplan.engine.items.versions import Version
+from keyplan.engine.items.writes import collection_bytes
 from keyplan.engine.progress import Progress, percent
 from keyplan.engine.store.rows import Row, Tree, View
+from keyplan.engine.store.sqlite import SqliteStore
 from keyplan.engine.tables import backfill
 from keyplan.engine.tables.catalog import Index, Table, stored_tables
 from keyplan.errors import ServiceError
 
-if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
-
 EVERY_ROWS = 1000
+
+
+class _Checked(Protocol):
+    """An engine or a database."""
+
+    store: SqliteStore
+    clock: Clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +49,19 @@ class FsckProblem:
         return f"{place}: {self.what}" + (f" (key {self.key})" if self.key else "")
 
 
-def check(engine: Engine, progress: Callable[[str, int], None] | None = None) -> list[FsckProblem]:
+def check(database: _Checked, progress: Callable[[str, int], None] | None = None) -> list[FsckProblem]:
     """Everything that is wrong with a database; empty when it is sound.
 
     `progress` is called with a table's name and the number of its rows checked so far.
     """
-    pages = Progress(engine.clock, "checking the pages of the file")
-    problems = [FsckProblem("database", "", told) for told in engine.store.integrity(lambda: pages.at(pages.elapsed))]
+    pages = Progress(database.clock, "checking the pages of the file")
+    problems = [FsckProblem("database", "", told) for told in database.store.integrity(lambda: pages.at(pages.elapsed))]
     pages.end()
     if problems:
         return problems
-    with engine.store.snapshot() as view:
+    with database.store.snapshot() as view:
         for table in stored_tables(view):
-            rows = Progress(engine.clock, f"checking table {table.name}")
+            rows = Progress(database.clock, f"checking table {table.name}")
             problems += _check_table(view, table, progress, rows)
             rows.end()
         for document in backups.stored(view):

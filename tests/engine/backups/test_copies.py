@@ -58,7 +58,7 @@ def content(kept: Kept, table: str = "things") -> Items:
 
 def rows_of(kept: Kept, arn: str) -> int:
     view = kept.engine.store.view()
-    return view.totals(backups.tree_of(backups.find(kept.engine, view, arn)))[0]
+    return view.totals(backups.tree_of(backups.find(kept.engine.database, view, arn)))[0]
 
 
 def status(kept: Kept, arn: str) -> str:
@@ -68,8 +68,8 @@ def status(kept: Kept, arn: str) -> str:
 
 def work_off(kept: Kept) -> None:
     """Do all that is under way, by hand."""
-    while pending := backfill.pending(kept.engine):
-        backfill.fill_some(kept.engine, *pending[0], 1)
+    while pending := backfill.pending(kept.engine.database):
+        backfill.fill_some(kept.engine.database, *pending[0], 1)
 
 
 def restored(kept: Kept, arn: str, target: str = "restored") -> Items:
@@ -108,7 +108,7 @@ def test_a_backup_holds_what_there_was_when_it_was_asked_for(kept: Kept) -> None
         if number % 3 == 0 and number % 2:
             kept.put(name, x={"S": "again"})
         if number < 8:
-            backfill.fill_some(kept.engine, arn, backfill.ROWS, 1)
+            backfill.fill_some(kept.engine.database, arn, backfill.ROWS, 1)
     now = content(kept)
     assert status(kept, arn) == "CREATING"
     work_off(kept)
@@ -142,7 +142,7 @@ def test_two_backups_at_once_are_each_of_their_moment(kept: Kept) -> None:
     for number, name in enumerate(second):
         kept.put(name, x={"S": "third"})
         if number < 10:
-            backfill.fill_some(kept.engine, (one, other)[number % 2], backfill.ROWS, 1)
+            backfill.fill_some(kept.engine.database, (one, other)[number % 2], backfill.ROWS, 1)
     work_off(kept)
     assert (restored(kept, one, "one"), restored(kept, other, "other")) == (first, second)
     check_trees(kept)
@@ -259,8 +259,8 @@ def test_a_restore_ends_though_an_item_changes_faster_than_its_records_are_read(
     change_often(kept, "010", times=50)
     kept.rewind(then)
     chunks = 0
-    while backfill.pending(kept.engine):
-        backfill.fill_some(kept.engine, "restored", backfill.ROWS, 1)
+    while backfill.pending(kept.engine.database):
+        backfill.fill_some(kept.engine.database, "restored", backfill.ROWS, 1)
         change_often(kept, "010", times=5)
         chunks += 1
     assert content(kept, "restored") == before
@@ -346,8 +346,8 @@ def test_indexes_are_filled_when_all_rows_are_there(
         work_off(kept)
         kept.restore(arn)
         engines = [kept.engine, other]
-        while pending := backfill.pending(engines[0]):
-            backfill.fill_some(engines[0], *pending[-1 if last else 0], 1)
+        while pending := backfill.pending(engines[0].database):
+            backfill.fill_some(engines[0].database, *pending[-1 if last else 0], 1)
             engines.reverse()
             engines[0].catalog.reload(engines[0].store.view())
             assert fsck.check(kept.engine) == []
@@ -362,14 +362,14 @@ def test_a_deleted_table_with_recovery_leaves_its_rows_to_its_backup() -> None:
     kept.call("UpdateTimeToLive", TableName="things", TimeToLiveSpecification=expiry)
     kept.keep()
     kept.put("a", until={"N": str(int(kept.clock.now()) + 1)})
-    before, tree = content(kept), kept.engine.table("things").tree
+    before, tree = content(kept), kept.engine.database.table("things").tree
     kept.call("DeleteTable", TableName="things")
     kept.clock.advance(2)
     assert kept.engine.sweep() == 0  # nobody changes what a backup has
     kept.clock.advance(10)
     tables_of.create(kept.engine)
     (system,) = kept.call("ListBackups", BackupType="SYSTEM")["BackupSummaries"]
-    stored = backups.find(kept.engine, kept.engine.store.view(), system["BackupArn"])
+    stored = backups.find(kept.engine.database, kept.engine.store.view(), system["BackupArn"])
     assert backups.tree_of(stored) == tree
     kept.restore(system["BackupArn"])
     kept.clock.advance(5)
@@ -424,8 +424,8 @@ def test_several_processes_share_a_copy(tmp_path: Path) -> None:
         for name, engine in zip(before, engines, strict=False):
             put = {"TableName": "things", "Item": {**tables_of.key(name), "x": {"S": "second"}}}
             engine.call("PutItem", put)
-            backfill.fill_some(engine, arn, backfill.ROWS, 1)
-        assert backfill.pending(kept.engine) == backfill.pending(other) == []
+            backfill.fill_some(engine.database, arn, backfill.ROWS, 1)
+        assert backfill.pending(kept.engine.database) == backfill.pending(other.database) == []
         assert restored(kept, arn) == before
 
 
@@ -463,8 +463,8 @@ class Chance:
                 target, arn = f"restored-{len(self.restored)}", chance.choice(ready)
                 kept.restore(arn, target)
                 self.restored[target] = self.backups[arn]
-        elif pending := backfill.pending(kept.engine):
-            backfill.fill_some(kept.engine, *chance.choice(pending), 1)
+        elif pending := backfill.pending(kept.engine.database):
+            backfill.fill_some(kept.engine.database, *chance.choice(pending), 1)
         if chance.random() < 0.3:
             self.moments.append((kept.clock.now(), content(kept)))
             kept.clock.advance(1)

@@ -12,7 +12,7 @@ from tests.engine.backup_making import NOW, Kept, by_name, recovery_of, seen, ta
 from keyplan.dynamodb.values import encoding
 from keyplan.engine import fsck
 from keyplan.engine.backups import history
-from keyplan.engine.faults.injector import Faults
+from keyplan.engine.faults.settings import Faults
 
 
 def names(kept: Kept, moment: float) -> list[str]:
@@ -275,12 +275,12 @@ def test_a_table_that_is_dropped_meanwhile_is_passed_over(monkeypatch: pytest.Mo
     kept.keep(1)
     kept.put("a")
     kept.clock.advance(history.DAY_S + 1)
-    write = kept.engine.write
+    write = kept.engine.database.write
 
     def dropped_first(*arguments: Any) -> Any:
-        monkeypatch.setattr(kept.engine, "write", write)
+        monkeypatch.setattr(kept.engine.database, "write", write)
         kept.call("DeleteTable", TableName="things")
         return write(*arguments)
 
-    monkeypatch.setattr(kept.engine, "write", dropped_first)
+    monkeypatch.setattr(kept.engine.database, "write", dropped_first)
     assert kept.engine.trim_history() == 0

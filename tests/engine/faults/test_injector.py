@@ -17,7 +17,7 @@ from keyplan.clock import ManualClock
 from keyplan.engine import fsck
 from keyplan.engine.engine import Engine
 from keyplan.engine.faults import lag
-from keyplan.engine.faults.injector import Faults
+from keyplan.engine.faults.settings import Faults
 from keyplan.errors import (
     ConditionalCheckFailedError,
     InternalServerError,
@@ -119,7 +119,7 @@ def test_by_default_nothing_goes_wrong(open_engine: Callable[..., Engine]) -> No
 def test_an_engine_without_faults_has_no_injector() -> None:
     with Engine.memory() as engine:
         assert engine.faults is None
-        assert engine.view == engine.store.view
+        assert engine.database.view == engine.store.view
 
 
 # Lagging indexes.
@@ -233,7 +233,7 @@ def test_fsck_accounts_for_what_waits(open_engine: Callable[..., Engine]) -> Non
     put(engine, "a", g={"S": "g"})
     assert waiting(engine) == 1
     assert fsck.check(engine) == []
-    (index,) = engine.table("things").indexes.values()
+    (index,) = engine.database.table("things").indexes.values()
     engine.store.write(lambda transaction: transaction.put(index.tree, b"stray", 1, b"{}"))
     assert len(fsck.check(engine)) == 1
 

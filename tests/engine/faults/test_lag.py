@@ -13,7 +13,7 @@ from tests.engine.tables_of import delete, put
 from keyplan.engine import fsck
 from keyplan.engine.engine import Engine
 from keyplan.engine.faults import lag
-from keyplan.engine.faults.injector import Faults
+from keyplan.engine.faults.settings import Faults
 
 LAGS: tuple[Faults | None, ...] = (Faults(gsi_lag=(0, 5)), Faults(gsi_lag=3), None)
 
@@ -50,4 +50,4 @@ def test_a_database_whose_indexes_never_lagged_has_nothing_to_find() -> None:
         tables_of.create(engine, **tables_of.with_index())
         put(engine, "a", g={"S": "g"})
         assert lag.find(engine.store.view()) is None
-        assert lag.settle(engine, everything=True) == 0
+        assert lag.settle(engine.database, everything=True) == 0

@@ -15,7 +15,7 @@ from keyplan import limits
 from keyplan.clock import ManualClock
 from keyplan.engine import background, fsck
 from keyplan.engine.engine import Engine
-from keyplan.engine.faults.injector import Faults
+from keyplan.engine.faults.settings import Faults
 from keyplan.engine.items import expiry, sweep
 from keyplan.errors import DatabaseCorruptError
 
@@ -217,18 +217,18 @@ def test_the_thread_sweeps_by_itself() -> None:
 
 def damage(engine: Engine, name: str, table: str = "things") -> bytes:
     """Make an item unreadable; its body as it was."""
-    found = engine.table(table)
+    found = engine.database.table(table)
     key = found.key.of_key(tables_of.key(name))
     row = engine.store.view().point(found.tree, key)
     assert row is not None
-    engine.write(found, lambda transaction: transaction.put(found.tree, key, row[0], b"{not json"))
+    engine.database.write(found, lambda transaction: transaction.put(found.tree, key, row[0], b"{not json"))
     return row[1]
 
 
 def mend(engine: Engine, name: str, body: bytes) -> None:
-    table = engine.table("things")
+    table = engine.database.table("things")
     key = table.key.of_key(tables_of.key(name))
-    engine.write(table, lambda transaction: transaction.put(table.tree, key, len(body), body))
+    engine.database.write(table, lambda transaction: transaction.put(table.tree, key, len(body), body))
 
 
 def test_an_item_that_cannot_be_read_keeps_no_other_from_going(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,12 +256,12 @@ def test_the_thread_goes_on_whatever_keeps_a_part_of_its_work_from_being_done(
         monkeypatch.setattr(engine, "trim_streams", lambda _stopped: trimmed.set())
         put(engine, "a", expires_at={"N": str(int(engine.clock.now()) + 3600)})
         damage(engine, "a")
-        table = engine.table("things")
+        table = engine.database.table("things")
         assert table.expiry is not None
         # Its time is over from now on: nobody writes an item that cannot be read.
         tree, key = table.expiry.tree, table.key.of_key(tables_of.key("a"))
         at = int(engine.clock.now()) - 10
-        engine.write(table, lambda transaction: transaction.put(tree, expiry.expiry_key(at, key), 0, b""))
+        engine.database.write(table, lambda transaction: transaction.put(tree, expiry.expiry_key(at, key), 0, b""))
         with pytest.raises(DatabaseCorruptError):
             engine.sweep()
         assert trimmed.wait(60)

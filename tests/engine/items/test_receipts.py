@@ -21,7 +21,7 @@ def table(engine: Engine) -> Table:
     more = tables_of.with_index()
     more["AttributeDefinitions"] = [{"AttributeName": name, "AttributeType": "S"} for name in "psgl"]
     tables_of.create(engine, LocalSecondaryIndexes=[LOCAL], **more)
-    return engine.table("things")
+    return engine.database.table("things")
 
 
 def test_a_total_is_one_number(table: Table) -> None:

@@ -146,7 +146,7 @@ def test_items_without_the_bytes_are_not_decoded(engine: Engine, monkeypatch: py
 
 def test_a_damaged_item_that_may_pass_is_told(engine: Engine) -> None:
     tables_of.create(engine)
-    table = engine.table("things")
+    table = engine.database.table("things")
 
     def damage(transaction: Any) -> None:
         transaction.put(table.tree, b"\x01", 3, b'{"x":{"S":"1"},')

@@ -124,7 +124,7 @@ INVERTED: dict[str, Any] = {
 def test_entries_under_keys_of_the_table_alone_follow_their_items(tmp_path: Path, grouped: bool) -> None:
     with Engine.open(tmp_path / "data.db") as engine:
         tables_of.create(engine, **INVERTED)
-        assert engine.table("things").blind
+        assert engine.database.table("things").blind
         with engine.group() if grouped else contextlib.nullcontext():
             tables_of.put(engine, "a", x={"S": "first"})
             tables_of.put(engine, "a", x={"S": "second"}, y={"S": "not projected"})
@@ -148,6 +148,6 @@ def test_a_table_that_keeps_more_than_its_key_tells_is_not_written_blindly(tmp_p
         tables_of.create(engine, "plain")
         tables_of.create(engine, "indexed", **tables_of.with_index())
         tables_of.create(engine, "streamed", **INVERTED, **tables_of.with_stream())
-        assert engine.table("plain").blind
-        assert not engine.table("indexed").blind
-        assert not engine.table("streamed").blind
+        assert engine.database.table("plain").blind
+        assert not engine.database.table("indexed").blind
+        assert not engine.database.table("streamed").blind

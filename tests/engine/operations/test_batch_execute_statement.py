@@ -23,7 +23,9 @@ def test_a_table_that_changes_between_two_statements_repeats_only_the_second(
             table_making.create(engine, name)
             _put(engine, name, 0)
         statements = [{"Statement": f"UPDATE {name} SET n = n + 1 WHERE id = 'a'"} for name in TABLES]
-        monkeypatch.setattr(engine, "write", _after_the_first(engine.write, lambda: _change(other, change)))
+        monkeypatch.setattr(
+            engine.database, "write", _after_the_first(engine.database.write, lambda: _change(other, change))
+        )
         answer = engine.call("BatchExecuteStatement", {"Statements": statements})
         assert answer["Responses"] == [{"TableName": name} for name in TABLES]
         counted = [engine.call("GetItem", {"TableName": name, "Key": {"id": {"S": "a"}}}) for name in TABLES]

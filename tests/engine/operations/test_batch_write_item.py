@@ -129,7 +129,7 @@ def test_a_stream_gets_a_record_for_each_real_change(engine: Engine) -> None:
     )
     write(engine, {"streamed": [put(id="a"), put(id="b")]})
     write(engine, {"streamed": [put(id="a"), delete(id="b"), delete(id="never")]})
-    table = engine.table("streamed")
+    table = engine.database.table("streamed")
     assert table.stream is not None
     records = [
         record

@@ -129,7 +129,7 @@ def test_the_stream_gets_one_record_for_each_change(engine: Engine) -> None:
         delete(item(id="a", at="3"), "indexed"),
         check(item(id="a", at="4"), "attribute_not_exists(id)", "indexed"),
     )
-    stream = engine.table("indexed").stream
+    stream = engine.database.table("indexed").stream
     assert stream is not None
     view = engine.store.view()
     assert sum(len(view.records(stream.log, shard, 0, 100)) for shard in range(stream.shards)) == 3
@@ -356,7 +356,7 @@ def test_an_update_is_measured_by_what_it_writes_before_anything_is_read(engine:
 
 
 def test_a_full_item_collection_cancels(engine: Engine) -> None:
-    table = engine.table("indexed")
+    table = engine.database.table("indexed")
     assert table.collections is not None
     tree, partition = table.collections, partition_bytes_of(table.key.of_key(item(id="full", at="1")))
     engine.store.write(lambda transaction: transaction.put(tree, partition, limits.ITEM_COLLECTION_BYTES, b""))

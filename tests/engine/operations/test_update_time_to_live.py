@@ -29,7 +29,7 @@ def described(engine: Engine) -> dict[str, Any]:
 
 
 def expiries(engine: Engine) -> int:
-    expiry = engine.table("notes").expiry
+    expiry = engine.database.table("notes").expiry
     return 0 if expiry is None else engine.store.view().totals(expiry.tree)[0]
 
 
@@ -104,7 +104,7 @@ def test_switched_off_half_way(engine: Engine, monkeypatch: pytest.MonkeyPatch) 
     switch(engine, OFF)
     assert engine.store.view().documents(backfill.DOCUMENT_PREFIX) == []
     switch(engine, {"Enabled": True, "AttributeName": "other"})
-    assert backfill.fill_some(engine, "notes", backfill.EXPIRY, 10)
+    assert backfill.fill_some(engine.database, "notes", backfill.EXPIRY, 10)
     assert expiries(engine) == 0
 
 

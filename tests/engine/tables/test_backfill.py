@@ -13,6 +13,7 @@ import pytest
 from tests.engine.table_making import add_index, create, definitions, describe, failure, index, put, scan, update
 
 from keyplan.dynamodb.values.encoding import DecodeError
+from keyplan.engine.database import Database
 from keyplan.engine.engine import Engine
 from keyplan.engine.store import statements
 from keyplan.engine.tables import backfill
@@ -54,7 +55,7 @@ def ids(engine: Engine) -> list[str]:
 
 
 def fill_chunk(engine: Engine) -> bool:
-    return backfill.fill_some(engine, "notes", "tag", 1)
+    return backfill.fill_some(engine.database, "notes", "tag", 1)
 
 
 def remove(engine: Engine, id_: str) -> None:
@@ -184,9 +185,9 @@ def test_a_failure_interrupts_until_the_next_look(
 ) -> None:
     fill_some = backfill.fill_some
 
-    def full(engine: Engine, table: str, name: str, chunks: int) -> bool:
+    def full(database: Database, table: str, name: str, chunks: int) -> bool:
         if threading.current_thread() is threading.main_thread():
-            return fill_some(engine, table, name, chunks)
+            return fill_some(database, table, name, chunks)
         raise why
 
     with Engine.open(path) as engine:
@@ -209,7 +210,7 @@ def test_an_item_that_cannot_be_read_interrupts_until_the_next_look(
     anywhere: Engine, caplog: pytest.LogCaptureFixture
 ) -> None:
     filled(anywhere)
-    tree = anywhere.table("notes").tree
+    tree = anywhere.database.table("notes").tree
     key, size, body = list(anywhere.store.view().span(tree, b"", None))[-1]
     anywhere.store.write(lambda transaction: transaction.put(tree, key, size, b"damaged"))
     with caplog.at_level(logging.CRITICAL + 1, "keyplan.engine.tables.backfill"):

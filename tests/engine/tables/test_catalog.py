@@ -12,7 +12,7 @@ from tests.engine.table_making import add_index, create, describe, put, scan, up
 from keyplan.clock import ManualClock
 from keyplan.engine import fsck
 from keyplan.engine.engine import Engine
-from keyplan.engine.items.writes import Version
+from keyplan.engine.items.versions import Version
 from keyplan.engine.store.rows import Transaction, View
 from keyplan.engine.tables.catalog import Catalog, CatalogChanged, Table
 from keyplan.errors import ServiceError
@@ -20,20 +20,20 @@ from keyplan.errors import ServiceError
 
 def test_a_table_that_has_changed_is_noticed_inside_the_write(engine: Engine) -> None:
     create(engine)
-    old = engine.table("notes")
+    old = engine.database.table("notes")
     add_index(engine, "tag")
     with pytest.raises(CatalogChanged):
-        engine.write(old, lambda transaction: None)
-    engine.write(engine.table("notes"), lambda transaction: None)
+        engine.database.write(old, lambda transaction: None)
+    engine.database.write(engine.database.table("notes"), lambda transaction: None)
 
 
 def test_what_another_engine_changed_is_noticed_inside_the_write(tmp_path: Path) -> None:
     with Engine.open(tmp_path / "data.db") as one, Engine.open(tmp_path / "data.db") as other:
         create(one)
-        old = other.table("notes")
+        old = other.database.table("notes")
         add_index(one, "tag")
         with pytest.raises(CatalogChanged):
-            other.write(old, lambda transaction: None)
+            other.database.write(old, lambda transaction: None)
         put(other, "a", tagKey={"S": "x"})
         assert scan(one, "tag") == ["a"]
 
@@ -43,7 +43,7 @@ def test_a_change_between_the_looks_of_one_transaction_is_noticed(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, by_statements: bool
 ) -> None:
     create(engine)
-    find, looks = engine.table, 0
+    find, looks = engine.database.table, 0
 
     def find_and_change(name: str) -> Table:
         nonlocal looks
@@ -53,7 +53,7 @@ def test_a_change_between_the_looks_of_one_transaction_is_noticed(
             add_index(engine, "tag")
         return table
 
-    monkeypatch.setattr(engine, "table", find_and_change)
+    monkeypatch.setattr(engine.database, "table", find_and_change)
     if by_statements:
         statements = [{"Statement": f"INSERT INTO notes VALUE {{'id': '{id_}', 'tagKey': 'x'}}"} for id_ in "ab"]
         engine.call("ExecuteTransaction", {"TransactStatements": statements})
@@ -71,14 +71,14 @@ def test_a_read_that_finds_no_tree_any_more_starts_over(
 ) -> None:
     create(engine)
     put(engine, "a")
-    look, failures = engine.view, [kind("no such table: tree_1")]
+    look, failures = engine.database.view, [kind("no such table: tree_1")]
 
     def view() -> View:
         if failures:
             raise failures.pop()
         return look()
 
-    monkeypatch.setattr(engine, "view", view)
+    monkeypatch.setattr(engine.database, "view", view)
     assert engine.call("Scan", {"TableName": "notes"})["Count"] == 1
     assert not failures
 
@@ -110,26 +110,26 @@ def test_an_index_that_nobody_made(tmp_path: Path) -> None:
 
 def test_a_refused_change_is_not_remembered(engine: Engine) -> None:
     create(engine)
-    before = engine.table("notes")
+    before = engine.database.table("notes")
 
     def failing(transaction: Transaction) -> None:
         engine.catalog.save(transaction, {**before.document, "tags": {"a": "b"}})
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        engine.alter(failing)
-    assert engine.table("notes") is before
+        engine.database.alter(failing)
+    assert engine.database.table("notes") is before
     update(engine, DeletionProtectionEnabled=True)
-    assert engine.table("notes").document["tags"] == {}
+    assert engine.database.table("notes").document["tags"] == {}
 
 
 def test_a_late_reader_does_not_bring_the_old_tables_back(engine: Engine) -> None:
     create(engine)
     stale = _FrozenView(engine)
     add_index(engine, "tag")
-    now = engine.table("notes")
+    now = engine.database.table("notes")
     engine.catalog.reload(stale)  # type: ignore[arg-type]  # only what reload asks of a view
-    assert engine.table("notes") is now
+    assert engine.database.table("notes") is now
 
 
 class _FrozenView:
@@ -149,9 +149,9 @@ class _FrozenView:
 
 def test_a_table_that_did_not_change_stays_the_same_object(engine: Engine) -> None:
     create(engine, "one")
-    one = engine.table("one")
+    one = engine.database.table("one")
     create(engine, "two")
-    assert engine.table("one") is one
+    assert engine.database.table("one") is one
 
 
 def test_an_index_settles_once(tmp_path: Path) -> None:
@@ -161,11 +161,11 @@ def test_an_index_settles_once(tmp_path: Path) -> None:
         clock.advance(1.0)
         add_index(engine, "tag")
         clock.advance(2.0)
-        settled = engine.table("notes")
+        settled = engine.database.table("notes")
         assert not settled.indexes["tag"].backfilling
-        assert engine.table("notes") is settled
+        assert engine.database.table("notes") is settled
         describe(engine)
-        assert engine.table("notes") is settled
+        assert engine.database.table("notes") is settled
 
 
 def test_a_catalog_of_an_empty_store_is_empty(engine: Engine) -> None:
@@ -209,18 +209,18 @@ def test_a_plain_put_notices_the_index_that_another_engine_made(tmp_path: Path) 
     with Engine.open(tmp_path / "data.db") as one, Engine.open(tmp_path / "data.db") as other:
         create(one)
         put(other, "a", tagKey={"S": "x"})
-        old = other.table("notes")
+        old = other.database.table("notes")
         add_index(one, "tag")
         with pytest.raises(CatalogChanged):
-            other.put(old, b"key", Version({}, 0, b"{}"))
+            other.database.put(old, b"key", Version({}, 0, b"{}"))
         put(other, "b", tagKey={"S": "x"})
         assert sorted(scan(one, "tag")) == ["a", "b"]
 
 
 def test_a_plain_put_notices_that_its_own_engine_has_changed_the_table(engine: Engine) -> None:
     create(engine)
-    old = engine.table("notes")
+    old = engine.database.table("notes")
     add_index(engine, "tag")
     with pytest.raises(CatalogChanged):
-        engine.put(old, b"key", Version({}, 0, b"{}"))
+        engine.database.put(old, b"key", Version({}, 0, b"{}"))
     assert scan(engine, "tag") == []

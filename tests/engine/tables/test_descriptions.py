@@ -33,7 +33,7 @@ def changes_met_by_a_drop(
     monkeypatch: pytest.MonkeyPatch, engine: Engine, other: Engine, table: str
 ) -> list[Callable[[Transaction], Any]]:
     """The changes that the first one makes from now on; after each the other one drops the table."""
-    alter, made = engine.alter, []
+    alter, made = engine.database.alter, []
 
     def altered(work: Callable[[Transaction], T]) -> T:
         made.append(work)
@@ -42,7 +42,7 @@ def changes_met_by_a_drop(
             other.call("DeleteTable", {"TableName": table})
         return result
 
-    monkeypatch.setattr(engine, "alter", altered)
+    monkeypatch.setattr(engine.database, "alter", altered)
     return made
 
 

@@ -6,6 +6,7 @@ import gzip
 import json
 import logging
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -86,7 +87,7 @@ def test_the_table_is_being_created_until_the_end(shop: Workshop, monkeypatch: p
 
 
 def test_the_state_delay_counts_from_the_end(shop: Workshop) -> None:
-    shop.engine.state_delay_s = 5.0
+    shop.engine.database.settings = replace(shop.engine.database.settings, state_delay_s=5.0)
     shop.write("a", json_lines(item("1")))
     assert shop.import_()["ImportStatus"] == "COMPLETED"
     assert shop.status() == "CREATING"

@@ -16,6 +16,8 @@ from tests.engine.transfer.making import BUCKET, NOW, Workshop, item, json_lines
 from keyplan.clock import ManualClock, SystemClock
 from keyplan.engine.engine import Engine
 from keyplan.engine.transfer import export_files, exports, imports, jobs
+from keyplan.engine.transfer.errors import StoppedError
+from keyplan.engine.transfer.worker import LEASE_S
 
 
 class Shop(Workshop):
@@ -112,7 +114,7 @@ def test_a_job_of_a_killed_process_is_taken_over_when_nothing_was_heard_of_it(
     begun = shop.begin_import()
     crashed(shop, jobs.IMPORT, begun["ImportArn"])
     monkeypatch.undo()
-    shop.clock.advance(jobs.LEASE_S - 1)
+    shop.clock.advance(LEASE_S - 1)
     for _ in range(2):
         assert shop.imported(begun["ImportArn"])["ImportStatus"] == "IN_PROGRESS"
         shop.engine.jobs.wait()
@@ -167,7 +169,7 @@ def test_an_engine_that_is_closed_leaves_a_job_that_another_took_over_alone(
     def taken_over(engine: Engine, document: jobs.Document, _hold: jobs.Hold) -> None:
         crashed(shop, jobs.IMPORT, jobs.arn_of(document))
         engine.jobs._stop.set()
-        raise jobs.StoppedError
+        raise StoppedError
 
     monkeypatch.setattr(imports, "run", taken_over)
     begun = shop.begin_import()

@@ -13,7 +13,7 @@ from tests.engine.transfer.making import BUCKET, item, json_lines, table
 
 from keyplan.engine.engine import Engine
 from keyplan.engine.fsck import check
-from keyplan.engine.transfer import jobs
+from keyplan.engine.transfer import worker
 
 OBJECTS, ITEMS = 3, 400
 CHILD = """
@@ -51,7 +51,7 @@ def test_an_import_survives_a_kill(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         },
     }
     begin_and_kill(tmp_path, request, batches=3)
-    monkeypatch.setattr(jobs, "LEASE_S", 0.0)
+    monkeypatch.setattr(worker, "LEASE_S", 0.0)
     with Engine.open(tmp_path / "data.db", buckets=tmp_path) as engine:
         engine.jobs.wait()
         arn = engine.call("ListImports", {})["ImportSummaryList"][0]["ImportArn"]

@@ -39,7 +39,9 @@ def s3(url: str) -> Any:
 @pytest.fixture
 def shop(url: str, tmp_path: Path) -> Iterator[Workshop]:
     made = Workshop(tmp_path)
-    made.engine.buckets = S3Buckets(key="k", secret="s", endpoint_url=url, client_kwargs={"region_name": "us-east-1"})
+    made.engine.buckets = made.engine.database.buckets = S3Buckets(
+        key="k", secret="s", endpoint_url=url, client_kwargs={"region_name": "us-east-1"}
+    )
     yield made
     made.engine.close()
 

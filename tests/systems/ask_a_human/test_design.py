@@ -18,7 +18,7 @@ from keyplan.cost.prices import book
 from keyplan.design import OnDemand, Table
 from keyplan.design.declaring.design import Design
 from keyplan.engine.engine import Engine
-from keyplan.engine.faults.injector import Faults
+from keyplan.engine.faults.settings import Faults
 from keyplan.errors import ValidationError
 from keyplan_systems.ask_a_human import design, entities
 from keyplan_systems.ask_a_human.domain.boards import SHARDS

@@ -16,7 +16,7 @@ from tests.systems.elsewhere import Elsewhere, connected
 
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
-from keyplan.engine.faults.injector import Faults
+from keyplan.engine.faults.settings import Faults
 from keyplan.errors import TransactionCanceledError
 from keyplan_systems.ask_a_human import entities
 

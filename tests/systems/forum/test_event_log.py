@@ -15,7 +15,7 @@ from tests.systems.elsewhere import Elsewhere, connected, raw, served
 from keyplan.client.connection import Connection
 from keyplan.clock import ManualClock, SystemClock
 from keyplan.engine.engine import Engine
-from keyplan.engine.faults.injector import Faults
+from keyplan.engine.faults.settings import Faults
 from keyplan_systems.forum.domain import BadRequestError
 from keyplan_systems.forum.entities import Event, EventType, Place, forum
 from keyplan_systems.forum.event_log import Appended, Draft, EventLog

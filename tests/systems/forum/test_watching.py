@@ -17,7 +17,7 @@ from keyplan.client.errors import TransactionFailedError
 from keyplan.client.requests import Transport
 from keyplan.clock import ManualClock, SystemClock
 from keyplan.engine.engine import Engine
-from keyplan.engine.faults.injector import Faults
+from keyplan.engine.faults.settings import Faults
 from keyplan_systems.forum.domain import BadRequestError
 from keyplan_systems.forum.entities import MOST_WATCHED, Event, EventType, Place, forum
 from keyplan_systems.forum.following import Following

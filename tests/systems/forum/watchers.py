@@ -27,7 +27,7 @@ from tests.systems.forum.live import PATIENCE_S, Live, MovedClock, running
 from websockets.exceptions import ConnectionClosed
 
 from keyplan.engine.engine import Engine
-from keyplan.engine.faults.injector import Faults
+from keyplan.engine.faults.settings import Faults
 from keyplan_systems.forum.entities import Place
 from keyplan_systems.forum.hub import Limits
 from keyplan_systems.forum.migrations import upgrade

@@ -19,7 +19,7 @@ import keyplan
 from keyplan.client.connection import Connection
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
-from keyplan.engine.faults.injector import Faults
+from keyplan.engine.faults.settings import Faults
 from keyplan_systems.thinking_trainer import design
 from keyplan_systems.thinking_trainer.evaluation.rubric_evaluator import RubricEvaluator
 from keyplan_systems.thinking_trainer.migration import Migration, Place, PlaceUnreadableError

@@ -21,7 +21,7 @@ from keyplan.client.connection import Connection
 from keyplan.clock import ManualClock
 from keyplan.design import Inserted
 from keyplan.engine.engine import Engine
-from keyplan.engine.faults.injector import Faults
+from keyplan.engine.faults.settings import Faults
 from keyplan.streams import FileCheckpoints, JsonLinesFolder, Runner, redrive
 from keyplan_systems.thinking_trainer import design
 from keyplan_systems.thinking_trainer.domain.attempts import Attempt

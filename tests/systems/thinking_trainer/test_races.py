@@ -17,7 +17,7 @@ from tests.systems.thinking_trainer.stage import ANSWERS, FERRY, Caller, given, 
 
 from keyplan.clock import SystemClock
 from keyplan.engine.engine import Engine
-from keyplan.engine.faults.injector import Faults
+from keyplan.engine.faults.settings import Faults
 from keyplan.errors import TransactionConflictError
 from keyplan_systems.thinking_trainer.domain.rubric import Assessment
 from keyplan_systems.thinking_trainer.evaluation.evaluator import Submission

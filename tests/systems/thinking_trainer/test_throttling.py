@@ -18,7 +18,7 @@ from keyplan.client.errors import ThrottledError
 from keyplan.clock import ManualClock
 from keyplan.dynamodb.values.sizes import item_bytes
 from keyplan.engine.engine import Engine
-from keyplan.engine.faults.injector import Faults
+from keyplan.engine.faults.settings import Faults
 from keyplan.errors import ProvisionedThroughputExceededError
 from keyplan_systems.thinking_trainer import design
 from keyplan_systems.thinking_trainer.evaluation.rubric_evaluator import RubricEvaluator

@@ -26,7 +26,7 @@ from tests.systems.todo.traffic import Traffic
 from keyplan.client.connection import Connection
 from keyplan.clock import SystemClock
 from keyplan.engine.engine import Engine
-from keyplan.engine.faults.injector import Faults
+from keyplan.engine.faults.settings import Faults
 from keyplan.errors import ServiceError
 from keyplan.server.thread import ThreadedServer
 from keyplan_systems.todo import design

@@ -15,7 +15,7 @@ import keyplan
 from keyplan.client.errors import NotFoundError, TransactionFailedError, WriteConflictError
 from keyplan.clock import ManualClock, SystemClock
 from keyplan.engine.engine import Engine
-from keyplan.engine.faults.injector import Faults
+from keyplan.engine.faults.settings import Faults
 from keyplan_systems.todo import design
 from keyplan_systems.todo.entities import app as table
 from keyplan_systems.todo.once import Request

@@ -17,7 +17,7 @@ from tests.systems.todo.town import Town
 
 from keyplan.clock import SystemClock
 from keyplan.engine.engine import Engine
-from keyplan.engine.faults.injector import Faults
+from keyplan.engine.faults.settings import Faults
 from keyplan_systems.todo.entities import app as table
 from keyplan_systems.todo.feed import Feed
 from keyplan_systems.todo.keeping import Keeping

@@ -16,7 +16,7 @@ from tests.systems.todo.stage import Caller, Stage, new_key, staged
 from keyplan.client.errors import NotFoundError, TransactionFailedError, VersionConflictError, WriteConflictError
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
-from keyplan.engine.faults.injector import Faults
+from keyplan.engine.faults.settings import Faults
 from keyplan.errors import InternalServerError, ServiceError, ThrottlingError
 from keyplan.errors import TransactionConflictError as BeingWrittenError
 from keyplan_systems.todo.design import replace_task, task_by_id

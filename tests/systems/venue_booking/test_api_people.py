@@ -11,7 +11,7 @@ from tests.systems.venue_booking.stage import Caller, Refused, Stage, all_items,
 
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
-from keyplan.engine.faults.injector import Faults
+from keyplan.engine.faults.settings import Faults
 from keyplan_systems.venue_booking.writes import count_bookings
 
 CHANGE = "mutation ($input: ProfileInput!, $version: Int) { changeProfile(input: $input, version: $version) {"

@@ -20,7 +20,7 @@ from tests.systems.venue_booking.stage import Caller, Stage, all_items
 
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
-from keyplan.engine.faults.injector import Faults
+from keyplan.engine.faults.settings import Faults
 from keyplan.streams import FileCheckpoints, Runner
 from keyplan_systems.venue_booking import outbox
 from keyplan_systems.venue_booking.domain.bookings import Booking

@@ -24,7 +24,7 @@ from keyplan.client.connection import Connection
 from keyplan.client.requests import Retries
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
-from keyplan.engine.faults.injector import Faults
+from keyplan.engine.faults.settings import Faults
 from keyplan.server.thread import ThreadedServer
 
 APPROVALS = 50

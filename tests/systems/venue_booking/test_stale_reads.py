@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.systems.venue_booking.test_races import faulty
 
-from keyplan.engine.faults.injector import Faults
+from keyplan.engine.faults.settings import Faults
 
 
 @pytest.mark.embedded("faults on purpose")

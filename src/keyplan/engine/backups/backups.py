@@ -34,7 +34,7 @@ from keyplan.engine.tables.catalog import Table, parse
 from keyplan.errors import AccessDeniedError, BackupNotFoundError, ValidationError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 Document = dict[str, Any]
 
@@ -52,22 +52,22 @@ _ARN = re.compile(
 # Making and dropping.
 
 
-def create(engine: Engine, transaction: Transaction, table: Table, name: str) -> Document:
-    """Begin a backup of a table as it is in this transaction, one of `Engine.alter`; the new document."""
+def create(database: Database, transaction: Transaction, table: Table, name: str) -> Document:
+    """Begin a backup of a table as it is in this transaction, one of `Database.alter`; the new document."""
     about = {"name": name, "type": USER, "ready_at": copies.NOT_BEFORE_END, "expires_at": None}
     tree = transaction.create_tree()
-    document = _create(engine, transaction, table, {**about, "tree": tree.number, "items": 0, "size_bytes": 0})
+    document = _create(database, transaction, table, {**about, "tree": tree.number, "items": 0, "size_bytes": 0})
     told = DOCUMENT_PREFIX + document["arn"]
-    copies.begin(engine, transaction, document["arn"], tree, table, told=told)
+    copies.begin(database, transaction, document["arn"], tree, table, told=told)
     return document
 
 
-def create_of_deleted(engine: Engine, transaction: Transaction, table: Table) -> None:
+def create_of_deleted(database: Database, transaction: Transaction, table: Table) -> None:
     """Make a backup of a table that is about to be deleted, as the service does where recovery is on.
 
     The backup gets the table's own tree: the table is to be dropped without it.
     """
-    now = engine.clock.now()
+    now = database.clock.now()
     items, size_bytes = transaction.totals(table.tree)
     about = {
         "name": _SYSTEM_NAME.format(table.name),
@@ -78,13 +78,13 @@ def create_of_deleted(engine: Engine, transaction: Transaction, table: Table) ->
         "items": items,
         "size_bytes": size_bytes,
     }
-    _create(engine, transaction, table, about)
+    _create(database, transaction, table, about)
 
 
-def _create(engine: Engine, transaction: Transaction, table: Table, about: Document) -> Document:
-    created_at = round(engine.clock.now(), 3)
+def _create(database: Database, transaction: Transaction, table: Table, about: Document) -> Document:
+    created_at = round(database.clock.now(), 3)
     document = {
-        "arn": _new_arn(engine, transaction, table, about["type"], created_at),
+        "arn": _new_arn(database, transaction, table, about["type"], created_at),
         **about,
         "created_at": created_at,
         "description": table.document["description"],
@@ -94,12 +94,12 @@ def _create(engine: Engine, transaction: Transaction, table: Table, about: Docum
     return document
 
 
-def _new_arn(engine: Engine, view: View, table: Table, kind: str, created_at: float) -> str:
+def _new_arn(database: Database, view: View, table: Table, kind: str, created_at: float) -> str:
     """A new backup's ARN. It ends in when it was made, in milliseconds, and eight digits, zeros where it is SYSTEM."""
     number = round(created_at * 1000)
     while True:
-        end = _SYSTEM_ID if kind == SYSTEM else f"{engine.clock.random.getrandbits(32):08x}"
-        arn = f"{descriptions.table_arn(engine, table.name)}/backup/{number:014d}-{end}"
+        end = _SYSTEM_ID if kind == SYSTEM else f"{database.clock.random.getrandbits(32):08x}"
+        arn = f"{descriptions.table_arn(database, table.name)}/backup/{number:014d}-{end}"
         if view.document(DOCUMENT_PREFIX + arn) is None:
             return arn
         number += kind == SYSTEM  # a table of the same name that is gone as well
@@ -134,24 +134,24 @@ def renewed(view: View, document: Document) -> Document:
     return now
 
 
-def find(engine: Engine, view: View, arn: str) -> Document:
+def find(database: Database, view: View, arn: str) -> Document:
     """The backup of an ARN. Raises ValidationError, AccessDeniedError, BackupNotFoundError."""
-    check_arn(engine, arn)
+    check_arn(database, arn)
     body = view.document(DOCUMENT_PREFIX + arn)
     document: Document | None = None if body is None else orjson.loads(body)
-    if document is None or is_gone(document, engine.clock.now()):
+    if document is None or is_gone(document, database.clock.now()):
         raise BackupNotFoundError(messages.backup_not_found(arn))
     return document
 
 
-def check_arn(engine: Engine, arn: str) -> str:
+def check_arn(database: Database, arn: str) -> str:
     """The Region of what has a backup's form. Raises ValidationError, AccessDeniedError."""
     parts = _ARN.fullmatch(arn)
     if parts is None:
         raise ValidationError(messages.INVALID_BACKUP_ARN)
     if parts["partition"] != "aws" or parts["service"] != "dynamodb":
         raise ValidationError(messages.BACKUP_ARN_NOT_VALID)
-    if not parts["region"] or parts["account"] != engine.account:
+    if not parts["region"] or parts["account"] != database.settings.account:
         raise AccessDeniedError(table_messages.ACCESS_DENIED)
     return parts["region"]
 
@@ -174,13 +174,13 @@ def is_being_made(document: Document) -> bool:
     return at == copies.NOT_BEFORE_END
 
 
-def is_restoring(engine: Engine, arn: str) -> bool:
+def is_restoring(database: Database, arn: str) -> bool:
     """Whether a table is being restored from the backup, as of the catalog's last reload."""
-    now = engine.clock.now()
+    now = database.clock.now()
     return any(
         table.document.get("restore", {}).get("SourceBackupArn") == arn
         and descriptions.status(table, now) == "CREATING"
-        for table in engine.catalog.known()
+        for table in database.catalog.known()
     )
 
 

@@ -37,7 +37,7 @@ from keyplan.engine.store.rows import Row, Transaction, Tree, View
 from keyplan.engine.tables.catalog import Recovery, Table, stored_table
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 Document = dict[str, Any]
 
@@ -62,7 +62,7 @@ class Past(NamedTuple):
 
 
 def begin(
-    engine: Engine,
+    database: Database,
     transaction: Transaction,
     owner: str,
     target: Tree,
@@ -71,7 +71,7 @@ def begin(
     past: Past | None = None,
     told: str | None = None,
 ) -> None:
-    """Have a new tree filled with the rows that there are in this transaction, one of `Engine.alter`.
+    """Have a new tree filled with the rows that there are in this transaction, one of `Database.alter`.
 
     `owner`: the name or ARN of what the copy is for; it has no other. `source`: a tree that nobody writes to, or a
     table. `told`: a document that is to get `items`, `size_bytes` and `ready_at` when the copy is complete.
@@ -80,7 +80,7 @@ def begin(
     if isinstance(source, Table):
         former = transaction.create_tree().number
         document = {**source.document, "copies": [*source.document.get("copies", ()), former]}
-        engine.catalog.save(transaction, document)
+        database.catalog.save(transaction, document)
     document = {
         "target": target.number,
         "source": source.tree.number if isinstance(source, Table) else source.number,
@@ -97,32 +97,32 @@ def begin(
     _save(transaction, owner, document)
 
 
-def end(engine: Engine, transaction: Transaction, owner: str) -> None:
-    """Forget a complete copy, if it is still known, and what it kept; in a transaction of `Engine.alter`."""
+def end(database: Database, transaction: Transaction, owner: str) -> None:
+    """Forget a complete copy, if it is still known, and what it kept; in a transaction of `Database.alter`."""
     document = _find(transaction, owner)
     if document is None:
         return
     transaction.delete_document(DOCUMENT_PREFIX + owner)
     if document["former"] is not None:
-        _stop_noting(engine, transaction, document)
+        _stop_noting(database, transaction, document)
     for number in document["dropped"]:
         drop_tree(transaction, statements.tree(number))
     if document["told"] is not None:
-        ready_at = engine.clock.now() + engine.state_delay_s
+        ready_at = database.clock.now() + database.settings.state_delay_s
         result = {"items": document["items"], "size_bytes": document["size_bytes"], "ready_at": ready_at}
         told = transaction.document(document["told"])
         if told is not None:
             transaction.put_document(document["told"], orjson.dumps({**orjson.loads(told), **result}))
 
 
-def _stop_noting(engine: Engine, transaction: Transaction, document: Document) -> None:
+def _stop_noting(database: Database, transaction: Transaction, document: Document) -> None:
     former = document["former"]
     table = stored_table(transaction, document["table"])
     noted = [] if table is None else table.document.get("copies", [])
     if table is not None and former in noted:  # else it was dropped, and there may be another of the name
         rest = {name: value for name, value in table.document.items() if name != "copies"}
         others = [number for number in noted if number != former]
-        engine.catalog.save(transaction, {**rest, "copies": others} if others else rest)
+        database.catalog.save(transaction, {**rest, "copies": others} if others else rest)
     transaction.drop_tree(statements.tree(former))
 
 

@@ -20,28 +20,28 @@ from keyplan.engine.tables.catalog import CatalogChanged, Recovery, Table, table
 from keyplan.errors import ResourceNotFoundError, TableNotFoundError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 BATCH_RECORDS = 250
 
 
-def find_source(engine: Engine, name_or_arn: str, told: str | None = None) -> Table:
+def find_source(database: Database, name_or_arn: str, told: str | None = None) -> Table:
     """The table of a backup or of recovery settings, as of the catalog's last reload.
 
     Raises TableNotFoundError, also while it is being created or deleted; `told`: in other words.
     """
     try:
-        table = descriptions.find_known(engine, name_or_arn)
+        table = descriptions.find_known(database, name_or_arn)
     except ResourceNotFoundError:
         table = None
-    if table is None or descriptions.status(table, engine.clock.now()) in ("CREATING", "DELETING"):
+    if table is None or descriptions.status(table, database.clock.now()) in ("CREATING", "DELETING"):
         raise TableNotFoundError(told or messages.table_not_found(table_name(name_or_arn)))
     return table
 
 
-def enable(engine: Engine, transaction: Transaction, table: Table, days: int) -> Table:
+def enable(database: Database, transaction: Transaction, table: Table, days: int) -> Table:
     """Turn recovery on, or give it another period; what is out of reach stays so under a longer one."""
-    now, current = engine.clock.now(), table.recovery
+    now, current = database.clock.now(), table.recovery
     if current is None:
         kept = {"tree": transaction.create_tree().number, "since_s": now, "days": days}
     elif current.days == days:
@@ -49,21 +49,21 @@ def enable(engine: Engine, transaction: Transaction, table: Table, days: int) ->
     else:
         since_s = max(current.since_s, now - current.days * history.DAY_S)
         kept = {"tree": current.tree.number, "since_s": since_s, "days": days}
-    return engine.catalog.save(transaction, {**table.document, "recovery": kept})
+    return database.catalog.save(transaction, {**table.document, "recovery": kept})
 
 
-def disable(engine: Engine, transaction: Transaction, table: Table) -> Table:
+def disable(database: Database, transaction: Transaction, table: Table) -> Table:
     """Turn recovery off and forget what items were."""
     if table.recovery is None:
         return table
-    documents.drop_tree(engine, transaction, table.recovery.tree)
+    documents.drop_tree(database, transaction, table.recovery.tree)
     document = {name: value for name, value in table.document.items() if name != "recovery"}
-    return engine.catalog.save(transaction, document)
+    return database.catalog.save(transaction, document)
 
 
-def describe(engine: Engine, table: Table) -> dict[str, Any]:
+def describe(database: Database, table: Table) -> dict[str, Any]:
     """ContinuousBackupsDescription."""
-    recovery, now = table.recovery, engine.clock.now()
+    recovery, now = table.recovery, database.clock.now()
     told: dict[str, Any] = {"PointInTimeRecoveryStatus": "DISABLED"}
     if recovery is not None:
         told = {
@@ -75,29 +75,29 @@ def describe(engine: Engine, table: Table) -> dict[str, Any]:
     return {"ContinuousBackupsStatus": "ENABLED", "PointInTimeRecoveryDescription": told}
 
 
-def trim(engine: Engine) -> int:
+def trim(database: Database) -> int:
     """Remove what nobody can restore any more: records of changes, system backups; how many."""
-    engine.catalog.reload(engine.store.view())
-    now = engine.clock.now()
+    database.catalog.reload(database.store.view())
+    now = database.clock.now()
     removed = sum(
-        _trim(engine, table, table.recovery) for table in engine.catalog.known() if table.recovery is not None
+        _trim(database, table, table.recovery) for table in database.catalog.known() if table.recovery is not None
     )
-    if any(backups.is_gone(document, now) for document in backups.stored(engine.store.view())):
-        removed += engine.store.write(lambda transaction: backups.purge(transaction, now))
+    if any(backups.is_gone(document, now) for document in backups.stored(database.store.view())):
+        removed += database.store.write(lambda transaction: backups.purge(transaction, now))
     return removed
 
 
-def _trim(engine: Engine, table: Table, recovery: Recovery) -> int:
+def _trim(database: Database, table: Table, recovery: Recovery) -> int:
     """Small reads and small transactions, so that nobody waits long."""
-    now, low, removed = engine.clock.now(), b"", 0
-    if not history.is_trimmable(recovery, now) or copies.is_reading(engine.store.view(), recovery.tree):
+    now, low, removed = database.clock.now(), b"", 0
+    if not history.is_trimmable(recovery, now) or copies.is_reading(database.store.view(), recovery.tree):
         return 0
     try:
         while True:
-            rows = engine.store.view().rows(recovery.tree, low, None, limit=BATCH_RECORDS)
+            rows = database.store.view().rows(recovery.tree, low, None, limit=BATCH_RECORDS)
             places = [place for place, _, _ in rows if history.is_out_of_reach(recovery, place, now)]
             if places:
-                engine.write(table, _removal(recovery, places))
+                database.write(table, _removal(recovery, places))
             removed += len(places)
             if len(rows) < BATCH_RECORDS:
                 break

@@ -26,7 +26,7 @@ from keyplan.engine.tables.catalog import Table
 from keyplan.errors import TableAlreadyExistsError, TableInUseError, ValidationError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 class Restored(NamedTuple):
@@ -50,12 +50,12 @@ class Origin(NamedTuple):
     """The moment whose rows are wanted; None: the present one."""
 
 
-def check_target(engine: Engine, name: str) -> None:
+def check_target(database: Database, name: str) -> None:
     """Raise TableAlreadyExistsError or TableInUseError unless there can be a table of that name."""
-    known = descriptions.present(engine, name)
+    known = descriptions.present(database, name)
     if known is None:
         return
-    if descriptions.status(known, engine.clock.now()) != "CREATING":
+    if descriptions.status(known, database.clock.now()) != "CREATING":
         raise TableAlreadyExistsError(table_messages.table_exists(name))
     restore = known.document.get("restore")
     if restore is None:
@@ -63,25 +63,25 @@ def check_target(engine: Engine, name: str) -> None:
     raise TableInUseError(messages.table_restoring(name, restore.get("SourceBackupArn") or restore["SourceTableArn"]))
 
 
-def begin(engine: Engine, transaction: Transaction, origin: Origin, request: dict[str, Any]) -> Restored:
+def begin(database: Database, transaction: Transaction, origin: Origin, request: dict[str, Any]) -> Restored:
     """Make the new table, its rows still to be copied and its indexes to be filled. Raises ValidationError."""
     wanted = create_request(origin.description, request)
-    description = documents.describe_new(engine, wanted)
-    document = documents.create(engine, transaction, description, wanted)
+    description = documents.describe_new(database, wanted)
+    document = documents.create(database, transaction, description, wanted)
     document["restore"] = origin.summary
     document["backfills"] = [backfill.ROWS, *document["index_trees"]]
     if "collections_tree" in document:
         document["backfills"].append(backfill.COLLECTIONS)
     document["building"] = True
     del document["ready_at"]
-    table = engine.catalog.save(transaction, document)
-    copies.begin(engine, transaction, table.name, table.tree, origin.rows, past=origin.past)
-    return Restored(table, descriptions.describe(engine, transaction, table, descriptions.PENDING))
+    table = database.catalog.save(transaction, document)
+    copies.begin(database, transaction, table.name, table.tree, origin.rows, past=origin.past)
+    return Restored(table, descriptions.describe(database, transaction, table, descriptions.PENDING))
 
 
-def finish(engine: Engine, made: Restored) -> dict[str, Any]:
+def finish(database: Database, made: Restored) -> dict[str, Any]:
     """Fill the table, or have it filled; the answer."""
-    backfill.begin(engine, made.table.name, *made.table.document["backfills"])
+    backfill.begin(database, made.table.name, *made.table.document["backfills"])
     return {"TableDescription": made.description}
 
 

@@ -16,19 +16,19 @@ from __future__ import annotations
 
 import struct
 from base64 import b64decode, b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
-from keyplan.engine.items import writes
+from keyplan.engine.items import versions
 from keyplan.engine.store import statements
 from keyplan.engine.store.rows import Row, Transaction, Tree, View
 from keyplan.engine.tables.catalog import Index, Table
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database, IndexWriter
 
 DOCUMENT = "index lag"
 BATCH_WRITES = 100
@@ -61,16 +61,6 @@ def _make(transaction: Transaction) -> Trees:
     return trees
 
 
-class IndexWriter(Protocol):
-    """What takes the writes of an index: a transaction, or something before it."""
-
-    def put(self, tree: Tree, key: bytes, size: int, body: bytes) -> None:
-        """Write an entry, new or not."""
-
-    def delete(self, tree: Tree, key: bytes) -> None:
-        """Remove an entry, there or not."""
-
-
 class LaggingWriter:
     """Takes the writes of one index for one item, and lets them wait."""
 
@@ -88,6 +78,11 @@ class LaggingWriter:
     def delete(self, tree: Tree, key: bytes) -> None:
         """Remove an entry, later."""
         self._wait(tree, key, None, b"")
+
+    def move(self, tree: Tree, old: bytes, new: bytes, size: int, body: bytes) -> None:
+        """Remove one entry and write another, later."""
+        self._wait(tree, old, None, b"")
+        self._wait(tree, new, size, body)
 
     def _wait(self, tree: Tree, key: bytes, size: int | None, body: bytes) -> None:
         transaction = self._transaction
@@ -127,41 +122,42 @@ def shown(view: View, trees: Trees | None, tree: Tree) -> int:
     return sum(view.point(tree, entry) is not None for entry in awaited(view, trees, tree))
 
 
-def settle(engine: Engine, *, everything: bool) -> int:
-    """Apply the writes that are due, or all that wait; how many."""
+def settle(database: Database, *, everything: bool, wrap: Callable[[Transaction], IndexWriter] = lambda it: it) -> int:
+    """Apply the writes that are due, or all that wait, and return their number.
+
+    `wrap` makes the writer of the entries from a transaction.
+    """
     applied = 0
     while True:
-        end = None if everything else _WAITING.pack(int(engine.clock.now() * _MICROSECONDS) + 1, 0)
-        view = engine.store.view()
+        end = None if everything else _WAITING.pack(int(database.clock.now() * _MICROSECONDS) + 1, 0)
+        view = database.store.view()
         trees = find(view)
         if trees is None or not view.rows(trees.waiting, b"", end, limit=1):
             return applied
-        done = engine.store.write(partial(_apply_some, engine, end=end))
+        done = database.store.write(partial(_apply_some, database, end=end, wrap=wrap))
         if not done:
             return applied  # inside a group: what was applied is seen once the group has ended
         applied += done
 
 
-def _apply_some(engine: Engine, transaction: Transaction, *, end: bytes | None) -> int:
+def _apply_some(
+    database: Database, transaction: Transaction, *, end: bytes | None, wrap: Callable[[Transaction], IndexWriter]
+) -> int:
     trees = find(transaction)
     if trees is None:
         return 0
-    engine.catalog.reload(transaction)
+    database.catalog.reload(transaction)
     indexes = {
-        index.tree.number: (table, index) for table in engine.catalog.known() for index in table.indexes.values()
+        index.tree.number: (table, index) for table in database.catalog.known() for index in table.indexes.values()
     }
     rows = transaction.rows(trees.waiting, b"", end, limit=BATCH_WRITES)
     for row in rows:
-        _apply(engine, transaction, trees, indexes, row)
+        _apply(transaction, trees, indexes, row, wrap(transaction))
     return len(rows)
 
 
 def _apply(
-    engine: Engine,
-    transaction: Transaction,
-    trees: Trees,
-    indexes: dict[int, tuple[Table, Index]],
-    row: Row,
+    transaction: Transaction, trees: Trees, indexes: dict[int, tuple[Table, Index]], row: Row, writer: IndexWriter
 ) -> None:
     place, _, packed = row
     write = orjson.loads(packed)
@@ -180,18 +176,17 @@ def _apply(
         shown = None if write["size"] is None else (write["size"], write["body"].encode())
     else:
         shown = _entry_now(transaction, table, index, b64decode(write["item"]), entry)
-    target = transaction if engine.faults is None else engine.faults.recorded(transaction)
     if shown is None:
-        target.delete(index.tree, entry)
+        writer.delete(index.tree, entry)
     else:
-        target.put(index.tree, entry, *shown)
+        writer.put(index.tree, entry, *shown)
 
 
 def _entry_now(
     transaction: Transaction, table: Table, index: Index, item_key: bytes, entry: bytes
 ) -> tuple[int, bytes] | None:
     """What the entry must be for the item as it is; None: it must not be."""
-    version = writes.load(transaction, table, item_key)
+    version = versions.load(transaction, table, item_key)
     if version is None or index.key.entry(version.item, item_key) != entry:
         return None
     return index.row(version.item, version.size, version.body)

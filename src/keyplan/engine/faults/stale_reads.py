@@ -87,6 +87,11 @@ class RecordedWriter:
         self._history.note(tree, key, self._transaction.point(tree, key), self._now)
         self._transaction.delete(tree, key)
 
+    def move(self, tree: Tree, old: bytes, new: bytes, size: int, body: bytes) -> None:
+        """Remove one row, there or not, and write another."""
+        self.delete(tree, old)
+        self.put(tree, new, size, body)
+
 
 class SeenView:
     """A view as one call sees it: rows perhaps as they were, and each read reported.

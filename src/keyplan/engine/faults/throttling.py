@@ -25,7 +25,7 @@ from keyplan.engine.tables.catalog import Index, Table, table_name
 from keyplan.errors import ProvisionedThroughputExceededError, ServiceError, ThrottlingError
 
 if TYPE_CHECKING:
-    from keyplan.engine.items.writes import Version
+    from keyplan.engine.items.versions import Version
 
 
 _SETTINGS: dict[Kind, tuple[str, str]] = {

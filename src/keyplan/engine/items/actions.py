@@ -17,7 +17,7 @@ from keyplan.dynamodb.values import encoding, sizes
 from keyplan.dynamodb.values.attribute import check_depth, normalise_item
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.dynamodb.values.types import Item
-from keyplan.engine.items import writes
+from keyplan.engine.items import versions, writes
 from keyplan.engine.items.conditions import WriteCondition, measured_values, normalised, write_guard
 from keyplan.engine.items.reads import check_scalar_paths
 from keyplan.engine.tables.catalog import Table
@@ -28,7 +28,7 @@ class PutAction(NamedTuple):
     """Create an item or replace the whole of it."""
 
     guard: WriteCondition | None
-    new: writes.Version
+    new: versions.Version
 
     @property
     def key(self) -> Item:
@@ -47,7 +47,7 @@ class PutAction(NamedTuple):
             writes.check_index_keys(table, self.new.item)
         return key
 
-    def outcome(self, _table: Table, _old: writes.Version | None) -> writes.Version | None:
+    def outcome(self, _table: Table, _old: versions.Version | None) -> versions.Version | None:
         """The item of the request."""
         return self.new
 
@@ -81,7 +81,7 @@ class UpdateAction(NamedTuple):
         if self.update is not None and self.update.charge.exceeds(limits.ITEM_BYTES, self.values or {}):
             raise ValidationError(messages.UPDATED_ITEM_TOO_LARGE)
 
-    def outcome(self, table: Table, old: writes.Version | None) -> writes.Version | None:
+    def outcome(self, table: Table, old: versions.Version | None) -> versions.Version | None:
         """The item after the update. Raises ValidationError if it cannot be.
 
         None: nothing is created where there was no item and all that was asked is to remove something.
@@ -101,7 +101,7 @@ class UpdateAction(NamedTuple):
         size = sizes.item_bytes(item) if old is None else sizes.changed_item_bytes(old.item, old.size, item, changed)
         if size > limits.ITEM_BYTES:
             raise ValidationError(messages.UPDATED_ITEM_TOO_LARGE)
-        return writes.Version(item, size, encoding.encode(item))
+        return versions.Version(item, size, encoding.encode(item))
 
 
 class DeleteAction(NamedTuple):
@@ -116,7 +116,7 @@ class DeleteAction(NamedTuple):
         """The stored key. Raises ValidationError if it is none of the table's."""
         return table.key.of_key(self.key)
 
-    def outcome(self, _table: Table, _old: writes.Version | None) -> writes.Version | None:
+    def outcome(self, _table: Table, _old: versions.Version | None) -> versions.Version | None:
         """Nothing."""
         return None
 
@@ -133,7 +133,7 @@ class CheckAction(NamedTuple):
         """The stored key. Raises ValidationError if it is none of the table's."""
         return table.key.of_key(self.key)
 
-    def outcome(self, _table: Table, old: writes.Version | None) -> writes.Version | None:
+    def outcome(self, _table: Table, old: versions.Version | None) -> versions.Version | None:
         """The item as it is."""
         return old
 
@@ -143,7 +143,7 @@ Action: TypeAlias = PutAction | UpdateAction | DeleteAction | CheckAction
 
 def put(request: dict[str, Any], form: Form) -> PutAction:
     """A put. Raises ValidationError for values, size and condition, in this order."""
-    new = writes.given(request["Item"], wire=form.wire)
+    new = versions.given(request["Item"], wire=form.wire)
     return PutAction(write_guard(request, form), new)
 
 

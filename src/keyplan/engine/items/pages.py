@@ -22,7 +22,7 @@ from keyplan.engine.store.rows import Row, View
 from keyplan.engine.tables.catalog import Index, Table
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 SMALL_LIMIT = 100  # up to here rows are fetched in one go: at most 40 MB, mostly far less
 
@@ -62,12 +62,12 @@ class ItemPage:
     count: int = 0
 
 
-def read(engine: Engine, reading: PageRequest) -> ItemPage:
+def read(database: Database, reading: PageRequest) -> ItemPage:
     """Read one page."""
     if reading.fetch:
-        with engine.moment() as view:
+        with database.snapshot() as view:
             return _page(reading, view)
-    return _page(reading, engine.view())
+    return _page(reading, database.view())
 
 
 def _page(reading: PageRequest, view: View) -> ItemPage:

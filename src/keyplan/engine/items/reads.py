@@ -30,7 +30,7 @@ from keyplan.engine.tables.catalog import Index, Table
 from keyplan.errors import ValidationError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 _FAULTS_OF_START = frozenset(
@@ -122,7 +122,7 @@ def compile_read_projection(request: dict[str, Any]) -> CompiledProjection | Non
     return _attributes_to_get(tuple(names)) if names else None
 
 
-def find_index(engine: Engine, table: Table, request: dict[str, Any]) -> Index | None:
+def find_index(database: Database, table: Table, request: dict[str, Any]) -> Index | None:
     """The index that is read, if one is named. Raises ValidationError if it cannot be read so.
 
     Raises CatalogChanged if the table is not what it was: another process may have made the index.
@@ -132,7 +132,7 @@ def find_index(engine: Engine, table: Table, request: dict[str, Any]) -> Index |
         return None
     index = table.indexes.get(name)
     if index is None:
-        engine.catalog.look(table, engine.store.view())
+        database.catalog.look(table, database.store.view())
         raise ValidationError(table_messages.no_such_index(name))
     if index.is_global and request.get("ConsistentRead"):
         raise ValidationError(messages.CONSISTENT_GLOBAL_READ)

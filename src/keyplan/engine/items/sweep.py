@@ -20,47 +20,47 @@ from typing import TYPE_CHECKING
 
 from keyplan import limits
 from keyplan.dynamodb.values.encoding import DecodeError
-from keyplan.engine.items import expiry, writes
+from keyplan.engine.items import expiry, versions, writes
 from keyplan.engine.progress import Progress
 from keyplan.engine.store.failures import Failure, is_missing_tree
 from keyplan.engine.store.rows import Transaction
 from keyplan.engine.tables.catalog import CatalogChanged, Expiry, Table
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 BATCH_ITEMS = 100
 
 
-def sweep(engine: Engine, stopped: Callable[[], bool] = lambda: False) -> int:
+def sweep(database: Database, stopped: Callable[[], bool] = lambda: False) -> int:
     """Remove every item that expired more than the engine's delay ago; how many were removed.
 
     `stopped` is asked between transactions; once true the rest is left for the next sweep. Raises DecodeError,
     after all the rest, for an item that cannot be read.
     """
-    engine.catalog.reload(engine.store.view())
+    database.catalog.reload(database.store.view())
     damage: list[DecodeError] = []
-    expiring = [table for table in engine.catalog.known() if table.expiry is not None and table.gone_at is None]
-    removed = sum(_sweep_table(engine, table, stopped, damage) for table in expiring)
+    expiring = [table for table in database.catalog.known() if table.expiry is not None and table.gone_at is None]
+    removed = sum(_sweep_table(database, table, stopped, damage) for table in expiring)
     if damage:
         raise damage[0]
     return removed
 
 
-def _sweep_table(engine: Engine, table: Table, stopped: Callable[[], bool], damage: list[DecodeError]) -> int:
+def _sweep_table(database: Database, table: Table, stopped: Callable[[], bool], damage: list[DecodeError]) -> int:
     assert table.expiry is not None
-    low, high = _due(engine.clock.now(), engine.ttl_delay_s)
+    low, high = _due(database.clock.now(), database.settings.ttl_delay_s)
     removed = 0
-    clock, never = engine.clock, threading.Event()
+    clock, never = database.clock, threading.Event()
     progress = Progress(clock, f"removing expired items of {table.name}")
     while not stopped():
-        engine.store.wait_for_calm()
+        database.store.wait_for_calm()
         try:
-            due = _bring_in(engine, table, table.expiry, low, high)
+            due = _bring_in(database, table, table.expiry, low, high)
             if not due:
                 break
             begun = clock.monotonic()
-            removed += engine.write(table, _removal(engine, table, table.expiry, due, damage))
+            removed += database.write(table, _removal(database, table, table.expiry, due, damage))
         except CatalogChanged:
             break  # the table was changed or dropped: the next sweep meets it as it is
         except Failure as error:
@@ -74,9 +74,9 @@ def _sweep_table(engine: Engine, table: Table, stopped: Callable[[], bool], dama
     return removed
 
 
-def _bring_in(engine: Engine, table: Table, kept: Expiry, low: bytes, high: bytes) -> list[bytes]:
+def _bring_in(database: Database, table: Table, kept: Expiry, low: bytes, high: bytes) -> list[bytes]:
     """Return the next expiries that are due, and read their items: their pages are then in memory."""
-    with engine.store.snapshot() as view:
+    with database.store.snapshot() as view:
         due = [key for key, _, _ in view.rows(kept.tree, low, high, limit=BATCH_ITEMS)]
         for expiry_key in due:
             view.point(table.tree, expiry.key_moment(expiry_key)[1])
@@ -89,19 +89,19 @@ def _due(now: float, delay_s: float) -> tuple[bytes, bytes]:
 
 
 def _removal(
-    engine: Engine, table: Table, kept: Expiry, due: list[bytes], damage: list[DecodeError]
+    database: Database, table: Table, kept: Expiry, due: list[bytes], damage: list[DecodeError]
 ) -> Callable[[Transaction], int]:
     def work(transaction: Transaction) -> int:
         removed = 0
         for expiry_key in due:
             at, key = expiry.key_moment(expiry_key)
             try:
-                old = writes.load(transaction, table, key)
+                old = versions.load(transaction, table, key)
             except DecodeError as error:
                 damage.append(error)
                 continue
             if old is not None and expiry.moment(kept, old.item) == at:
-                writes.apply(engine, transaction, table, key, old=old, new=None, by_service=True)
+                writes.apply(database, transaction, table, key, old=old, new=None, by_service=True)
                 removed += 1
         return removed
 

@@ -7,88 +7,28 @@ the item collection: written together or not at all, and only where something ch
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from keyplan import limits
 from keyplan.dynamodb.messages import items as messages
-from keyplan.dynamodb.values import encoding, units
-from keyplan.dynamodb.values.attribute import normalise_item
+from keyplan.dynamodb.values import units
 from keyplan.dynamodb.values.types import Item, same_members
 from keyplan.engine.backups import copies, history
 from keyplan.engine.items import expiry
 from keyplan.engine.items.keys import partition_bytes_of
 from keyplan.engine.items.receipts import Receipt
+from keyplan.engine.items.versions import Version
 from keyplan.engine.store.rows import Transaction
 from keyplan.engine.streams import records
 from keyplan.engine.tables.catalog import Index, Table
-from keyplan.errors import ItemCollectionSizeLimitExceededError, ValidationError
+from keyplan.errors import ItemCollectionSizeLimitExceededError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
-
-
-@dataclass(slots=True)
-class Version:
-    """One version of an item: decoded, measured, encoded."""
-
-    item: Item
-    size: int
-    body: bytes
-
-
-def given(item: dict[str, Any], *, wire: bool) -> Version:
-    """The version that a request, or a file, gives. Raises ValidationError for its values and its size."""
-    canonical, size = normalise_item(item, wire=wire)
-    if size > limits.ITEM_BYTES:
-        raise ValidationError(messages.ITEM_TOO_LARGE)
-    return Version(canonical, size, encoding.encode(canonical))
-
-
-def load(transaction: Transaction, table: Table, key: bytes) -> Version | None:
-    """The item under a key, decoded."""
-    row = transaction.point(table.tree, key)
-    if row is None:
-        return None
-    size, body = row
-    return Version(encoding.decode(body), size, body)
-
-
-def put_blindly(transaction: Transaction, table: Table, key: bytes, new: Version) -> None:
-    """Write an item of a `blind` table over whatever is there, and its index entries over theirs."""
-    transaction.put(table.tree, key, new.size, new.body)
-    for index in table.indexes.values():
-        entry = index.key.entry(new.item, key)
-        if entry is not None:
-            transaction.put(index.tree, entry, *index.row(new.item, new.size, new.body))
-
-
-def delete_blindly(transaction: Transaction, table: Table, key: bytes, item: Item) -> None:
-    """Remove an item of a `blind` table, there or not, and its index entries; `item` holds at least its key."""
-    transaction.delete(table.tree, key)
-    for index in table.indexes.values():
-        entry = index.key.entry(item, key)
-        if entry is not None:
-            transaction.delete(index.tree, entry)
-
-
-def change_blindly(
-    transaction: Transaction, table: Table, changes: Sequence[tuple[bytes, Item, Version | None]]
-) -> None:
-    """Several changes of items of a `blind` table, no two of the same: for each its key, an item that holds at
-    least the key, and the new version or, to remove it, None."""
-    puts = [(key, new) for key, _, new in changes if new is not None]
-    transaction.put_all(table.tree, [(key, new.size, new.body) for key, new in puts])
-    for index in table.indexes.values():
-        rows = [(index.key.entry(new.item, key), *index.row(new.item, new.size, new.body)) for key, new in puts]
-        transaction.put_all(index.tree, [(key, size, body) for key, size, body in rows if key is not None])
-    for key, item, new in changes:
-        if new is None:
-            delete_blindly(transaction, table, key, item)
+    from keyplan.engine.database import Database
 
 
 def apply(
-    engine: Engine,
+    database: Database,
     transaction: Transaction,
     table: Table,
     key: bytes,
@@ -105,8 +45,7 @@ def apply(
     `by_service` marks the stream record of an expiry. `moment_s` is given by changes of several items
     that must not be told apart by a later reader of `history`.
     """
-    if engine.faults is not None:
-        engine.faults.admit(table, key, old, new, by_service=by_service)
+    database.admit(table, key, old, new, by_service=by_service)
     if new is not None:
         transaction.put(table.tree, key, new.size, new.body)
     elif old is not None:
@@ -116,30 +55,36 @@ def apply(
     if table.plain:
         return
     for index in table.indexes.values():
-        _change_entry(engine, transaction, index, key, old=old, new=new, receipt=receipt)
+        _change_entry(database, transaction, index, key, old=old, new=new, receipt=receipt)
     if table.collections is not None:
         _change_collection(transaction, table, key, old, new)
     if table.expiry is not None:
         expiry.change(transaction, table.expiry, key, old.item if old else None, new.item if new else None)
     if old is None or new is None or old.body != new.body:
-        _keep_former(engine, transaction, table, key, old=old, moment_s=moment_s)
+        _keep_former(database, transaction, table, key, old=old, moment_s=moment_s)
         if table.stream is not None:
-            records.record(engine, transaction, table, key, old=old, new=new, by_service=by_service)
+            records.record(database, transaction, table, key, old=old, new=new, by_service=by_service)
 
 
 def _keep_former(
-    engine: Engine, transaction: Transaction, table: Table, key: bytes, *, old: Version | None, moment_s: float | None
+    database: Database,
+    transaction: Transaction,
+    table: Table,
+    key: bytes,
+    *,
+    old: Version | None,
+    moment_s: float | None,
 ) -> None:
     """Keep what an item was before a change for whoever still needs it."""
     content = None if old is None else (old.size, old.body)
     if table.recovery is not None:
-        history.note(transaction, table.recovery, key, content, engine.clock.now() if moment_s is None else moment_s)
+        history.note(transaction, table.recovery, key, content, database.clock.now() if moment_s is None else moment_s)
     for tree in table.copies:
         copies.note(transaction, tree, key, content)
 
 
 def _change_entry(
-    engine: Engine,
+    database: Database,
     transaction: Transaction,
     index: Index,
     key: bytes,
@@ -174,14 +119,14 @@ def _change_entry(
         )
     if old_key == new_key and same_body:
         return
-    if old_key and new_key and new_row and old_key != new_key and engine.faults is None:
-        transaction.move(index.tree, old_key, new_key, *new_row)
-        return
-    target = transaction if engine.faults is None else engine.faults.index_writer(transaction, index, key)
-    if old_key is not None and old_key != new_key:
-        target.delete(index.tree, old_key)
-    if new_key is not None and new_row is not None:
-        target.put(index.tree, new_key, *new_row)
+    writer = database.index_writer(transaction, index, key)
+    if new_key is None or new_row is None:
+        assert old_key is not None
+        writer.delete(index.tree, old_key)
+    elif old_key is None or old_key == new_key:
+        writer.put(index.tree, new_key, *new_row)
+    else:
+        writer.move(index.tree, old_key, new_key, *new_row)
 
 
 def _same_content(index: Index, old: Version | None, new: Version | None) -> bool:

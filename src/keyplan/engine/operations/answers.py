@@ -14,12 +14,20 @@ from keyplan.engine.items.keys import partition_bytes_of
 from keyplan.engine.operations import rules
 from keyplan.engine.store.rows import View
 from keyplan.engine.tables.catalog import Table
-from keyplan.errors import ValidationError
+from keyplan.errors import (
+    ProvisionedThroughputExceededError,
+    ThrottlingError,
+    TransactionConflictError,
+    ValidationError,
+)
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 T = TypeVar("T")
+
+UNPROCESSED_ERRORS = (ProvisionedThroughputExceededError, ThrottlingError, TransactionConflictError)
+"""Errors of one read or write of a batch that leave it unprocessed."""
 
 
 def enveloped(prepare: Callable[[dict[str, Any], Form], T]) -> Callable[[dict[str, Any], Form], T]:
@@ -37,11 +45,11 @@ def enveloped(prepare: Callable[[dict[str, Any], Form], T]) -> Callable[[dict[st
     return with_envelope
 
 
-def collection_metrics(engine: Engine, table: Table, key: bytes, item: Item, form: Form) -> dict[str, Any]:
+def collection_metrics(database: Database, table: Table, key: bytes, item: Item, form: Form) -> dict[str, Any]:
     """ItemCollectionMetrics for a write's answer, where the table has local indexes."""
     if table.collections is None:
         return {}
-    return {"ItemCollectionMetrics": _collection(engine.store.view(), table, key, item, form)}
+    return {"ItemCollectionMetrics": _collection(database.store.view(), table, key, item, form)}
 
 
 class Collections:

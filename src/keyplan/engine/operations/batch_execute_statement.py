@@ -28,7 +28,7 @@ from keyplan.errors import (
 )
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 _STATEMENT = Structure(
@@ -95,18 +95,18 @@ class _Costs:
         return [receipt.render(detail, name) for name, receipt in self.receipts.items()]
 
 
-def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
     """Run the statements one after another; each answers for itself."""
     costs = _Costs()
     prepared = [_prepared(statement, form) for statement in request["Statements"]]
     kinds = {each.select is not None for each in prepared if isinstance(each, Prepared)}
     if len(kinds) > 1:
         raise ValidationError(messages.MIXED_BATCH)
-    asked = [_asked(engine, each, given) for each, given in zip(prepared, request["Statements"], strict=True)]
+    asked = [_asked(database, each, given) for each, given in zip(prepared, request["Statements"], strict=True)]
     places = [each.place for each in asked if each.place is not None]
     if len(set(places)) < len(places):
         raise ValidationError(DUPLICATE_KEYS)
-    responses = [_answer(engine, each, form, costs) for each in asked]
+    responses = [_answer(database, each, form, costs) for each in asked]
     answer: dict[str, Any] = {"Responses": responses}
     detail = request.get("ReturnConsumedCapacity") or "NONE"
     if detail != "NONE" and costs.receipts:
@@ -124,29 +124,29 @@ def _prepared(statement: dict[str, Any], form: Form) -> Prepared | ValidationErr
     return made
 
 
-def _asked(engine: Engine, prepared: Prepared | ValidationError, given: dict[str, Any]) -> _Asked:
+def _asked(database: Database, prepared: Prepared | ValidationError, given: dict[str, Any]) -> _Asked:
     asked = _Asked(prepared, given)
     if isinstance(prepared, ValidationError):
         return asked
     try:
         if prepared.select is None:
-            located = writes.locate(engine, prepared)
+            located = writes.locate(database, prepared)
             return asked._replace(place=(located.table.name, located.key), located=located)
-        table = engine.table(prepared.source.table)
+        table = database.table(prepared.source.table)
         key = reads.whole_key(table, prepared, prepared.select)
         return asked if key is None else asked._replace(place=(table.name, table.key.of_key(key)))
     except tuple(_CODES):
         return asked
 
 
-def _answer(engine: Engine, asked: _Asked, form: Form, costs: _Costs) -> dict[str, Any]:
+def _answer(database: Database, asked: _Asked, form: Form, costs: _Costs) -> dict[str, Any]:
     prepared = asked.prepared
     if isinstance(prepared, ValidationError):
         return _failed(prepared)
     name = prepared.source.table
     try:
         # Each by itself: what the statements before it have done must not be done again.
-        attempt = engine.start_over(_execute, engine, prepared, asked, form)
+        attempt = database.start_over(_execute, database, prepared, asked, form)
     except ItemCollectionSizeLimitExceededError as error:
         return {**_failed(error), "TableName": name}
     except tuple(_CODES) as error:
@@ -157,12 +157,12 @@ def _answer(engine: Engine, asked: _Asked, form: Form, costs: _Costs) -> dict[st
     return {"TableName": name, "Item": attempt.items[0]} if attempt.items else {"TableName": name}
 
 
-def _execute(engine: Engine, prepared: Prepared, asked: _Asked, form: Form) -> Attempt:
+def _execute(database: Database, prepared: Prepared, asked: _Asked, form: Form) -> Attempt:
     given = asked.given
     if prepared.select is not None:
-        return _read(engine, prepared, prepared.select, form, consistent=bool(given.get("ConsistentRead")))
+        return _read(database, prepared, prepared.select, form, consistent=bool(given.get("ConsistentRead")))
     on_failure = given.get("ReturnValuesOnConditionCheckFailure")
-    return writes.attempt(engine, prepared, form, on_failure=on_failure, located=asked.located)
+    return writes.attempt(database, prepared, form, on_failure=on_failure, located=asked.located)
 
 
 def _failed(error: ServiceError) -> dict[str, Any]:
@@ -173,14 +173,14 @@ def _failed(error: ServiceError) -> dict[str, Any]:
     return {"Error": told}
 
 
-def _read(engine: Engine, prepared: Prepared, select: SelectStatement, form: Form, *, consistent: bool) -> Attempt:
-    table, _ = reads.find_source(engine, select)
+def _read(database: Database, prepared: Prepared, select: SelectStatement, form: Form, *, consistent: bool) -> Attempt:
+    table, _ = reads.find_source(database, select)
     key = reads.whole_key(table, prepared, select)
     if key is None:
         reads.check_several(table, prepared, select)
         raise ValidationError(messages.BATCH_NEEDS_KEY)
     project = None if select.shown is None else reads.projection(table, select.shown)
-    row = engine.view().point(table.tree, table.key.of_key(key))
+    row = database.view().point(table.tree, table.key.of_key(key))
     receipt = Receipt()
     receipt.table_units = units.read_units(row[0] if row else 0, consistent=consistent)
     if row is None:

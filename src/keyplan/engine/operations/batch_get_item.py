@@ -15,15 +15,15 @@ from keyplan.dynamodb.values import encoding, units
 from keyplan.dynamodb.values.attribute import normalise_item
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.dynamodb.values.types import Item
-from keyplan.engine.faults.injector import REFUSED
 from keyplan.engine.items import reads
 from keyplan.engine.items.receipts import Receipt
 from keyplan.engine.operations import rules, shapes
+from keyplan.engine.operations.answers import UNPROCESSED_ERRORS
 from keyplan.engine.tables.catalog import Table
 from keyplan.errors import ServiceError, ValidationError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 _KEYS_AND_ATTRIBUTES = Structure(
@@ -95,14 +95,14 @@ class _Plan(NamedTuple):
     stored_keys: list[bytes]
 
 
-def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
     """Check, find the tables, read until the answer is full."""
     check(request)
     blocks = {name: _block(block, form) for name, block in request["RequestItems"].items()}
-    tables = {name: engine.table(name) for name in blocks}
+    tables = {name: database.table(name) for name in blocks}
     plans = {name: _plan(block, tables[name]) for name, block in blocks.items()}
     detail = request.get("ReturnConsumedCapacity") or "NONE"
-    reading = _Reading(engine, form, counted=detail != "NONE")
+    reading = _Reading(database, form, counted=detail != "NONE")
     for name, plan in plans.items():
         reading.read(name, plan)
     reading.check_progress()
@@ -129,8 +129,8 @@ def _plan(block: _Block, table: Table) -> _Plan:
 class _Reading:
     """The answer in the making: it is full when one more item would exceed 16 MB."""
 
-    def __init__(self, engine: Engine, form: Form, *, counted: bool) -> None:
-        self._view = engine.view()
+    def __init__(self, database: Database, form: Form, *, counted: bool) -> None:
+        self._view = database.view()
         self._form = form
         self._counted = counted
         self._left_bytes = limits.BATCH_GET_BYTES
@@ -150,7 +150,7 @@ class _Reading:
         for number, stored_key in enumerate(plan.stored_keys):
             try:
                 row = None if self._full else self._view.point(plan.table.tree, stored_key)
-            except REFUSED as error:
+            except UNPROCESSED_ERRORS as error:
                 self._refused = error
                 left.append(number)
                 continue

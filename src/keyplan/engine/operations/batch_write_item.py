@@ -15,17 +15,16 @@ from keyplan.dynamodb.values import units
 from keyplan.dynamodb.values.attribute import normalise_item
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.dynamodb.values.types import InvalidValueError, Item
-from keyplan.engine.faults.injector import REFUSED
-from keyplan.engine.items import writes
+from keyplan.engine.items import versions, writes
 from keyplan.engine.items.receipts import Receipt, names_given
 from keyplan.engine.operations import shapes
-from keyplan.engine.operations.answers import Collections
+from keyplan.engine.operations.answers import UNPROCESSED_ERRORS, Collections
 from keyplan.engine.store.rows import Transaction
 from keyplan.engine.tables.catalog import Table
 from keyplan.errors import TransactionConflictError, ValidationError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 _WRITE = Structure(
@@ -75,28 +74,28 @@ def check(request: dict[str, Any]) -> None:
         raise ValidationError(messages.too_many_items("BatchWriteItem"))
 
 
-_Write: TypeAlias = tuple[bytes, Item, writes.Version | None]
+_Write: TypeAlias = tuple[bytes, Item, versions.Version | None]
 """One put or, without a new version, one delete: its stored key, what holds the key, the new version."""
 _Part: TypeAlias = tuple[Table, list[_Write]]
 """The writes of one table."""
 
 
-def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
     """Check, find the tables, write in one transaction."""
     wanted = prepare(request, form)
-    tables = {name: engine.table(name) for name in wanted}
+    tables = {name: database.table(name) for name in wanted}
     parts = _located(wanted, tables)
     detail = request.get("ReturnConsumedCapacity") or "NONE"
-    if detail == "NONE" and engine.faults is None and all(table.blind for table in tables.values()):
-        engine.write_all(tables.values(), lambda transaction: _write_blindly(transaction, parts))
+    if detail == "NONE" and all(table.blind for table in tables.values()):
+        database.write_all(tables.values(), lambda transaction: _write_blindly(transaction, parts))
         return _answer(request, {}, Collections(form), [])
     batch = [(table, *write) for table, part in parts for write in part]
     # Drawn here and not below: the work may run again.
-    skipped = engine.faults.unprocessed(len(batch)) if engine.faults is not None else frozenset()
+    skipped = database.unprocessed(len(batch))
 
     def work(transaction: Transaction) -> tuple[dict[str, Receipt], Collections, list[int]]:
         receipts = {table.name: Receipt() for table in tables.values()} if detail != "NONE" else {}
-        left = _write_items(engine, transaction, batch, receipts, skipped)
+        left = _write_items(database, transaction, batch, receipts, skipped)
         collections = Collections(form)
         if request.get("ReturnItemCollectionMetrics") == "SIZE":
             for number, (table, key, item, _) in enumerate(batch):
@@ -105,11 +104,11 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
                 collections.add(transaction, table, key, item)
         return receipts, collections, left
 
-    return _answer(request, *engine.write_all(tables.values(), work))
+    return _answer(request, *database.write_all(tables.values(), work))
 
 
 @late_check(SHAPE)
-def prepare(request: dict[str, Any], form: Form) -> dict[str, list[tuple[Item, writes.Version | None]]]:
+def prepare(request: dict[str, Any], form: Form) -> dict[str, list[tuple[Item, versions.Version | None]]]:
     """What can be checked without the tables: the items of each, and their new versions."""
     check(request)
     wire = form.wire
@@ -119,16 +118,16 @@ def prepare(request: dict[str, Any], form: Form) -> dict[str, list[tuple[Item, w
         raise ValidationError(error.older) from error
 
 
-def _wanted(write: dict[str, Any], wire: bool) -> tuple[Item, writes.Version | None]:
+def _wanted(write: dict[str, Any], wire: bool) -> tuple[Item, versions.Version | None]:
     """The item that holds the key, and the new version of a put. Raises ValidationError."""
     put = write.get("PutRequest")
     if put is None:
         return normalise_item(write["DeleteRequest"]["Key"], wire=wire)[0], None
-    new = writes.given(put["Item"], wire=wire)
+    new = versions.given(put["Item"], wire=wire)
     return new.item, new
 
 
-def _located(wanted: dict[str, list[tuple[Item, writes.Version | None]]], tables: dict[str, Table]) -> list[_Part]:
+def _located(wanted: dict[str, list[tuple[Item, versions.Version | None]]], tables: dict[str, Table]) -> list[_Part]:
     parts: list[_Part] = []
     seen: dict[str, set[bytes]] = {}
     for name, each_wanted in wanted.items():
@@ -156,9 +155,9 @@ def _key_of(table: Table, item: Item) -> bytes:
 
 
 def _write_items(
-    engine: Engine,
+    database: Database,
     transaction: Transaction,
-    batch: list[tuple[Table, bytes, Item, writes.Version | None]],
+    batch: list[tuple[Table, bytes, Item, versions.Version | None]],
     receipts: dict[str, Receipt],
     skipped: frozenset[int],
 ) -> list[int]:
@@ -169,10 +168,10 @@ def _write_items(
             left.append(number)
             continue
         receipt = receipts.get(table.name)
-        old = writes.load(transaction, table, key)
+        old = versions.load(transaction, table, key)
         try:
-            writes.apply(engine, transaction, table, key, old=old, new=new, receipt=receipt)
-        except REFUSED as error:
+            writes.apply(database, transaction, table, key, old=old, new=new, receipt=receipt)
+        except UNPROCESSED_ERRORS as error:
             left.append(number)
             if len(left) == len(batch) and not isinstance(error, TransactionConflictError):
                 raise  # the service answers with the error if it could do nothing at all
@@ -184,7 +183,7 @@ def _write_items(
 
 def _write_blindly(transaction: Transaction, parts: list[_Part]) -> None:
     for table, part in parts:
-        writes.change_blindly(transaction, table, part)
+        versions.change_blindly(transaction, table, part)
 
 
 def _answer(

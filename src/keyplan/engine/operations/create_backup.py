@@ -13,7 +13,7 @@ from keyplan.engine.store.rows import Transaction
 from keyplan.engine.tables import backfill, descriptions
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 SHAPE = Structure(
@@ -24,13 +24,13 @@ SHAPE = Structure(
 )
 
 
-def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Find the table, begin the backup in one transaction, copy."""
 
     def work(transaction: Transaction) -> backups.Document:
-        table = recovery.find_source(engine, request["TableName"])
-        return backups.create(engine, transaction, table, request["BackupName"])
+        table = recovery.find_source(database, request["TableName"])
+        return backups.create(database, transaction, table, request["BackupName"])
 
-    begun = engine.alter(work)
-    backfill.begin(engine, begun["arn"], backfill.ROWS)
-    return {"BackupDetails": backups.details(backups.renewed(engine.store.view(), begun), descriptions.PENDING)}
+    begun = database.alter(work)
+    backfill.begin(database, begun["arn"], backfill.ROWS)
+    return {"BackupDetails": backups.details(backups.renewed(database.store.view(), begun), descriptions.PENDING)}

@@ -21,7 +21,7 @@ from keyplan.engine.tables.throughput import PROVISIONED
 from keyplan.errors import ResourceInUseError, ValidationError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 SHAPE = Structure(
@@ -131,29 +131,29 @@ def _check_name(name: str, names: set[str]) -> None:
     names.add(name)
 
 
-def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Check, then make the table in one transaction."""
     request = with_billing_mode(request)
     check(request)
     name = table_name(request["TableName"])
-    description = documents.describe_new(engine, request)
+    description = documents.describe_new(database, request)
 
     def work(transaction: Transaction) -> dict[str, Any]:
-        documents.purge(engine, transaction)
-        _check_free(engine, name)
-        table = engine.catalog.save(transaction, documents.create(engine, transaction, description, request))
-        return descriptions.describe(engine, transaction, table, descriptions.PENDING)
+        documents.purge(database, transaction)
+        _check_free(database, name)
+        table = database.catalog.save(transaction, documents.create(database, transaction, description, request))
+        return descriptions.describe(database, transaction, table, descriptions.PENDING)
 
-    answer = engine.alter(work)
+    answer = database.alter(work)
     _leave_out(answer, request)
     return {"TableDescription": answer}
 
 
-def _check_free(engine: Engine, name: str) -> None:
-    known = descriptions.present(engine, name)
+def _check_free(database: Database, name: str) -> None:
+    known = descriptions.present(database, name)
     if known is None:
         return
-    creating = descriptions.status(known, engine.clock.now()) == "CREATING"
+    creating = descriptions.status(known, database.clock.now()) == "CREATING"
     raise ResourceInUseError(table_messages.being_created(name) if creating else table_messages.table_exists(name))
 
 

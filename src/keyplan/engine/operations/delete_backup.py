@@ -14,27 +14,27 @@ from keyplan.engine.store.rows import Transaction
 from keyplan.errors import BackupInUseError, ValidationError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 SHAPE = Structure("DeleteBackupInput", {"BackupArn": shapes.BACKUP_ARN}, required=("BackupArn",))
 
 
-def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Find, check that nobody needs it, drop in one transaction."""
-    arn, now = request["BackupArn"], engine.clock.now()
+    arn, now = request["BackupArn"], database.clock.now()
 
     def work(transaction: Transaction) -> backups.Document:
-        document = backups.find(engine, transaction, arn)
+        document = backups.find(database, transaction, arn)
         if document["type"] == backups.SYSTEM:
             raise ValidationError(messages.system_backup(arn, timestamps.text(document["expires_at"])))
         if not backups.is_ready(document, now):
             raise BackupInUseError(messages.backup_being_created(arn))
-        if backups.is_restoring(engine, arn):
+        if backups.is_restoring(database, arn):
             raise BackupInUseError(messages.backup_restoring(arn))
         backups.drop(transaction, document)
         return document
 
-    described = backups.describe(engine.alter(work), now)
+    described = backups.describe(database.alter(work), now)
     described["BackupDetails"]["BackupStatus"] = "DELETED"
     return {"BackupDescription": described}

@@ -8,14 +8,14 @@ from keyplan.dynamodb.shapes import late_check
 from keyplan.dynamodb.shapes.model import LATE_ITEM, Layer, Structure
 from keyplan.dynamodb.values import units
 from keyplan.dynamodb.values.encoding import Form
-from keyplan.engine.items import actions, writes
+from keyplan.engine.items import actions, versions, writes
 from keyplan.engine.items.receipts import Receipt
 from keyplan.engine.operations import rules, shapes
 from keyplan.engine.operations.answers import collection_metrics, enveloped
 from keyplan.engine.store.rows import Transaction
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 SHAPE = Structure(
@@ -35,33 +35,33 @@ def check(request: dict[str, Any]) -> None:
     rules.check_replacing_late(request)
 
 
-def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
     """Check, find the table, remove in one transaction."""
     action = prepare(request, form)
     guard = action.guard
-    table = engine.table(request["TableName"])
+    table = database.table(request["TableName"])
     key = action.locate(table)
     detail = request.get("ReturnConsumedCapacity") or "NONE"
     receipt = Receipt() if detail != "NONE" else None
     on_failure = request.get("ReturnValuesOnConditionCheckFailure")
 
-    def work(transaction: Transaction) -> writes.Version | None:
-        old = writes.load(transaction, table, key)
+    def work(transaction: Transaction) -> versions.Version | None:
+        old = versions.load(transaction, table, key)
         if receipt is not None:
             receipt.table_units = units.write_units(old.size if old else 0)
         if guard is not None:
             guard.require(old.item if old is not None else None, form, on_failure)
-        writes.apply(engine, transaction, table, key, old=old, new=None, receipt=receipt)
+        writes.apply(database, transaction, table, key, old=old, new=None, receipt=receipt)
         return old
 
-    old = engine.write(table, work)
+    old = database.write(table, work)
     answer: dict[str, Any] = {}
     if request.get("ReturnValues") == "ALL_OLD" and old is not None:
         answer["Attributes"] = form.stored(old.body)
     if receipt is not None:
         answer["ConsumedCapacity"] = receipt.render(detail, request["TableName"])
     if request.get("ReturnItemCollectionMetrics") == "SIZE":
-        answer.update(collection_metrics(engine, table, key, action.key, form))
+        answer.update(collection_metrics(database, table, key, action.key, form))
     return answer
 
 

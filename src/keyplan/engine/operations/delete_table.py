@@ -15,7 +15,7 @@ from keyplan.engine.tables.catalog import Table, parse
 from keyplan.errors import ValidationError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 SHAPE = Structure("DeleteTableInput", {"TableName": shapes.NEW_TABLE_NAME}, demanded=shapes.DEMANDED_TABLE_NAME)
@@ -37,30 +37,30 @@ _TOLD = (
 """What the service tells of a table that it is about to delete: not its keys, not its indexes."""
 
 
-def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Remove the table, or say until when it is DELETING."""
 
     def work(transaction: Transaction) -> dict[str, Any]:
-        documents.purge(engine, transaction)
-        table = descriptions.find_known(engine, request["TableName"])
-        _check_deletable(engine, table)
-        described = descriptions.describe(engine, transaction, table, engine.clock.now(), writing=True)
+        documents.purge(database, transaction)
+        table = descriptions.find_known(database, request["TableName"])
+        _check_deletable(database, table)
+        described = descriptions.describe(database, transaction, table, database.clock.now(), writing=True)
         if table.recovery is not None:
-            backups.create_of_deleted(engine, transaction, table)
+            backups.create_of_deleted(database, transaction, table)
             table = parse({**table.document, "rows_kept": True})
-        if engine.state_delay_s > 0:
-            gone_at = engine.clock.now() + engine.state_delay_s
-            engine.catalog.save(transaction, {**table.document, "gone_at": gone_at})
+        if database.settings.state_delay_s > 0:
+            gone_at = database.clock.now() + database.settings.state_delay_s
+            database.catalog.save(transaction, {**table.document, "gone_at": gone_at})
         else:
-            documents.drop(engine, transaction, table)
+            documents.drop(database, transaction, table)
         return described
 
-    descriptions.count(engine, request["TableName"])
-    described = {**engine.alter(work), "TableStatus": "DELETING"}
+    descriptions.count(database, request["TableName"])
+    described = {**database.alter(work), "TableStatus": "DELETING"}
     return {"TableDescription": {name: described[name] for name in _TOLD if name in described}}
 
 
-def _check_deletable(engine: Engine, table: Table) -> None:
-    admission.check_deletion(engine, table)
+def _check_deletable(database: Database, table: Table) -> None:
+    admission.check_deletion(database, table)
     if table.document["description"].get("DeletionProtectionEnabled"):
         raise ValidationError(messages.DELETION_PROTECTED)

@@ -10,15 +10,15 @@ from keyplan.engine.backups import backups
 from keyplan.engine.operations import shapes
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 SHAPE = Structure("DescribeBackupInput", {"BackupArn": shapes.BACKUP_ARN}, required=("BackupArn",))
 
 
-def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Find, describe as of now."""
-    document = backups.find(engine, engine.store.view(), request["BackupArn"])
+    document = backups.find(database, database.store.view(), request["BackupArn"])
     if backups.is_being_made(document):
-        engine.backfiller.wake()
-    return {"BackupDescription": backups.describe(document, engine.clock.now())}
+        database.wake_backfiller()
+    return {"BackupDescription": backups.describe(document, database.clock.now())}

@@ -10,7 +10,7 @@ from keyplan.engine.backups import recovery
 from keyplan.engine.operations import shapes
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 SHAPE = Structure(
@@ -18,8 +18,8 @@ SHAPE = Structure(
 )
 
 
-def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Find the table, describe."""
-    engine.catalog.reload(engine.store.view())
-    table = recovery.find_source(engine, request["TableName"])
-    return {"ContinuousBackupsDescription": recovery.describe(engine, table)}
+    database.catalog.reload(database.store.view())
+    table = recovery.find_source(database, request["TableName"])
+    return {"ContinuousBackupsDescription": recovery.describe(database, table)}

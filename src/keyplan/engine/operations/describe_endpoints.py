@@ -8,7 +8,7 @@ from keyplan.dynamodb.shapes.model import Structure
 from keyplan.dynamodb.values.encoding import Form
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 SHAPE = Structure("DescribeEndpointsInput", {})
@@ -17,7 +17,7 @@ SHAPE = Structure("DescribeEndpointsInput", {})
 _CACHE_MINUTES = 1440
 
 
-def run(engine: Engine, _request: dict[str, Any], _form: Form) -> dict[str, Any]:
+def run(database: Database, _request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Answer."""
-    address = f"dynamodb.{engine.region}.amazonaws.com"
+    address = f"dynamodb.{database.settings.region}.amazonaws.com"
     return {"Endpoints": [{"Address": address, "CachePeriodInMinutes": _CACHE_MINUTES}]}

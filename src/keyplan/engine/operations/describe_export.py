@@ -10,23 +10,22 @@ from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine.operations import shapes
 from keyplan.engine.operations.rules import check_job_arn
 from keyplan.engine.transfer import exports, jobs
-from keyplan.engine.transfer import jobs as job_pages
 from keyplan.errors import ExportNotFoundError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 SHAPE = Structure("DescribeExportInput", {"ExportArn": shapes.JOB_ARN}, required=("ExportArn",))
 
 
-def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
     """Find the export."""
     arn = request["ExportArn"]
-    parts = check_job_arn(arn, jobs.EXPORT, engine.account, messages.EXPORT_ARN_INVALID)
-    if parts.region != engine.region:
+    parts = check_job_arn(arn, jobs.EXPORT, database.settings.account, messages.EXPORT_ARN_INVALID)
+    if parts.region != database.settings.region:
         raise ExportNotFoundError(messages.FOREIGN_EXPORT_ARN)
-    document = job_pages.find_listed(engine, jobs.EXPORT, arn)
+    document = jobs.find_listed(database, jobs.EXPORT, arn)
     if document is None:
         raise ExportNotFoundError(messages.export_not_found(arn))
     return {"ExportDescription": exports.describe(document, form)}

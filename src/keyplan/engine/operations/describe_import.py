@@ -10,23 +10,22 @@ from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine.operations import shapes
 from keyplan.engine.operations.rules import check_job_arn
 from keyplan.engine.transfer import jobs
-from keyplan.engine.transfer import jobs as job_pages
 from keyplan.errors import ImportNotFoundError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 SHAPE = Structure("DescribeImportInput", {"ImportArn": shapes.JOB_ARN}, required=("ImportArn",))
 
 
-def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Find the import."""
     arn = request["ImportArn"]
-    parts = check_job_arn(arn, jobs.IMPORT, engine.account, messages.IMPORT_ARN_INVALID)
-    if parts.region != engine.region:
+    parts = check_job_arn(arn, jobs.IMPORT, database.settings.account, messages.IMPORT_ARN_INVALID)
+    if parts.region != database.settings.region:
         raise ImportNotFoundError(messages.FOREIGN_IMPORT_ARN)
-    document = job_pages.find_listed(engine, jobs.IMPORT, arn)
+    document = jobs.find_listed(database, jobs.IMPORT, arn)
     if document is None:
         raise ImportNotFoundError(messages.import_not_found(arn))
     return {"ImportTableDescription": document["description"]}

@@ -9,13 +9,13 @@ from keyplan.dynamodb.shapes.model import Structure
 from keyplan.dynamodb.values.encoding import Form
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 SHAPE = Structure("DescribeLimitsInput", {})
 
 
-def run(_engine: Engine, _request: dict[str, Any], _form: Form) -> dict[str, Any]:
+def run(_database: Database, _request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Answer."""
     return {
         "AccountMaxReadCapacityUnits": limits.ACCOUNT_READ_UNITS,

@@ -12,7 +12,7 @@ from keyplan.engine.store.rows import View
 from keyplan.engine.streams import records, retention
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 SHAPE = Structure(
@@ -32,13 +32,13 @@ SHAPE = Structure(
 )
 
 
-def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Find the stream, list a page of its shards."""
     arn = request["StreamArn"]
     records.check_arn(arn)
-    retention.trim_if_due(engine, arn)
-    with engine.store.snapshot() as view:
-        document = records.readable(view, arn, engine.clock.now())
+    retention.trim_if_due(database, arn)
+    with database.store.snapshot() as view:
+        document = records.readable(view, arn, database.clock.now())
         shards = [_shard(view, document, shard) for shard in range(document["shards"])]
     description = {
         "StreamArn": arn,

@@ -10,16 +10,16 @@ from keyplan.engine.operations import shapes
 from keyplan.engine.tables import descriptions
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 SHAPE = Structure("DescribeTableInput", {"TableName": shapes.NEW_TABLE_NAME}, demanded=shapes.DEMANDED_TABLE_NAME)
 
 
-def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Find the table, describe it as of now."""
-    table = descriptions.find(engine, request["TableName"])
-    engine.background.start_if_needed()
+    table = descriptions.find(database, request["TableName"])
+    database.start_background()
     if table.document.get("backfills"):
-        engine.backfiller.wake()
-    return {"Table": descriptions.describe(engine, engine.store.view(), table, engine.clock.now())}
+        database.wake_backfiller()
+    return {"Table": descriptions.describe(database, database.store.view(), table, database.clock.now())}

@@ -12,22 +12,22 @@ from keyplan.engine.tables import backfill, descriptions
 from keyplan.errors import ValidationError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 SHAPE = Structure("DescribeTimeToLiveInput", {"TableName": shapes.NEW_TABLE_NAME}, demanded=shapes.DEMANDED_TABLE_NAME)
 
 
-def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Find the table, describe."""
-    table = descriptions.find(engine, request["TableName"])
-    now = engine.clock.now()
+    table = descriptions.find(database, request["TableName"])
+    now = database.clock.now()
     state = descriptions.status(table, now)
     if state in ("CREATING", "DELETING"):
         raise ValidationError(messages.expiry_unknown(state))
-    engine.background.start_if_needed()
+    database.start_background()
     if backfill.EXPIRY in table.document.get("backfills", ()):
-        engine.backfiller.wake()
+        database.wake_backfiller()
     return {"TimeToLiveDescription": _describe(table.document, now)}
 
 

@@ -16,7 +16,7 @@ from keyplan.engine.statements.prepared import prepare
 from keyplan.errors import ValidationError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 STATEMENT = String(min=1, max=limits.STATEMENT_LENGTH)
@@ -37,7 +37,7 @@ SHAPE = Structure(
 )
 
 
-def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
     """Read the statement, then one page, or write one item."""
     text = request["Statement"]
     given = parameters(request.get("Parameters") or (), wire=form.wire)
@@ -49,13 +49,13 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     select = prepared.select
     if select is None:
         on_failure = request.get("ReturnValuesOnConditionCheckFailure")
-        items, receipt, failure = writes.attempt(engine, prepared, form, on_failure=on_failure)
+        items, receipt, failure = writes.attempt(database, prepared, form, on_failure=on_failure)
         if failure is not None:
             raise failure
         answer = {"Items": items}
     else:
         found = reads.select(
-            engine,
+            database,
             prepared,
             select,
             form,

@@ -27,7 +27,7 @@ from keyplan.engine.tables.catalog import Table
 from keyplan.errors import ResourceNotFoundError, ValidationError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 _STATEMENT = Structure(
@@ -54,7 +54,7 @@ SHAPE = Structure(
 T = TypeVar("T")
 
 
-def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
     """Read the statements; then read their items as of one moment, or write them in one transaction."""
     asked = request["TransactStatements"]
     given = [parameters(statement.get("Parameters") or (), wire=form.wire) for statement in asked]
@@ -65,18 +65,18 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     for number, each in enumerate(prepared):
         if each.select is not None:
             _told(number, partial(check_call, each.select))
-    tables = _tables(engine, prepared)
+    tables = _tables(database, prepared)
     selects = [each.select for each in prepared if each.select is not None]
     detail = request.get("ReturnConsumedCapacity") or "NONE"
     if len(selects) == len(prepared):
-        return _read(engine, list(zip(tables, prepared, selects, strict=True)), detail, form)
+        return _read(database, list(zip(tables, prepared, selects, strict=True)), detail, form)
     if selects:
         raise ValidationError(messages.MIXED_TRANSACTION)
     on_failure = [statement.get("ReturnValuesOnConditionCheckFailure") for statement in asked]
     steps = _steps(tables, prepared, on_failure)
     names = names_given(each.source.table for each in prepared)
     token = transactions.token_of(request)
-    return {"Responses": [], **write_together(engine, steps, token, form, AnswerOptions(detail, False, names))}
+    return {"Responses": [], **write_together(database, steps, token, form, AnswerOptions(detail, False, names))}
 
 
 def _told(number: int, work: Callable[[], T]) -> T:
@@ -87,13 +87,13 @@ def _told(number: int, work: Callable[[], T]) -> T:
         raise ValidationError(messages.in_transaction(number, error.message)) from error
 
 
-def _tables(engine: Engine, prepared: Sequence[Prepared]) -> list[Table]:
+def _tables(database: Database, prepared: Sequence[Prepared]) -> list[Table]:
     """The tables of the statements; those that there are not cancel the transaction, unless another is malformed."""
     reasons = Reasons(len(prepared))
     tables: list[Table] = []
     for number, each in enumerate(prepared):
         try:
-            tables.append(engine.table(each.source.table))
+            tables.append(database.table(each.source.table))
         except ResourceNotFoundError as error:
             reasons.add(number, error)
         else:
@@ -121,7 +121,7 @@ def _check_keys(tables: Sequence[Table], prepared: Sequence[Prepared]) -> None:
 
 
 def _read(
-    engine: Engine, asked: Sequence[tuple[Table, Prepared, SelectStatement]], detail: str, form: Form
+    database: Database, asked: Sequence[tuple[Table, Prepared, SelectStatement]], detail: str, form: Form
 ) -> dict[str, Any]:
     reasons = Reasons(len(asked))
     keys: list[Item] = []
@@ -141,7 +141,7 @@ def _read(
         for number, ((table, _, select), key) in enumerate(zip(asked, keys, strict=True))
     ]
     check_distinct([(read.table.name, read.key) for read in wanted])
-    return read_together(engine, wanted, detail, form)
+    return read_together(database, wanted, detail, form)
 
 
 def _wanted(table: Table, key: Item, select: SelectStatement) -> TransactionRead:

@@ -33,7 +33,7 @@ from keyplan.errors import (
 )
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 SHAPE = Structure(
@@ -93,21 +93,21 @@ def check(request: dict[str, Any]) -> None:
         raise ValidationError(messages.KEY_NEEDS_KMS)
 
 
-def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
     """Check, write the export down, and have it worked on."""
     check(request)
     selection = None
     if request.get("FilterSpecification") is not None:
         selection = export_filters.compiled(request["FilterSpecification"], form)
-    if engine.buckets is None:
+    if database.buckets is None:
         raise ValidationError(messages.BUCKETS_NEEDED)
-    engine.buckets.check_key(export_files.folders(request.get("S3Prefix"), "export", incremental=False)[0])
-    name = _table_name(engine, request["TableArn"])
+    database.buckets.check_key(export_files.folders(request.get("S3Prefix"), "export", incremental=False)[0])
+    name = _table_name(database, request["TableArn"])
     parameters = _parameters(request, selection)
 
     def work(transaction: Transaction) -> Document:
-        now = engine.clock.now()
-        table = descriptions.present(engine, name)
+        now = database.clock.now()
+        table = descriptions.present(database, name)
         if table is None:
             raise TableNotFoundError(backup_messages.table_not_found(request["TableArn"]))
         stored = jobs.stored(transaction, jobs.EXPORT)
@@ -116,26 +116,26 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
             if repeated["parameters"] != parameters:
                 raise ExportConflictError(messages.EXPORT_CONFLICT)
             return repeated
-        document = _document(engine, table, parameters, request.get("ClientToken") or str(uuid.uuid4()))
+        document = _document(database, table, parameters, request.get("ClientToken") or str(uuid.uuid4()))
         if selection is not None:
             selection.check(table)
         jobs.check_number(stored, jobs.EXPORT)
         return jobs.begin(transaction, document, now)
 
-    document = engine.alter(work)
-    engine.jobs.wake()
+    document = database.alter(work)
+    database.wake_jobs()
     return {"ExportDescription": exports.describe(document, form)}
 
 
-def _table_name(engine: Engine, arn: str) -> str:
+def _table_name(database: Database, arn: str) -> str:
     parts = parse_table_arn(arn)
     if parts is None:
         raise ValidationError(messages.TABLE_ARN_NEEDED)
-    if parts.account != engine.account:
+    if parts.account != database.settings.account:
         raise AccessDeniedError(table_messages.ACCESS_DENIED)
     if parts.rest:
         raise ValidationError(messages.TABLE_ARN_INVALID)
-    if parts.region != engine.region:
+    if parts.region != database.settings.region:
         raise TableNotFoundError(backup_messages.table_not_found(arn))
     return parts.name
 
@@ -157,13 +157,13 @@ def _parameters(request: dict[str, Any], selection: export_filters.Selection | N
     return given
 
 
-def _document(engine: Engine, table: Table, parameters: dict[str, Any], token: str) -> Document:
+def _document(database: Database, table: Table, parameters: dict[str, Any], token: str) -> Document:
     """A new export. Raises InvalidExportTimeError or PointInTimeRecoveryUnavailableError."""
-    now = engine.clock.now()
+    now = database.clock.now()
     now_ms = int(now * 1000)
     of_table = table.document["description"]
     described: dict[str, Any] = {
-        "ExportArn": jobs.new_arn(engine, jobs.EXPORT, of_table["TableArn"], now_ms),
+        "ExportArn": jobs.new_arn(database, jobs.EXPORT, of_table["TableArn"], now_ms),
         "ExportStatus": jobs.IN_PROGRESS,
         "StartTime": now_ms / 1000,
         "TableArn": of_table["TableArn"],

@@ -13,7 +13,7 @@ from keyplan.engine.items.receipts import Receipt
 from keyplan.engine.operations import rules, shapes
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 SHAPE = Structure(
@@ -52,7 +52,7 @@ def check_late(request: dict[str, Any]) -> None:
     rules.check_placeholders(request)
 
 
-def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
     """Check, find the table, read."""
     plain = len(request) == 2 or is_plain(request)  # a table and a key: nothing to check beyond their shape
     if not plain:
@@ -62,11 +62,11 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     if not plain:
         check_late(request)
         projection = reads.compile_single_read_projection(request)
-    table = engine.table(request["TableName"])
+    table = database.table(request["TableName"])
     if projection is not None:
         reads.check_scalar_keys(table, projection)
     stored_key = table.key.of_key(key)
-    row = engine.view().point(table.tree, stored_key)
+    row = database.view().point(table.tree, stored_key)
     answer: dict[str, Any] = {}
     if row is not None:
         if projection is None:

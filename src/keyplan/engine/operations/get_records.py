@@ -18,7 +18,7 @@ from keyplan.engine.streams.records import ShardIterator
 from keyplan.errors import ResourceNotFoundError, TrimmedDataAccessError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 SHAPE = Structure(
@@ -35,13 +35,13 @@ _CHUNK = 50
 _IMAGES = ("Keys", "NewImage", "OldImage")
 
 
-def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
     """Check the iterator, read, say where to go on."""
-    now = engine.clock.now()
+    now = database.clock.now()
     iterator = iterators.parse_iterator(request["ShardIterator"], now)
     limit = request.get("Limit") or limits.GET_RECORDS_LIMIT
-    retention.trim_if_due(engine, iterator.arn)
-    with engine.store.snapshot() as view:
+    retention.trim_if_due(database, iterator.arn)
+    with database.store.snapshot() as view:
         document = streams.readable(view, iterator.arn, now)
         iterator = _placed(document, iterator)
         last = streams.end(view, document, iterator.shard)
@@ -51,9 +51,8 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     if document["ended_at"] is None or position <= last:
         following = iterator._replace(position=position, issued_at=now, at_horizon=iterator.at_horizon and not records)
         answer["NextShardIterator"] = iterators.render_iterator(following)
-    if engine.faults is not None:
-        records = engine.faults.deliver(records, limit)
-    answer["Records"] = _rendered(engine, iterator.arn, records, form)
+    records = database.deliver(records, limit)
+    answer["Records"] = _rendered(database, iterator.arn, records, form)
     return answer
 
 
@@ -87,8 +86,8 @@ def _read(view: View, log: Log, iterator: ShardIterator, limit: int) -> list[Sto
     return found
 
 
-def _rendered(engine: Engine, arn: str, records: list[Stored], form: Form) -> Any:
-    start = b'","eventVersion":"1.1","eventSource":"aws:dynamodb","awsRegion":"%b",' % engine.region.encode()
+def _rendered(database: Database, arn: str, records: list[Stored], form: Form) -> Any:
+    start = b'","eventVersion":"1.1","eventSource":"aws:dynamodb","awsRegion":"%b",' % database.settings.region.encode()
     bodies = [
         b'{"eventID":"%b%b%b,"ApproximateCreationDateTime":%d,"SequenceNumber":"%b"}}'
         % (streams.event_id(arn, sequence), start, body, int(at), streams.sequence_number(sequence).encode())

@@ -16,7 +16,7 @@ from keyplan.engine.streams import records as streams
 from keyplan.errors import ResourceNotFoundError, TrimmedDataAccessError, ValidationError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 SHAPE = Structure(
@@ -52,16 +52,16 @@ def check(request: dict[str, Any]) -> None:
             raise ValidationError(messages.iterator_takes_no(member, kind))
 
 
-def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Check, find stream and shard, find the place."""
     kind, arn = request["ShardIteratorType"], request["StreamArn"]
     streams.check_arn(arn)
     check(request)
     number = request.get("SequenceNumber")
     sequence = 0 if number is None else streams.sequence_of(number)
-    retention.trim_if_due(engine, arn)
-    now = engine.clock.now()
-    with engine.store.snapshot() as view:
+    retention.trim_if_due(database, arn)
+    now = database.clock.now()
+    with database.store.snapshot() as view:
         document = streams.readable(view, arn, now)
         shard = streams.shard_number(document, request["ShardId"])
         if shard is None:

@@ -22,7 +22,7 @@ from keyplan.engine.transfer.jobs import Document
 from keyplan.errors import ImportConflictError, ResourceInUseError, ValidationError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 SHAPE = Structure(
@@ -87,36 +87,36 @@ def check(request: dict[str, Any]) -> None:
     create_table.check(request["TableCreationParameters"])
 
 
-def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Check, make the table and write the import down, and have it worked on."""
     check(request)
     source = _given(request["S3BucketSource"])
     parameters = _given(request["TableCreationParameters"])
-    if engine.buckets is None:
+    if database.buckets is None:
         raise ValidationError(messages.BUCKETS_NEEDED)
-    engine.buckets.check_key(source.get("S3KeyPrefix") or "")
+    database.buckets.check_key(source.get("S3KeyPrefix") or "")
     name = parameters["TableName"]
-    description = documents.describe_new(engine, parameters)
+    description = documents.describe_new(database, parameters)
 
     def work(transaction: Transaction) -> Document:
-        now = engine.clock.now()
-        documents.purge(engine, transaction)
+        now = database.clock.now()
+        documents.purge(database, transaction)
         stored = jobs.stored(transaction, jobs.IMPORT)
         repeated = jobs.with_token(stored, request["ClientToken"], now)
-        _check_free(engine, name, repeated)
+        _check_free(database, name, repeated)
         if repeated is not None:
             if repeated["table"] != name:
                 raise ImportConflictError(messages.IMPORT_CONFLICT)
             return repeated
         jobs.check_number(stored, jobs.IMPORT)
-        document = _document(engine, request, source, parameters, description)
-        table = documents.create(engine, transaction, description, parameters)
+        document = _document(database, request, source, parameters, description)
+        table = documents.create(database, transaction, description, parameters)
         told = {"ready_at": imports.NOT_BEFORE_END, "import": jobs.arn_of(document)}
-        engine.catalog.save(transaction, {**table, **told})
+        database.catalog.save(transaction, {**table, **told})
         return jobs.begin(transaction, document, now)
 
-    document = engine.alter(work)
-    engine.jobs.wake()
+    document = database.alter(work)
+    database.wake_jobs()
     return {"ImportTableDescription": document["description"]}
 
 
@@ -124,9 +124,9 @@ def _given(members: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value is not None}
 
 
-def _check_free(engine: Engine, name: str, repeated: Document | None) -> None:
+def _check_free(database: Database, name: str, repeated: Document | None) -> None:
     """Raise ResourceInUseError if there is such a table, unless the same request is being worked on."""
-    if descriptions.present(engine, name) is None:
+    if descriptions.present(database, name) is None:
         return
     if repeated is not None and jobs.status_of(repeated) == jobs.IN_PROGRESS:
         return
@@ -134,22 +134,23 @@ def _check_free(engine: Engine, name: str, repeated: Document | None) -> None:
 
 
 def _document(
-    engine: Engine,
+    database: Database,
     request: dict[str, Any],
     source: dict[str, Any],
     parameters: dict[str, Any],
     description: dict[str, Any],
 ) -> Document:
-    now_ms = int(engine.clock.now() * 1000)
+    now_ms = int(database.clock.now() * 1000)
+    account = database.settings.account
     described: dict[str, Any] = {
-        "ImportArn": jobs.new_arn(engine, jobs.IMPORT, description["TableArn"], now_ms),
+        "ImportArn": jobs.new_arn(database, jobs.IMPORT, description["TableArn"], now_ms),
         "ImportStatus": jobs.IN_PROGRESS,
         "TableArn": description["TableArn"],
         "TableId": description["TableId"],
         "ClientToken": request["ClientToken"],
-        "S3BucketSource": {"S3BucketOwner": engine.account, **source},
+        "S3BucketSource": {"S3BucketOwner": account, **source},
         "ErrorCount": 0,
-        "CloudWatchLogGroupArn": f"arn:aws:logs:{engine.region}:{engine.account}:log-group:/aws-dynamodb/imports:*",
+        "CloudWatchLogGroupArn": f"arn:aws:logs:{database.settings.region}:{account}:log-group:/aws-dynamodb/imports:*",
         "InputFormat": request["InputFormat"],
         "InputCompressionType": request.get("InputCompressionType") or "NONE",
         "TableCreationParameters": parameters,

@@ -16,7 +16,7 @@ from keyplan.engine.timestamps import epoch_s
 from keyplan.errors import ValidationError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 SHAPE = Structure(
@@ -39,21 +39,21 @@ def check(request: dict[str, Any]) -> None:
         raise ValidationError(messages.TIME_RANGE_INVERTED)
 
 
-def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Check, list in order of the ARNs: by table, then by age."""
     check(request)
     start = request.get("ExclusiveStartBackupArn") or ""
-    if start and backups.check_arn(engine, start) != engine.region:
+    if start and backups.check_arn(database, start) != database.settings.region:
         raise ValidationError(messages.CURSOR_ELSEWHERE)
     limit = request.get("Limit") or limits.BACKUPS_PAGE
-    now = engine.clock.now()
+    now = database.clock.now()
     found = [
         document
-        for document in backups.stored(engine.store.view())
+        for document in backups.stored(database.store.view())
         if document["arn"] > start and not backups.is_gone(document, now) and _is_wanted(document, request)
     ]
     if any(map(backups.is_being_made, found)):
-        engine.backfiller.wake()
+        database.wake_backfiller()
     answer: dict[str, Any] = {"BackupSummaries": [backups.summary(document, now) for document in found[:limit]]}
     if len(found) > limit:
         answer["LastEvaluatedBackupArn"] = found[limit - 1]["arn"]

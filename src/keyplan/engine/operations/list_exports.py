@@ -10,11 +10,10 @@ from keyplan.engine.operations import shapes
 from keyplan.engine.operations import shapes as members
 from keyplan.engine.tables.catalog import table_name
 from keyplan.engine.transfer import jobs
-from keyplan.engine.transfer import jobs as job_pages
 from keyplan.engine.transfer.jobs import Document
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 SHAPE = Structure(
@@ -26,13 +25,13 @@ SHAPE = Structure(
 _TOLD = ("ExportArn", "ExportStatus", "ExportType")
 
 
-def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """List in the reverse order of their ARNs, a page at a time."""
-    documents = job_pages.listed(engine, jobs.EXPORT)
+    documents = jobs.listed(database, jobs.EXPORT)
     wanted = request.get("TableArn")
     if wanted is not None:
-        documents = _of_table(engine, documents, wanted)
-    listed, more = job_pages.page(
+        documents = _of_table(database, documents, wanted)
+    listed, more = jobs.page(
         documents, jobs.EXPORT, str, size=request.get("MaxResults"), token=request.get("NextToken")
     )
     answer: dict[str, Any] = {
@@ -41,9 +40,9 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     return answer if more is None else {**answer, "NextToken": more}
 
 
-def _of_table(engine: Engine, documents: list[Document], arn: str) -> list[Document]:
+def _of_table(database: Database, documents: list[Document], arn: str) -> list[Document]:
     """Those of the table that is there now: of a former one with the same name the service lists none."""
-    table = engine.catalog.find(table_name(arn), engine.store.view())
+    table = database.catalog.find(table_name(arn), database.store.view())
     if table is None:
         return []
     now_id = table.document["description"]["TableId"]

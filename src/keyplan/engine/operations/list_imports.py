@@ -8,10 +8,9 @@ from keyplan.dynamodb.shapes.model import String, Structure
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine.operations import shapes
 from keyplan.engine.transfer import jobs
-from keyplan.engine.transfer import jobs as job_pages
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 SHAPE = Structure(
@@ -36,15 +35,13 @@ _TOLD = (
 )
 
 
-def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """List the newest first, a page at a time."""
-    documents = job_pages.listed(engine, jobs.IMPORT)
+    documents = jobs.listed(database, jobs.IMPORT)
     wanted = request.get("TableArn")
     if wanted is not None:
         documents = [document for document in documents if document["description"]["TableArn"] == wanted]
-    listed, more = job_pages.page(
-        documents, jobs.IMPORT, _age, size=request.get("PageSize"), token=request.get("NextToken")
-    )
+    listed, more = jobs.page(documents, jobs.IMPORT, _age, size=request.get("PageSize"), token=request.get("NextToken"))
     told = (document["description"] for document in listed)
     answer: dict[str, Any] = {
         "ImportSummaryList": [{name: each[name] for name in _TOLD if name in each} for each in told]

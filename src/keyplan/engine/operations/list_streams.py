@@ -13,7 +13,7 @@ from keyplan.engine.streams import logs, records
 from keyplan.engine.tables.catalog import table_name
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 SHAPE = Structure(
@@ -26,17 +26,17 @@ SHAPE = Structure(
 )
 
 
-def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """List in order of the ARNs, a page at a time."""
     start = request.get("ExclusiveStartStreamArn") or ""
     if start:
         records.check_arn(start)
     wanted = request.get("TableName")
     limit = request.get("Limit") or limits.SHARD_LISTING
-    now = engine.clock.now()
+    now = database.clock.now()
     found = [
         document
-        for document in logs.stored(engine.store.view())
+        for document in logs.stored(database.store.view())
         if document["arn"] > start
         and (wanted is None or document["table"] == table_name(wanted))
         and not logs.is_gone(document, now)

@@ -12,7 +12,7 @@ from keyplan.engine.operations import shapes
 from keyplan.engine.tables import descriptions
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 SHAPE = Structure(
@@ -21,11 +21,11 @@ SHAPE = Structure(
 )
 
 
-def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """List."""
-    now = engine.clock.now()
-    engine.catalog.reload(engine.store.view())
-    names = [table.name for table in engine.catalog.known() if not descriptions.is_gone(table, now)]
+    now = database.clock.now()
+    database.catalog.reload(database.store.view())
+    names = [table.name for table in database.catalog.known() if not descriptions.is_gone(table, now)]
     start = request.get("ExclusiveStartTableName")
     first = bisect_right(names, start) if start is not None else 0
     limit = request.get("Limit") or limits.LIST_TABLES_PAGE

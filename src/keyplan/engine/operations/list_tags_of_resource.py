@@ -14,7 +14,7 @@ from keyplan.engine.operations import rules, shapes
 from keyplan.engine.tables import tags
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 SHAPE = Structure(
@@ -29,9 +29,9 @@ def check(request: dict[str, Any]) -> None:
     rules.check_resource_arn(request["ResourceArn"])
 
 
-def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Check, find the resource, list."""
     check(request)
-    engine.catalog.reload(engine.store.view())
-    resource = tags.find_resource(engine, request["ResourceArn"])
+    database.catalog.reload(database.store.view())
+    resource = tags.find_resource(database, request["ResourceArn"])
     return {"Tags": [{"Key": key, "Value": value} for key, value in resource.tags.items()]}

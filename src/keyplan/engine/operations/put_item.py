@@ -8,7 +8,7 @@ from keyplan.dynamodb.shapes import late_check
 from keyplan.dynamodb.shapes.model import LATE_ITEM, Layer, Structure
 from keyplan.dynamodb.values import units
 from keyplan.dynamodb.values.encoding import Form
-from keyplan.engine.items import actions, writes
+from keyplan.engine.items import actions, versions, writes
 from keyplan.engine.items.conditions import write_guard
 from keyplan.engine.items.receipts import Receipt
 from keyplan.engine.operations import rules, shapes
@@ -16,7 +16,7 @@ from keyplan.engine.operations.answers import collection_metrics, enveloped
 from keyplan.engine.store.rows import Transaction
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 SHAPE = Structure(
@@ -43,38 +43,38 @@ def check_late(request: dict[str, Any]) -> None:
     rules.check_replacing_late(request)
 
 
-def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
     """Check, find the table, write in one transaction."""
     action = prepare(request, form)
     guard, new = action
-    table = engine.table(request["TableName"])
+    table = database.table(request["TableName"])
     key = action.locate(table)
     returned = request.get("ReturnValues") == "ALL_OLD"
     detail = request.get("ReturnConsumedCapacity") or "NONE"
     needs_old = guard is not None or returned or detail != "NONE" or not table.blind
-    if not needs_old and engine.faults is None:
-        engine.put(table, key, new)
+    if not needs_old:
+        database.put(table, key, new)
         return {}
     receipt = Receipt() if detail != "NONE" else None
     on_failure = request.get("ReturnValuesOnConditionCheckFailure")
 
-    def work(transaction: Transaction) -> writes.Version | None:
-        old = writes.load(transaction, table, key)
+    def work(transaction: Transaction) -> versions.Version | None:
+        old = versions.load(transaction, table, key)
         if receipt is not None:
             receipt.table_units = units.write_units(max(new.size, old.size if old else 0))
         if guard is not None:
             guard.require(old.item if old is not None else None, form, on_failure)
-        writes.apply(engine, transaction, table, key, old=old, new=new, receipt=receipt)
+        writes.apply(database, transaction, table, key, old=old, new=new, receipt=receipt)
         return old
 
-    old = engine.write(table, work)
+    old = database.write(table, work)
     answer: dict[str, Any] = {}
     if returned and old is not None:
         answer["Attributes"] = form.stored(old.body)
     if receipt is not None:
         answer["ConsumedCapacity"] = receipt.render(detail, request["TableName"])
     if request.get("ReturnItemCollectionMetrics") == "SIZE":
-        answer.update(collection_metrics(engine, table, key, new.item, form))
+        answer.update(collection_metrics(database, table, key, new.item, form))
     return answer
 
 
@@ -85,6 +85,6 @@ def prepare(request: dict[str, Any], form: Form) -> actions.PutAction:
     if is_plain(request):
         return actions.put(request, form)
     check(request)
-    new = writes.given(request["Item"], wire=form.wire)
+    new = versions.given(request["Item"], wire=form.wire)
     check_late(request)
     return actions.PutAction(write_guard(request, form), new)

@@ -18,7 +18,7 @@ from keyplan.engine.operations.rules import check_attributes_to_get
 from keyplan.errors import ValidationError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 SHAPE = Structure(
@@ -92,11 +92,11 @@ class _Prepared(NamedTuple):
     start: Item | None
 
 
-def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
     """Check, find table and index, read one page."""
     values, key_condition, condition, projection, start = _prepare(request, form)
-    table = engine.table(request["TableName"])
-    index = reads.find_index(engine, table, request)
+    table = database.table(request["TableName"])
+    index = reads.find_index(database, table, request)
     schema = ranges.key_schema(table, index)
     if start is not None:
         ranges.check_start_partition(table, index, start)
@@ -128,7 +128,7 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
         count_only=request.get("Select") == "COUNT",
         fetch=reads.needs_fetch(index, request, projection),
     )
-    page = pages.read(engine, reading)
+    page = pages.read(database, reading)
     return pages.answer(reading, page, form, request)
 
 

@@ -15,7 +15,7 @@ from keyplan.engine.tables import documents
 from keyplan.errors import BackupInUseError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 SHAPE = Structure(
@@ -32,17 +32,17 @@ SHAPE = Structure(
 )
 
 
-def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Find the backup, make the table in one transaction, fill it."""
     arn = request["BackupArn"]
 
     def work(transaction: Transaction) -> restores.Restored:
-        documents.purge(engine, transaction)
-        document = backups.find(engine, transaction, arn)
-        restores.check_target(engine, request["TargetTableName"])
-        if not backups.is_ready(document, engine.clock.now()):
+        documents.purge(database, transaction)
+        document = backups.find(database, transaction, arn)
+        restores.check_target(database, request["TargetTableName"])
+        if not backups.is_ready(document, database.clock.now()):
             raise BackupInUseError(backup_messages.backup_being_created(arn))
-        if backups.is_restoring(engine, arn):
+        if backups.is_restoring(database, arn):
             raise BackupInUseError(backup_messages.backup_restoring_another(arn))
         source = document["description"]
         summary = {
@@ -50,6 +50,8 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
             "SourceTableArn": source["TableArn"],
             "RestoreDateTime": document["created_at"],
         }
-        return restores.begin(engine, transaction, restores.Origin(source, backups.tree_of(document), summary), request)
+        return restores.begin(
+            database, transaction, restores.Origin(source, backups.tree_of(document), summary), request
+        )
 
-    return restores.finish(engine, engine.alter(work))
+    return restores.finish(database, database.alter(work))

@@ -24,7 +24,7 @@ from keyplan.errors import (
 )
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 SHAPE = Structure(
@@ -62,7 +62,7 @@ def check(request: dict[str, Any]) -> None:
         raise ValidationError(messages.TIME_MISSING)
 
 
-def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Check, find the table, make the new one in one transaction, fill it.
 
     The copy begins as the table is now; what changed since is then put back, so that the work is in what
@@ -71,29 +71,29 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     check(request)
 
     def work(transaction: Transaction) -> restores.Restored:
-        documents.purge(engine, transaction)
-        source = _source(engine, request)
+        documents.purge(database, transaction)
+        source = _source(database, request)
         if source.recovery is None:
             raise PointInTimeRecoveryUnavailableError(messages.recovery_disabled(source.name))
-        moment_s = _moment(source.recovery, request, engine.clock.now())
-        restores.check_target(engine, request["TargetTableName"])
+        moment_s = _moment(source.recovery, request, database.clock.now())
+        restores.check_target(database, request["TargetTableName"])
         description = source.document["description"]
         summary = {"SourceTableArn": description["TableArn"], "RestoreDateTime": round(moment_s, 3)}
         past = None if request.get("UseLatestRestorableTime") else copies.Past(source.recovery, moment_s)
-        return restores.begin(engine, transaction, restores.Origin(description, source, summary, past), request)
+        return restores.begin(database, transaction, restores.Origin(description, source, summary, past), request)
 
-    return restores.finish(engine, engine.alter(work))
+    return restores.finish(database, database.alter(work))
 
 
-def _source(engine: Engine, request: dict[str, Any]) -> Table:
+def _source(database: Database, request: dict[str, Any]) -> Table:
     arn = request.get("SourceTableArn")
     if arn is None:
-        return recovery.find_source(engine, request["SourceTableName"])
-    if arn.split(":")[4] != engine.account:
+        return recovery.find_source(database, request["SourceTableName"])
+    if arn.split(":")[4] != database.settings.account:
         raise ValidationError(messages.FOREIGN_ACCOUNT)
-    if arn != descriptions.table_arn(engine, table_name(arn)):
+    if arn != descriptions.table_arn(database, table_name(arn)):
         raise TableNotFoundError(messages.TABLE_NOT_FOUND)  # other Regions are not this engine's
-    return recovery.find_source(engine, arn, messages.TABLE_NOT_FOUND)
+    return recovery.find_source(database, arn, messages.TABLE_NOT_FOUND)
 
 
 def _moment(kept: Recovery, request: dict[str, Any], now: float) -> float:

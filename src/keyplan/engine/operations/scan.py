@@ -16,7 +16,7 @@ from keyplan.engine.operations import rules, shapes
 from keyplan.errors import ValidationError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 SHAPE = Structure(
@@ -72,15 +72,15 @@ def _check_segments(segment: int | None, total: int | None) -> None:
         raise ValidationError(messages.SEGMENT_TOO_LARGE)
 
 
-def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
     """Check, find table and index, read one page."""
     try:
         condition, projection, start = _prepare(request, form)
     except InvalidValueError as error:
         raise ValidationError(error.older) from error
 
-    table = engine.table(request["TableName"])
-    index = reads.find_index(engine, table, request)
+    table = database.table(request["TableName"])
+    index = reads.find_index(database, table, request)
     segment, total = request.get("Segment"), request.get("TotalSegments")
     span = ranges.segment_span(segment, total)
     if start is not None and index is not None:
@@ -105,7 +105,7 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
         count_only=request.get("Select") == "COUNT",
         fetch=reads.needs_fetch(index, request, projection),
     )
-    page = pages.read(engine, reading)
+    page = pages.read(database, reading)
     return pages.answer(reading, page, form, request)
 
 

@@ -14,7 +14,7 @@ from keyplan.engine.tables import tags
 from keyplan.errors import ValidationError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 SHAPE = Structure(
@@ -32,14 +32,14 @@ def check(request: dict[str, Any]) -> None:
         raise ValidationError(messages.NO_TAGS)
 
 
-def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Check, find the resource, change its tags."""
     check(request)
 
     def work(transaction: Transaction) -> None:
-        resource = tags.find_taggable(engine, request["ResourceArn"])
+        resource = tags.find_taggable(database, request["ResourceArn"])
         together = tags.merged(resource.tags, request["Tags"])
-        engine.catalog.save(transaction, resource.with_tags(together))
+        database.catalog.save(transaction, resource.with_tags(together))
 
-    engine.alter(work)
+    database.alter(work)
     return {}

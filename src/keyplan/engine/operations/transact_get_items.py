@@ -21,7 +21,7 @@ from keyplan.engine.tables.catalog import Table
 from keyplan.errors import ValidationError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 _GET = Structure(
@@ -78,21 +78,21 @@ class TransactionRead(NamedTuple):
     project: Callable[[Item], Item] | None
 
 
-def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
     """Check, find the tables, read in one snapshot."""
     gets = [_prepare(element["Get"], form) for element in request["TransactItems"]]
-    tables = [engine.table(get.table) for get in gets]
+    tables = [database.table(get.table) for get in gets]
     keys = locate(list(zip(tables, gets, strict=True)))
     wanted = [
         TransactionRead(get.table, table, key, None if get.projection is None else get.projection.apply)
         for get, table, key in zip(gets, tables, keys, strict=True)
     ]
-    return read_together(engine, wanted, request.get("ReturnConsumedCapacity") or "NONE", form)
+    return read_together(database, wanted, request.get("ReturnConsumedCapacity") or "NONE", form)
 
 
-def read_together(engine: Engine, wanted: Sequence[TransactionRead], detail: str, form: Form) -> dict[str, Any]:
+def read_together(database: Database, wanted: Sequence[TransactionRead], detail: str, form: Form) -> dict[str, Any]:
     """Read the items as of one moment; the answer. Raises ValidationError for more than 4 MB."""
-    with engine.moment() as view:
+    with database.snapshot() as view:
         rows = [view.point(read.table.tree, read.key) for read in wanted]
     total = sum(row[0] for row in rows if row is not None)
     if total > limits.TRANSACTION_BYTES:

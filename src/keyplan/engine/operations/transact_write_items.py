@@ -19,7 +19,7 @@ from keyplan.dynamodb.shapes import late_check
 from keyplan.dynamodb.shapes.model import LATE_ITEM, Layer, List, Shape, Structure
 from keyplan.dynamodb.values import units
 from keyplan.dynamodb.values.encoding import Form
-from keyplan.engine.items import actions, transactions, writes
+from keyplan.engine.items import actions, transactions, versions, writes
 from keyplan.engine.items.actions import Action
 from keyplan.engine.items.keys import EmptyKeyError
 from keyplan.engine.items.receipts import Receipt, names_given
@@ -31,7 +31,7 @@ from keyplan.engine.tables.catalog import Table
 from keyplan.errors import ValidationError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 _COMMON: dict[str, Shape] = {
@@ -122,8 +122,8 @@ class AnswerOptions(NamedTuple):
 class _Change(NamedTuple):
     """What a step makes of its item; `blind`: without having looked at it."""
 
-    old: writes.Version | None
-    new: writes.Version | None
+    old: versions.Version | None
+    new: versions.Version | None
     blind: bool = False
 
     @property
@@ -132,26 +132,26 @@ class _Change(NamedTuple):
         return max(self.old.size if self.old else 0, self.new.size if self.new else 0)
 
 
-def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
     """Check, find the tables, decide and write in one transaction."""
-    steps = _locate(engine, prepare(request, form))
+    steps = _locate(database, prepare(request, form))
     detail = request.get("ReturnConsumedCapacity") or "NONE"
     measured = request.get("ReturnItemCollectionMetrics") == "SIZE"
     names = names_given(given["TableName"] for _, given in actions_of(request)) if detail != "NONE" else {}
-    return write_together(engine, steps, transactions.token_of(request), form, AnswerOptions(detail, measured, names))
+    return write_together(database, steps, transactions.token_of(request), form, AnswerOptions(detail, measured, names))
 
 
 def write_together(
-    engine: Engine,
+    database: Database,
     steps: list[WriteStep],
     token: transactions.IdempotencyToken | None,
     form: Form,
     asked: AnswerOptions,
 ) -> dict[str, Any]:
     """Decide and write all steps in one transaction; the answer."""
-    work = _Work(engine, form, steps, token, asked)
+    work = _Work(database, form, steps, token, asked)
     # Not one of each name: the table may have been changed while it was looked up for one step after another.
-    return engine.write_all([step.table for step in steps], work.run)
+    return database.write_all([step.table for step in steps], work.run)
 
 
 @late_check(SHAPE)
@@ -172,8 +172,8 @@ def check_payload(prepared: Sequence[Action]) -> None:
         raise ValidationError(transaction_messages.payload_too_large(total))
 
 
-def _locate(engine: Engine, prepared: list[tuple[Action, dict[str, Any]]]) -> list[WriteStep]:
-    tables = [engine.table(given["TableName"]) for _, given in prepared]
+def _locate(database: Database, prepared: list[tuple[Action, dict[str, Any]]]) -> list[WriteStep]:
+    tables = [database.table(given["TableName"]) for _, given in prepared]
     found = [(table, action) for table, (action, _) in zip(tables, prepared, strict=True)]
     keys = locate(found)
     for _, action in found:
@@ -190,13 +190,13 @@ class _Work:
 
     def __init__(
         self,
-        engine: Engine,
+        database: Database,
         form: Form,
         steps: list[WriteStep],
         token: transactions.IdempotencyToken | None,
         asked: AnswerOptions,
     ) -> None:
-        self._engine = engine
+        self._database = database
         self._form = form
         self._steps = steps
         self._token = token
@@ -205,7 +205,7 @@ class _Work:
 
     def run(self, transaction: Transaction) -> dict[str, Any]:
         """The answer; a repeated request is answered without being applied."""
-        now = self._engine.clock.now()
+        now = self._database.clock.now()
         token = self._token
         sizes = None if token is None else transactions.repeated_sizes(transaction, token, now)
         if sizes is not None:
@@ -234,7 +234,7 @@ class _Work:
         action = step.action
         if not self._needs_old(step):
             return _Change(None, action.outcome(step.table, None), blind=True)
-        old = writes.load(transaction, step.table, step.key)
+        old = versions.load(transaction, step.table, step.key)
         if action.guard is not None:
             action.guard.require(old.item if old is not None else None, self._form, step.on_failure)
         return _Change(old, action.outcome(step.table, old))
@@ -246,7 +246,6 @@ class _Work:
             or not step.table.plain
             or self._counted
             or isinstance(step.action, actions.UpdateAction)
-            or self._engine.faults is not None
         )
 
     def _apply(self, transaction: Transaction, changes: list[_Change], now: float) -> dict[str, Receipt]:
@@ -263,7 +262,7 @@ class _Work:
                 continue
             try:
                 writes.apply(
-                    self._engine, transaction, step.table, step.key, old=old, new=new, receipt=receipt, moment_s=now
+                    self._database, transaction, step.table, step.key, old=old, new=new, receipt=receipt, moment_s=now
                 )
             except CANCELLING as error:
                 raise cancelled_by(number, error, of=len(self._steps)) from error
@@ -298,7 +297,7 @@ class _Work:
         return answer
 
 
-def _replace(transaction: Transaction, step: WriteStep, new: writes.Version | None) -> None:
+def _replace(transaction: Transaction, step: WriteStep, new: versions.Version | None) -> None:
     """Put or delete the row of a plain table without having looked at it."""
     if new is not None:
         transaction.put(step.table.tree, step.key, new.size, new.body)

@@ -13,7 +13,7 @@ from keyplan.engine.tables import tags
 from keyplan.errors import ValidationError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 SHAPE = Structure(
@@ -31,16 +31,16 @@ def check(request: dict[str, Any]) -> None:
         raise ValidationError(messages.NO_TAG_KEYS)
 
 
-def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Check, find the resource, change its tags."""
     check(request)
     keys = set(request["TagKeys"])
 
     def work(transaction: Transaction) -> None:
-        resource = tags.find_taggable(engine, request["ResourceArn"])
+        resource = tags.find_taggable(database, request["ResourceArn"])
         tags.check_keys(request["TagKeys"])
         rest = {key: value for key, value in resource.tags.items() if key not in keys}
-        engine.catalog.save(transaction, resource.with_tags(rest))
+        database.catalog.save(transaction, resource.with_tags(rest))
 
-    engine.alter(work)
+    database.alter(work)
     return {}

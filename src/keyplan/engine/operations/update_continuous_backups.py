@@ -15,7 +15,7 @@ from keyplan.engine.tables.catalog import Table
 from keyplan.errors import ValidationError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 SHAPE = Structure(
@@ -43,16 +43,16 @@ def check(request: dict[str, Any]) -> None:
         raise ValidationError(messages.PERIOD_WHILE_DISABLING)
 
 
-def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Check, find the table, change it in one transaction."""
     check(request)
     given = request["PointInTimeRecoverySpecification"]
     days = given.get("RecoveryPeriodInDays") or limits.RECOVERY_DAYS
 
     def work(transaction: Transaction) -> Table:
-        table = recovery.find_source(engine, request["TableName"])
+        table = recovery.find_source(database, request["TableName"])
         if given["PointInTimeRecoveryEnabled"]:
-            return recovery.enable(engine, transaction, table, int(days))
-        return recovery.disable(engine, transaction, table)
+            return recovery.enable(database, transaction, table, int(days))
+        return recovery.disable(database, transaction, table)
 
-    return {"ContinuousBackupsDescription": recovery.describe(engine, engine.alter(work))}
+    return {"ContinuousBackupsDescription": recovery.describe(database, database.alter(work))}

@@ -10,14 +10,14 @@ from keyplan.dynamodb.shapes.model import LATE_ITEM, VALUE, Layer, Map, String, 
 from keyplan.dynamodb.values import units
 from keyplan.dynamodb.values.attribute import normalise_item
 from keyplan.dynamodb.values.encoding import Form
-from keyplan.engine.items import actions, writes
+from keyplan.engine.items import actions, versions, writes
 from keyplan.engine.items.receipts import Receipt
 from keyplan.engine.operations import rules, shapes
 from keyplan.engine.operations.answers import collection_metrics, enveloped
 from keyplan.engine.store.rows import Transaction
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 _UPDATE = Structure("AttributeValueUpdate", {"Value": VALUE, "Action": String(enum=("ADD", "DELETE", "PUT"))})
@@ -55,27 +55,27 @@ def check_late(request: dict[str, Any]) -> None:
     rules.check_conditions(request)
 
 
-def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
     """Check, find the table, change in one transaction."""
     change = prepare(request, form)
-    table = engine.table(request["TableName"])
+    table = database.table(request["TableName"])
     key = change.locate(table)
     change.check_charge()
     detail = request.get("ReturnConsumedCapacity") or "NONE"
     receipt = Receipt() if detail != "NONE" else None
     on_failure = request.get("ReturnValuesOnConditionCheckFailure")
 
-    def work(transaction: Transaction) -> tuple[writes.Version | None, writes.Version | None]:
-        old = writes.load(transaction, table, key)
+    def work(transaction: Transaction) -> tuple[versions.Version | None, versions.Version | None]:
+        old = versions.load(transaction, table, key)
         if change.guard is not None:
             change.guard.require(old.item if old is not None else None, form, on_failure)
         new = change.outcome(table, old)
         if receipt is not None:
             receipt.table_units = units.write_units(max(new.size if new else 0, old.size if old else 0))
-        writes.apply(engine, transaction, table, key, old=old, new=new, receipt=receipt)
+        writes.apply(database, transaction, table, key, old=old, new=new, receipt=receipt)
         return old, new
 
-    old, new = engine.write(table, work)
+    old, new = database.write(table, work)
     answer: dict[str, Any] = {}
     returned = request.get("ReturnValues") or "NONE"
     if returned != "NONE":
@@ -85,7 +85,7 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     if receipt is not None:
         answer["ConsumedCapacity"] = receipt.render(detail, request["TableName"])
     if request.get("ReturnItemCollectionMetrics") == "SIZE":
-        answer.update(collection_metrics(engine, table, key, change.key, form))
+        answer.update(collection_metrics(database, table, key, change.key, form))
     return answer
 
 
@@ -99,7 +99,7 @@ def prepare(request: dict[str, Any], form: Form) -> actions.UpdateAction:
     return actions.update_of(measured_key, request, form)
 
 
-def _attributes(returned: str, update: CompiledUpdate | None, version: writes.Version, form: Form) -> dict[str, Any]:
+def _attributes(returned: str, update: CompiledUpdate | None, version: versions.Version, form: Form) -> dict[str, Any]:
     """Attributes for the answer: all of this version, or those that the update names."""
     if returned.startswith("ALL"):
         return {"Attributes": form.stored(version.body)}

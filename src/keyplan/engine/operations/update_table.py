@@ -19,7 +19,7 @@ from keyplan.engine.tables.catalog import Table
 from keyplan.errors import LimitExceededError, ValidationError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 SHAPE = Structure(
@@ -113,28 +113,28 @@ def check_late(request: dict[str, Any]) -> None:
         table_rules.check_known_index((update.get("Update") or {}).get("ProvisionedThroughput"))
 
 
-def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Check, find the table, change it in one transaction, fill its new index."""
     request = with_billing_mode(request)
     check(request)
     table_changes.check_combination(request)
 
     def work(transaction: Transaction) -> tuple[dict[str, Any], list[str]]:
-        table = descriptions.find_known(engine, request["TableName"])
-        _check_admitted(engine, table, request)
-        document = descriptions.settle(table.document, engine.clock.now())
+        table = descriptions.find_known(database, request["TableName"])
+        _check_admitted(database, table, request)
+        document = descriptions.settle(table.document, database.clock.now())
         before = throughput.billing_mode(document["description"])
-        table_changes.change_table(engine, transaction, document, request)
+        table_changes.change_table(database, transaction, document, request)
         switched = throughput.billing_mode(document["description"]) != before
-        created = index_changes.change_indexes(engine, transaction, document, request, switched)
-        changed = engine.catalog.save(transaction, document)
-        return descriptions.describe(engine, transaction, changed, descriptions.PENDING, writing=True), created
+        created = index_changes.change_indexes(database, transaction, document, request, switched)
+        changed = database.catalog.save(transaction, document)
+        return descriptions.describe(database, transaction, changed, descriptions.PENDING, writing=True), created
 
-    descriptions.count(engine, request["TableName"])
-    description, created = engine.alter(work)
+    descriptions.count(database, request["TableName"])
+    description, created = database.alter(work)
     _show_lifted(description, request.get("OnDemandThroughput") or {})
     for name in created:
-        backfill.begin(engine, description["TableName"], name)
+        backfill.begin(database, description["TableName"], name)
     return {"TableDescription": description}
 
 
@@ -145,8 +145,8 @@ def _show_lifted(description: dict[str, Any], maxima: dict[str, Any]) -> None:
         description["OnDemandThroughput"] = {**description.get("OnDemandThroughput", {}), **lifted}
 
 
-def _check_admitted(engine: Engine, table: Table, request: dict[str, Any]) -> None:
-    now = engine.clock.now()
+def _check_admitted(database: Database, table: Table, request: dict[str, Any]) -> None:
+    now = database.clock.now()
     admission.check_state(table, now)
     check_late(request)
     index_changes.check_names(table, request, now)

@@ -14,7 +14,7 @@ from keyplan.engine.tables.catalog import Table
 from keyplan.errors import ResourceInUseError, ValidationError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 SHAPE = Structure(
@@ -32,31 +32,31 @@ SHAPE = Structure(
 )
 
 
-def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Find the table, switch; then look through the items that are there already."""
     given = request["TimeToLiveSpecification"]
     attribute, enabled = given["AttributeName"], bool(given["Enabled"])
 
     def work(transaction: Transaction) -> Table:
-        table = descriptions.find_known(engine, request["TableName"])
-        _check_state(table, engine.clock.now())
+        table = descriptions.find_known(database, request["TableName"])
+        _check_state(table, database.clock.now())
         _check_change(table, attribute, enabled)
-        document = descriptions.settle(table.document, engine.clock.now())
+        document = descriptions.settle(table.document, database.clock.now())
         if enabled:
             document["expiry"] = {"attribute": attribute, "tree": transaction.create_tree().number}
             document["backfills"] = [*document.get("backfills", ()), backfill.EXPIRY]
         else:
-            _disable(engine, transaction, table, document)
+            _disable(database, transaction, table, document)
         document["expiry_change"] = {
             "status": "ENABLING" if enabled else "DISABLING",
             "attribute": attribute,
-            "until": engine.clock.now() + engine.state_delay_s,
+            "until": database.clock.now() + database.settings.state_delay_s,
         }
-        return engine.catalog.save(transaction, document)
+        return database.catalog.save(transaction, document)
 
-    table = engine.alter(work)
+    table = database.alter(work)
     if enabled:
-        backfill.begin(engine, table.name, backfill.EXPIRY)
+        backfill.begin(database, table.name, backfill.EXPIRY)
     return {"TimeToLiveSpecification": {"Enabled": enabled, "AttributeName": attribute}}
 
 
@@ -77,9 +77,9 @@ def _check_change(table: Table, attribute: str, enabled: bool) -> None:
         raise ValidationError(messages.EXPIRY_ENABLED)
 
 
-def _disable(engine: Engine, transaction: Transaction, table: Table, document: dict[str, Any]) -> None:
+def _disable(database: Database, transaction: Transaction, table: Table, document: dict[str, Any]) -> None:
     assert table.expiry is not None
-    documents.drop_tree(engine, transaction, table.expiry.tree)
+    documents.drop_tree(database, transaction, table.expiry.tree)
     del document["expiry"]
     descriptions.keep(
         document, "backfills", [name for name in document.get("backfills", ()) if name != backfill.EXPIRY]

@@ -29,7 +29,7 @@ from keyplan.engine.tables.catalog import Index, Table
 from keyplan.errors import ResourceNotFoundError, ServiceError, ValidationError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 _DIGEST_BYTES = 16
 
@@ -51,7 +51,7 @@ class _Place(NamedTuple):
 
 
 def select(
-    engine: Engine,
+    database: Database,
     prepared: Prepared,
     statement: SelectStatement,
     form: Form,
@@ -62,7 +62,7 @@ def select(
     digest: bytes,
 ) -> Found:
     """One page. `digest` tells the request from others, so that a token only goes on with its own."""
-    table, index = find_source(engine, statement)
+    table, index = find_source(database, statement)
     if index is not None and index.is_global and consistent:
         raise ValidationError(messages.CONSISTENT_GLOBAL_READ)
     planned = plan.make(table, index, statement, prepared.values)
@@ -87,7 +87,7 @@ def select(
             project=project,
             fetch=fetch,
         )
-        page = pages.read(engine, reading)
+        page = pages.read(database, reading)
         found.append(page)
         receipt.add(pages.receipt(reading, page))
         left = None if left is None else left - page.scanned
@@ -100,7 +100,7 @@ def select(
     return Found(_items(found, form, projected=project is not None), token, place.key, receipt)
 
 
-def find_source(engine: Engine, statement: SelectStatement) -> tuple[Table, Index | None]:
+def find_source(database: Database, statement: SelectStatement) -> tuple[Table, Index | None]:
     """Return the table and the index that a SELECT reads.
 
     Raise ValidationError if the index does not exist, if PartiQL cannot read it, or if the projection calls a
@@ -108,8 +108,8 @@ def find_source(engine: Engine, statement: SelectStatement) -> tuple[Table, Inde
     eu-west-2 and us-east-1, October 2026) and before a table that does not exist (eu-west-2, July 2026).
     """
     try:
-        table = engine.table(statement.source.table)
-        index = _find_index(engine, table, statement)
+        table = database.table(statement.source.table)
+        index = _find_index(database, table, statement)
     except (ResourceNotFoundError, ValidationError) as error:
         if error.message != messages.MULTI_ATTRIBUTE_INDEX:
             check_call(statement)
@@ -118,13 +118,13 @@ def find_source(engine: Engine, statement: SelectStatement) -> tuple[Table, Inde
     return table, index
 
 
-def _find_index(engine: Engine, table: Table, statement: SelectStatement) -> Index | None:
+def _find_index(database: Database, table: Table, statement: SelectStatement) -> Index | None:
     name = statement.source.index
     if name is None:
         return None
     index = table.indexes.get(name)
     if index is None:
-        engine.catalog.look(table, engine.store.view())
+        database.catalog.look(table, database.store.view())
         raise ValidationError(messages.NO_SUCH_INDEX)
     if len(index.key.schema.partition) > 1 or len(index.key.schema.sort) > 1:
         raise ValidationError(messages.MULTI_ATTRIBUTE_INDEX)

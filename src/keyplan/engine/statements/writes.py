@@ -21,7 +21,7 @@ from keyplan.dynamodb.partiql.nodes import (
 from keyplan.dynamodb.values import encoding, sizes, units
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.dynamodb.values.types import Item
-from keyplan.engine.items import actions, writes
+from keyplan.engine.items import actions, versions, writes
 from keyplan.engine.items.conditions import WriteCondition
 from keyplan.engine.items.keys import EmptyKeyError
 from keyplan.engine.items.receipts import Receipt
@@ -31,7 +31,7 @@ from keyplan.engine.tables.catalog import Table
 from keyplan.errors import ConditionalCheckFailedError, DuplicateItemError, ServiceError, ValidationError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 class Attempt(NamedTuple):
@@ -121,7 +121,7 @@ def _insert(table: Table, prepared: Prepared) -> actions.PutAction:
     if prepared.size > limits.ITEM_BYTES:
         raise ValidationError(item_messages.ITEM_TOO_LARGE)
     guard = _guard(_MustBeNew, _is_there(table), prepared)
-    return actions.PutAction(guard, writes.Version(item, prepared.size, encoding.encode(item)))
+    return actions.PutAction(guard, versions.Version(item, prepared.size, encoding.encode(item)))
 
 
 def _update(table: Table, prepared: Prepared, statement: UpdateStatement) -> actions.UpdateAction:
@@ -178,27 +178,27 @@ def _guard(kind: type[WriteCondition], term: Term, prepared: Prepared) -> WriteC
     return kind(condition.compiled, condition.values)
 
 
-def locate(engine: Engine, prepared: Prepared) -> Located:
+def locate(database: Database, prepared: Prepared) -> Located:
     """What a statement that writes does, and to which item. Raises ServiceError if it does not fit its table."""
-    table = engine.table(prepared.source.table)
+    table = database.table(prepared.source.table)
     change = action(table, prepared)
     return Located(table, change, change.locate(table))
 
 
 def attempt(
-    engine: Engine, prepared: Prepared, form: Form, *, on_failure: str | None = None, located: Located | None = None
+    database: Database, prepared: Prepared, form: Form, *, on_failure: str | None = None, located: Located | None = None
 ) -> Attempt:
     """Run one statement that writes. If its item does not meet its condition, it has cost what it met or brought.
 
     `located`: what `locate` gave of it before, which is made anew where the table has changed since.
     """
-    if located is None or engine.table(prepared.source.table) is not located.table:
-        located = locate(engine, prepared)
+    if located is None or database.table(prepared.source.table) is not located.table:
+        located = locate(database, prepared)
     table, change, key = located
     receipt = Receipt()
 
-    def work(transaction: Transaction) -> tuple[writes.Version | None, writes.Version | None]:
-        old = writes.load(transaction, table, key)
+    def work(transaction: Transaction) -> tuple[versions.Version | None, versions.Version | None]:
+        old = versions.load(transaction, table, key)
         receipt.table_units = units.write_units(max(old.size if old else 0, prepared.size))
         if change.guard is not None:
             change.guard.require(old.item if old is not None else None, form, on_failure)
@@ -206,17 +206,17 @@ def attempt(
         receipt.table_units = units.write_units(max(new.size if new else 0, old.size if old else 0))
         receipt.global_units.clear()  # the work may run again
         receipt.local_units.clear()
-        writes.apply(engine, transaction, table, key, old=old, new=new, receipt=receipt)
+        writes.apply(database, transaction, table, key, old=old, new=new, receipt=receipt)
         return old, new
 
     try:
-        old, new = engine.write(table, work)
+        old, new = database.write(table, work)
     except (ConditionalCheckFailedError, DuplicateItemError) as failure:
         return Attempt([], receipt, failure)
     return Attempt(_returned(prepared, old, new, form), receipt)
 
 
-def _returned(prepared: Prepared, old: writes.Version | None, new: writes.Version | None, form: Form) -> list[Any]:
+def _returned(prepared: Prepared, old: versions.Version | None, new: versions.Version | None, form: Form) -> list[Any]:
     statement = prepared.statement
     returning = statement.returning if isinstance(statement, UpdateStatement | DeleteStatement) else "NONE"
     version = old if returning.endswith("OLD") else new

@@ -20,22 +20,23 @@ from keyplan.engine.store.rows import Transaction, View
 from keyplan.engine.tables import throughput
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 _DOCUMENT_PREFIX = "stream:"
 _MILLISECOND = 0.001
 
 
-def begin(engine: Engine, transaction: Transaction, document: dict[str, Any], view_type: str) -> None:
+def begin(database: Database, transaction: Transaction, document: dict[str, Any], view_type: str) -> None:
     """Give a table's document a new, empty stream."""
     description = document["description"]
-    arn, label = _name(transaction, description["TableArn"], engine.clock.now())
+    arn, label = _name(transaction, description["TableArn"], database.clock.now())
     stream = {
         "arn": arn,
         "label": label,
         "view_type": view_type,
         "log": transaction.create_log().number,
-        "shards": engine.stream_shards or throughput.partitions(description, throughput.billing_mode(description)),
+        "shards": database.settings.stream_shards
+        or throughput.partitions(description, throughput.billing_mode(description)),
     }
     document["stream"] = stream
     description["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": view_type}
@@ -45,7 +46,7 @@ def begin(engine: Engine, transaction: Transaction, document: dict[str, Any], vi
         **stream,
         "table": description["TableName"],
         "key_schema": description["KeySchema"],
-        "created_at": engine.clock.now(),
+        "created_at": database.clock.now(),
         "ended_at": None,
     }
     save(transaction, kept)

@@ -34,8 +34,8 @@ from keyplan.engine.tables.catalog import Table
 from keyplan.errors import ExpiredIteratorError, ResourceNotFoundError, ValidationError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
-    from keyplan.engine.items.writes import Version
+    from keyplan.engine.database import Database
+    from keyplan.engine.items.versions import Version
 
 
 SERVICE = {"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"}
@@ -118,7 +118,7 @@ def event_id(arn: str, sequence: int) -> bytes:
 
 
 def record(
-    engine: Engine,
+    database: Database,
     transaction: Transaction,
     table: Table,
     key: bytes,
@@ -155,7 +155,7 @@ def record(
         size += old.size
     parts.append(b',"SizeBytes":%d,"StreamViewType":"%b"' % (size, stream.view_type.encode()))
     shard = hash_of(key) * stream.shards // HASH_SPACE
-    transaction.append(stream.log, engine.clock.now(), shard, b"".join(parts))
+    transaction.append(stream.log, database.clock.now(), shard, b"".join(parts))
 
 
 _LAYOUT = struct.Struct(">IQd?")

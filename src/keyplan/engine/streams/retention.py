@@ -19,30 +19,30 @@ from keyplan.engine.streams import logs
 from keyplan.engine.streams import records as streams
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 TRIM_RECORDS = 1_000
 """Of each shard, in one transaction: some milliseconds."""
 
 
-def trim_streams(engine: Engine, stopped: Callable[[], bool] = lambda: False) -> int:
+def trim_streams(database: Database, stopped: Callable[[], bool] = lambda: False) -> int:
     """Remove the records that are older than 24 hours, and the streams disabled before; how many records.
 
     `stopped` is asked between transactions; once true the rest is left for the next time.
     """
-    now = engine.clock.now()
-    view = engine.store.view()
+    now = database.clock.now()
+    view = database.store.view()
     due = [document["arn"] for document in logs.stored(view) if _is_due(view, document, now)]
-    return sum(_trim(engine, arn, stopped) for arn in due)
+    return sum(_trim(database, arn, stopped) for arn in due)
 
 
-def trim_if_due(engine: Engine, arn: str) -> None:
+def trim_if_due(database: Database, arn: str) -> None:
     """Trim one stream before it is read."""
-    view = engine.store.view()
+    view = database.store.view()
     document = logs.find(view, arn)
-    if document is not None and _is_due(view, document, engine.clock.now()):
-        _trim(engine, arn, lambda: False)
+    if document is not None and _is_due(view, document, database.clock.now()):
+        _trim(database, arn, lambda: False)
 
 
 def _is_due(view: View, document: dict[str, Any], now: float) -> bool:
@@ -56,15 +56,15 @@ def _is_old(records: list[tuple[int, float, bytes]], before: float) -> bool:
     return bool(records) and records[0][1] < before
 
 
-def _trim(engine: Engine, arn: str, stopped: Callable[[], bool]) -> int:
-    clock, never, removed = engine.clock, threading.Event(), 0
+def _trim(database: Database, arn: str, stopped: Callable[[], bool]) -> int:
+    clock, never, removed = database.clock, threading.Event(), 0
 
     def work(transaction: Transaction) -> tuple[int, bool]:
         return _trim_some(transaction, arn, clock.now())
 
     while not stopped():
         begun = clock.monotonic()
-        trimmed, is_done = engine.store.write(work)
+        trimmed, is_done = database.store.write(work)
         removed += trimmed
         if is_done:
             break

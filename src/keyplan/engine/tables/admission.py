@@ -16,7 +16,7 @@ from keyplan.engine.tables.catalog import Table
 from keyplan.errors import LimitExceededError, ResourceInUseError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 ON_DEMAND = "on-demand"
 
@@ -85,9 +85,9 @@ def check_index_change(table: Table, index: str, now: float) -> None:
         raise ResourceInUseError(messages.index_state(done, table.name, index))
 
 
-def check_deletion(engine: Engine, table: Table) -> None:
+def check_deletion(database: Database, table: Table) -> None:
     """Raise ResourceInUseError if the table cannot be deleted now."""
-    now = engine.clock.now()
+    now = database.clock.now()
     check_state(table, now)
     if descriptions.leaving(table.document, now) or any(
         index.is_global and descriptions.index_status(table, index.name, now) != "ACTIVE"

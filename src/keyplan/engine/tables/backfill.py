@@ -22,7 +22,7 @@ from keyplan.dynamodb.values.encoding import DecodeError
 from keyplan.dynamodb.values.types import Item
 from keyplan.engine.background import Worker
 from keyplan.engine.backups import copies
-from keyplan.engine.items import expiry, writes
+from keyplan.engine.items import expiry, versions, writes
 from keyplan.engine.items.keys import partition_bytes_of
 from keyplan.engine.progress import Progress, percent
 from keyplan.engine.store.failures import Failure
@@ -32,7 +32,7 @@ from keyplan.engine.tables.catalog import Table, stored_table
 from keyplan.errors import EngineClosedError, StorageError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 DOCUMENT_PREFIX = "backfill:"
 EXPIRY = ":expiry"
@@ -60,21 +60,21 @@ def _progress_name(tree: Tree) -> str:
     return f"{DOCUMENT_PREFIX}{tree.number}"
 
 
-def pending(engine: Engine) -> list[tuple[str, str]]:
+def pending(database: Database) -> list[tuple[str, str]]:
     """Unfinished backfills: table and index, EXPIRY or COLLECTIONS; table or backup and ROWS."""
-    return [(owner, ROWS) for owner in copies.pending(engine.store.view())] + [
+    return [(owner, ROWS) for owner in copies.pending(database.store.view())] + [
         (table.name, name)
-        for table in engine.catalog.known()
+        for table in database.catalog.known()
         if table.gone_at is None and ROWS not in table.document.get("backfills", ())
         for name in table.document.get("backfills", ())
     ]
 
 
-def begin(engine: Engine, owner: str, *names: str) -> None:
+def begin(database: Database, owner: str, *names: str) -> None:
     """Fill as much of each as an operation can wait for; the rest is left to the engine's thread."""
     for name in names:
-        if not fill_some(engine, owner, name, CHUNKS_AT_ONCE):
-            engine.backfiller.wake()
+        if not fill_some(database, owner, name, CHUNKS_AT_ONCE):
+            database.wake_backfiller()
             if name == ROWS:  # they come first
                 return
 
@@ -90,23 +90,23 @@ def _job(owner: str, name: str) -> str:
     return _JOBS[name].format(owner) if name in _JOBS else f"filling index {name} of {owner}"
 
 
-def _place(engine: Engine, owner: str, name: str) -> str:
+def _place(database: Database, owner: str, name: str) -> str:
     """How far a backfill has come."""
-    view = engine.store.view()
+    view = database.store.view()
     if name == ROWS:
         return copies.place(view, owner)
     table = _unfinished(view, owner, name)
     return percent(b"" if table is None else view.document(_progress_name(_target(table, name))) or b"")
 
 
-def fill_some(engine: Engine, owner: str, name: str, chunks: int) -> bool:
+def fill_some(database: Database, owner: str, name: str, chunks: int) -> bool:
     """Fill a number of chunks; True once the backfill has ended, be it because table or index is gone."""
     for _ in range(chunks):
-        if not engine.store.in_memory:
-            with engine.store.snapshot() as view:
+        if not database.store.in_memory:
+            with database.store.snapshot() as view:
                 _bring_in(view, owner, name)
-        if engine.store.write(lambda transaction: _fill_chunk(transaction, owner, name)):
-            engine.alter(lambda transaction: _finish(engine, transaction, owner, name))
+        if database.store.write(lambda transaction: _fill_chunk(transaction, owner, name)):
+            database.alter(lambda transaction: _finish(database, transaction, owner, name))
             return True
     return False
 
@@ -181,7 +181,7 @@ def _fill_entry(transaction: Transaction, table: Table, name: str, row: Row) -> 
         expiry.change(transaction, table.expiry, key, None, item)
         return
     if name == COLLECTIONS:
-        writes.add_to_collection(transaction, table, key, writes.Version(item, size, body))
+        writes.add_to_collection(transaction, table, key, versions.Version(item, size, body))
         return
     index = table.indexes[name]
     entry = index.key.entry(item, key)
@@ -189,10 +189,10 @@ def _fill_entry(transaction: Transaction, table: Table, name: str, row: Row) -> 
         transaction.put(index.tree, entry, *index.row(item, size, body))
 
 
-def _finish(engine: Engine, transaction: Transaction, owner: str, name: str) -> None:
+def _finish(database: Database, transaction: Transaction, owner: str, name: str) -> None:
     """The tree is complete: an index can be read, after the engine's delay."""
     if name == ROWS:
-        copies.end(engine, transaction, owner)
+        copies.end(database, transaction, owner)
     table = _unfinished(transaction, owner, name)
     if table is None:
         return
@@ -204,35 +204,37 @@ def _finish(engine: Engine, transaction: Transaction, owner: str, name: str) -> 
     if "building" in document:
         if not remaining:
             del document["building"]
-            document["ready_at"] = engine.clock.now() + engine.state_delay_s
-    elif engine.state_delay_s > 0 and name != EXPIRY:
-        ready_at = max(engine.clock.now(), descriptions.allocated_at(document, name)) + engine.state_delay_s
+            document["ready_at"] = database.clock.now() + database.settings.state_delay_s
+    elif database.settings.state_delay_s > 0 and name != EXPIRY:
+        ready_at = (
+            max(database.clock.now(), descriptions.allocated_at(document, name)) + database.settings.state_delay_s
+        )
         document["index_ready_at"] = {**document.get("index_ready_at", {}), name: ready_at}
-    engine.catalog.save(transaction, document)
+    database.catalog.save(transaction, document)
 
 
 class Backfiller(Worker[tuple[str, str]]):
     """The engine's thread that works off unfinished backfills; there is one only while there are any."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, database: Database) -> None:
         super().__init__("keyplan-backfill")
-        self._engine = engine
+        self._database = database
 
     def _pending(self) -> list[tuple[str, str]]:
-        return pending(self._engine)
+        return pending(self._database)
 
     def _run(self) -> None:
-        clock = self._engine.clock
+        clock = self._database.clock
         work, progress = ("", ""), None
         try:
             while unfinished := self._look():
                 if progress is None or unfinished[0] != work:
                     work = unfinished[0]
                     progress = Progress(clock, _job(*work))
-                progress.at(partial(_place, self._engine, *work))
-                self._engine.store.wait_for_calm()
+                progress.at(partial(_place, self._database, *work))
+                self._database.store.wait_for_calm()
                 begun = clock.monotonic()
-                fill_some(self._engine, *work, 1)
+                fill_some(self._database, *work, 1)
                 # Writers stand in line for the same lock: they get half of the time.
                 clock.wait(self._stop, clock.monotonic() - begun)
         except EngineClosedError:

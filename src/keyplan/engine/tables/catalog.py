@@ -117,8 +117,8 @@ class Table:
     """Whether a write need not know what was there before: entries of indexes lie where the table's key says."""
 
 
-def parse(document: dict[str, Any]) -> Table:
-    """The table that a stored document describes."""
+def parse(document: dict[str, Any], *, observed: bool = False) -> Table:
+    """Return the table that a stored document describes; `observed`: see `Catalog`."""
     description = document["description"]
     kinds = {each["AttributeName"]: each["AttributeType"] for each in description["AttributeDefinitions"]}
     primary = _schema(description["KeySchema"], kinds)
@@ -151,8 +151,9 @@ def parse(document: dict[str, Any]) -> Table:
         ready_at=math.inf if document.get("building") else document.get("ready_at", 0.0),
         gone_at=document.get("gone_at"),
         settles_at=_settles_at(document, 0.0),
-        plain=not indexes and not watched,
-        blind=not watched and all(set(primary.names) >= set(index.key.schema.names) for index in indexes.values()),
+        plain=not (observed or watched or indexes),
+        blind=not (observed or watched)
+        and all(set(primary.names) >= set(index.key.schema.names) for index in indexes.values()),
     )
 
 
@@ -229,9 +230,14 @@ def table_name(name_or_arn: str) -> str:
 
 
 class Catalog:
-    """The tables, parsed and cached; as of the store's count of changes when they were read."""
+    """The tables, parsed and cached; as of the store's count of changes when they were read.
 
-    def __init__(self, view: View) -> None:
+    In an observed catalog every change of an item must be seen whole, with what was there before: none of its tables is
+    `plain` or `blind`.
+    """
+
+    def __init__(self, view: View, *, observed: bool = False) -> None:
+        self._observed = observed
         self._tables: dict[str, Table] = {}
         self._steady: dict[str, Table] = {}
         self._changes = -1
@@ -248,7 +254,9 @@ class Catalog:
         for _, body in documents:
             document = orjson.loads(body)
             known = self._tables.get(document["description"]["TableName"])
-            table = known if known is not None and known.document == document else parse(document)
+            table = (
+                known if known is not None and known.document == document else parse(document, observed=self._observed)
+            )
             tables[table.name] = table
         with self._lock:
             # Threads may reload at once, and one that read earlier must not have the last word.
@@ -324,17 +332,17 @@ class Catalog:
         return [table for _, table in sorted(self._tables.items())]
 
     def known_table(self, name_or_arn: str) -> Table | None:
-        """The table as of the last reload: for transactions of `Engine.alter`, which begin with one."""
+        """The table as of the last reload: for transactions of `Database.alter`, which begin with one."""
         return self._tables.get(table_name(name_or_arn))
 
     def save(self, transaction: Transaction, document: dict[str, Any]) -> Table:
-        """Write a table's document, new or changed, in a transaction of `Engine.alter`."""
+        """Write a table's document, new or changed, in a transaction of `Database.alter`."""
         name = document["description"]["TableName"]
         transaction.put_document(DOCUMENT_PREFIX + name, orjson.dumps(document))
         transaction.next_sequence(CHANGES)
-        return parse(document)
+        return parse(document, observed=self._observed)
 
     def remove(self, transaction: Transaction, name: str) -> None:
-        """Remove a table's document, in a transaction of `Engine.alter`."""
+        """Remove a table's document, in a transaction of `Database.alter`."""
         transaction.delete_document(DOCUMENT_PREFIX + name)
         transaction.next_sequence(CHANGES)

@@ -30,7 +30,7 @@ from keyplan.engine.tables.catalog import Table, table_name
 from keyplan.errors import ResourceNotFoundError, ValidationError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 PENDING = 0.0
 """A moment before every state's end: what answers to changes describe, as the service does."""
@@ -50,31 +50,31 @@ Source: AWS SDK for Java developer guide, "Deserialization differences", which s
 _UPDATING = frozenset((CAPACITY, STREAM, CLASS, INDEXES))
 
 
-def table_arn(engine: Engine, name: str) -> str:
+def table_arn(database: Database, name: str) -> str:
     """The ARN of a table of this engine."""
-    return f"arn:aws:dynamodb:{engine.region}:{engine.account}:table/{name}"
+    return f"arn:aws:dynamodb:{database.settings.region}:{database.settings.account}:table/{name}"
 
 
-def find(engine: Engine, name_or_arn: str) -> Table:
+def find(database: Database, name_or_arn: str) -> Table:
     """The table in whatever state, for reading. Raises ResourceNotFoundError as the table operations say it."""
-    engine.catalog.reload(engine.store.view())
-    return find_known(engine, name_or_arn)
+    database.catalog.reload(database.store.view())
+    return find_known(database, name_or_arn)
 
 
-def find_known(engine: Engine, name_or_arn: str) -> Table:
-    """The same inside a transaction of `Engine.alter`. Raises ValidationError for the ARN of another Region."""
-    if name_or_arn.startswith("arn:") and name_or_arn.split(":")[3] != engine.region:
+def find_known(database: Database, name_or_arn: str) -> Table:
+    """The same inside a transaction of `Database.alter`. Raises ValidationError for the ARN of another Region."""
+    if name_or_arn.startswith("arn:") and name_or_arn.split(":")[3] != database.settings.region:
         raise ValidationError(request_messages.other_region(name_or_arn))
-    table = present(engine, name_or_arn)
+    table = present(database, name_or_arn)
     if table is None:
         raise ResourceNotFoundError(messages.table_not_found(table_name(name_or_arn)))
     return table
 
 
-def present(engine: Engine, name_or_arn: str) -> Table | None:
+def present(database: Database, name_or_arn: str) -> Table | None:
     """The table as of the catalog's last reload, in whatever state; None once its deletion has ended."""
-    table = engine.catalog.known_table(name_or_arn)
-    return None if table is None or is_gone(table, engine.clock.now()) else table
+    table = database.catalog.known_table(name_or_arn)
+    return None if table is None or is_gone(table, database.clock.now()) else table
 
 
 def is_gone(table: Table, now: float) -> bool:
@@ -158,15 +158,15 @@ def keep(holder: dict[str, Any], member: str, rest: list[Any] | dict[str, Any]) 
         holder.pop(member, None)
 
 
-def count(engine: Engine, name_or_arn: str) -> None:
+def count(database: Database, name_or_arn: str) -> None:
     """Count the rows of a table that a transaction is about to describe, while writers do not wait for it."""
-    table = present(engine, name_or_arn)
+    table = present(database, name_or_arn)
     if table is not None:
         for tree in (table.tree, *(index.tree for index in table.indexes.values())):
-            engine.figures.of(engine.store.view(), tree, any_age=True)
+            database.counts.of(database.store.view(), tree, any_age=True)
 
 
-def describe(engine: Engine, view: View, table: Table, at: float, *, writing: bool = False) -> dict[str, Any]:
+def describe(database: Database, view: View, table: Table, at: float, *, writing: bool = False) -> dict[str, Any]:
     """Return the TableDescription as of a timestamp; PENDING: with every state that has not been settled.
 
     A change is described inside its own transaction (`writing`): after the commit, others may drop the table. Writers
@@ -178,7 +178,7 @@ def describe(engine: Engine, view: View, table: Table, at: float, *, writing: bo
     pending = changes(document, at)
     for member in ("LocalSecondaryIndexes", "GlobalSecondaryIndexes"):
         for index in answer.get(member, ()):
-            _complete_index(engine, view, table, index, at, writing=writing)
+            _complete_index(database, view, table, index, at, writing=writing)
     going = leaving(document, at)
     if going:
         answer["GlobalSecondaryIndexes"] = [
@@ -189,8 +189,8 @@ def describe(engine: Engine, view: View, table: Table, at: float, *, writing: bo
     restore = table.document.get("restore")
     if restore is not None and answer["TableStatus"] == "CREATING":
         answer["RestoreSummary"] = {**restore, "RestoreInProgress": True}
-    answer["ItemCount"], answer["TableSizeBytes"] = engine.figures.of(view, table.tree, any_age=writing)
-    _complete_throughput(engine, answer, mode)
+    answer["ItemCount"], answer["TableSizeBytes"] = database.counts.of(view, table.tree, any_age=writing)
+    _complete_throughput(database, answer, mode)
     _show(answer, pending)
     _warm_status(answer, any(change["what"] == WARM for change in pending))
     _repeat_mode(answer)
@@ -198,18 +198,18 @@ def describe(engine: Engine, view: View, table: Table, at: float, *, writing: bo
 
 
 def _complete_index(
-    engine: Engine, view: View, table: Table, answer: dict[str, Any], at: float, *, writing: bool
+    database: Database, view: View, table: Table, answer: dict[str, Any], at: float, *, writing: bool
 ) -> None:
     name = answer["IndexName"]
     index = table.indexes[name]
-    answer["ItemCount"], answer["IndexSizeBytes"] = engine.figures.of(view, index.tree, any_age=writing)
+    answer["ItemCount"], answer["IndexSizeBytes"] = database.counts.of(view, index.tree, any_age=writing)
     if not index.is_global:
         return
     state = index_status(table, name, at)
     answer["IndexStatus"] = state
     if state == "CREATING" and table.ready_at <= at:
         answer["Backfilling"] = allocated_at(table.document, name) <= at
-    _complete_throughput(engine, answer, throughput.billing_mode(table.document["description"]))
+    _complete_throughput(database, answer, throughput.billing_mode(table.document["description"]))
     change = table.document.get("index_changes", {}).get(name)
     pending = [change] if change is not None and change["until"] > at else []
     _show(answer, pending)
@@ -220,9 +220,9 @@ def _is_updating(change: dict[str, Any] | None, at: float) -> bool:
     return change is not None and change["what"] != WARM and change["until"] > at
 
 
-def _complete_throughput(engine: Engine, answer: dict[str, Any], mode: str) -> None:
+def _complete_throughput(database: Database, answer: dict[str, Any], mode: str) -> None:
     capacity = answer["ProvisionedThroughput"]
-    capacity["NumberOfDecreasesToday"] = throughput.decreases_today(capacity, engine.clock.now())
+    capacity["NumberOfDecreasesToday"] = throughput.decreases_today(capacity, database.clock.now())
     answer["WarmThroughput"] = throughput.warm(answer, mode)
 
 

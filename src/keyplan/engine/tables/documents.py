@@ -27,13 +27,13 @@ from keyplan.engine.tables.catalog import Table, table_name
 from keyplan.errors import ValidationError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 _DEFAULT_KEY = "alias/aws/dynamodb"
 
 
 def create(
-    engine: Engine, transaction: Transaction, description: dict[str, Any], request: dict[str, Any]
+    database: Database, transaction: Transaction, description: dict[str, Any], request: dict[str, Any]
 ) -> dict[str, Any]:
     """The document of a new table, its trees made."""
     document: dict[str, Any] = {
@@ -41,7 +41,7 @@ def create(
         "tree": transaction.create_tree().number,
         "index_trees": {},
         "tags": tags.merged({}, request.get("Tags") or []),
-        "ready_at": engine.clock.now() + engine.state_delay_s,
+        "ready_at": database.clock.now() + database.settings.state_delay_s,
     }
     for member in ("LocalSecondaryIndexes", "GlobalSecondaryIndexes"):
         for index in description.get(member, ()):
@@ -50,11 +50,11 @@ def create(
         document["collections_tree"] = transaction.create_tree().number
     stream = request.get("StreamSpecification") or {}
     if stream.get("StreamEnabled"):
-        logs.begin(engine, transaction, document, stream["StreamViewType"])
+        logs.begin(database, transaction, document, stream["StreamViewType"])
     return document
 
 
-def drop(engine: Engine, transaction: Transaction, table: Table) -> None:
+def drop(database: Database, transaction: Transaction, table: Table) -> None:
     """Remove a table with all that it keeps, except the records of its stream, and its rows if a backup has them."""
     trees = [index.tree for index in table.indexes.values()]
     if not table.document.get("rows_kept"):
@@ -66,42 +66,42 @@ def drop(engine: Engine, transaction: Transaction, table: Table) -> None:
     if table.recovery is not None:
         trees.append(table.recovery.tree)
     for tree in trees:
-        drop_tree(engine, transaction, tree)
+        drop_tree(database, transaction, tree)
     # A copy: the document belongs to the cached table, which stays if this transaction does not commit.
     document = {**table.document, "description": dict(table.document["description"])}
-    logs.end(transaction, document, engine.clock.now())
-    engine.catalog.remove(transaction, table.name)
+    logs.end(transaction, document, database.clock.now())
+    database.catalog.remove(transaction, table.name)
 
 
-def drop_tree(engine: Engine, transaction: Transaction, tree: Tree) -> None:
+def drop_tree(database: Database, transaction: Transaction, tree: Tree) -> None:
     """Remove a tree and what is remembered of it."""
     copies.drop_tree(transaction, tree)
     backfill.forget(transaction, tree)
-    engine.figures.forget(tree)
+    database.counts.forget(tree)
 
 
-def purge(engine: Engine, transaction: Transaction) -> None:
+def purge(database: Database, transaction: Transaction) -> None:
     """Remove tables whose deletion has ended, and the streams that nobody can read any more."""
-    now = engine.clock.now()
-    for table in engine.catalog.known():
+    now = database.clock.now()
+    for table in database.catalog.known():
         if descriptions.is_gone(table, now):
-            drop(engine, transaction, table)
+            drop(database, transaction, table)
     logs.purge(transaction, now)
 
 
-def describe_new(engine: Engine, request: dict[str, Any]) -> dict[str, Any]:
+def describe_new(database: Database, request: dict[str, Any]) -> dict[str, Any]:
     """The description of a new table. Raises ValidationError."""
     name = table_name(request["TableName"])
-    arn = descriptions.table_arn(engine, name)
+    arn = descriptions.table_arn(database, name)
     mode = request.get("BillingMode") or throughput.PROVISIONED
-    created_at = round(engine.clock.now(), 3)
+    created_at = round(database.clock.now(), 3)
     description: dict[str, Any] = {
         "AttributeDefinitions": definitions(request["AttributeDefinitions"]),
         "TableName": name,
         "KeySchema": key_schema(request["KeySchema"]),
         "CreationDateTime": created_at,
         "TableArn": arn,
-        "TableId": str(uuid.UUID(int=engine.clock.random.getrandbits(128), version=4)),
+        "TableId": str(uuid.UUID(int=database.clock.random.getrandbits(128), version=4)),
         "DeletionProtectionEnabled": bool(request.get("DeletionProtectionEnabled")),
         **throughput.new(request, mode),
     }
@@ -112,7 +112,7 @@ def describe_new(engine: Engine, request: dict[str, Any]) -> dict[str, Any]:
         }
     if request.get("TableClass"):
         description["TableClassSummary"] = {"TableClass": request["TableClass"]}
-    sse = encryption(engine, request.get("SSESpecification") or {})
+    sse = encryption(database, request.get("SSESpecification") or {})
     if sse is not None:
         description["SSEDescription"] = sse
     local, over_all = request.get("LocalSecondaryIndexes"), request.get("GlobalSecondaryIndexes")
@@ -157,7 +157,7 @@ def bare_index(described: dict[str, Any]) -> dict[str, Any]:
     return {name: described[name] for name in ("IndexName", "KeySchema", "Projection")}
 
 
-def encryption(engine: Engine, given: dict[str, Any]) -> dict[str, Any] | None:
+def encryption(database: Database, given: dict[str, Any]) -> dict[str, Any] | None:
     """SSEDescription for an SSESpecification; None for the default, a key that the service owns.
 
     Raises ValidationError.
@@ -174,16 +174,16 @@ def encryption(engine: Engine, given: dict[str, Any]) -> dict[str, Any] | None:
         raise ValidationError(messages.KEY_WITHOUT_TYPE)
     if not enabled and kind is None:
         return None
-    return {"Status": "ENABLED", "SSEType": "KMS", "KMSMasterKeyArn": _key_arn(engine, key or _DEFAULT_KEY)}
+    return {"Status": "ENABLED", "SSEType": "KMS", "KMSMasterKeyArn": _key_arn(database, key or _DEFAULT_KEY)}
 
 
-def _key_arn(engine: Engine, key: str) -> str:
+def _key_arn(database: Database, key: str) -> str:
     """The ARN of a key given by ARN, alias or id.
 
     The service resolves an alias when it is written. There is no key service here to ask, so an alias
     stands for a key of its own, always the same one.
     """
-    base = f"arn:aws:kms:{engine.region}:{engine.account}:"
+    base = f"arn:aws:kms:{database.settings.region}:{database.settings.account}:"
     given = key if key.startswith("arn:") else base + (key if key.startswith("alias/") else f"key/{key}")
     if not given.split(":")[-1].startswith("alias/"):
         return given

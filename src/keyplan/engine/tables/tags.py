@@ -17,7 +17,7 @@ from keyplan.engine.tables.catalog import Table
 from keyplan.errors import AccessDeniedError, ResourceInUseError, ResourceNotFoundError, ValidationError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 _PUNCTUATION = frozenset("+-=._:/@")
 _RESERVED = "aws:"
@@ -90,29 +90,29 @@ def _is_plain(text: str) -> bool:
     return all(character in _PUNCTUATION or unicodedata.category(character)[0] in "LNZ" for character in text)
 
 
-def find_resource(engine: Engine, arn: str) -> TaggedResource:
+def find_resource(database: Database, arn: str) -> TaggedResource:
     """What an ARN names, as of the last reload. Raises AccessDeniedError, ValidationError or ResourceNotFoundError.
 
     Tables of other accounts and regions are none of this engine's. A table's stream has tags of its own while it is
     enabled (seen on the service, October 2026); one that has ended is not found.
     """
     _, _, _, region, account, _ = arn.split(":", 5)
-    if account != engine.account:
+    if account != database.settings.account:
         raise AccessDeniedError(messages.ACCESS_DENIED)
-    if region != engine.region:
+    if region != database.settings.region:
         raise ValidationError(request_messages.invalid_arn(arn))
-    table = descriptions.present(engine, arn.partition("/stream/")[0])
-    if table is None or descriptions.status(table, engine.clock.now()) == "CREATING":
+    table = descriptions.present(database, arn.partition("/stream/")[0])
+    if table is None or descriptions.status(table, database.clock.now()) == "CREATING":
         raise ResourceNotFoundError(messages.resource_not_found(arn))
-    is_stream = arn != descriptions.table_arn(engine, table.name)
+    is_stream = arn != descriptions.table_arn(database, table.name)
     if is_stream and arn != table.document.get("stream", {}).get("arn"):
         raise ResourceNotFoundError(messages.resource_not_found(arn))
     return TaggedResource(table, is_stream)
 
 
-def find_taggable(engine: Engine, arn: str) -> TaggedResource:
+def find_taggable(database: Database, arn: str) -> TaggedResource:
     """The same, if its tags can be changed now. Raises ResourceInUseError while the table is being deleted."""
-    resource = find_resource(engine, arn)
+    resource = find_resource(database, arn)
     if resource.table.gone_at is not None:
         raise ResourceInUseError(messages.being_deleted(resource.table.name))
     return resource

@@ -19,7 +19,7 @@ from keyplan.engine.tables.catalog import Table
 from keyplan.errors import LimitExceededError, ResourceNotFoundError, ValidationError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 Document = dict[str, Any]
@@ -103,9 +103,9 @@ def _settled_mode(document: Document, at: float) -> str:
     return mode
 
 
-def change_table(engine: Engine, transaction: Transaction, document: Document, request: Request) -> None:
+def change_table(database: Database, transaction: Transaction, document: Document, request: Request) -> None:
     """Make every change of the table itself that the request asks for. Raises ValidationError."""
-    _change_capacity(engine, document, request)
+    _change_capacity(database, document, request)
     description = document["description"]
     mode = throughput.billing_mode(description)
     if request.get("OnDemandThroughput") is not None:
@@ -113,20 +113,22 @@ def change_table(engine: Engine, transaction: Transaction, document: Document, r
     if request.get("WarmThroughput") is not None:
         shown = throughput.set_warm(description, request["WarmThroughput"], mode, None)
         if shown is not None:
-            pend(engine, document, descriptions.WARM, shown)
+            pend(database, document, descriptions.WARM, shown)
     if request.get("StreamSpecification") is not None:
-        _change_stream(engine, transaction, document, request["StreamSpecification"])
+        _change_stream(database, transaction, document, request["StreamSpecification"])
     if request.get("TableClass") is not None:
-        _change_class(engine, document, request["TableClass"])
+        _change_class(database, document, request["TableClass"])
     if request.get("SSESpecification") is not None:
-        _change_encryption(engine, document, request["SSESpecification"])
+        _change_encryption(database, document, request["SSESpecification"])
     if request.get("DeletionProtectionEnabled") is not None:
         description["DeletionProtectionEnabled"] = bool(request["DeletionProtectionEnabled"])
 
 
-def pend(engine: Engine, document: Document, what: str, shown: dict[str, Any] | None = None, **details: str) -> None:
+def pend(
+    database: Database, document: Document, what: str, shown: dict[str, Any] | None = None, **details: str
+) -> None:
     """Let a change be under way for the engine's delay; None in `shown`: the member is absent meanwhile."""
-    change: dict[str, Any] = {"what": what, "until": engine.clock.now() + engine.state_delay_s}
+    change: dict[str, Any] = {"what": what, "until": database.clock.now() + database.settings.state_delay_s}
     if shown:
         change["shown"] = shown
     if details:
@@ -134,33 +136,35 @@ def pend(engine: Engine, document: Document, what: str, shown: dict[str, Any] | 
     document.setdefault("changes", []).append(change)
 
 
-def _pend_nothing(engine: Engine, document: Document, what: str) -> None:
+def _pend_nothing(database: Database, document: Document, what: str) -> None:
     """What is asked for is so already: the answer says that the table is UPDATING, and nothing after it does."""
-    document.setdefault("changes", []).append({"what": what, "until": engine.clock.now()})
+    document.setdefault("changes", []).append({"what": what, "until": database.clock.now()})
 
 
-def _change_capacity(engine: Engine, document: Document, request: Request) -> None:
+def _change_capacity(database: Database, document: Document, request: Request) -> None:
     description = document["description"]
-    current = _settled_mode(document, engine.clock.now())
+    current = _settled_mode(document, database.clock.now())
     mode = request.get("BillingMode") or current
     units = request.get("ProvisionedThroughput")
     if mode != current:
         _check_every_index_has_units(description, mode, request)
-        now = engine.clock.now()
+        now = database.clock.now()
         shown: dict[str, Any] = {
             # The new mode shows at once, its date only when that is done.
             "BillingModeSummary": {**description.get("BillingModeSummary", {}), "BillingMode": mode},
             **throughput.switch(description, mode, units, now),
         }
-        _set_billing_mode(description, mode, now + engine.state_delay_s)
-        pend(engine, document, descriptions.CAPACITY, shown)
+        _set_billing_mode(description, mode, now + database.settings.state_delay_s)
+        pend(database, document, descriptions.CAPACITY, shown)
     elif units is not None:
         if mode == throughput.ON_DEMAND:
             raise ValidationError(schema_messages.UNITS_UNWANTED)
-        shown = throughput.set_provisioned(description, units, engine.clock.now(), engine.state_delay_s, None)
-        pend(engine, document, descriptions.CAPACITY, shown)
+        shown = throughput.set_provisioned(
+            description, units, database.clock.now(), database.settings.state_delay_s, None
+        )
+        pend(database, document, descriptions.CAPACITY, shown)
     elif request.get("BillingMode") is not None:
-        _pend_nothing(engine, document, descriptions.CAPACITY)
+        _pend_nothing(database, document, descriptions.CAPACITY)
 
 
 def _check_every_index_has_units(description: dict[str, Any], mode: str, request: Request) -> None:
@@ -181,39 +185,39 @@ def _set_billing_mode(description: dict[str, Any], mode: str, done: float) -> No
     description["BillingModeSummary"] = summary
 
 
-def _change_stream(engine: Engine, transaction: Transaction, document: Document, given: dict[str, Any]) -> None:
+def _change_stream(database: Database, transaction: Transaction, document: Document, given: dict[str, Any]) -> None:
     name = document["description"]["TableName"]
     stream = document.get("stream")
     if given["StreamEnabled"]:
         if stream is not None:
             raise ValidationError(messages.stream_enabled(name))
-        logs.begin(engine, transaction, document, given["StreamViewType"])
+        logs.begin(database, transaction, document, given["StreamViewType"])
         label = document["stream"]["label"]
-        pend(engine, document, descriptions.STREAM, label=label, operation="ENABLE")
+        pend(database, document, descriptions.STREAM, label=label, operation="ENABLE")
     else:
         if stream is None:
             raise ValidationError(messages.stream_disabled(name))
-        logs.end(transaction, document, engine.clock.now())
-        pend(engine, document, descriptions.STREAM, label=stream["label"], operation="DISABLE")
+        logs.end(transaction, document, database.clock.now())
+        pend(database, document, descriptions.STREAM, label=stream["label"], operation="DISABLE")
 
 
-def _change_class(engine: Engine, document: Document, table_class: str) -> None:
+def _change_class(database: Database, document: Document, table_class: str) -> None:
     description = document["description"]
     before = description.get("TableClassSummary")
     if table_class == (before or {}).get("TableClass", "STANDARD"):
-        _pend_nothing(engine, document, descriptions.CLASS)
+        _pend_nothing(database, document, descriptions.CLASS)
         return
     description["TableClassSummary"] = {
         "TableClass": table_class,
-        "LastUpdateDateTime": round(engine.clock.now(), 3),
+        "LastUpdateDateTime": round(database.clock.now(), 3),
     }
-    pend(engine, document, descriptions.CLASS, {"TableClassSummary": before}, **{"class": table_class})
+    pend(database, document, descriptions.CLASS, {"TableClassSummary": before}, **{"class": table_class})
 
 
-def _change_encryption(engine: Engine, document: Document, given: dict[str, Any]) -> None:
+def _change_encryption(database: Database, document: Document, given: dict[str, Any]) -> None:
     description = document["description"]
     before = description.get("SSEDescription") or {}
-    after = documents.encryption(engine, given)
+    after = documents.encryption(database, given)
     if after is None:
         if not before:
             raise ValidationError(messages.ENCRYPTED_BY_DEFAULT)
@@ -223,7 +227,7 @@ def _change_encryption(engine: Engine, document: Document, given: dict[str, Any]
     else:
         description["SSEDescription"] = after
     # Meanwhile it still names the key that was, and none where that was the service's own.
-    pend(engine, document, descriptions.ENCRYPTION, {"SSEDescription": {**before, "Status": "UPDATING"}})
+    pend(database, document, descriptions.ENCRYPTION, {"SSEDescription": {**before, "Status": "UPDATING"}})
 
 
 _MEMBER = "GlobalSecondaryIndexes"  # of descriptions: the kind of change is `tables.INDEXES`
@@ -259,37 +263,37 @@ def _check_exists(table: Table, name: str, verb: str, now: float) -> None:
 
 
 def change_indexes(
-    engine: Engine, transaction: Transaction, document: Document, request: Request, switched: bool
+    database: Database, transaction: Transaction, document: Document, request: Request, switched: bool
 ) -> list[str]:
     """Make every change of indexes that the request asks for; the names of new indexes, to be filled.
 
     `switched`: the request changed the billing mode. Raises ValidationError or LimitExceededError.
     """
     if switched:
-        _switch_others(engine, document)
+        _switch_others(database, document)
     created: list[str] = []
     for update in request.get("GlobalSecondaryIndexUpdates") or ():
         if update.get("Update") is not None:
-            _update(engine, document, update["Update"], switched)
+            _update(database, document, update["Update"], switched)
         elif update.get("Delete") is not None:
-            _delete(engine, transaction, document, update["Delete"]["IndexName"])
+            _delete(database, transaction, document, update["Delete"]["IndexName"])
         else:
-            _create(engine, transaction, document, update["Create"], request)
+            _create(database, transaction, document, update["Create"], request)
             created.append(update["Create"]["IndexName"])
     return created
 
 
-def _switch_others(engine: Engine, document: Document) -> None:
+def _switch_others(database: Database, document: Document) -> None:
     """Indexes follow the table to on-demand capacity; to provisioned capacity each by its own update."""
     description = document["description"]
     if throughput.billing_mode(description) == throughput.PROVISIONED:
         return
     for index in description.get(_MEMBER, ()):
-        shown = throughput.switch(index, throughput.ON_DEMAND, None, engine.clock.now())
-        _pend_index(engine, document, index["IndexName"], descriptions.CAPACITY, shown)
+        shown = throughput.switch(index, throughput.ON_DEMAND, None, database.clock.now())
+        _pend_index(database, document, index["IndexName"], descriptions.CAPACITY, shown)
 
 
-def _update(engine: Engine, document: Document, given: dict[str, Any], switched: bool) -> None:
+def _update(database: Database, document: Document, given: dict[str, Any], switched: bool) -> None:
     name = given["IndexName"]
     description = document["description"]
     mode = throughput.billing_mode(description)
@@ -299,17 +303,19 @@ def _update(engine: Engine, document: Document, given: dict[str, Any], switched:
         raise ValidationError(messages.index_update_on_demand(name))
     if units is not None:
         if switched:
-            shown = throughput.switch(index, mode, units, engine.clock.now())
+            shown = throughput.switch(index, mode, units, database.clock.now())
         else:
-            shown = throughput.set_provisioned(index, units, engine.clock.now(), engine.state_delay_s, name)
-        _pend_index(engine, document, name, descriptions.CAPACITY, shown)
+            shown = throughput.set_provisioned(
+                index, units, database.clock.now(), database.settings.state_delay_s, name
+            )
+        _pend_index(database, document, name, descriptions.CAPACITY, shown)
     if given.get("OnDemandThroughput") is not None:
         throughput.set_maxima(index, given["OnDemandThroughput"], mode, name)
-        _pend_index(engine, document, name, descriptions.CAPACITY, {})
+        _pend_index(database, document, name, descriptions.CAPACITY, {})
     if given.get("WarmThroughput") is not None:
         warm = throughput.set_warm(index, given["WarmThroughput"], mode, name)
         if warm is not None:
-            _pend_index(engine, document, name, descriptions.WARM, warm)
+            _pend_index(database, document, name, descriptions.WARM, warm)
 
 
 def _is_about_demand(given: dict[str, Any]) -> bool:
@@ -317,16 +323,16 @@ def _is_about_demand(given: dict[str, Any]) -> bool:
     return bool(given.get("OnDemandThroughput") or given.get("WarmThroughput"))
 
 
-def _pend_index(engine: Engine, document: Document, name: str, what: str, shown: dict[str, Any]) -> None:
+def _pend_index(database: Database, document: Document, name: str, what: str, shown: dict[str, Any]) -> None:
     document.setdefault("index_changes", {})[name] = {
         "what": what,
-        "until": engine.clock.now() + engine.state_delay_s,
+        "until": database.clock.now() + database.settings.state_delay_s,
         "shown": shown,
     }
 
 
 def _create(
-    engine: Engine, transaction: Transaction, document: Document, given: dict[str, Any], request: Request
+    database: Database, transaction: Transaction, document: Document, given: dict[str, Any], request: Request
 ) -> None:
     name = given["IndexName"]
     description = document["description"]
@@ -339,7 +345,7 @@ def _create(
     description[_MEMBER] = [*description.get(_MEMBER, ()), described]
     document["index_trees"][name] = transaction.create_tree().number
     document["backfills"] = [*document.get("backfills", ()), name]
-    pend(engine, document, descriptions.INDEXES, done="created", index=name)
+    pend(database, document, descriptions.INDEXES, done="created", index=name)
 
 
 def _check_units(given: dict[str, Any], mode: str) -> None:
@@ -380,7 +386,7 @@ def _key_elements(description: dict[str, Any]) -> list[dict[str, str]]:
     return [*description["KeySchema"], *(element for index in indexes for element in index["KeySchema"])]
 
 
-def _delete(engine: Engine, transaction: Transaction, document: Document, name: str) -> None:
+def _delete(database: Database, transaction: Transaction, document: Document, name: str) -> None:
     description = document["description"]
     gone = next(each for each in description[_MEMBER] if each["IndexName"] == name)
     rest = [each for each in description[_MEMBER] if each["IndexName"] != name]
@@ -389,12 +395,12 @@ def _delete(engine: Engine, transaction: Transaction, document: Document, name: 
     defined = {each["AttributeName"]: each["AttributeType"] for each in description["AttributeDefinitions"]}
     _set_definitions(description, {attribute: kind for attribute, kind in defined.items() if attribute in used})
     tree = statements.tree(document["index_trees"].pop(name))
-    documents.drop_tree(engine, transaction, tree)
+    documents.drop_tree(database, transaction, tree)
     descriptions.keep(document, "backfills", [each for each in document.get("backfills", ()) if each != name])
     for member in ("index_ready_at", "index_changes"):
         descriptions.keep(
             document, member, {key: each for key, each in document.get(member, {}).items() if key != name}
         )
-    gone_at = engine.clock.now() + engine.state_delay_s
+    gone_at = database.clock.now() + database.settings.state_delay_s
     document.setdefault("indexes_leaving", []).append({"description": gone, "gone_at": gone_at})
-    pend(engine, document, descriptions.INDEXES, done="deleted", index=name)
+    pend(database, document, descriptions.INDEXES, done="deleted", index=name)

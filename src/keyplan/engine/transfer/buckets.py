@@ -21,7 +21,7 @@ from typing import IO, Any, BinaryIO, Protocol, cast
 
 from keyplan.dynamodb.messages import exports as messages
 from keyplan.dynamodb.shapes.wire import encodable
-from keyplan.engine.transfer.jobs import JobError
+from keyplan.engine.transfer.errors import TransferError
 from keyplan.errors import ValidationError
 
 NO_SUCH_BUCKET = "S3NoSuchBucket"
@@ -33,7 +33,7 @@ _ASIDE = ".keyplan-"
 _CHUNK_BYTES = 1 << 20
 
 
-class BucketError(JobError):
+class BucketError(TransferError):
     """A bucket could not be used."""
 
 

@@ -35,12 +35,13 @@ from keyplan.engine.store.rows import Row, View
 from keyplan.engine.tables import throughput
 from keyplan.engine.tables.catalog import Table, stored_table
 from keyplan.engine.transfer import export_files, jobs
+from keyplan.engine.transfer.errors import TransferError
 from keyplan.engine.transfer.export_files import Line
-from keyplan.engine.transfer.jobs import Document, Hold, JobError
+from keyplan.engine.transfer.jobs import Document, Hold
 from keyplan.errors import ValidationError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 T = TypeVar("T")
@@ -55,69 +56,69 @@ PIECE_BYTES = 4 * limits.MIB
 _VERSIONS = {FULL: "2020-06-30", INCREMENTAL: "2023-08-01"}
 
 
-def run(engine: Engine, document: Document, hold: Hold) -> None:
-    """Write the export's files and end it. Raises JobError and what `buckets` and `jobs` raise."""
+def run(database: Database, document: Document, hold: Hold) -> None:
+    """Write the export's files and end it. Raises TransferError and what `buckets` and `jobs` raise."""
     described = document["description"]
     incremental = described["ExportType"] == INCREMENTAL
     export_id = described["ExportArn"].rpartition("/")[2]
-    assert engine.buckets is not None
+    assert database.buckets is not None
     place = export_files.ExportFolder(
-        engine.buckets,
+        database.buckets,
         described["S3Bucket"],
         *export_files.folders(described.get("S3Prefix"), export_id, incremental=incremental),
         export_files.headers(document["parameters"].get("S3SseAlgorithm"), described.get("S3SseKmsKeyId")),
     )
     place.put("_started", b"")
-    with engine.store.snapshot() as view:
+    with database.store.snapshot() as view:
         description = _table(view, document).document["description"]
     partitions = throughput.partitions(description, throughput.billing_mode(description))
-    progress = Progress(engine.clock, f"exporting {document['table']}")
-    lines = _changes(engine, document, progress) if incremental else _items(engine, document, progress)
+    progress = Progress(database.clock, f"exporting {document['table']}")
+    lines = _changes(database, document, progress) if incremental else _items(database, document, progress)
     written = export_files.write_data(place, export_id, partitions, lines, hold.beat)
     billed = max(written.size, limits.INCREMENTAL_EXPORT_BILLED_BYTES) if incremental else written.size
-    summary = _summary(described, engine.clock.now(), written.items, billed)
+    summary = _summary(described, database.clock.now(), written.items, billed)
     progress.end()
     manifest = export_files.write_manifests(place, summary, written)
-    engine.store.write(
+    database.store.write(
         lambda transaction: hold.finish(
             transaction, jobs.COMPLETED, ExportManifest=manifest, ItemCount=written.items, BilledSizeBytes=billed
         )
     )
 
 
-def fail(engine: Engine, hold: Hold, code: str, message: str) -> None:
+def fail(database: Database, hold: Hold, code: str, message: str) -> None:
     """End an export that cannot be done. Raises LostError."""
-    engine.store.write(
+    database.store.write(
         lambda transaction: hold.finish(transaction, jobs.FAILED, FailureCode=code, FailureMessage=message)
     )
 
 
 def _table(view: View, document: Document) -> Table:
-    """The table with its recovery, as a view shows it. Raises JobError if what the export needs is gone."""
+    """The table with its recovery, as a view shows it. Raises TransferError if what the export needs is gone."""
     described = document["description"]
     table = stored_table(view, document["table"])
     if table is None or table.document["description"]["TableId"] != described["TableId"] or table.recovery is None:
-        raise JobError("TableNotFoundException", messages.TABLE_GONE)
+        raise TransferError("TableNotFoundException", messages.TABLE_GONE)
     return table
 
 
 def _check_reach(table: Table, from_s: float, now: float) -> None:
     assert table.recovery is not None
     if from_s < history.earliest_s(table.recovery, now):
-        raise JobError("InvalidExportTimeException", messages.EXPORT_TIME_UNKNOWN)
+        raise TransferError("InvalidExportTimeException", messages.EXPORT_TIME_UNKNOWN)
 
 
-def _items(engine: Engine, document: Document, progress: Progress) -> Iterator[Line]:
+def _items(database: Database, document: Document, progress: Progress) -> Iterator[Line]:
     """The lines of all items as of the export's moment that its filter lets through."""
     selection = compiled(document["filter"], encoding.WIRE) if document.get("filter") else None
     moment_s = document["moment_s"]
     low: bytes | None = b""
     while low is not None:
         progress.at(partial(percent, low))
-        engine.store.wait_for_calm()
-        with engine.store.snapshot() as view:
+        database.store.wait_for_calm()
+        with database.store.snapshot() as view:
             table = _table(view, document)
-            _check_reach(table, moment_s, engine.clock.now())
+            _check_reach(table, moment_s, database.clock.now())
             high = None
             if selection is not None:
                 span = selection.span(table)
@@ -155,17 +156,17 @@ def _change_bytes(change: history.ItemChange) -> int:
     return sum(len(image[1]) for image in (change.old, change.new) if image is not None)
 
 
-def _changes(engine: Engine, document: Document, progress: Progress) -> Iterator[Line]:
+def _changes(database: Database, document: Document, progress: Progress) -> Iterator[Line]:
     """The lines of all items that were written in the export's period, from its first moment and before its last."""
     from_s, to_s = document["period_s"]
     both = document["description"]["IncrementalExportSpecification"]["ExportViewType"] == BOTH_IMAGES
     low: bytes | None = b""
     while low is not None:
         progress.at(partial(percent, low))
-        engine.store.wait_for_calm()
-        with engine.store.snapshot() as view:
+        database.store.wait_for_calm()
+        with database.store.snapshot() as view:
             table = _table(view, document)
-            _check_reach(table, from_s, engine.clock.now())
+            _check_reach(table, from_s, database.clock.now())
             before_s, last_s = math.nextafter(from_s, -math.inf), math.nextafter(to_s, -math.inf)
             piece = _piece(history.changes_between(view, table, before_s, last_s, low), _change_bytes)
         for change in piece:

@@ -21,18 +21,19 @@ import orjson
 from keyplan import limits
 from keyplan.dynamodb.messages import exports as messages
 from keyplan.dynamodb.values.types import Item
-from keyplan.engine.items import writes
+from keyplan.engine.items import versions, writes
 from keyplan.engine.store.rows import Transaction, View
 from keyplan.engine.tables import documents
 from keyplan.engine.tables.catalog import Table, stored_table
 from keyplan.engine.transfer import import_files, jobs
 from keyplan.engine.transfer.buckets import BucketError, Buckets
+from keyplan.engine.transfer.errors import TransferError
 from keyplan.engine.transfer.import_files import Csv, MalformedError, Rejected
-from keyplan.engine.transfer.jobs import Document, Hold, JobError
+from keyplan.engine.transfer.jobs import Document, Hold
 from keyplan.errors import SerializationError, ValidationError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 NOT_BEFORE_END = 1e12
 """The `ready_at` of a table that is being imported: no moment that comes."""
@@ -43,20 +44,20 @@ LOGGED_ERRORS = 10_000
 
 ITEM_VALIDATION = "ItemValidationError"
 
-_Write = tuple[bytes, Item, writes.Version]
+_Write = tuple[bytes, Item, versions.Version]
 
 _log = logging.getLogger(__name__)
 
 
-def run(engine: Engine, document: Document, hold: Hold) -> None:
-    """Import all objects and end the import. Raises JobError and what `buckets` and `jobs` raise."""
-    buckets = engine.buckets
+def run(database: Database, document: Document, hold: Hold) -> None:
+    """Import all objects and end the import. Raises TransferError and what `buckets` and `jobs` raise."""
+    buckets = database.buckets
     assert buckets is not None
     source = document["description"]["S3BucketSource"]
     keys = list(islice(buckets.keys(source["S3Bucket"], source.get("S3KeyPrefix") or ""), limits.IMPORT_OBJECTS + 1))
     if len(keys) > limits.IMPORT_OBJECTS:
-        raise JobError(ITEM_VALIDATION, messages.too_many_objects(limits.IMPORT_OBJECTS))
-    work = _Import(engine, document, hold)
+        raise TransferError(ITEM_VALIDATION, messages.too_many_objects(limits.IMPORT_OBJECTS))
+    work = _Import(database, document, hold)
     for key in keys:
         work.read(buckets, key)
     work.write()
@@ -70,29 +71,29 @@ def run(engine: Engine, document: Document, hold: Hold) -> None:
     if progress.errors:
         assert progress.first_error is not None
         failure = messages.items_failed(source["S3Bucket"], *progress.first_error)
-        _end(engine, hold, jobs.FAILED, **counts, FailureCode=ITEM_VALIDATION, FailureMessage=failure)
+        _end(database, hold, jobs.FAILED, **counts, FailureCode=ITEM_VALIDATION, FailureMessage=failure)
     else:
-        _end(engine, hold, jobs.COMPLETED, **counts)
+        _end(database, hold, jobs.COMPLETED, **counts)
 
 
-def fail(engine: Engine, hold: Hold, code: str, message: str) -> None:
+def fail(database: Database, hold: Hold, code: str, message: str) -> None:
     """End an import that cannot be done; the table goes unless something was written. Raises LostError."""
-    _end(engine, hold, jobs.FAILED, FailureCode=code, FailureMessage=message)
+    _end(database, hold, jobs.FAILED, FailureCode=code, FailureMessage=message)
 
 
-def _end(engine: Engine, hold: Hold, status: str, **members: Any) -> None:
+def _end(database: Database, hold: Hold, status: str, **members: Any) -> None:
     def work(transaction: Transaction) -> None:
         document = hold.finish(transaction, status, **members)
         table = _importing(transaction, document)
         if table is None:
             return
         if status == jobs.FAILED and "ErrorCount" not in members and not document["progress"]["imported"]:
-            documents.drop(engine, transaction, table)
+            documents.drop(database, transaction, table)
             return
         rest = {name: value for name, value in table.document.items() if name != "import"}
-        engine.catalog.save(transaction, {**rest, "ready_at": engine.clock.now() + engine.state_delay_s})
+        database.catalog.save(transaction, {**rest, "ready_at": database.clock.now() + database.settings.state_delay_s})
 
-    engine.alter(work)
+    database.alter(work)
 
 
 def _importing(view: View, document: Document) -> Table | None:
@@ -121,7 +122,7 @@ class Progress:
 class _Import:
     """One import at work."""
 
-    engine: Engine
+    database: Database
     document: Document
     hold: Hold
     progress: Progress = field(init=False)
@@ -131,7 +132,7 @@ class _Import:
 
     def __post_init__(self) -> None:
         self.progress = Progress(**self.document["progress"])
-        self.table = self._current(self.engine.store.view())
+        self.table = self._current(self.database.store.view())
         described = self.document["description"]
         self._compression = described["InputCompressionType"]
         self._csv = _csv_of(described, self.table) if described["InputFormat"] == "CSV" else None
@@ -197,13 +198,13 @@ class _Import:
             self.hold.save(transaction, {**document, "progress": progress})
 
         self.hold.beat()
-        self.engine.store.write(work)
+        self.database.store.write(work)
         self.batch, self.batch_bytes = [], 0
 
     def _current(self, view: View) -> Table:
         table = _importing(view, self.document)
         if table is None:
-            raise JobError("TableNotFoundException", messages.TABLE_TAKEN_AWAY)
+            raise TransferError("TableNotFoundException", messages.TABLE_TAKEN_AWAY)
         return table
 
 
@@ -219,7 +220,7 @@ def _csv_of(described: dict[str, Any], table: Table) -> Csv:
 
 def _checked(table: Table, given: dict[str, Any]) -> _Write:
     """An item as it is written: its key, canonical, measured. Raises ValidationError if it cannot be in the table."""
-    new = writes.given(given, wire=True)
+    new = versions.given(given, wire=True)
     key = table.key.of_item(new.item)
     writes.check_index_keys(table, new.item)
     return key, new.item, new
@@ -230,13 +231,13 @@ def _write(transaction: Transaction, table: Table, batch: list[_Write]) -> None:
     last = {key: (key, item, new) for key, item, new in batch}
     if not table.blind:
         for key, old in _olds(transaction, table, last):
-            writes.delete_blindly(transaction, table, key, old)
-    writes.change_blindly(transaction, table, list(last.values()))
+            versions.delete_blindly(transaction, table, key, old)
+    versions.change_blindly(transaction, table, list(last.values()))
 
 
 def _olds(transaction: Transaction, table: Table, keys: dict[bytes, _Write]) -> Iterator[tuple[bytes, Item]]:
     """The items that are written over."""
     for key in keys:
-        old = writes.load(transaction, table, key)
+        old = versions.load(transaction, table, key)
         if old is not None:
             yield key, old.item

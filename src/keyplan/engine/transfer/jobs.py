@@ -12,58 +12,31 @@ its token, `progress` of an import, `runner`, `beat_s`; and what the kind of job
 from __future__ import annotations
 
 import logging
-import os
 import threading
-import uuid
 from collections.abc import Callable
-from contextlib import suppress
-from functools import partial
 from hashlib import blake2b
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from keyplan import limits
-from keyplan.clock import ManualClock
 from keyplan.dynamodb.messages import exports as messages
-from keyplan.engine.background import Worker
-from keyplan.engine.operations.shapes import DEFAULT_PAGE
-from keyplan.engine.store.failures import Failure
 from keyplan.engine.store.rows import Transaction, View
-from keyplan.errors import EngineClosedError, LimitExceededError, StorageError, ValidationError
+from keyplan.engine.transfer.errors import LostError, StoppedError
+from keyplan.errors import LimitExceededError, ValidationError
 
 if TYPE_CHECKING:
-    from keyplan.engine.engine import Engine
+    from keyplan.engine.database import Database
 
 
 EXPORT, IMPORT = "export", "import"
 IN_PROGRESS, COMPLETED, FAILED = "IN_PROGRESS", "COMPLETED", "FAILED"
 
-LEASE_S = 30.0
 BEAT_S = 5.0
-INTERNAL = "InternalServerError"
 
 Document = dict[str, Any]
 
 _log = logging.getLogger(__name__)
-
-
-class StoppedError(Exception):
-    """The engine is being closed."""
-
-
-class LostError(Exception):
-    """The job has ended, or another works on it."""
-
-
-class JobError(Exception):
-    """The job cannot be done; code and message are what DescribeExport or DescribeImport says of it."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
 
 
 def arn_of(document: Document) -> str:
@@ -82,9 +55,9 @@ _ARN = {EXPORT: "ExportArn", IMPORT: "ImportArn"}
 _STATUS = {EXPORT: "ExportStatus", IMPORT: "ImportStatus"}
 
 
-def new_arn(engine: Engine, kind: str, table_arn: str, now_ms: int) -> str:
+def new_arn(database: Database, kind: str, table_arn: str, now_ms: int) -> str:
     """The ARN of a new job: the moment and chance."""
-    return f"{table_arn}/{kind}/{now_ms:014d}-{engine.clock.random.getrandbits(32):08x}"
+    return f"{table_arn}/{kind}/{now_ms:014d}-{database.clock.random.getrandbits(32):08x}"
 
 
 def stored(view: View, kind: str) -> list[Document]:
@@ -137,21 +110,21 @@ def with_token(documents: list[Document], token: str, now: float) -> Document | 
 class Hold:
     """A runner's hold on its job."""
 
-    def __init__(self, engine: Engine, runner: str, document: Document, stop: threading.Event) -> None:
-        self._engine = engine
+    def __init__(self, database: Database, runner: str, document: Document, stop: threading.Event) -> None:
+        self._database = database
         self._runner = runner
         self._kind, self._arn = document["kind"], arn_of(document)
         self._stop = stop
-        self._beaten_at = engine.clock.monotonic()
+        self._beaten_at = database.clock.monotonic()
 
     def beat(self) -> None:
         """Say now and then that the job is worked on. Raises StoppedError or LostError."""
         if self._stop.is_set():
             raise StoppedError
-        now = self._engine.clock.monotonic()
+        now = self._database.clock.monotonic()
         if now - self._beaten_at >= BEAT_S:
             self._beaten_at = now
-            self._engine.store.write(lambda transaction: self.save(transaction, self.confirm(transaction)))
+            self._database.store.write(lambda transaction: self.save(transaction, self.confirm(transaction)))
 
     def confirm(self, transaction: Transaction) -> Document:
         """The job as it is. Raises LostError unless it is still to be done here."""
@@ -162,12 +135,12 @@ class Hold:
 
     def save(self, transaction: Transaction, document: Document) -> None:
         """Write the job, heard of right now."""
-        save(transaction, {**document, "beat_s": self._engine.clock.now()})
+        save(transaction, {**document, "beat_s": self._database.clock.now()})
 
     def finish(self, transaction: Transaction, status: str, **members: Any) -> Document:
         """End the job in a transaction that does what else is to be done."""
         document = self.confirm(transaction)
-        ended = {_STATUS[self._kind]: status, "EndTime": round(self._engine.clock.now(), 3), **members}
+        ended = {_STATUS[self._kind]: status, "EndTime": round(self._database.clock.now(), 3), **members}
         document = {**document, "description": {**document["description"], **ended}, "runner": None}
         save(transaction, document)
         return document
@@ -178,104 +151,32 @@ class Hold:
         def work(transaction: Transaction) -> None:
             save(transaction, {**self.confirm(transaction), "runner": None})
 
-        self._engine.store.write(work)
-
-
-class Jobs(Worker[Document]):
-    """The engine's thread for jobs; there is one only while there are any."""
-
-    def __init__(self, engine: Engine) -> None:
-        super().__init__("keyplan-jobs")
-        self._engine = engine
-        # Processes in containers may have the same number, and a shared file.
-        self._runner = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
-
-    def _pending(self) -> list[Document]:
-        view = self._engine.store.view()
-        jobs = [document for kind in (EXPORT, IMPORT) for document in stored(view, kind)]
-        pending = [document for document in jobs if status_of(document) == IN_PROGRESS]
-        return sorted(pending, key=lambda document: document["description"]["StartTime"])
-
-    def _run(self) -> None:
-        try:
-            while (document := self._next()) is not None:
-                self._work(document)
-        except EngineClosedError:
-            return
-        except (StorageError, Failure):
-            # The job stays where it is. The next look at it, or at the list, wakes a new thread.
-            _log.exception("exports and imports were interrupted")
-
-    def _next(self) -> Document | None:
-        """The next job, taken; waits for those that others have. None if there is nothing left to do here."""
-        clock = self._engine.clock
-        while pending := self._look():
-            for document in pending:
-                taken = self._engine.store.write(partial(self._take, document))
-                if taken is not None:
-                    return taken
-            if isinstance(clock, ManualClock):  # it would not pass by waiting
-                return None
-            clock.wait(self._stop, BEAT_S)
-        return None
-
-    def _take(self, wanted: Document, transaction: Transaction) -> Document | None:
-        document = find(transaction, wanted["kind"], arn_of(wanted))
-        if document is None or status_of(document) != IN_PROGRESS:
-            return None
-        now = self._engine.clock.now()
-        if document["runner"] not in (None, self._runner) and document["beat_s"] + LEASE_S > now:
-            return None
-        document = {**document, "runner": self._runner, "beat_s": now}
-        save(transaction, document)
-        return document
-
-    def _work(self, document: Document) -> None:
-        module = import_module(
-            f"keyplan.engine.transfer.{document['kind']}s"
-        )  # loaded when there is one, as operations are
-        hold = Hold(self._engine, self._runner, document, self._stop)
-        try:
-            try:
-                if self._engine.buckets is None:
-                    raise JobError(INTERNAL, messages.BUCKETS_GONE)
-                module.run(self._engine, document, hold)
-            except JobError as error:
-                module.fail(self._engine, hold, error.code, error.message)
-            except (StoppedError, LostError, EngineClosedError, StorageError, Failure):
-                raise
-            except Exception:  # noqa: BLE001 - told by the log, and a job must not stay as if it went on
-                _log.exception("%s failed", arn_of(document))
-                module.fail(self._engine, hold, INTERNAL, messages.INTERRUPTED)
-        except StoppedError:
-            with suppress(LostError):
-                hold.release()
-        except LostError:
-            return
+        self._database.store.write(work)
 
 
 _DIGEST_BYTES = 8
 _GROUP_BYTES = 8
+_DEFAULT_PAGE = 10
 _LEAST_BYTES = 56  # a token has at least 112 hexadecimal digits, and a multiple of 16
 
 Order = Callable[[str], Any]
 """What jobs are sorted by, from their ARN; listed from the last to the first."""
 
 
-def listed(engine: Engine, kind: str) -> list[Document]:
+def listed(database: Database, kind: str) -> list[Document]:
     """The jobs of one kind that are still listed; those that rest are gone on with."""
-    found = stored(engine.store.view(), kind)
+    found = stored(database.store.view(), kind)
     if any(status_of(document) == IN_PROGRESS for document in found):
-        engine.jobs.wake()
-    since = engine.clock.now() - limits.JOB_KEPT_S
+        database.wake_jobs()
+    since = database.clock.now() - limits.JOB_KEPT_S
     return [document for document in found if document["description"]["StartTime"] > since]
 
 
-def find_listed(engine: Engine, kind: str, arn: str) -> Document | None:
+def find_listed(database: Database, kind: str, arn: str) -> Document | None:
     """The job of an ARN, if it is still there."""
-    document = find(engine.store.view(), kind, arn)
+    document = find(database.store.view(), kind, arn)
     if document is not None and status_of(document) == IN_PROGRESS:
-        engine.jobs.wake()
+        database.wake_jobs()
     return document
 
 
@@ -287,7 +188,7 @@ def page(
     if token is not None:
         after = order(_arn_of_token(kind, token))
         ordered = [document for document in ordered if order(arn_of(document)) < after]
-    size = size or DEFAULT_PAGE
+    size = size or _DEFAULT_PAGE
     more = _token(kind, arn_of(ordered[size - 1])) if len(ordered) > size else None
     return ordered[:size], more
 

@@ -9,7 +9,7 @@ from tests.engine import tables_of
 
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
-from keyplan.engine.faults.injector import Faults
+from keyplan.engine.faults.settings import Faults
 
 
 @pytest.fixture

@@ -1,0 +1,241 @@
+"""The database: what operations and their parts need of an engine.
+
+A `Database` is a store, a clock, the settings and the catalog of tables, with the transactions in which a table stays
+what an operation found it to be. Operations and parts accept a database, never the engine: the engine wires a database
+to its background threads and is its public face.
+
+This is the plain path. `faults.injector.FaultyDatabase` wraps it: it overrides `answer`, `write`, `write_all`, `view`,
+`snapshot` and the methods under "What faults change".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Protocol, TypeAlias, TypeVar
+
+from keyplan.clock import Clock, check_seconds
+from keyplan.dynamodb.shapes import Check
+from keyplan.dynamodb.values.encoding import DecodeError, Form
+from keyplan.engine.items.versions import Version, put_blindly
+from keyplan.engine.store.failures import Failure, is_missing_tree, storage_error
+from keyplan.engine.store.rows import Transaction, Tree, View
+from keyplan.engine.store.sqlite import SqliteStore
+from keyplan.engine.tables.catalog import CHANGES, Catalog, CatalogChanged, Index, Table
+from keyplan.engine.tables.counts import TreeCounts
+from keyplan.errors import DatabaseCorruptError, EngineClosedError, KeyplanError
+
+if TYPE_CHECKING:
+    from keyplan.engine.transfer.buckets import Buckets
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+Run: TypeAlias = "Callable[[Database, dict[str, Any], Form], dict[str, Any]]"
+
+_MOST_RESTARTS = 20
+_OUTDATED = (CatalogChanged, Failure, DecodeError)
+"""What an operation raises if tables change while it runs, among other errors."""
+_NONE: frozenset[int] = frozenset()
+
+
+class Command(NamedTuple):
+    """An operation: its name, the checks of its request's shape, and the function that runs it.
+
+    `quick_check` leaves out what the operation itself checks; see `shapes.late_check`.
+    """
+
+    operation: str
+    check: Check
+    quick_check: Check
+    run: Run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Settings of a database; `Engine` documents them. Raises ValueError for an invalid value."""
+
+    region: str = "us-east-1"
+    account: str = "123456789012"
+    state_delay_s: float = 0.0
+    """How long tables and indexes stay CREATING, UPDATING or DELETING."""
+    stream_shards: int | None = 1
+    """Shards of a new stream; None: one for each partition that the service would start with."""
+    ttl_delay_s: float = 0.0
+    """How long items stay after they have expired."""
+
+    def __post_init__(self) -> None:
+        check_seconds(state_delay_s=self.state_delay_s, ttl_delay_s=self.ttl_delay_s)
+        if self.stream_shards is not None and self.stream_shards < 1:
+            raise ValueError(f"stream_shards is a number of shards, or None: {self.stream_shards!r}")
+
+
+class IndexWriter(Protocol):
+    """Accepts the writes of index entries: a transaction, or a wrapper of one."""
+
+    def put(self, tree: Tree, key: bytes, size: int, body: bytes) -> None:
+        """Write an entry, new or not."""
+
+    def delete(self, tree: Tree, key: bytes) -> None:
+        """Remove an entry, there or not."""
+
+    def move(self, tree: Tree, old: bytes, new: bytes, size: int, body: bytes) -> None:
+        """Remove the entry under the old key, there or not, and write one under the new key."""
+
+
+def _do_nothing() -> None:
+    """Stand in for the threads of a database that has none."""
+
+
+class Database:
+    """Store, clock, settings and catalog. Threads may share it."""
+
+    def __init__(
+        self,
+        store: SqliteStore,
+        clock: Clock,
+        settings: Settings,
+        buckets: Buckets | None = None,
+        *,
+        observed: bool = False,
+    ) -> None:
+        """Load the catalog. `observed`: see `Catalog`."""
+        self.store = store
+        self.clock = clock
+        self.settings = settings
+        self.buckets = buckets
+        """Where exports go and imports come from."""
+        self.counts = TreeCounts(clock, store.view)
+        self.catalog = Catalog(store.view(), observed=observed)
+        self.view: Callable[[], View] = store.view
+        """Reads of items, each as of its own time."""
+        self.snapshot: Callable[[], AbstractContextManager[View]] = store.snapshot
+        """Reads of items that are all as of one time."""
+        self.wake_backfiller: Callable[[], None] = _do_nothing
+        self.wake_jobs: Callable[[], None] = _do_nothing
+        self.start_background: Callable[[], None] = _do_nothing
+        """The engine's threads: each call starts one if it has work."""
+        self.closed = False
+
+    # Operations.
+
+    def answer(self, command: Command, request: dict[str, Any], form: Form) -> dict[str, Any]:
+        """Check the request's shape and run the operation. Raises ServiceError, StorageError, EngineClosedError."""
+        _, _, quick_check, run = command
+        quick_check(request, form.wire)
+        try:  # the first run without the frame and the loop of restarts, which are rare
+            return run(self, request, form)
+        except _OUTDATED as error:
+            self._reload(error)
+        return self.start_over(run, self, request, form)
+
+    def start_over(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run an operation, or one of its parts, again from its start for as long as tables change under it."""
+        for _ in range(_MOST_RESTARTS):
+            try:
+                return work(*args, **kwargs)
+            except _OUTDATED as error:
+                self._reload(error)
+        raise CatalogChanged
+
+    def _reload(self, error: CatalogChanged | Failure | DecodeError) -> None:
+        """Reload the catalog if it was outdated; otherwise raise the error as a caller knows it."""
+        if isinstance(error, DecodeError) or (
+            isinstance(error, Failure) and (self.closed or not is_missing_tree(error))
+        ):
+            raise self.public_error(error) from error
+        try:
+            self.catalog.reload(self.store.view())
+        except Failure as failure:
+            raise self.public_error(failure) from failure
+
+    def public_error(self, error: Failure | DecodeError) -> KeyplanError:
+        """Return the error that a caller gets for a failure of the store or for unreadable data."""
+        return public_error(self.store, error, closed=self.closed)
+
+    # Tables.
+
+    def table(self, name: str) -> Table:
+        """Return the table, ready for items. Raises ResourceNotFoundError."""
+        table = self.catalog.steady(name)
+        return table if table is not None else self.catalog.active(name, self.store.view(), self.clock.now())
+
+    def alter(self, work: Callable[[Transaction], T]) -> T:
+        """Run a change of tables in a separate transaction; every later write finds the tables as changed."""
+
+        def current(transaction: Transaction) -> T:
+            self.catalog.reload(transaction)
+            return work(transaction)
+
+        result = self.store.write_apart(current)
+        self.catalog.reload(self.store.view())
+        self.start_background()
+        return result
+
+    # Writes.
+
+    def write(self, table: Table, work: Callable[[Transaction], T]) -> T:
+        """Run the work in a write transaction in which the table is still what it was.
+
+        Everything that can be refused is refused before the first row is written. Only the size of an item collection
+        is known afterwards, so tables that keep those sizes can be undone in a group.
+        """
+        check = self.catalog.check
+
+        def checked(transaction: Transaction) -> T:
+            check(table, transaction)
+            return work(transaction)
+
+        return self.store.write(checked, settled=table.collections is None)
+
+    def write_all(self, tables: Collection[Table], work: Callable[[Transaction], T]) -> T:
+        """Run the work in a write transaction in which all the tables are still what they were."""
+        check = self.catalog.check
+
+        def checked(transaction: Transaction) -> T:
+            for table in tables:
+                check(table, transaction)
+            return work(transaction)
+
+        return self.store.write(checked, settled=all(table.collections is None for table in tables))
+
+    def put(self, table: Table, key: bytes, new: Version) -> None:
+        """Write an item of a `blind` table over any earlier version, while the table is still what it was."""
+        if table.plain and self.store.commits_at_once:
+            row = (key, new.size, new.body)
+            if not self.store.put_while(table.tree, row, CHANGES, self.catalog.as_of(table)):
+                raise CatalogChanged
+            return
+
+        def checked(transaction: Transaction) -> None:
+            self.catalog.check(table, transaction)
+            put_blindly(transaction, table, key, new)
+
+        self.store.write(checked, settled=True)
+
+    # What faults change.
+
+    def admit(self, table: Table, key: bytes, old: Version | None, new: Version | None, *, by_service: bool) -> None:
+        """Accept a change of an item before its first row is written. Raises ServiceError to refuse it."""
+
+    def index_writer(self, transaction: Transaction, _index: Index, _key: bytes) -> IndexWriter:
+        """Return the writer of an index's entries for the item under a key."""
+        return transaction
+
+    def unprocessed(self, _count: int) -> frozenset[int]:
+        """Return which of so many parts of a batch stay unprocessed."""
+        return _NONE
+
+    def deliver(self, records: list[tuple[int, float, bytes]], _limit: int) -> list[tuple[int, float, bytes]]:
+        """Return stream records as GetRecords delivers them."""
+        return records
+
+
+def public_error(store: SqliteStore, error: Failure | DecodeError, *, closed: bool = False) -> KeyplanError:
+    """Return the error that a caller gets for a failure of the store or for unreadable data."""
+    if isinstance(error, DecodeError):
+        return DatabaseCorruptError(f"{store.path} is damaged: what is stored cannot be read ({error})")
+    if closed:
+        return EngineClosedError(f"{store.path} is closed")
+    return storage_error(error, store.path)

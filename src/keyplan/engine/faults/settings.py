@@ -1,0 +1,68 @@
+"""Settings of fault injection: what goes wrong on purpose, and how often."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from keyplan.clock import check_seconds
+
+_PROBABILITIES = (
+    "stale_reads",
+    "unprocessed",
+    "conflicts",
+    "internal_errors",
+    "duplicate_stream_records",
+    "reorder_stream_records",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Faults:
+    """What goes wrong on purpose. Everything is off by default. Raises ValueError for what cannot be."""
+
+    seed: int = 0
+    """Runs with the same seed and the same calls meet the same faults."""
+    gsi_lag: float | tuple[float, float] = 0.0
+    """Seconds until a write is seen in global indexes; a pair: at random between the two."""
+    stale_reads: float = 0.0
+    """Probability that an eventually consistent read sees an earlier state."""
+    stale_s: float = 1.0
+    """How far back a stale read may lie, seconds."""
+    throttle: bool = False
+    """Whether partitions, provisioned and on-demand capacity have limits."""
+    unprocessed: float = 0.0
+    """Probability that a batch leaves one of its keys or writes unprocessed; never all of them."""
+    conflicts: float = 0.0
+    """Probability that a write, alone or in a transaction, conflicts with a transaction; so for transactional reads."""
+    internal_errors: float = 0.0
+    """Probability that a request fails with InternalServerError; of writes half do so after they were applied."""
+    duplicate_stream_records: float = 0.0
+    """Probability that GetRecords delivers a record twice."""
+    reorder_stream_records: float = 0.0
+    """Probability that GetRecords swaps a record with its successor, if that is of another item."""
+    ttl_delay: float = 0.0
+    """Seconds that expired items stay."""
+
+    def __post_init__(self) -> None:
+        for name in _PROBABILITIES:
+            if not _is_number(getattr(self, name), most=1):
+                raise ValueError(f"{name} is a probability, 0 to 1: {getattr(self, name)!r}")
+        if self.throttle not in (False, True):
+            raise ValueError(f"throttle is True or False: {self.throttle!r}")
+        pair = self.lag_range
+        if not (len(pair) == 2 and all(map(_is_number, pair)) and pair[0] <= pair[1]):
+            raise ValueError(f"gsi_lag is in seconds, a number or a pair (least, most): {self.gsi_lag!r}")
+        check_seconds(stale_s=self.stale_s, ttl_delay=self.ttl_delay)
+
+    @property
+    def lag_range(self) -> tuple[float, float]:
+        """Least and most seconds of index lag."""
+        if isinstance(self.gsi_lag, tuple):
+            return self.gsi_lag
+        return self.gsi_lag, self.gsi_lag
+
+
+def _is_number(value: object, most: float = math.inf) -> bool:
+    """Return True for a finite number from 0 to `most`."""
+    return isinstance(value, (int, float)) and math.isfinite(value) and 0 <= value <= most

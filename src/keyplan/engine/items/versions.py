@@ -1,0 +1,75 @@
+"""Versions of items: given by a request, loaded from a table, and written where the earlier version does not matter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from keyplan import limits
+from keyplan.dynamodb.messages import items as messages
+from keyplan.dynamodb.values import encoding
+from keyplan.dynamodb.values.attribute import normalise_item
+from keyplan.dynamodb.values.types import Item
+from keyplan.engine.store.rows import Transaction
+from keyplan.engine.tables.catalog import Table
+from keyplan.errors import ValidationError
+
+
+@dataclass(slots=True)
+class Version:
+    """One version of an item: decoded, measured, encoded."""
+
+    item: Item
+    size: int
+    body: bytes
+
+
+def given(item: dict[str, Any], *, wire: bool) -> Version:
+    """The version that a request, or a file, gives. Raises ValidationError for its values and its size."""
+    canonical, size = normalise_item(item, wire=wire)
+    if size > limits.ITEM_BYTES:
+        raise ValidationError(messages.ITEM_TOO_LARGE)
+    return Version(canonical, size, encoding.encode(canonical))
+
+
+def load(transaction: Transaction, table: Table, key: bytes) -> Version | None:
+    """The item under a key, decoded."""
+    row = transaction.point(table.tree, key)
+    if row is None:
+        return None
+    size, body = row
+    return Version(encoding.decode(body), size, body)
+
+
+def put_blindly(transaction: Transaction, table: Table, key: bytes, new: Version) -> None:
+    """Write an item of a `blind` table over whatever is there, and its index entries over theirs."""
+    transaction.put(table.tree, key, new.size, new.body)
+    for index in table.indexes.values():
+        entry = index.key.entry(new.item, key)
+        if entry is not None:
+            transaction.put(index.tree, entry, *index.row(new.item, new.size, new.body))
+
+
+def delete_blindly(transaction: Transaction, table: Table, key: bytes, item: Item) -> None:
+    """Remove an item of a `blind` table, there or not, and its index entries; `item` holds at least its key."""
+    transaction.delete(table.tree, key)
+    for index in table.indexes.values():
+        entry = index.key.entry(item, key)
+        if entry is not None:
+            transaction.delete(index.tree, entry)
+
+
+def change_blindly(
+    transaction: Transaction, table: Table, changes: Sequence[tuple[bytes, Item, Version | None]]
+) -> None:
+    """Several changes of items of a `blind` table, no two of the same: for each its key, an item that holds at
+    least the key, and the new version or, to remove it, None."""
+    puts = [(key, new) for key, _, new in changes if new is not None]
+    transaction.put_all(table.tree, [(key, new.size, new.body) for key, new in puts])
+    for index in table.indexes.values():
+        rows = [(index.key.entry(new.item, key), *index.row(new.item, new.size, new.body)) for key, new in puts]
+        transaction.put_all(index.tree, [(key, size, body) for key, size, body in rows if key is not None])
+    for key, item, new in changes:
+        if new is None:
+            delete_blindly(transaction, table, key, item)

@@ -1,0 +1,113 @@
+"""The engine's thread for exports and imports: takes jobs, runs them, and releases them when the engine closes."""
+
+from __future__ import annotations
+
+import logging
+import os
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import TypeAlias
+
+from keyplan.clock import ManualClock
+from keyplan.dynamodb.messages import exports as messages
+from keyplan.engine.background import Worker
+from keyplan.engine.database import Database
+from keyplan.engine.store.failures import Failure
+from keyplan.engine.store.rows import Transaction
+from keyplan.engine.transfer import jobs
+from keyplan.engine.transfer.errors import LostError, StoppedError, TransferError
+from keyplan.engine.transfer.jobs import Document, Hold
+from keyplan.errors import EngineClosedError, StorageError
+
+LEASE_S = 30.0
+INTERNAL = "InternalServerError"
+
+Run: TypeAlias = Callable[[Database, Document, Hold], None]
+Fail: TypeAlias = Callable[[Database, Hold, str, str], None]
+
+_log = logging.getLogger(__name__)
+
+
+class Jobs(Worker[Document]):
+    """The engine's thread for jobs; there is one only while there are any."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__("keyplan-jobs")
+        self._database = database
+        # Processes in containers may have the same number, and a shared file.
+        self._runner = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
+
+    def _pending(self) -> list[Document]:
+        view = self._database.store.view()
+        stored = [document for kind in (jobs.EXPORT, jobs.IMPORT) for document in jobs.stored(view, kind)]
+        pending = [document for document in stored if jobs.status_of(document) == jobs.IN_PROGRESS]
+        return sorted(pending, key=lambda document: document["description"]["StartTime"])
+
+    def _run(self) -> None:
+        try:
+            while (document := self._next()) is not None:
+                self._work(document)
+        except EngineClosedError:
+            return
+        except (StorageError, Failure):
+            # The job stays where it is. The next look at it, or at the list, wakes a new thread.
+            _log.exception("exports and imports were interrupted")
+
+    def _next(self) -> Document | None:
+        """The next job, taken; waits for those that others have. None if there is nothing left to do here."""
+        clock = self._database.clock
+        while pending := self._look():
+            for document in pending:
+                taken = self._database.store.write(partial(self._take, document))
+                if taken is not None:
+                    return taken
+            if isinstance(clock, ManualClock):  # it would not pass by waiting
+                return None
+            clock.wait(self._stop, jobs.BEAT_S)
+        return None
+
+    def _take(self, wanted: Document, transaction: Transaction) -> Document | None:
+        document = jobs.find(transaction, wanted["kind"], jobs.arn_of(wanted))
+        if document is None or jobs.status_of(document) != jobs.IN_PROGRESS:
+            return None
+        now = self._database.clock.now()
+        if document["runner"] not in (None, self._runner) and document["beat_s"] + LEASE_S > now:
+            return None
+        document = {**document, "runner": self._runner, "beat_s": now}
+        jobs.save(transaction, document)
+        return document
+
+    def _work(self, document: Document) -> None:
+        run, fail = _export() if document["kind"] == jobs.EXPORT else _import()
+        hold = Hold(self._database, self._runner, document, self._stop)
+        try:
+            try:
+                if self._database.buckets is None:
+                    raise TransferError(INTERNAL, messages.BUCKETS_GONE)
+                run(self._database, document, hold)
+            except TransferError as error:
+                fail(self._database, hold, error.code, error.message)
+            except (StoppedError, LostError, EngineClosedError, StorageError, Failure):
+                raise
+            except Exception:  # noqa: BLE001 - told by the log, and a job must not stay as if it went on
+                _log.exception("%s failed", jobs.arn_of(document))
+                fail(self._database, hold, INTERNAL, messages.INTERRUPTED)
+        except StoppedError:
+            with suppress(LostError):
+                hold.release()
+        except LostError:
+            return
+
+
+def _export() -> tuple[Run, Fail]:
+    from keyplan.engine.transfer import exports  # noqa: PLC0415 - few programs export
+
+    return exports.run, exports.fail
+
+
+def _import() -> tuple[Run, Fail]:
+    from keyplan.engine.transfer import imports  # noqa: PLC0415 - few programs import
+
+    return imports.run, imports.fail
