@@ -66,8 +66,6 @@ def _page(rule: Rule[Any]) -> str:
         if heading == "Fix":
             parts.append(f"## Example\n\n{_NOTE}\n{_examples(rule.code).rstrip()}")
         parts.append(f"## {heading}\n\n{text}")
-    if "Fix" not in sections(rule):
-        parts.append(f"## Example\n\n{_NOTE}\n{_examples(rule.code).rstrip()}")
     return "\n\n".join(parts) + "\n"
 
 

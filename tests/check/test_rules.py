@@ -106,11 +106,13 @@ def test_every_rule_has_a_bad_and_a_good_design(code: str) -> None:
 
 
 @pytest.mark.parametrize("code", PAGES)
-def test_every_rule_has_a_page_with_a_source(code: str) -> None:
+def test_every_page_says_what_the_rule_does_why_the_fix_and_the_source(code: str) -> None:
     rule = PAGES[code]
     assert rule.title
     assert len(rule.page.split()) > 40
-    assert "Source" in rule.page
+    assert rule.text.startswith("Finds ")
+    labels = re.findall(r"^(Why is this bad\?|Fix:|Source:) \S", rule.text, re.MULTILINE)
+    assert labels == ["Why is this bad?", "Fix:", "Source:"]
 
 
 def test_the_fix_of_a_range_query_names_returns() -> None:

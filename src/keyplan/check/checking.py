@@ -22,14 +22,14 @@ _CHANGE_CODES = "KP9"
 
 def _discovered() -> dict[str, tuple[Rule[Any], ...]]:
     """Import the modules under check/rules and return their rules by code, grouped by the title of their family."""
-    found = {}
+    rules_by_family = {}
     for family in pkgutil.iter_modules(families.__path__, f"{families.__name__}."):
         package = import_module(family.name)
         modules = pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
         members = [one for module in modules for one in vars(import_module(module.name)).values()]
         own = sorted((one for one in members if isinstance(one, Rule)), key=lambda rule: rule.code)
-        found[(package.__doc__ or "").partition(" (")[0]] = tuple(own)
-    return dict(sorted(found.items(), key=lambda item: item[1][0].code))
+        rules_by_family[(package.__doc__ or "").partition(" (")[0]] = tuple(own)
+    return dict(sorted(rules_by_family.items(), key=lambda item: item[1][0].code))
 
 
 FAMILIES: dict[str, tuple[Rule[Any], ...]] = _discovered()
@@ -61,27 +61,27 @@ class Report:
 def check(design: Design, rules: Iterable[Rule[Subject]] | None = None) -> Report:
     """Run rules over a design: all of them by default."""
     subject = Subject(design)
-    found = [finding for rule in (RULES.values() if rules is None else rules) for finding in rule.check(subject)]
+    findings = [finding for rule in (RULES.values() if rules is None else rules) for finding in rule.check(subject)]
     # Only a comparison of two designs shows whether an acceptance of a change rule is used.
     judged = [by for by in design.accepted if by.code not in CHANGE_RULES] if rules is None else []
-    return _report(design, found, judged)
+    return _report(design, findings, judged)
 
 
 def check_change(comparison: Comparison, rules: Iterable[Rule[Comparison]] | None = None) -> Report:
     """Run change rules over two designs: all of them by default. The new design's acceptances apply."""
     run = CHANGE_RULES.values() if rules is None else rules
-    found = [finding for rule in run for finding in rule.check(comparison)]
+    findings = [finding for rule in run for finding in rule.check(comparison)]
     design = comparison.new
     judged = [by for by in design.accepted if by.code in CHANGE_RULES] if rules is None else []
-    return _report(design, found, judged, _names(comparison.old))
+    return _report(design, findings, judged, _names(comparison.old))
 
 
 def _report(
-    design: Design, found: list[Finding], judged: list[Suppression], more_names: Collection[str] = ()
+    design: Design, findings: list[Finding], judged: list[Suppression], more_names: Collection[str] = ()
 ) -> Report:
     """Separate accepted findings, and add findings for those of the judged acceptances that are unused."""
-    accepted = [(finding, by) for finding in found if (by := _acceptance(finding, design)) is not None]
-    left = [finding for finding in found if _acceptance(finding, design) is None]
+    accepted = [(finding, by) for finding in findings if (by := _acceptance(finding, design)) is not None]
+    left = [finding for finding in findings if _acceptance(finding, design) is None]
     left += _about_acceptances(design, judged, [by for _, by in accepted], {*_names(design), *more_names})
     left.sort(key=lambda finding: (finding.place.file, finding.place.line, finding.code, finding.problem))
     return Report(design.name, tuple(dict.fromkeys(left)), tuple(accepted))

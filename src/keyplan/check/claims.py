@@ -51,35 +51,35 @@ SINGLE_DIGIT_MS = 10
 
 def units_of(text: str) -> ClaimedUnits | None:
     """Parse the units of a claim: "0.5 RCU", "~1-5 RCU", "1.5 WCU per item", "2 write units"."""
-    found = _UNITS.search(text)
-    if found is None:
+    match = _UNITS.search(text)
+    if match is None:
         return None
-    first = (found["short"] or found["long"]).lower()
-    low = _number(found[1])
-    high = _number(found[2]) if found[2] else low
-    return ClaimedUnits("read" if first.startswith("r") else "write", low, high, bool(found["each"]))
+    first = (match["short"] or match["long"]).lower()
+    low = _number(match[1])
+    high = _number(match[2]) if match[2] else low
+    return ClaimedUnits("read" if first.startswith("r") else "write", low, high, bool(match["each"]))
 
 
 def price_of(text: str) -> ClaimedPrice | None:
     """Parse the price of a million requests in a claim: "$0.25 per million reads"."""
-    found = _PRICE.search(text)
-    if found is None:
+    match = _PRICE.search(text)
+    if match is None:
         return None
-    return ClaimedPrice("read" if found[2].lower() == "read" else "write", _number(found[1]))
+    return ClaimedPrice("read" if match[2].lower() == "read" else "write", _number(match[1]))
 
 
 def milliseconds_of(text: str) -> float | None:
     """Parse the longest time of a claim in milliseconds: "single-digit ms" is 10."""
-    found = _LATENCY.search(text)
-    if found is None:
+    match = _LATENCY.search(text)
+    if match is None:
         return None
-    return float(found[1]) if found[1] else float(SINGLE_DIGIT_MS)
+    return float(match[1]) if match[1] else float(SINGLE_DIGIT_MS)
 
 
 def year_and_month_of(text: str) -> tuple[int, int] | None:
     """Parse the date of a claim's source; a year alone means December."""
-    found = _DATE.search(text)
-    return None if found is None else (int(found[1]), int(found[2] or 12))
+    match = _DATE.search(text)
+    return None if match is None else (int(match[1]), int(match[2] or 12))
 
 
 def _number(text: str) -> float:

@@ -101,13 +101,13 @@ def in_range(template: BoundTemplate, other: BoundTemplate, known: frozenset[str
     return None if are_disjoint(template, other) else range_captures(template, other, known)
 
 
-def is_unlikely(found: Overlap) -> bool:
+def is_unlikely(overlap: Overlap) -> bool:
     """Return True if a shared key requires punctuation in an identifier, which generated ones do not have."""
-    if found.plain:
+    if overlap.plain:
         return False
     odd = [
         name
-        for values in (found.left, found.right)
+        for values in (overlap.left, overlap.right)
         for name, value in values.items()
         if isinstance(value, str) and not value.isalnum()
     ]
@@ -155,45 +155,45 @@ def partition_shared(values: Sequence[KeyValue], parts: Sequence[BoundKeyAttribu
     for value, part in zip(values, parts, strict=False):
         if value.type_code != part.type_code:
             return False
-        asked, theirs = template_of(value), as_template(part)
-        if asked is None or theirs is None:
+        queried, stored = template_of(value), as_template(part)
+        if queried is None or stored is None:
             continue
-        found = overlap((asked,), (theirs,))
-        if found is None or not found.plain:
+        common = overlap((queried,), (stored,))
+        if common is None or not common.plain:
             return False
     return True
 
 
 def captured_by(conditions: Sequence[SortCondition], parts: Sequence[BoundKeyAttribute]) -> Capture | None:
     """Return a key of these parts that satisfies all conditions, or None if a condition excludes all."""
-    found = Capture("any", exact=False)
+    capture = Capture("any", exact=False)
     for condition, part in zip(conditions, parts, strict=False):
-        one = _captured(condition, part)
-        if one is None:
+        captured = _captured(condition, part)
+        if captured is None:
             return None
-        found = one
-    return found
+        capture = captured
+    return capture
 
 
 def _captured(condition: SortCondition, part: BoundKeyAttribute) -> Capture | None:
     if condition.low.type_code != part.type_code:
         return None
-    asked, theirs = template_of(condition.low), as_template(part)
-    if asked is None or theirs is None:
+    queried, stored = template_of(condition.low), as_template(part)
+    if queried is None or stored is None:
         return Capture(f"a {'Number' if part.type_code == 'N' else 'value'} of {part.attribute}", exact=False)
     if condition.op == "=":
-        return _as_capture(overlap((asked,), (theirs,)))
+        return _as_capture(overlap((queried,), (stored,)))
     if condition.op == "begins_with":
-        return _as_capture(begins(asked, theirs, _known(condition.low, asked)))
+        return _as_capture(begins(queried, stored, _known(condition.low, queried)))
     if condition.op == "BETWEEN":
-        return _between(condition, asked, theirs)
-    return _open(condition.op, asked, theirs)
+        return _between(condition, queried, stored)
+    return _open(condition.op, queried, stored)
 
 
-def _as_capture(found: Overlap | None) -> Capture | None:
-    if found is None or not found.plain or is_unlikely(found):
+def _as_capture(overlap: Overlap | None) -> Capture | None:
+    if overlap is None or not overlap.plain or is_unlikely(overlap):
         return None
-    return Capture(found.text, exact=found.certain)
+    return Capture(overlap.text, exact=overlap.certain)
 
 
 def _known(value: KeyValue, template: BoundTemplate) -> frozenset[str]:
@@ -202,14 +202,14 @@ def _known(value: KeyValue, template: BoundTemplate) -> frozenset[str]:
     return frozenset(names[:-1] if value.part == "begins" else names)
 
 
-def _between(condition: SortCondition, asked: BoundTemplate, theirs: BoundTemplate) -> Capture | None:
+def _between(condition: SortCondition, queried: BoundTemplate, stored: BoundTemplate) -> Capture | None:
     low, high = condition.low, condition.high
     assert high is not None, "BETWEEN has two ends"
     if low.part == "whole":
-        return _between_texts(asked, template_of(high), theirs)
-    names = [name for name in dict.fromkeys(asked.fields) if name in low.sources and name in high.sources]
+        return _between_texts(queried, template_of(high), stored)
+    names = [name for name in dict.fromkeys(queried.fields) if name in low.sources and name in high.sources]
     one_sided = set(low.sources) != set(high.sources)
-    text = in_range(asked, theirs, frozenset(names if one_sided else names[:-1]))
+    text = in_range(queried, stored, frozenset(names if one_sided else names[:-1]))
     return None if text is None else Capture(text, exact=True)
 
 
@@ -230,10 +230,10 @@ def _common(one: str, other: str) -> str:
     return one[:size]
 
 
-def _open(op: str, asked: BoundTemplate, theirs: BoundTemplate) -> Capture | None:
-    bound, first = _first(asked), _first(theirs)
+def _open(op: str, queried: BoundTemplate, stored: BoundTemplate) -> Capture | None:
+    bound, first = _first(queried), _first(stored)
     inside = first.lowest <= bound.highest if op in {"<", "<="} else first.highest >= bound.lowest
-    return Capture(theirs.text, exact=False) if inside else None
+    return Capture(stored.text, exact=False) if inside else None
 
 
 def _first(template: BoundTemplate) -> CharSet:

@@ -169,20 +169,20 @@ class HotKey:
 
     def main(self, what: str) -> list[str]:
         """Return the patterns with the most "read" or "write" load, largest first, at most three."""
-        told = [(getattr(load, what) * load.peak, load.pattern.name) for load in self.loads]
-        return [name for units, name in sorted(told, key=lambda pair: -pair[0]) if units > 0][:3]
+        units_by_pattern = [(getattr(load, what) * load.peak, load.pattern.name) for load in self.loads]
+        return [name for units, name in sorted(units_by_pattern, key=lambda pair: -pair[0]) if units > 0][:3]
 
 
 def _sources(plan: Plan) -> dict[str, Source]:
     """Return the sources of the fields of what a plan reads or writes, as far as it states them."""
-    found: dict[str, Source] = {}
+    sources: dict[str, Source] = {}
     for action in plan.actions:
         if action.name == "set":
-            found[action.path.field] = action.source
+            sources[action.path.field] = action.source
     if plan.key is not None:
         for value in (*plan.key.partition, *(one.low for one in plan.key.sort if one.op == "=")):
-            found.update(value.sources)
-    return found
+            sources.update(value.sources)
+    return sources
 
 
 def _current_periods(plan: Plan, parts: Iterable[BoundKeyAttribute]) -> dict[str, Source]:
@@ -222,8 +222,8 @@ def _table_loads(table: Table, works: Iterable[Work], *, items: bool) -> Iterato
 
 def _index_loads(index: Index, works: Iterable[Work]) -> Iterator[tuple[EntitySpec, BoundKey, Load]]:
     for work in works:
-        found = [(entity, entity.key_in(index)) for entity in work.plan.entities]
-        keys = [(entity, bound, key_text(bound.partition)) for entity, bound in found if bound is not None]
+        bound_keys = [(entity, entity.key_in(index)) for entity in work.plan.entities]
+        keys = [(entity, bound, key_text(bound.partition)) for entity, bound in bound_keys if bound is not None]
         shapes = Counter(shape for _, _, shape in keys)  # a read is of one key, however its entities name the fields
         for entity, bound, shape in keys:
             write = work.units.indexes.get(index.name, 0.0)
@@ -236,10 +236,10 @@ def _index_loads(index: Index, works: Iterable[Work]) -> Iterator[tuple[EntitySp
 
 
 def _grouped(
-    table: Table, index: Index | None, found: Iterable[tuple[EntitySpec, BoundKey, Load]], *, items: bool
+    table: Table, index: Index | None, loads: Iterable[tuple[EntitySpec, BoundKey, Load]], *, items: bool
 ) -> Iterator[HotKey]:
     groups: dict[str, list[tuple[EntitySpec, BoundKey, Load]]] = {}
-    for entity, bound, load in found:
+    for entity, bound, load in loads:
         shape = key_text(bound.attributes if items else bound.partition)
         groups.setdefault(shape, []).append((entity, bound, load))
     for shape, members in groups.items():
@@ -251,14 +251,14 @@ def _expected_entries(table: Table, works: Sequence[Work]) -> Iterator[HotKey]:
     """Yield constant keys that patterns query in an index by entities without a key there."""
     for pattern in table.patterns:
         plan = pattern.plan
-        index, wanted = plan.index, plan.key
-        if index is None or wanted is None or plan.entity.key_in(index) is not None:
+        index, condition = plan.index, plan.key
+        if index is None or condition is None or plan.entity.key_in(index) is not None:
             continue
-        if any(value.sources for value in wanted.partition) or wanted.partition[0].template is None:
+        if any(value.sources for value in condition.partition) or condition.partition[0].template is None:
             continue
         entity = plan.entity
         writes = [Load(work.pattern, 1.0, 0.0, _entry_write_units(work, entity, index)) for work in works]
-        shape = f"{index.partition[0]} = {wanted.partition[0].template.text}"
+        shape = f"{index.partition[0]} = {condition.partition[0].template.text}"
         yield HotKey(table, index, entity, None, shape, tuple(load for load in writes if load.write))
 
 
@@ -277,16 +277,16 @@ def _entry_write_units(work: Work, entity: EntitySpec, index: Index) -> float:
 def hot_keys_of(tables: Iterable[Table], works: Sequence[Work]) -> Iterator[HotKey]:
     """Yield the most used partition key of every shape, in tables and global indexes."""
     for table in tables:
-        mine = [work for work in works if work.plan.schema is table.schema and is_declared(work)]
-        yield from _grouped(table, None, _table_loads(table, mine, items=False), items=False)
+        own = [work for work in works if work.plan.schema is table.schema and is_declared(work)]
+        yield from _grouped(table, None, _table_loads(table, own, items=False), items=False)
         for index in table.schema.indexes:
             if index.kind == "GSI":
-                yield from _grouped(table, index, _index_loads(index, mine), items=False)
-        yield from _expected_entries(table, mine)
+                yield from _grouped(table, index, _index_loads(index, own), items=False)
+        yield from _expected_entries(table, own)
 
 
 def hot_items_of(tables: Iterable[Table], works: Sequence[Work]) -> Iterator[HotKey]:
     """Yield the most used item of every shape of primary key."""
     for table in tables:
-        mine = [work for work in works if work.plan.schema is table.schema and is_declared(work)]
-        yield from _grouped(table, None, _table_loads(table, mine, items=True), items=True)
+        own = [work for work in works if work.plan.schema is table.schema and is_declared(work)]
+        yield from _grouped(table, None, _table_loads(table, own, items=True), items=True)

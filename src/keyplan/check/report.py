@@ -26,11 +26,11 @@ def text(reports: Sequence[Report]) -> str:
 
 def _grouped(findings: Sequence[Finding]) -> Iterable[list[Finding]]:
     """Group findings of one rule about one subject at the first of them; errors stay separate."""
-    found: dict[object, list[Finding]] = {}
+    groups: dict[object, list[Finding]] = {}
     for finding in findings:
         key = finding if finding.severity == "error" else (finding.code, finding.severity, finding.subject)
-        found.setdefault(key, []).append(finding)
-    return found.values()
+        groups.setdefault(key, []).append(finding)
+    return groups.values()
 
 
 def _finding_text(finding: Finding, *alike: Finding) -> str:

@@ -92,9 +92,9 @@ class Subject:
     @cached_property
     def faults(self) -> tuple[tuple[str, Fault], ...]:
         """The faults of tables and patterns, each with the name of its table or pattern."""
-        found = [(table.name, fault) for table in self.design.tables for fault in table_faults(table)]
-        found += [(pattern.name, fault) for _, pattern, plan in self.patterns for fault in all_faults(plan)]
-        return tuple(found)
+        faults = [(table.name, fault) for table in self.design.tables for fault in table_faults(table)]
+        faults += [(pattern.name, fault) for _, pattern, plan in self.patterns for fault in all_faults(plan)]
+        return tuple(faults)
 
     def errors_of(self, code: str) -> Iterator[Finding]:
         """Yield the faults of one rule as findings."""

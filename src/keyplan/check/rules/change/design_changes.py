@@ -255,9 +255,9 @@ def used_pattern_removed(comparison: Comparison) -> Iterator[Finding]:
 
 
 def _declared_use(change: DesignChange) -> Iterator[Finding]:
-    told = change.facts.get("uses")
-    if isinstance(told, tuple) and told:
-        problem = f"{change.what}, and in the old design {'; '.join(told)}"
+    uses = change.facts.get("uses")
+    if isinstance(uses, tuple) and uses:
+        problem = f"{change.what}, and in the old design {'; '.join(uses)}"
         fix = "remove its callers first, and declare rate=Rate(average=0)"
         yield used_pattern_removed.finding(change.subject, problem, fix, change.place, change.other, severity="warning")
 

@@ -51,14 +51,14 @@ def _overwrite(subject: Subject, pattern: Pattern[..., Any], entity: EntitySpec)
     updates = [work.pattern for work in subject.writes_of(entity) if work.plan.operation == "UpdateItem"]
     timestamp = _timestamp_identity(entity)
     if timestamp is not None:
-        lost = f": two with the same {timestamp} have one key"
+        consequence = f": two with the same {timestamp} have one key"
     elif updates:
-        lost = f" and the changes of {updates[0].name}"
+        consequence = f" and the changes of {updates[0].name}"
     else:
-        lost = " without an error"
+        consequence = " without an error"
     return unconditional_put.finding(
         pattern.name,
-        f"{pattern.name} overwrites an existing {entity.name}{lost}",
+        f"{pattern.name} overwrites an existing {entity.name}{consequence}",
         (f"add an ID to the key after {timestamp}, and use" if timestamp is not None else "use")
         + " @table.create for new items and @table.replace for existing ones; accept this if overwriting is intended",
         pattern.place,
@@ -135,11 +135,11 @@ def _lost_set(pattern: Pattern[..., Any], plan: Plan, adding: Mapping[tuple[str,
         choices = choices_of(plan.entity.fields[name])
         if choices is None or plan.entity.fields[name].type_code == "BOOL" or _is_ordered(plan):
             continue
-        beside = f" (and adds to {', '.join(counted)})" if counted else ""
+        counts = f" (and adds to {', '.join(counted)})" if counted else ""
         yield lost_update.finding(
             pattern.name,
             f"of two callers of {pattern.name}, both succeed and the later wins: it sets"
-            f" {plan.entity.name}.{name} to one of {choices} states{beside} without a condition",
+            f" {plan.entity.name}.{name} to one of {choices} states{counts} without a condition",
             f"add when(F.{name} == ...) with the expected state, or a version and at_version(...)",
             pattern.place,
             plan.entity.place,
@@ -229,13 +229,13 @@ def _batch_overwrite(pattern: Pattern[..., Any], update: Pattern[..., Any]) -> F
     versioned = entity.version is not None and puts
     if puts:
         does = f"replaces whole items of {entity.name} without a condition, and {update.name} updates them"
-        lost = "changes since the read are lost"
+        consequence = "changes since the read are lost"
     else:
         does = f"deletes items of {entity.name} without a condition, and {update.name} updates them"
-        lost = "an item that changed since the read is deleted too"
+        consequence = "an item that changed since the read is deleted too"
     return batch_without_conditions.finding(
         pattern.name,
-        f"{pattern.name} {does}: {lost}" + (f", and {entity.version} is not checked" if versioned else ""),
+        f"{pattern.name} {does}: {consequence}" + (f", and {entity.version} is not checked" if versioned else ""),
         "use single updates or deletes with when(...), or transactions of up to 100; keep batches for loading data",
         pattern.place,
         update.place,

@@ -98,13 +98,13 @@ def delete_orphans_children(subject: Subject) -> Iterator[Finding]:
     for _, pattern, plan in subject.patterns:
         if pattern.kind in _DELETE_KINDS:
             deleting.setdefault(plan.entity, pattern)
-    told = entities_with_consumer(subject, "removed")
+    watched = entities_with_consumer(subject, "removed")
     moved = set(_replaced_entities(subject))
     for _, part in subject.entities:
         if part in deleting or always_expires(part):
             continue
         for owner, pattern in deleting.items():
-            if owner.name in told or not owner.key.fields or (owner, part) in moved:
+            if owner.name in watched or not owner.key.fields or (owner, part) in moved:
                 continue
             if belongs(part, owner):
                 yield delete_orphans_children.finding(

@@ -290,7 +290,7 @@ class Written:
 
 def written_by(transaction: Transaction[Any]) -> list[Written]:
     """Return the steps of a transaction with the sources of their key fields, as far as they are known."""
-    found = []
+    written = []
     for position, step in enumerate(transaction.steps, 1):
         plan = step.call.pattern.plan
         fields = dict.fromkeys(plan.entity.key.fields)
@@ -298,8 +298,8 @@ def written_by(transaction: Transaction[Any]) -> list[Written]:
             fields.update(dict.fromkeys(name for rule in plan.entity.sentinels for name in rule.fields))
         own = key_sources(plan)
         sources = {name: substitute(own[name], step.call.arguments) for name in fields if name in own}
-        found.append(Written(position, step, plan, sources))
-    return found
+        written.append(Written(position, step, plan, sources))
+    return written
 
 
 def key_sources(plan: Plan) -> dict[str, Source]:
@@ -308,10 +308,10 @@ def key_sources(plan: Plan) -> dict[str, Source]:
         return {name: getattr(plan.item, name) for name in plan.entity.fields}
     if plan.key is None:
         return {}
-    found: dict[str, Source] = {}
+    sources: dict[str, Source] = {}
     for value in plan.key.values:
-        found.update(value.sources)
-    return found
+        sources.update(value.sources)
+    return sources
 
 
 def origin_of(source: Source) -> Origin:

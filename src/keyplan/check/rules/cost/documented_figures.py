@@ -62,12 +62,12 @@ def _exceeded(subject: Subject) -> list[str]:
     free = subject.book.free
     stored = sum(part.storage_bytes for table in subject.month.tables for part in table.parts) / GB
     bought = [part.bought for part in subject.capacity_uses if part.bought is not None]
-    told = [
+    figures = [
         (stored, free["storage_gb"], "GB of storage"),
         (sum(one.write for one in bought), free["provisioned_write_units"], "provisioned write units"),
         (sum(one.read for one in bought), free["provisioned_read_units"], "provisioned read units"),
     ]
-    return [f"{has:,.0f} {what}, of which {most:g} are free" for has, most, what in told if has > most]
+    return [f"{has:,.0f} {what}, of which {most:g} are free" for has, most, what in figures if has > most]
 
 
 _OLDEST_MONTHS = 12
@@ -130,17 +130,17 @@ def wrong_price(subject: Subject) -> Iterator[Finding]:
 
 
 def _price_difference(subject: Subject, name: str, claim: Claim, place: Place) -> Iterator[Finding]:
-    said = price_of(claim.text)
-    if said is None:
+    claimed = price_of(claim.text)
+    if claimed is None:
         return
     book = subject.book
-    price = book[f"{said.what}_unit"] * 1e6
-    if isclose(said.per_million, price, rel_tol=0.01):
+    price = book[f"{claimed.what}_unit"] * 1e6
+    if isclose(claimed.per_million, price, rel_tol=0.01):
         return
-    old = isclose(said.per_million, price * _FORMER_FACTOR, rel_tol=0.01)
+    old = isclose(claimed.per_million, price * _FORMER_FACTOR, rel_tol=0.01)
     yield wrong_price.finding(
         name,
-        f'"{claim.text}": a million {said.what} units cost ${price:g} on demand in {book.region} ({book.dated})'
+        f'"{claim.text}": a million {claimed.what} units cost ${price:g} on demand in {book.region} ({book.dated})'
         + ("; the claim was the price until it was halved on 2024-11-01" if old else ""),
         "state the price with its Region and date, for units of 4 KB read or 1 KB written",
         place,
@@ -165,42 +165,45 @@ def wrong_units(subject: Subject) -> Iterator[Finding]:
     secondary indexes".
     """
     for pattern, claim in of_patterns(subject):
-        said = units_of(claim.text)
-        if said is None or any(fault.code in {"KP301", "KP308"} for fault in pattern.plan.faults):
+        claimed = units_of(claim.text)
+        if claimed is None or any(fault.code in {"KP301", "KP308"} for fault in pattern.plan.faults):
             continue
-        told = expected(pattern)
-        if said.what == "write" and not pattern.plan.reading:
-            yield from _write_claim(pattern, claim, said, told)
-        elif said.what == "read" and pattern.plan.reading:
-            yield from _read_claim(pattern, claim, said, told)
+        estimate = expected(pattern)
+        if claimed.what == "write" and not pattern.plan.reading:
+            yield from _write_claim(pattern, claim, claimed, estimate)
+        elif claimed.what == "read" and pattern.plan.reading:
+            yield from _read_claim(pattern, claim, claimed, estimate)
 
 
-def _write_claim(pattern: Pattern[..., Any], claim: Claim, said: ClaimedUnits, told: Expected) -> Iterator[Finding]:
-    sure = _certain_indexes(pattern, told)
-    least = told.units.write + sum(sure.values()) if not pattern.plan.steps else told.units.write
-    beside = f" and {', '.join(sure)} {number(sum(sure.values()))}" if sure else ""
+def _write_claim(
+    pattern: Pattern[..., Any], claim: Claim, claimed: ClaimedUnits, estimate: Expected
+) -> Iterator[Finding]:
+    sure = _certain_indexes(pattern, estimate)
+    least = estimate.units.write + sum(sure.values()) if not pattern.plan.steps else estimate.units.write
+    index_text = f" and {', '.join(sure)} {number(sum(sure.values()))}" if sure else ""
     sentinels = " with its sentinels" if pattern.plan.entity.sentinels else ""
-    if said.high < least:
-        what = "write units are whole, and " if said.high != int(said.high) else ""
+    if claimed.high < least:
+        what = "write units are whole, and " if claimed.high != int(claimed.high) else ""
         yield _units_finding(
             pattern,
             claim,
             "error",
-            f"{what}at least {number(least)} are billed: the table takes {number(told.units.write)}{sentinels}{beside}",
+            f"{what}at least {number(least)} are billed: the table takes"
+            f" {number(estimate.units.write)}{sentinels}{index_text}",
         )
-    elif said.low != int(said.low) or said.high != int(said.high):
+    elif claimed.low != int(claimed.low) or claimed.high != int(claimed.high):
         yield _units_finding(pattern, claim, "error", "write units are whole, one per KB, rounded up")
-    elif said.high < told.units.written and not told.guesses:
+    elif claimed.high < estimate.units.written and not estimate.guesses:
         yield _units_finding(
             pattern,
             claim,
             "warning",
-            f"{number(told.units.written)} are expected on average, of which its indexes take"
-            f" {number(told.units.written - told.units.write)}",
+            f"{number(estimate.units.written)} are expected on average, of which its indexes take"
+            f" {number(estimate.units.written - estimate.units.write)}",
         )
 
 
-def _certain_indexes(pattern: Pattern[..., Any], told: Expected) -> dict[str, float]:
+def _certain_indexes(pattern: Pattern[..., Any], estimate: Expected) -> dict[str, float]:
     """Return the units of indexes that every such write costs."""
     entity = pattern.plan.entity
     sure = [
@@ -208,20 +211,23 @@ def _certain_indexes(pattern: Pattern[..., Any], told: Expected) -> dict[str, fl
         for bound in entity.indexes
         if bound.when is None and not any(entity.fields[name].optional for name in bound.fields)
     ]
-    return {name: units for name, units in told.units.indexes.items() if name in sure}
+    return {name: units for name, units in estimate.units.indexes.items() if name in sure}
 
 
-def _read_claim(pattern: Pattern[..., Any], claim: Claim, said: ClaimedUnits, told: Expected) -> Iterator[Finding]:
+def _read_claim(
+    pattern: Pattern[..., Any], claim: Claim, claimed: ClaimedUnits, estimate: Expected
+) -> Iterator[Finding]:
     least = 1.0 if pattern.plan.consistent else 0.5
-    if said.high < least:
+    if claimed.high < least:
         kind = "a consistent read" if pattern.plan.consistent else "an eventually consistent read"
         yield _units_finding(pattern, claim, "error", f"{kind} costs at least {least:g}, even if it finds nothing")
-    elif said.high < told.units.read and not told.guesses:
+    elif claimed.high < estimate.units.read and not estimate.guesses:
         yield _units_finding(
             pattern,
             claim,
             "warning",
-            f"{number(told.units.read)} are expected at the declared numbers, for {number(told.evaluated)} items read",
+            f"{number(estimate.units.read)} are expected at the declared numbers, for {number(estimate.evaluated)}"
+            f" items read",
         )
 
 

@@ -132,8 +132,8 @@ def _missing_image(table: Table, consumer: Consumer, needs: frozenset[str]) -> I
         problem = (
             f"{consumer.name} may not receive {images}: the design does not declare the stream view of {table.name}"
         )
-    elif lacking := sorted(needs - IMAGES[view]):
-        problem = f"{consumer.name} does not receive the {' and the '.join(lacking)} image: the stream of table"
+    elif missing := sorted(needs - IMAGES[view]):
+        problem = f"{consumer.name} does not receive the {' and the '.join(missing)} image: the stream of table"
         problem += f" {table.name} is {view}"
     else:
         return

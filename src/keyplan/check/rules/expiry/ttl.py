@@ -198,9 +198,9 @@ def ttl_too_old(subject: Subject) -> Iterator[Finding]:
     """
     for table, entity in subject.entities:
         for field in entity.fields.values():
-            told = _past_value(field) if field.attribute == table.schema.ttl else None
-            if told is not None:
-                what = f"{entity.name}.{field.name} {told}"
+            problem = _past_value(field) if field.attribute == table.schema.ttl else None
+            if problem is not None:
+                what = f"{entity.name}.{field.name} {problem}"
                 yield _ignored_expiry(what, entity.name, entity.place.at(f"{field.name}:"), table.schema.place)
     for table, pattern, plan in subject.patterns:
         for action in plan.actions:
@@ -284,9 +284,9 @@ def expiry_orphans_children(subject: Subject) -> Iterator[Finding]:
     Source: developer guide, "Using time to live (TTL)": expiry works on single items.
     """
     entities = [entity for _, entity in subject.entities]
-    told = entities_with_consumer(subject, "expired")
+    watched = entities_with_consumer(subject, "expired")
     for owner in entities:
-        if not always_expires(owner) or owner.name in told or not owner.key.fields:
+        if not always_expires(owner) or owner.name in watched or not owner.key.fields:
             continue
         for part in entities:
             if part is not owner and not may_expire(part) and belongs(part, owner):

@@ -100,14 +100,15 @@ def low_cardinality_index_key(subject: Subject) -> Iterator[Finding]:
             continue
         for entity in table.entities:
             bound = entity.key_in(index)
-            told = _distinct_keys(entity, bound) if bound is not None else None
-            if bound is None or told is None:
+            distinct = _distinct_keys(entity, bound) if bound is not None else None
+            if bound is None or distinct is None:
                 continue
-            problem = _load_problem(subject, table, entity, bound, told)
+            problem = _load_problem(subject, table, entity, bound, distinct)
             if problem:
                 yield low_cardinality_index_key.finding(
                     index.name,
-                    f"{entity.name} has {number(told.count)} partition {'key' if told.count == 1 else 'keys'} in"
+                    f"{entity.name} has {number(distinct.count)} partition"
+                    f" {'key' if distinct.count == 1 else 'keys'} in"
                     f" index {index.name} ({', '.join(part.text for part in bound.partition)}), and {problem}",
                     "shard the key, put a field with many values first, or make the index sparse",
                     bound.place,
@@ -115,12 +116,12 @@ def low_cardinality_index_key(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-def _load_problem(subject: Subject, table: Table, entity: EntitySpec, bound: BoundIndexKey, told: Distinct) -> str:
+def _load_problem(subject: Subject, table: Table, entity: EntitySpec, bound: BoundIndexKey, distinct: Distinct) -> str:
     index = bound.index
     writes = [work for work in subject.writes_of(entity) if work.units.indexes.get(index.name)]
     rated = [work for work in writes if work.rate is not None]
-    hot = told.hottest_share * units_a_second(subject.works, table.schema, index.name, entity, peak=True)
-    read = told.hottest_share * _peak_reads(subject, table, index)
+    hot = distinct.hottest_share * units_a_second(subject.works, table.schema, index.name, entity, peak=True)
+    read = distinct.hottest_share * _peak_reads(subject, table, index)
     for load, limit, what in (
         (hot, limits.PARTITION_WRITE_UNITS, "write"),
         (read, limits.PARTITION_READ_UNITS, "read"),
@@ -133,7 +134,7 @@ def _load_problem(subject: Subject, table: Table, entity: EntitySpec, bound: Bou
             )
     small = entity.items is not None and entity.items.count <= _SMALL_TABLE
     sharded = any(shards for part in bound.partition for _, shards in _fields_and_shards(part))
-    if rated or small or sharded or told.count > _FEW_KEYS:
+    if rated or small or sharded or distinct.count > _FEW_KEYS:
         return ""
     return (
         f"writes of the table are throttled beyond {limits.PARTITION_WRITE_UNITS:,} write units per second for one of"
@@ -154,8 +155,8 @@ def _distinct_keys(entity: EntitySpec, bound: BoundKey) -> Distinct | None:
     count, hottest = 1, 1.0
     for part in bound.partition:
         for name, shards in _fields_and_shards(part):
-            told = entity.items.values_of(name) if entity.items is not None and not shards else None
-            few = _declared_values(entity, part, name) if told is None else told
+            declared = entity.items.values_of(name) if entity.items is not None and not shards else None
+            few = _declared_values(entity, part, name) if declared is None else declared
             if few is None:
                 return None
             count *= few.count

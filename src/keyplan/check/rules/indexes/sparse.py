@@ -63,15 +63,15 @@ def accidental_sparse_index(subject: Subject) -> Iterator[Finding]:
 
 def _unexplained_optional(entity: EntitySpec, bound: BoundKey) -> list[str]:
     """Return the optional fields of an index key without a declared share of items."""
-    told = entity.items.present if entity.items is not None else {}
-    return [name for name in bound.fields if entity.fields[name].optional and name not in told]
+    declared = entity.items.present if entity.items is not None else {}
+    return [name for name in bound.fields if entity.fields[name].optional and name not in declared]
 
 
 def _declaration_fix(bound: BoundKey, name: str) -> str:
     """Return how to declare a sparse index; a key of plain fields has no condition."""
     share = f"items=Items(..., present={{{name!r}: 0.5}}), with the share of items that have it"
-    made = any(part.template is not None for part in bound.attributes)
-    return f"when=F.{name}.exists(), or {share}" if made else share
+    has_template = any(part.template is not None for part in bound.attributes)
+    return f"when=F.{name}.exists(), or {share}" if has_template else share
 
 
 def _required_values(plan: Plan) -> set[str]:
@@ -151,20 +151,24 @@ def sparse_index_opportunity(subject: Subject) -> Iterator[Finding]:
             if bound is None or bound.when is not None or not readers:
                 continue
             for name, choices in _fields_with_choices(entity):
-                wanted = _requested_by_all(readers, name)
-                if wanted is None or len(wanted) >= len(choices) or any(value not in choices for value in wanted):
+                requested = _requested_by_all(readers, name)
+                if (
+                    requested is None
+                    or len(requested) >= len(choices)
+                    or any(value not in choices for value in requested)
+                ):
                     continue
-                share = _share_of_items(entity, name, wanted)
+                share = _share_of_items(entity, name, requested)
                 if share is not None and share > _LARGEST_SHARE:
                     continue
-                told = "" if share is None else f", {share:.0%} of all"
-                values = " or ".join(repr(value) for value in wanted)
-                listed = ", ".join(repr(value) for value in wanted)
-                condition = f"F.{name} == {wanted[0]!r}" if len(wanted) == 1 else f"F.{name}.is_in({listed})"
+                share_text = "" if share is None else f", {share:.0%} of all"
+                values = " or ".join(repr(value) for value in requested)
+                listed = ", ".join(repr(value) for value in requested)
+                condition = f"F.{name} == {requested[0]!r}" if len(requested) == 1 else f"F.{name}.is_in({listed})"
                 yield sparse_index_opportunity.finding(
                     index.name,
                     f"writes pay for every {entity.name} in index {index.name}, but all its readers request {name}"
-                    f" {values}{told}",
+                    f" {values}{share_text}",
                     f"add a key attribute for these items only: key(..., when={condition})",
                     bound.place,
                     index.place,
@@ -181,13 +185,13 @@ def _fields_with_choices(entity: EntitySpec) -> Iterator[tuple[str, tuple[object
 
 def _requested_by_all(readers: list[Pattern[..., Any]], name: str) -> list[object] | None:
     """Return the values that all readers request, or None if one of them accepts any value."""
-    found: list[object] = []
+    requested: list[object] = []
     for pattern in readers:
         values = _requested_values(pattern.plan, name)
         if values is None:
             return None
-        found += [value for value in values if value not in found]
-    return found
+        requested += [value for value in values if value not in requested]
+    return requested
 
 
 def _requested_values(plan: Plan, name: str) -> list[object] | None:
@@ -214,8 +218,8 @@ def _is_field(operand: object, name: str) -> bool:
     return isinstance(operand, FieldPath) and operand.parts == (name,)
 
 
-def _share_of_items(entity: EntitySpec, name: str, wanted: list[object]) -> float | None:
+def _share_of_items(entity: EntitySpec, name: str, requested: list[object]) -> float | None:
     if entity.items is None or name not in entity.items.distinct:
         return None
-    shares = [entity.items.share_of(name, value) for value in wanted]
+    shares = [entity.items.share_of(name, value) for value in requested]
     return sum(share for share in shares if share is not None)

@@ -39,12 +39,12 @@ def delimiter_in_value(subject: Subject) -> Iterator[Finding]:
     Source: developer guide, "Best practices for using sort keys to organize data", composite sort keys.
     """
     for _, entity in subject.entities:
-        told: set[tuple[str, bool]] = set()
+        reported: set[tuple[str, bool]] = set()
         for bound in (entity.key, *entity.indexes, *(rule.key for rule in entity.sentinels)):
             for part in bound.attributes:
                 for name, delimiter in part.template.delimiter_risks() if part.template is not None else ():
-                    if (name, bool(delimiter)) not in told:
-                        told.add((name, bool(delimiter)))
+                    if (name, bool(delimiter)) not in reported:
+                        reported.add((name, bool(delimiter)))
                         assert part.template is not None, "it has risks"
                         yield _delimiter_finding(entity, bound, part.template, name, delimiter)
 
@@ -106,17 +106,17 @@ def sort_order_not_preserved(subject: Subject) -> Iterator[Finding]:
             and not is_identifier_name(hole.name)
         ):
             severity: Severity = "warning"
-            said = f"order of {hole.name} as text, 10 before 9: {{{hole.name}}} is not padded"
+            order = f"order of {hole.name} as text, 10 before 9: {{{hole.name}}} is not padded"
             fix = f"write {{{hole.name}:010d}}, with as many digits as it can have"
         elif _is_rank(hole) and not _is_sorted(texts := _choice_texts(hole)):
             severity = "advice"
-            said = f"alphabetical order of {hole.name}: {', '.join(sorted(texts))}"
+            order = f"alphabetical order of {hole.name}: {', '.join(sorted(texts))}"
             fix = f"write {{{hole.name}:rank({','.join(texts)})}} in the intended order"
         else:
             continue
         yield sort_order_not_preserved.finding(
             pattern.name,
-            f"{pattern.name} returns items in the {said}",
+            f"{pattern.name} returns items in the {order}",
             fix,
             pattern.place,
             plan.entity.place,
@@ -177,15 +177,15 @@ def _keys_in(table: Table, index: Index | None) -> list[tuple[EntitySpec, BoundK
 
 
 def _mixed(one: EntitySpec, ours: BoundKey, other: EntitySpec, theirs: BoundKey, where: str) -> Iterator[Finding]:
-    for part, its in zip(ours.attributes, theirs.attributes, strict=True):
-        left, right = as_template(part), as_template(its)
+    for part, their_part in zip(ours.attributes, theirs.attributes, strict=True):
+        left, right = as_template(part), as_template(their_part)
         pair = _differing_encodings(left, right) if left is not None and right is not None else None
         if pair is not None:
             yield mixed_key_encodings.finding(
                 other.name,
                 f"a query of {where} sorts {one.name} and {other.name} apart: {part.attribute} encodes"
                 f" {pair[0].name} as {pair[0].spec or 'plain text'} in {part.text} and as"
-                f" {pair[1].spec or 'plain text'} in {its.text}",
+                f" {pair[1].spec or 'plain text'} in {their_part.text}",
                 f"write {{{pair[1].name}{':' + pair[0].spec if pair[0].spec else ''}}} in both",
                 theirs.place,
                 ours.place,
@@ -224,15 +224,15 @@ def timestamp_as_text(subject: Subject) -> Iterator[Finding]:
     Source: developer guide, "Supported data types and naming rules", String as date type.
     """
     for _, entity in subject.entities:
-        told: set[str] = set()
+        reported: set[str] = set()
         for bound in (entity.key, *entity.indexes):
             where = entity.schema.where(bound.index)
             for name in (name for part in bound.sort for name in part.fields):
                 field = entity.fields[name].declared
                 free = field.type is str and field.choices is None and field.pattern is None
-                if name in told or not free or not is_time_name(name):
+                if name in reported or not free or not is_time_name(name):
                     continue
-                told.add(name)
+                reported.add(name)
                 yield timestamp_as_text.finding(
                     entity.name,
                     f"items of {where} do not sort by time if {entity.name}.{name} has several forms (.500Z and Z,"

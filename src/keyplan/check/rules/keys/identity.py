@@ -76,10 +76,10 @@ def key_collision(subject: Subject) -> Iterator[Finding]:
     """
     for table in subject.tables:
         for one, other in combinations(_owners(table), 2):
-            found = shared(one.key.attributes, other.key.attributes)
-            if found is not None and not is_unlikely(found):
-                yield _same_key(one, other, found)
-            elif found is None and one.is_entity and other.is_entity:
+            overlap = shared(one.key.attributes, other.key.attributes)
+            if overlap is not None and not is_unlikely(overlap):
+                yield _same_key(one, other, overlap)
+            elif overlap is None and one.is_entity and other.is_entity:
                 yield from _same_prefix(one, other)
 
 
@@ -92,13 +92,13 @@ def _owners(table: Table) -> Iterator[_Owner]:
             yield _Owner(entity.name, name, rule.key, rule.key.place, is_entity=False)
 
 
-def _same_key(one: _Owner, other: _Owner, found: Overlap) -> Finding:
+def _same_key(one: _Owner, other: _Owner, overlap: Overlap) -> Finding:
     texts = " and ".join(
-        f"{part.attribute} = {text}" for part, text in zip(other.key.attributes, found.texts, strict=False)
+        f"{part.attribute} = {text}" for part, text in zip(other.key.attributes, overlap.texts, strict=False)
     )
-    sure = found.plain and found.certain
+    sure = overlap.plain and overlap.certain
     how = f"both {'' if sure else 'may '}have {texts or 'the same numbers'}"
-    if not found.plain:
+    if not overlap.plain:
         how += " if a value contains the other's separator"
     return key_collision.finding(
         other.entity,

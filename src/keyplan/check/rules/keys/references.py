@@ -121,17 +121,17 @@ def prefix_capture(subject: Subject) -> Iterator[Finding]:
                 continue
             if _mixes_intentionally(plan, other, bound):
                 continue
-            found = captured_by(plan.key.sort, bound.sort)
-            if found is not None:
+            capture = captured_by(plan.key.sort, bound.sort)
+            if capture is not None:
                 condition = " and ".join(_condition_text(one) for one in plan.key.sort)
                 yield prefix_capture.finding(
                     pattern.name,
-                    f"{pattern.name} also reads items of {other.name} ({bound.text}), such as {found.text}: it"
+                    f"{pattern.name} also reads items of {other.name} ({bound.text}), such as {capture.text}: it"
                     f" selects {plan.entity.name} by {condition}",
                     f"end the prefix with its separator, bound the range within it, or add {other.name} to the pattern",
                     pattern.place,
                     bound.place,
-                    severity="error" if found.exact else "warning",
+                    severity="error" if capture.exact else "warning",
                 )
 
 

@@ -69,11 +69,12 @@ def _not_findable(entity: EntitySpec, names: tuple[str, ...]) -> Finding:
         (f"index {bound.index.name}: " if bound.index is not None else "") + bound.text
         for bound in (entity.key, *entity.indexes)
     )
-    wanted = " and ".join(names)
+    field_text = " and ".join(names)
     return no_matching_key.finding(
         entity.name,
-        f"only a scan finds {entity.name} by {wanted}: no key or index starts with {wanted} ({keys})",
-        f"add an index on {wanted}, or a pointer item with {wanted} as its key: unique={list(names)!r} keeps one",
+        f"only a scan finds {entity.name} by {field_text}: no key or index starts with {field_text} ({keys})",
+        f"add an index on {field_text}, or a pointer item with {field_text} as its key: unique={list(names)!r}"
+        f" keeps one",
         entity.place.at("found_by"),
         entity.schema.place,
     )
@@ -179,20 +180,20 @@ def mixed_entity_read(subject: Subject) -> Iterator[Finding]:
 
 def _unrequested_entities(plan: Plan) -> list[str]:
     assert plan.key is not None, "the caller looked"
-    found = []
+    unrequested = []
     for other in plan.siblings:
         bound = other.key_in(plan.index) if other not in plan.entities else None
         if bound is not None and partition_shared(plan.key.partition, bound.partition):
-            found.append(f"{other.name} ({bound.text})")
-    return found
+            unrequested.append(f"{other.name} ({bound.text})")
+    return unrequested
 
 
 def _indistinguishable(name: str, plan: Plan) -> Iterator[Finding]:
     if plan.schema.discriminator is not None:
         return
     for one, other in combinations(plan.entities, 2):
-        found = shared(one.key.attributes, other.key.attributes)
-        if found is not None and found.plain:
+        overlap = shared(one.key.attributes, other.key.attributes)
+        if overlap is not None and overlap.plain:
             yield mixed_entity_read.finding(
                 name,
                 f"{name} can return items of {one.name} as {other.name}, or the reverse: neither keys nor a"
@@ -221,9 +222,9 @@ def filter_served_by_index(subject: Subject) -> Iterator[Finding]:
     for _, pattern, plan in subject.patterns:
         if plan.operation not in {"Query", "Scan"} or plan.consistent or len(plan.entities) > 1:
             continue
-        found = _serving_index(plan)
-        if found is not None:
-            field, bound = found
+        serving = _serving_index(plan)
+        if serving is not None:
+            field, bound = serving
             yield filter_served_by_index.finding(
                 pattern.name,
                 f"{pattern.name} pays for items that its filter by {field} drops; index {bound.index.name}"
@@ -235,15 +236,20 @@ def filter_served_by_index(subject: Subject) -> Iterator[Finding]:
 
 
 def _serving_index(plan: Plan) -> tuple[str, BoundIndexKey] | None:
-    asked = equal_fields(plan.filter)
+    filtered = equal_fields(plan.filter)
     known = partition_fields(plan, plan.entity)
     for bound in plan.entity.indexes:
         if bound.when is not None or bound.index is plan.index:
             continue
         partition = [name for part in bound.partition for name in part.fields]
         leading = [*partition, *(bound.sort[0].fields[:1] if bound.sort else ())]
-        used = [name for name in leading if name in asked]
-        if used and partition and all(name in known or name in asked for name in partition) and known <= set(leading):
+        used = [name for name in leading if name in filtered]
+        if (
+            used
+            and partition
+            and all(name in known or name in filtered for name in partition)
+            and known <= set(leading)
+        ):
             return used[0], bound
     return None
 

@@ -82,9 +82,9 @@ def impossible_condition(subject: Subject) -> Iterator[Finding]:
 
 def _key_condition(pattern: Pattern[..., Any], plan: Plan) -> Iterator[Finding]:
     assert plan.key is not None, "the caller looked"
-    asked: list[tuple[SortOp, KeyValue]] = [("=", value) for value in plan.key.partition]
-    asked += [(one.op, one.low) for one in plan.key.sort]
-    for op, value in asked:
+    conditions: list[tuple[SortOp, KeyValue]] = [("=", value) for value in plan.key.partition]
+    conditions += [(one.op, one.low) for one in plan.key.sort]
+    for op, value in conditions:
         why = _empty_reason(op, value, plan)
         if why is not None:
             yield impossible_condition.finding(
@@ -100,8 +100,8 @@ def _key_condition(pattern: Pattern[..., Any], plan: Plan) -> Iterator[Finding]:
 def _item_key(pattern: Pattern[..., Any], key: KeySelection) -> Iterator[Finding]:
     """Yield findings for constants in the key of one item that no item has."""
     for value in key.values:
-        lacking = [name for name, source in value.sources.items() if source is None]
-        why = f"{lacking[0]} is None" if lacking else _invalid_constant(value)
+        missing = [name for name, source in value.sources.items() if source is None]
+        why = f"{missing[0]} is None" if missing else _invalid_constant(value)
         if why is not None:
             yield impossible_condition.finding(
                 pattern.name,
@@ -131,8 +131,8 @@ def _empty_reason(op: SortOp, value: KeyValue, plan: Plan) -> str | None:
     reasons = [
         _mismatch_reason(op, value, part) for entity in plan.entities for part in _key_parts(entity, plan, value)
     ]
-    told = [reason for reason in reasons if reason is not None]
-    return told[0] if told and len(told) == len(reasons) else None
+    known = [reason for reason in reasons if reason is not None]
+    return known[0] if known and len(known) == len(reasons) else None
 
 
 def _key_parts(entity: EntitySpec, plan: Plan, value: KeyValue) -> list[BoundKeyAttribute]:
@@ -148,16 +148,16 @@ def _mismatch_reason(op: SortOp, value: KeyValue, part: BoundKeyAttribute) -> st
         return f"{part.attribute} is a Number"
     if value.template is None or value.template is part.template or op not in {"=", "begins_with"}:
         return None
-    asked, made = template_of(value), as_template(part)
-    if asked is None or made is None:
+    queried, stored = template_of(value), as_template(part)
+    if queried is None or stored is None:
         return None
     if op == "=":
-        found = overlap((asked,), (made,))
-        return None if found is not None and found.plain else f"no key {made.text} equals it"
+        common = overlap((queried,), (stored,))
+        return None if common is not None and common.plain else f"no key {stored.text} equals it"
     if value.part != "whole":
         return None
-    prefix = begins(asked, made, frozenset(asked.fields))
-    return None if prefix is not None and prefix.plain else f"no key {made.text} starts with it"
+    prefix = begins(queried, stored, frozenset(queried.fields))
+    return None if prefix is not None and prefix.plain else f"no key {stored.text} starts with it"
 
 
 def _invalid_constant(value: KeyValue) -> str | None:
@@ -195,15 +195,15 @@ def _impossible_comparisons(
 
 def _contradictions(condition: Condition | None) -> Iterator[tuple[str, object, object]]:
     """Yield fields that a condition requires to equal two different constants, with both."""
-    wanted: dict[str, object] = {}
+    required: dict[str, object] = {}
     for part in condition.parts if isinstance(condition, AndCondition) else ():
         if not (isinstance(part, CompareCondition) and part.op == "=" and isinstance(part.left, FieldPath)):
             continue
         name, value = part.left.field, part.right
         if len(part.left.parts) > 1 or isinstance(value, (Condition, FieldPath, *CALL_SOURCES)):
             continue
-        if wanted.setdefault(name, value) != value:
-            yield name, wanted[name], value
+        if required.setdefault(name, value) != value:
+            yield name, required[name], value
 
 
 def _comparisons(condition: Condition | None) -> Iterator[tuple[FieldPath, object, bool]]:

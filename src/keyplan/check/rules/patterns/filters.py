@@ -140,8 +140,8 @@ def _alternative_key(plan: Plan, filtered: Condition) -> BoundKey | None:
             continue
         partition = {name for part in bound.partition for name in part.fields}
         order = [name for part in bound.sort for name in part.fields]
-        said = partition | set(takewhile(given.__contains__, order))
-        if partition and partition <= given and equal <= said and given <= said:
+        stated = partition | set(takewhile(given.__contains__, order))
+        if partition and partition <= given and equal <= stated and given <= stated:
             return bound
     return None
 

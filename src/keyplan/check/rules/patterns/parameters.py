@@ -35,12 +35,12 @@ def parameter_type_mismatch(subject: Subject) -> Iterator[Finding]:
     Source: design language of keyplan.
     """
     for _, pattern, plan in subject.patterns:
-        told: set[str] = set()
+        reported: set[str] = set()
         for name, source, use in field_uses(plan):
             stored = _stored_field(plan, name)
             problem = _type_problem(source, stored, use) if stored is not None else None
-            if problem is not None and repr(source) not in told:
-                told.add(repr(source))
+            if problem is not None and repr(source) not in reported:
+                reported.add(repr(source))
                 yield _type_finding(pattern, plan, name, source, problem)
 
 
@@ -115,8 +115,8 @@ def mismatch(annotation: Any, stored: StoredField, *, each: bool) -> str | None:
     if names[0] is not None and names[1] is not None and names[0] is not names[1]:
         return f"is {names[0].__name__}, and the field is {names[1].__name__}"
     given, _ = without_none(annotation)
-    wanted = stored.annotation
-    return None if _fits(given, wanted) else f"is {_spelled(given)}, and the field is {_spelled(wanted)}"
+    expected = stored.annotation
+    return None if _fits(given, expected) else f"is {_spelled(given)}, and the field is {_spelled(expected)}"
 
 
 def _new_type(annotation: Any) -> Any:
@@ -135,10 +135,10 @@ def _new_type(annotation: Any) -> Any:
             return None
 
 
-def _fits(given: Any, wanted: Any) -> bool:
-    if get_origin(given) is Literal and get_origin(wanted) is Literal:
-        return set(get_args(given)) <= set(get_args(wanted))
-    ours, theirs = _values_of(given, takes_values=False), _values_of(wanted, takes_values=True)
+def _fits(given: Any, expected: Any) -> bool:
+    if get_origin(given) is Literal and get_origin(expected) is Literal:
+        return set(get_args(given)) <= set(get_args(expected))
+    ours, theirs = _values_of(given, takes_values=False), _values_of(expected, takes_values=True)
     if ours is None or theirs is None:
         return True
     return any(_same(one, other) for one in ours for other in theirs)

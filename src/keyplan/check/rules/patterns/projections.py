@@ -83,10 +83,10 @@ def _missing_attributes(pattern: Pattern[..., Any], plan: Plan, index: Index) ->
 
 def _read_as_default(entity: EntitySpec, index: Index) -> set[str]:
     """Return the fields that every item of an index misses, or has at their default."""
-    told = [stated_values(bound.when, entity.fields) for bound in entity.indexes if bound.index is index]
+    conditions = [stated_values(bound.when, entity.fields) for bound in entity.indexes if bound.index is index]
     return {
         name
-        for fields in told
+        for fields in conditions
         for name, value in fields.items()
         if value is None or value == entity.fields[name].info.default
     }
@@ -106,16 +106,16 @@ def local_index_fetch(subject: Subject) -> Iterator[Finding]:
     Source: developer guide, "Local Secondary Indexes", fetches from the table.
     """
     for _, pattern, plan in subject.patterns:
-        lacking = fetched_attributes(plan)
-        if plan.index is not None and lacking:
-            told = expected(pattern)
-            more = fetches(plan, told.evaluated)
+        missing = fetched_attributes(plan)
+        if plan.index is not None and missing:
+            estimate = expected(pattern)
+            more = fetches(plan, estimate.evaluated)
             yield local_index_fetch.finding(
                 pattern.name,
-                f"{pattern.name} pays for about {number(told.evaluated)} fetches per call, {number(more)} read"
-                f" units on top of {number(told.units.read - more)}: local index {plan.index.name} does not"
-                f" project {', '.join(lacking)}",
-                f"project {', '.join(lacking)}, or all attributes",
+                f"{pattern.name} pays for about {number(estimate.evaluated)} fetches per call, {number(more)} read"
+                f" units on top of {number(estimate.units.read - more)}: local index {plan.index.name} does not"
+                f" project {', '.join(missing)}",
+                f"project {', '.join(missing)}, or all attributes",
                 pattern.place,
                 plan.index.place,
             )

@@ -140,25 +140,27 @@ def n_plus_one_reads(subject: Subject) -> Iterator[Finding]:
 
 def _is_followed_by(many: Pattern[..., Any], one: Pattern[..., Any], gets: float) -> bool:
     """Return True if a list holds too little of each entry and is called so often that each entry is read once more."""
-    wanted, rate = one.plan.entity, many.facts.rate
+    target, rate = one.plan.entity, many.facts.rate
     index = many.plan.index
-    if wanted in many.plan.entities:
+    if target in many.plan.entities:
         points = index is not None and (index.project == "keys" or isinstance(index.project, tuple))
     else:
-        needed = set(wanted.key.fields)
+        needed = set(target.key.fields)
         points = not needed <= _partition_fields(many.plan) and any(
-            _references(entity, wanted) for entity in many.plan.entities
+            _references(entity, target) for entity in many.plan.entities
         )
     if not points or rate is None:
         return False
-    told = expected(many)
-    listed = rate.average * told.returned
-    return told.is_counted and told.returned >= _FEWEST_ENTRIES and abs(gets - listed) <= _RATE_TOLERANCE * listed
+    estimate = expected(many)
+    listed = rate.average * estimate.returned
+    return (
+        estimate.is_counted and estimate.returned >= _FEWEST_ENTRIES and abs(gets - listed) <= _RATE_TOLERANCE * listed
+    )
 
 
-def _references(entity: EntitySpec, wanted: EntitySpec) -> bool:
+def _references(entity: EntitySpec, target: EntitySpec) -> bool:
     """Return True if an entity holds the key of another; a field called id is the entity's own."""
-    return all(name != "id" and same_field(entity, wanted, name) for name in wanted.key.fields)
+    return all(name != "id" and same_field(entity, target, name) for name in target.key.fields)
 
 
 def _partition_fields(plan: Plan) -> set[str]:
@@ -267,19 +269,19 @@ def missing_rate(subject: Subject) -> Iterator[Finding]:
     """
     steps = {id(step) for transaction in subject.design.transactions for step in transaction.plan.steps}
     for table in subject.tables:
-        lacking = [
+        without_rate = [
             pattern
             for pattern in table.patterns
             if pattern.facts.rate is None and pattern.kind != "check" and id(pattern.plan) not in steps
         ]
-        if lacking:
-            names = ", ".join(pattern.name for pattern in lacking[:_SHOWN_NAMES])
-            more = f" and {len(lacking) - _SHOWN_NAMES} more" if len(lacking) > _SHOWN_NAMES else ""
+        if without_rate:
+            names = ", ".join(pattern.name for pattern in without_rate[:_SHOWN_NAMES])
+            more = f" and {len(without_rate) - _SHOWN_NAMES} more" if len(without_rate) > _SHOWN_NAMES else ""
             yield missing_rate.finding(
                 table.name,
-                f"estimates and load checks ignore {len(lacking)} of {len(table.patterns)} patterns of table"
+                f"estimates and load checks ignore {len(without_rate)} of {len(table.patterns)} patterns of table"
                 f" {table.name} without a rate: {names}{more}",
                 "declare one: rate=Rate(average=20, peak=200)",
-                lacking[0].place,
+                without_rate[0].place,
                 table.schema.place,
             )

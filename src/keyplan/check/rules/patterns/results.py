@@ -45,14 +45,14 @@ def unbounded_query(subject: Subject) -> Iterator[Finding]:
     for _, pattern, plan in subject.patterns:
         if plan.operation != "Query" or plan.limit or plan.page_size or plan.select == "count" or plan.faults:
             continue
-        told = expected(pattern)
-        read = told.evaluated * _average_bytes(plan)
-        if told.is_counted and read > limits.PAGE_BYTES:
+        estimate = expected(pattern)
+        read = estimate.evaluated * _average_bytes(plan)
+        if estimate.is_counted and read > limits.PAGE_BYTES:
             problem = (
-                f"{pattern.name} has no limit and {number(told.evaluated)} items to read, {read / 1e6:,.1f} MB for"
-                f" {number(told.units.read)} read units"
+                f"{pattern.name} has no limit and {number(estimate.evaluated)} items to read, {read / 1e6:,.1f} MB for"
+                f" {number(estimate.units.read)} read units"
             )
-        elif not told.is_counted and pattern.facts.returns is None and _is_constant_partition(plan):
+        elif not estimate.is_counted and pattern.facts.returns is None and _is_constant_partition(plan):
             problem = f"{pattern.name} reads one partition that all calls share and each new {plan.entity.name} adds to"
         else:
             continue
@@ -104,15 +104,15 @@ def unsupported_order(subject: Subject) -> Iterator[Finding]:
     Source: developer guide, "Query", order of results and ScanIndexForward.
     """
     for _, pattern, plan in subject.patterns:
-        wanted = pattern.facts.ordered_by
-        if not wanted or plan.operation not in {"Query", "Scan"} or plan.faults:
+        order = pattern.facts.ordered_by
+        if not order or plan.operation not in {"Query", "Scan"} or plan.faults:
             continue
-        name = wanted.removeprefix("-")
+        name = order.removeprefix("-")
         if any(name not in entity.fields for entity in plan.entities):
             continue  # KP201 reports unknown names
-        found = next(_order_problems(plan, name, highest_first=wanted != name), None)
-        if found is not None:
-            yield _order_finding(pattern, plan, *found)
+        problem = next(_order_problems(plan, name, highest_first=order != name), None)
+        if problem is not None:
+            yield _order_finding(pattern, plan, *problem)
 
 
 def _order_problems(plan: Plan, name: str, *, highest_first: bool) -> Iterator[tuple[str, str]]:
@@ -184,8 +184,8 @@ def _is_grouped_by_entity(plan: Plan) -> bool:
 
 
 def _order_finding(pattern: Pattern[..., Any], plan: Plan, problem: str, fix: str) -> Finding:
-    wanted = pattern.facts.ordered_by or ""
-    order = wanted if not wanted.startswith("-") else f"{wanted[1:]}, highest first"
+    declared = pattern.facts.ordered_by or ""
+    order = declared if not declared.startswith("-") else f"{declared[1:]}, highest first"
     other: Place = plan.index.place if plan.index is not None else plan.entity.key.place
     return unsupported_order.finding(
         pattern.name, f"{pattern.name} cannot return its results by {order}: {problem}", fix, pattern.place, other
@@ -224,11 +224,12 @@ def offset_or_count(subject: Subject) -> Iterator[Finding]:
                 severity="advice",
             )
         if plan.select == "count" and not plan.faults:
-            told = expected(pattern)
-            if told.is_counted and told.units.read >= _COSTLY_COUNT:
+            estimate = expected(pattern)
+            if estimate.is_counted and estimate.units.read >= _COSTLY_COUNT:
                 yield offset_or_count.finding(
                     pattern.name,
-                    f"{pattern.name} counts by reading {number(told.evaluated)} items, {number(told.units.read)}"
+                    f"{pattern.name} counts by reading {number(estimate.evaluated)} items,"
+                    f" {number(estimate.units.read)}"
                     " read units each time",
                     "keep the count in an item, updated with add(...) in the transaction of the counted item",
                     pattern.place,
@@ -265,14 +266,14 @@ def _excluded_end(pattern: Pattern[..., Any], plan: Plan, condition: SortConditi
     for entity in plan.entities:
         bound = entity.key_in(plan.index)
         part = next((one for one in bound.sort if one.attribute == end.attribute), None) if bound is not None else None
-        found = _key_with_prefix(end, part) if part is not None else None
-        if bound is None or part is None or found is None:
+        overlap = _key_with_prefix(end, part) if part is not None else None
+        if bound is None or part is None or overlap is None:
             continue
         text = end.template.text
         past = condition.op == ">"
         yield range_end_excluded.finding(
             pattern.name,
-            f"{pattern.name} {'includes' if past else 'misses'} all keys such as {found.text}: they sort after the"
+            f"{pattern.name} {'includes' if past else 'misses'} all keys such as {overlap.text}: they sort after the"
             f" bound"
             f' {part.attribute} {condition.op} "{text}", their prefix',
             f'write the bound after them, "{_bound_past(text)}", or give the fields and let the planner'
@@ -285,14 +286,14 @@ def _excluded_end(pattern: Pattern[..., Any], plan: Plan, condition: SortConditi
 
 def _key_with_prefix(end: KeyValue, part: BoundKeyAttribute) -> Overlap | None:
     """Return a key that continues after the bound, if the bound itself is not a key."""
-    asked, made = template_of(end), as_template(part)
-    if asked is None or made is None or end.template is part.template:
+    queried, stored = template_of(end), as_template(part)
+    if queried is None or stored is None or end.template is part.template:
         return None
-    same = overlap((asked,), (made,))
+    same = overlap((queried,), (stored,))
     if same is not None and same.plain:
         return None
-    found = begins(asked, made, frozenset(asked.fields))
-    return found if found is not None and found.plain else None
+    prefixed = begins(queried, stored, frozenset(queried.fields))
+    return prefixed if prefixed is not None and prefixed.plain else None
 
 
 def _bound_past(text: str) -> str:

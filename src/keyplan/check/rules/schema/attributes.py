@@ -75,10 +75,10 @@ def _excess_digits(entity: EntitySpec, stored: StoredField) -> Iterator[Finding]
 def _declared_digits(stored: StoredField) -> int | None:
     if stored.type_code != "N":
         return None
-    told = [entry.max_digits for entry in stored.info.metadata if _number_of(entry, "max_digits")]
+    digits = [entry.max_digits for entry in stored.info.metadata if _number_of(entry, "max_digits")]
     field = stored.declared
-    told += [len(str(abs(end))) for end in (field.minimum, field.maximum) if end is not None and end % 10]
-    return max(told, default=None)
+    digits += [len(str(abs(end))) for end in (field.minimum, field.maximum) if end is not None and end % 10]
+    return max(digits, default=None)
 
 
 def _number_of(entry: Any, name: str) -> bool:
@@ -101,13 +101,13 @@ def empty_key_attribute(subject: Subject) -> Iterator[Finding]:
     Source: developer guide, "Supported data types and naming rules", empty values in key attributes.
     """
     for _, entity in subject.entities:
-        told: set[str] = set()
+        reported: set[str] = set()
         for bound in (entity.key, *entity.indexes):
             for part in bound.attributes:
                 for name in part.fields:
-                    if name not in told and (found := _empty_value(entity, bound, part, entity.fields[name])):
-                        told.add(name)
-                        yield found
+                    if name not in reported and (finding := _empty_value(entity, bound, part, entity.fields[name])):
+                        reported.add(name)
+                        yield finding
 
 
 def _empty_value(entity: EntitySpec, bound: BoundKey, part: BoundKeyAttribute, stored: StoredField) -> Finding | None:
@@ -205,12 +205,12 @@ def key_attribute_type_conflict(subject: Subject) -> Iterator[Finding]:
 
 def _key_types(table: Table) -> dict[str, tuple[TypeCode, EntitySpec, BoundKey]]:
     """Return the type of each key attribute with the entity and key that define it."""
-    found: dict[str, tuple[TypeCode, EntitySpec, BoundKey]] = {}
+    types: dict[str, tuple[TypeCode, EntitySpec, BoundKey]] = {}
     for entity in table.entities:
         for bound in (entity.key, *entity.indexes):
             for part in bound.attributes:
-                found.setdefault(part.attribute, (part.type_code, entity, bound))
-    return found
+                types.setdefault(part.attribute, (part.type_code, entity, bound))
+    return types
 
 
 def _conflicting_fields(

@@ -37,8 +37,8 @@ def peak_above_warm_throughput(subject: Subject) -> Iterator[Finding]:
         if not isinstance(billing, OnDemand):
             continue
         warm_read, warm_write = billing.served
-        told = [("write", part.write, part.peak_write, warm_write), ("read", part.read, part.peak_read, warm_read)]
-        for what, average, peak, floor in told:
+        loads = [("write", part.write, part.peak_write, warm_write), ("read", part.read, part.peak_read, warm_read)]
+        for what, average, peak, floor in loads:
             if peak > floor and peak > _INSTANT_GROWTH * average:
                 yield peak_above_warm_throughput.finding(
                     part.name,
@@ -66,11 +66,11 @@ def capacity_above_quota(subject: Subject) -> Iterator[Finding]:
     """
     for part in subject.capacity_uses:
         write, read = (0, 0) if part.bought is None else (part.bought.write, part.bought.read)
-        told = [
+        figures = [
             ("write", part.peak_write, write, limits.TABLE_WRITE_UNITS),
             ("read", part.peak_read, read, limits.TABLE_READ_UNITS),
         ]
-        for what, peak, units, quota in told:
+        for what, peak, units, quota in figures:
             if peak > quota:
                 yield _above_quota(part, f"takes {number(peak)} {what} units per second at the peak", quota)
             elif units > quota:
@@ -89,11 +89,11 @@ def _above_quota(part: CapacityUse, has: str, quota: int) -> Finding:
 
 def _account_quota(subject: Subject) -> Iterator[Finding]:
     bought = [part.bought for part in subject.capacity_uses if isinstance(part.bought, Provisioned)]
-    told = [
+    figures = [
         ("write", sum(one.write for one in bought), limits.ACCOUNT_WRITE_UNITS),
         ("read", sum(one.read for one in bought), limits.ACCOUNT_READ_UNITS),
     ]
-    for what, units, quota in told:
+    for what, units, quota in figures:
         if units > quota:
             yield capacity_above_quota.finding(
                 subject.design.name,

@@ -95,11 +95,11 @@ def hot_item(subject: Subject) -> Iterator[Finding]:
     Source: developer guide, "Best practices for designing and using partition keys effectively".
     """
     for hot in subject.hot_items:
-        told = [
+        loads = [
             ("write", hot.write(peak=True), limits.PARTITION_WRITE_UNITS),
             ("read", hot.read(peak=True), limits.PARTITION_READ_UNITS),
         ]
-        for what, units, limit in told:
+        for what, units, limit in loads:
             if units <= limit:
                 continue
             fix = (
@@ -178,15 +178,15 @@ def constant_partition_key(subject: Subject) -> Iterator[Finding]:
     Source: developer guide, "Best practices for designing and using partition keys effectively" and "Using write
     sharding to distribute workloads evenly".
     """
-    told = {(hot.name, hot.entity.name): hot for hot in subject.hot_keys}
-    for hot in told.values():
+    hot_keys = {(hot.name, hot.entity.name): hot for hot in subject.hot_keys}
+    for hot in hot_keys.values():
         if hot.bound is None:
             yield from _constant_key(hot, None, hot.entity)
     for table, entity in subject.entities:
         for bound in (entity.key, *entity.indexes):
             if bound.index is not None and bound.index.kind == "LSI":
                 continue
-            known = told.get((table.name if bound.index is None else bound.index.name, entity.name))
+            known = hot_keys.get((table.name if bound.index is None else bound.index.name, entity.name))
             if not any(part.fields for part in bound.partition):
                 yield from _constant_key(known, bound, entity)
             elif known is not None:

@@ -131,16 +131,16 @@ def missing_workload_numbers(subject: Subject) -> Iterator[Finding]:
     velocity of the data before the design.
     """
     for table in subject.tables:
-        wanted = _entities_needing_numbers(table)
-        lacking = [entity.name for entity in table.entities if entity.items is None and entity.name in wanted]
-        if lacking:
-            reasons = list(dict.fromkeys(wanted[name] for name in lacking))
+        needed = _entities_needing_numbers(table)
+        missing = [entity.name for entity in table.entities if entity.items is None and entity.name in needed]
+        if missing:
+            reasons = list(dict.fromkeys(needed[name] for name in missing))
             yield missing_workload_numbers.finding(
                 table.name,
-                f"checks and estimates of {', '.join(reasons)} are incomplete: {', '.join(lacking)} has no"
+                f"checks and estimates of {', '.join(reasons)} are incomplete: {', '.join(missing)} has no"
                 " declared number and size of items",
                 "declare items=Items(count=..., bytes=Bytes(...)); rough numbers are enough",
-                next(entity.place for entity in table.entities if entity.name == lacking[0]),
+                next(entity.place for entity in table.entities if entity.name == missing[0]),
                 table.schema.place,
             )
         yield from _unknown_query_sizes(table)
@@ -165,10 +165,10 @@ def _unknown_query_sizes(table: Table) -> Iterator[Finding]:
 
 def _entities_needing_numbers(table: Table) -> dict[str, str]:
     """Return entities that a rate or a claim depends on, with the pattern."""
-    found: dict[str, str] = {}
+    needed: dict[str, str] = {}
     for pattern in table.patterns:
         claimed = any(units_of(claim.text) for claim in pattern.facts.claims)
         if claimed or pattern.facts.rate is not None:
             for entity in pattern.plan.entities:
-                found.setdefault(entity.name, pattern.name)
-    return found
+                needed.setdefault(entity.name, pattern.name)
+    return needed
