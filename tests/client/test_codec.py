@@ -183,7 +183,7 @@ def test_index_keys_are_made_of_what_the_model_makes_of_a_value(db: Any) -> None
     db.run(board.add_task(board.Task(user_id=user, task_id=name, title="t", points=3)))
     high: Any = "high"  # a caller that no type checker has seen
     assert db.run(board.set_priority(user, name, high, 3)).priority is board.Priority.high
-    with pytest.raises(KeyValueError, match="points='many' is not what the entity takes"):
+    with pytest.raises(KeyValueError, match="points='many' is not valid"):
         db.run(board.set_priority(user, name, board.Priority.low, "many"))  # type: ignore[arg-type]  # wrong on purpose
 
 
@@ -192,7 +192,7 @@ def test_an_update_takes_only_what_the_model_takes(shared: Any) -> None:
     shared.run(keep(new))
     changed = shared.run(describe(new.id, frozenset({"x"}), "y", Colour.green))
     assert (changed.words, changed.renamed, changed.colour) == ({"x"}, "y", Colour.red)
-    with pytest.raises(KeyValueError, match=r"describe: renamed=5 is not what the entity takes: .*valid string"):
+    with pytest.raises(KeyValueError, match=r"describe: renamed=5 is not valid: .*valid string"):
         shared.run(describe(new.id, frozenset(), 5, Colour.red))  # type: ignore[arg-type]  # wrong on purpose
     assert shared.run(thing(new.id)).renamed == "y"
 
@@ -200,7 +200,7 @@ def test_an_update_takes_only_what_the_model_takes(shared: Any) -> None:
 def test_a_field_that_every_item_has_is_not_taken_away_by_none(db: Any) -> None:
     user, name, nothing = board.UserId("u"), board.TaskId("t"), cast("Any", None)
     db.run(board.add_task(board.Task(user_id=user, task_id=name, title="t")))
-    with pytest.raises(KeyValueError, match="title=None is not what the entity takes"):
+    with pytest.raises(KeyValueError, match="title=None is not valid"):
         db.run(board.rename(user, name, nothing, 1))
     assert db.run(board.task(user, name)).title == "t"
 

@@ -129,7 +129,7 @@ def test_a_write_takes_them_too_and_says_which_it_wanted(board: Any) -> None:
     [
         ([], r"state is compared with 0 values of each\(states\): 1 to 100 can be"),
         ([State.OPEN] * 101, r"state is compared with 101 values of each\(states\): 1 to 100 can be"),
-        ([State.OPEN, None], "state is compared with None, and nothing that is stored is: leave it out"),
+        ([State.OPEN, None], "state is compared with None, which equals no stored value: leave it out"),
     ],
 )
 def test_what_the_service_would_not_take_is_refused(board: Any, states: list[State], problem: str) -> None:

@@ -84,10 +84,10 @@ def _call_error(
     except TypeError:
         bound = None
     if bound is None:
-        return DesignError(f"{name} is not called like that", place=calling_place(), fix=fix)
+        return DesignError(f"{name} is called with the wrong arguments", place=calling_place(), fix=fix)
     needed = [one.name for one in takes if one.default is one.empty and _argument_form(one) != "..."]
     lacking = [name for name in needed if name not in bound]
-    return DesignError(f"{name} is given no {' and no '.join(lacking)}", place=calling_place(), fix=fix)
+    return DesignError(f"{name} is missing {', '.join(lacking)}", place=calling_place(), fix=fix)
 
 
 def _argument_form(one: inspect.Parameter) -> str:
@@ -100,7 +100,7 @@ def _argument_form(one: inspect.Parameter) -> str:
 def unknown_option(option: str, options: Iterable[str]) -> DesignError:
     """Return the error for an unknown option, with the known ones."""
     known = ", ".join(sorted(options))
-    return DesignError(f"there is no option {option} here", place=calling_place(), fix=f"use one of {known}")
+    return DesignError(f"unknown option: {option}", place=calling_place(), fix=f"use one of {known}")
 
 
 def check_text(option: str, value: object, *, may_be_none: bool = False) -> None:
@@ -108,10 +108,10 @@ def check_text(option: str, value: object, *, may_be_none: bool = False) -> None
     if value is None and may_be_none:
         return
     if not isinstance(value, str):
-        raise invalid_option(option, value, "no text", f'write {option}="...", in quotes')
+        raise invalid_option(option, value, "not a string", f'write {option}="...", in quotes')
     if any("\ud800" <= character <= "\udfff" for character in value):
         raise invalid_option(
-            option, value, "no text: it holds a lone surrogate", "leave it out: UTF-8 has no bytes for it"
+            option, value, "not valid text: it holds a lone surrogate", "leave it out: UTF-8 has no bytes for it"
         )
 
 
@@ -126,7 +126,7 @@ def check_numbers(**figures: object) -> None:
     """Refuse values that are not numbers, and negative ones; None is an option that is not given."""
     for option, value in figures.items():
         if value is not None and not is_number(value):
-            raise invalid_option(option, value, "no number that can be meant", "give a number of at least 0")
+            raise invalid_option(option, value, "not a valid number", "give a number of at least 0")
 
 
 def is_number(value: object, least: float = 0, most: float = MAX_NUMBER) -> bool:
@@ -148,9 +148,9 @@ def as_tuple(option: str, given: object, kinds: type | tuple[type, ...], fix: st
     if isinstance(given, kinds):
         return (given,)
     if not isinstance(given, Iterable) or isinstance(given, (str, bytes, Mapping)):
-        raise invalid_option(option, given, "not what it takes", fix)
+        raise invalid_option(option, given, "not an accepted value", fix)
     several = tuple(given)
     for one in several:
         if not isinstance(one, kinds):
-            raise invalid_option(option, one, "not what it takes", fix)
+            raise invalid_option(option, one, "not an accepted value", fix)
     return several

@@ -55,12 +55,12 @@ class Unique:
     def __post_init__(self) -> None:
         if not self.fields or not isinstance(self.fields, tuple):
             raise invalid_option(
-                "unique", self.fields, "no field", 'name the field whose values are unique: unique("email")'
+                "unique", self.fields, "not a list of fields", 'name the field whose values are unique: unique("email")'
             )
         for name in self.fields:
             check_text("unique", name)
         if not (self.key is None or isinstance(self.key, KeySpec)):
-            raise invalid_option("key", self.key, "no key", f"write key({self.key!r})")
+            raise invalid_option("key", self.key, "not a key", f"write key({self.key!r})")
         check_choice("by", self.by, Enforcement)
 
 
@@ -217,9 +217,9 @@ def bind_entity(
     _check_model(model, place)
     for option, spec in (("key", key), *((f'indexes["{name}"]', one) for name, one in indexes.items())):
         if not (spec is None or isinstance(spec, KeySpec)):
-            raise DesignError(f"{option}={spec!r} is no key", place=place, fix=f"write key({spec!r})")
+            raise DesignError(f"{option}={spec!r} is not a key", place=place, fix=f"write key({spec!r})")
     if not (items is None or isinstance(items, Items)):
-        raise DesignError(f"items={items!r} says nothing of items", place=place, fix="write items=Items(count=...)")
+        raise DesignError(f"items={items!r} is not an Items object", place=place, fix="write items=Items(count=...)")
     called = name or model.__name__
     fields = _fields(model, schema, place)
     bound_key = _primary(model, schema, key, fields, place, store_key_fields=store_key_fields)
@@ -279,7 +279,7 @@ def _check_version(name: str | None, fields: Mapping[str, StoredField], model: t
     _check_field(name, fields, model, place)
     if fields[name].annotation is not int or fields[name].optional:
         raise DesignError(
-            f"{model.__name__}.{name} is to count changes, and is no int",
+            f"{model.__name__}.{name} counts changes, but is not an int",
             place=place.at(f"{name}:", width=len(name)),
             fix=f"declare it as {name}: int = 0",
         )
@@ -333,7 +333,7 @@ def _primary(
         stored = {field.attribute for field in fields.values()}
         missing = [name for name in schema.key if name not in stored]
         raise DesignError(
-            f"{model.__name__} says nothing of the key attributes {', '.join(missing)} of table {schema.name}",
+            f"{model.__name__} does not define the key attributes {', '.join(missing)} of table {schema.name}",
             place=place.at(f"class {model.__name__}"),
             other=schema.place,
             fix=f"add key=key(...) to its declaration, or a field stored as {missing[0]}",

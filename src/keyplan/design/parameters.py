@@ -70,7 +70,7 @@ class Param:
         self._refuse("counts", _FIX_BRANCH)
 
     def __iter__(self) -> Iterator[Any]:
-        self._refuse("loops over", "use each(...) where one request for each of its values is meant")
+        self._refuse("loops over", "use each(...) for one request per value")
 
     def __getitem__(self, part: object) -> Any:
         self._refuse("looks into", _FIX_COMPUTE)
@@ -94,7 +94,7 @@ class Param:
     __pos__ = __abs__ = __invert__ = __round__ = _compute
 
     def __neg__(self) -> Any:
-        self._refuse("computes with", f"take it away with subtract(...), or {_FIX_COMPUTE}")
+        self._refuse("computes with", f"use subtract(...), or {_FIX_COMPUTE}")
 
     def __index__(self) -> int:  # noqa: PLE0305 - it never returns
         self._refuse("computes with", _FIX_COMPUTE)
@@ -133,7 +133,7 @@ def each(values: Iterable[T]) -> T:
     values = values if isinstance(values, (Param, str, bytes)) or not isinstance(values, Iterable) else tuple(values)
     if not isinstance(values, (Param, tuple)) or (isinstance(values, tuple) and not values):
         raise DesignError(
-            f"each({values!r}) names no values", place=calling_place(), fix="hand it a list parameter: each(user_ids)"
+            f"each({values!r}) names no values", place=calling_place(), fix="pass a list parameter: each(user_ids)"
         )
     return cast("T", Each(values))
 

@@ -32,7 +32,7 @@ def check_choice(option: str, value: object, choices: Any) -> None:
     words = get_args(choices)
     if value is not None and value not in words:
         raise DesignError(
-            f"{option}={value!r} means nothing",
+            f"{option}={value!r} is not valid",
             place=calling_place(),
             fix=f"write one of {', '.join(map(repr, words))}",
         )
@@ -85,7 +85,7 @@ def GSI(  # noqa: N802 - the field's own name for it
     check_text("name", name)
     if not (billing is None or isinstance(billing, Provisioned)):
         raise invalid_option(
-            "billing", billing, "no capacity of an index", "write billing=Provisioned(read=..., write=...)"
+            "billing", billing, "not a capacity of an index", "write billing=Provisioned(read=..., write=...)"
         )
     return Index(name, "GSI", _key("pk", pk), _key("sk", sk), _projection(project), billing, calling_place())
 
@@ -104,7 +104,9 @@ def _key(option: str, names: KeyNames | None) -> tuple[str, ...]:
         () if names is None else as_tuple(option, names, str, f'write {option}="owner", or several: ["owner", "day"]')
     )
     if option == "pk" and not told:
-        raise invalid_option(option, names, "no attribute", 'name the attribute of its partition key: pk="owner"')
+        raise invalid_option(
+            option, names, "not a list of attributes", 'name the attribute of its partition key: pk="owner"'
+        )
     for name in told:
         check_text(option, name)
     return told
@@ -116,14 +118,16 @@ def _projection(project: Projection | Sequence[str] | None) -> Projection | tupl
     if isinstance(project, str):
         if project not in {"all", "keys"}:
             raise DesignError(
-                f"project={project!r} says nothing of what an index holds",
+                f"project={project!r} is not a projection",
                 place=calling_place(),
                 fix=f'write project="all", project="keys", or a list: project=["{project}"]',
             )
         return "keys" if project == "keys" else "all"
     listed: tuple[str, ...] = as_tuple("project", project, str, 'write project=["title", "points"]')
     if not listed:
-        raise invalid_option("project", project, "no list of attributes", 'write project="keys" for none beside keys')
+        raise invalid_option(
+            "project", project, "not a list of attributes", 'write project="keys" to project only keys'
+        )
     return listed
 
 
@@ -142,7 +146,7 @@ class TTL:
         check_text("ttl", self.attribute)
         check_text("means", self.means)
         if not isinstance(self.sets, Mapping):
-            raise invalid_option("sets", self.sets, "no mapping", 'write sets={"status": "expired"}')
+            raise invalid_option("sets", self.sets, "not a mapping", 'write sets={"status": "expired"}')
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +178,7 @@ class Schema:
         check_flags(point_in_time_recovery=self.point_in_time_recovery, deletion_protection=self.deletion_protection)
         if not isinstance(self.billing, Billing):
             raise DesignError(
-                f"billing={self.billing!r} says nothing of how capacity is bought",
+                f"billing={self.billing!r} is not a billing mode",
                 place=calling_place(),
                 fix="write billing=OnDemand() or billing=Provisioned(read=..., write=...)",
             )

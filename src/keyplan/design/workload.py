@@ -30,7 +30,7 @@ class Rate:
 
     def __post_init__(self) -> None:
         if not is_number(self.average) or (self.peak is not None and not is_number(self.peak, self.average)):
-            _refuse(f"{self} is no rate", "give calls a second: an average of at least 0, and a peak not below it")
+            _refuse(f"{self} is not a rate", "give calls per second: an average of at least 0, and a peak not below it")
 
     @property
     def highest(self) -> float:
@@ -59,10 +59,10 @@ class Bytes:
     def __post_init__(self) -> None:
         least = 0.0
         if self.average is None:
-            _refuse(f"{self} are no sizes", "give the average: Bytes(400)")
+            _refuse(f"{self} are not sizes", "give the average: Bytes(400)")
         for size in (self.average, self.p99, self.most):
             if size is not None and not is_number(size, least):
-                _refuse(f"{self} are no sizes", "give bytes: average, then p99 and most, none below the one before")
+                _refuse(f"{self} are not sizes", "give bytes: average, then p99 and most, none below the one before")
             least = least if size is None else size
 
 
@@ -105,14 +105,14 @@ class Items:
     def __post_init__(self) -> None:
         if not _is_whole(self.count):
             raise invalid_option(
-                "count", self.count, "no number of items", "give how many there are: Items(count=1_000_000)"
+                "count", self.count, "not a number of items", "give their number: Items(count=1_000_000)"
             )
         object.__setattr__(self, "count", int(self.count))
         for option in ("distinct", "present"):
             if not isinstance(getattr(self, option), Mapping):
-                raise invalid_option(option, getattr(self, option), "no mapping", f'write {option}={{"field": ...}}')
+                raise invalid_option(option, getattr(self, option), "not a mapping", f'write {option}={{"field": ...}}')
         if not (self.bytes is None or isinstance(self.bytes, Bytes)):
-            _refuse(f"bytes={self.bytes!r} says nothing of sizes", f"write bytes=Bytes({self.bytes!r})")
+            _refuse(f"bytes={self.bytes!r} is not a Bytes object", f"write bytes=Bytes({self.bytes!r})")
         for name, told in self.distinct.items():
             if not (isinstance(told, Distinct) or _is_whole(told) or _are_shares(told)):
                 _refuse(
@@ -121,7 +121,7 @@ class Items:
                 )
         for name, share in self.present.items():
             if not is_number(share, 0, 1):
-                _refuse(f"present[{name!r}]={share!r} is no share of items", "give a number from 0 to 1")
+                _refuse(f"present[{name!r}]={share!r} is not a share of items", "give a number from 0 to 1")
 
     def values_of(self, name: str) -> Distinct | None:
         """Return the distribution of a field, or None if it is not declared."""
@@ -199,7 +199,7 @@ def _check_units(**units: object) -> None:
     for option, value in units.items():
         if not (_is_whole(value, 1) and isinstance(value, int)):
             raise invalid_option(
-                option, value, "no number of capacity units", "give a whole number of units a second, 1 or more"
+                option, value, "not a number of capacity units", "give a whole number of units per second, at least 1"
             )
 
 

@@ -242,7 +242,7 @@ def test_a_text_of_an_item_is_not_made_of_another_value() -> None:
 
     with keyplan.connect(":memory:") as db:
         db.create_tables(table)
-        with pytest.raises(KeyplanError, match=r"\['x'\] is list, and str is stored"):
+        with pytest.raises(KeyplanError, match=r"\['x'\] is list, but the field is a str"):
             db.run(save(unchecked))
         db.run(save(Thing(id="b").model_copy(update={"title": Kind.NEW})))
         stored = db.run(thing("b"))

@@ -102,7 +102,7 @@ def test_a_pattern_of_another_design_has_no_table(tmp_path: Path) -> None:
 
 
 def test_what_is_no_design_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DesignError, match="is no Python file"):
+    with pytest.raises(DesignError, match="is not a Python file"):
         Design.load(str(tmp_path / "missing.py"))
     path = tmp_path / "empty.py"
     path.write_text("x = 1\n")
@@ -139,7 +139,7 @@ def test_a_rate_has_an_average_and_a_peak() -> None:
     assert Rate.monthly(730 * 3600).average == 1
     assert Rate.monthly(730 * 3600, peak=0.5).highest == 1
     for wrong in ({"average": -1}, {"average": 2, "peak": 1}):
-        with pytest.raises(DesignError, match="is no rate"):
+        with pytest.raises(DesignError, match="is not a rate"):
             Rate(**wrong)
 
 

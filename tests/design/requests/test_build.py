@@ -489,7 +489,7 @@ def test_adding_none_is_refused_as_such() -> None:
     def more(id: str, by: int | None) -> Change:
         return key_of(id=id) & add(n=by)
 
-    with pytest.raises(ValueError, match="n is changed by None, and takes a number"):
+    with pytest.raises(ValueError, match="n is changed by None, but is a number"):
         request(more("x", None))
 
 

@@ -132,7 +132,7 @@ def test_an_expression_has_four_kilobytes() -> None:
         return pk(id="a") & where(several(5))
 
     assert is_parsed(range_request(most.plan).request({}, "things")["FilterExpression"])
-    with pytest.raises(DesignError, match=r"the filter of more has \d,\d+ bytes, and the service takes 4,096"):
+    with pytest.raises(DesignError, match=r"the filter of more has \d,\d+ bytes, and the limit is 4,096"):
 
         @things.query(Thing)
         def more() -> Cond:
@@ -185,7 +185,7 @@ def test_an_update_has_four_kilobytes() -> None:
     assert limits.EXPRESSION_BYTES - 12 < len(text) <= limits.EXPRESSION_BYTES  # one more has 12
     assert text.endswith(", #603 = :604 ADD #601 :602")  # the key of the index, and the version
     assert read_update(text, "UpdateExpression")
-    with pytest.raises(DesignError, match=r"the update of more has \d,\d+ bytes, and the service takes 4,096"):
+    with pytest.raises(DesignError, match=r"the update of more has \d,\d+ bytes, and the limit is 4,096"):
 
         @wide.update(Wide)
         def more(value: int) -> Change:

@@ -23,7 +23,7 @@ def refuse_truth() -> NoReturn:
     raise DesignError(
         "a pattern's terms have no truth value",
         place=calling_place(),
-        fix="join them with & instead of and; for what or and not are to say, declare a pattern for each case",
+        fix="join them with & instead of and; instead of or and not, declare a pattern for each case",
     )
 
 
@@ -32,15 +32,15 @@ def refuse_join(kind: PatternSide, other: object) -> NoReturn:
     if isinstance(other, Condition):
         word = "where" if kind == "reads" else "when"
         raise DesignError(
-            "a condition on fields is joined to terms as it is",
+            "a condition on fields is joined to terms directly",
             place=calling_place(),
             fix=f"wrap it: {word}(F.field == ...)",
         )
     if isinstance(other, (Each, EveryShard)):
         raise DesignError(
-            f"{other!r} is joined to terms by itself, and not given to a field",
+            f"{other!r} is joined to terms directly, without a field",
             place=calling_place(),
-            fix=f"say whose values they are: {'pk' if kind == 'reads' else 'key_of'}(field={other!r})",
+            fix=f"name their field: {'pk' if kind == 'reads' else 'key_of'}(field={other!r})",
         )
     raise DesignError(
         f"{other!r} is joined to the terms of a pattern that {kind}",
@@ -53,7 +53,7 @@ def refuse_positional(word: str, unnamed: Sequence[object]) -> None:
     """Refuse positional values, which do not name their field."""
     if unnamed:
         raise DesignError(
-            f"{word}(...) is given {unnamed[0]!r}, and not which field that is",
+            f"{word}(...) is given {unnamed[0]!r} without the name of its field",
             place=calling_place(),
             fix=f"write {word}(field={unnamed[0]!r})",
         )
@@ -63,7 +63,7 @@ def refuse_twice(twice: object, what: str) -> None:
     """Refuse a part that both sides state."""
     if twice:
         raise DesignError(
-            f"the pattern says its {what} twice", place=calling_place(), fix="keep one: a key condition has one"
+            f"the pattern states its {what} twice", place=calling_place(), fix="keep one: a key condition has one"
         )
 
 
@@ -71,9 +71,9 @@ def refuse_both_forms(fields: object, words: object, what: str) -> None:
     """Refuse a key that is stated both by fields and as text: one of them would be ignored."""
     if fields and words is not None:
         raise DesignError(
-            f"the pattern says its {what} by fields, and as a text too",
+            f"the pattern states its {what} both by fields and as text",
             place=calling_place(),
-            fix="keep one: name the fields, or write the whole text out",
+            fix="keep one: name the fields, or write the whole text",
         )
 
 
@@ -84,7 +84,7 @@ def check_key_text(word: str, words: object) -> None:
     """Refuse a key text that is not a string."""
     if not isinstance(words, str):
         raise DesignError(
-            f"{word}.text is given {words!r}, which is no text",
+            f"{word}.text is given {words!r}, which is not a string",
             place=calling_place(),
             fix=f"write the text out, with parameters as placeholders: {_KEY_TEXT_EXAMPLES[word]}",
         )
@@ -112,7 +112,7 @@ def check_condition(condition: Condition, word: str) -> Condition:
     """Refuse an argument that is not a condition on fields."""
     if not isinstance(condition, Condition):
         raise DesignError(
-            f"{word}({condition!r}) is no condition on fields",
+            f"{word}({condition!r}) is not a condition on fields",
             place=calling_place(),
             fix=f"write {word}(F.field == value), or another comparison of F.field",
         )
@@ -240,7 +240,9 @@ class _Sort:
         ((name, pair),) = _single(bounds).items()
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise DesignError(
-                f"between takes both ends of {name}", place=calling_place(), fix=f"write sk.between({name}=(low, high))"
+                f"between requires both bounds of {name}",
+                place=calling_place(),
+                fix=f"write sk.between({name}=(low, high))",
             )
         return Cond(range=Range("between", name, *pair), places=calling_places(bounds))
 
@@ -253,7 +255,7 @@ class _Sort:
             check_key_text("sk", words)
         if op not in get_args(TextOp):
             raise DesignError(
-                f"{op!r} compares no key texts",
+                f"{op!r} is not a comparison of key texts",
                 place=calling_place(),
                 fix=f"write one of {', '.join(get_args(TextOp))}",
             )
@@ -452,7 +454,7 @@ def _path(word: str, path: object) -> FieldPath:
     """Refuse an argument that is not a path."""
     if not isinstance(path, FieldPath):
         raise DesignError(
-            f"{word} is given {path!r}, which leads to nothing",
+            f"{word} is given {path!r}, which is not a path",
             place=calling_place(),
             fix=f"write {word}(F.field[...])",
         )

@@ -45,7 +45,7 @@ class Condition:
 
     def __bool__(self) -> bool:
         raise DesignError(
-            "a condition has no truth value of its own: it is decided by the service, item by item",
+            "a condition has no truth value: the service evaluates it for each item",
             place=calling_place(),
             fix="join conditions with &, | and ~ instead of and, or and not; write F.x.between(a, b) for a <= x <= b",
         )
@@ -127,7 +127,7 @@ def _choices_in(choice: object) -> tuple[object, ...]:
 def _not_none(value: object, instead: str) -> object:
     if value is None:
         raise DesignError(
-            "a condition compares a field with None, which is stored as nothing and equals nothing",
+            "a condition compares a field with None, which is stored as an absent attribute and equals nothing",
             place=calling_place(),
             fix=f"write F.field.{instead}()",
         )
@@ -150,8 +150,8 @@ class FieldPath(Operand):
         return FieldPath(*self.parts, part, place=self.place)
 
     def __iter__(self) -> NoReturn:
-        problem = f"{self!r} is looked into, and only the service knows what an item holds there"
-        fix = "write F.tags.contains(part), or F.scores[0] for a place of a list"
+        problem = f"{self!r} is iterated over, but only the service knows its content"
+        fix = "write F.tags.contains(part), or F.scores[0] for a position in a list"
         raise DesignError(problem, place=calling_place(), fix=fix)
 
     def __repr__(self) -> str:
@@ -334,8 +334,8 @@ def _check_not_list(word: str, values: tuple[object, ...]) -> None:
     (value,) = values
     kind, _ = without_none(annotation_of(value)) if isinstance(value, Param) else (type(value), False)
     if (get_origin(kind) or kind) in _LISTS:
-        problem = f"{word} is given {shorten(value)}, several values as one: no field is equal to all of them"
-        fix = f"write {word}(each(values)) for a parameter that is a list, or give each value by itself"
+        problem = f"{word} is given {shorten(value)}, a list in place of its members: no field equals it"
+        fix = f"write {word}(each(values)) for a parameter that is a list, or pass each value as an argument"
         raise DesignError(problem, place=calling_place(), fix=fix)
 
 
@@ -347,7 +347,7 @@ def _check_path_part(path: object, part: object) -> None:
     if isinstance(part, (str, Param, Enum, UUID, date)) or (type(part) is int and part >= 0):
         return
     raise DesignError(
-        f"{path!r}[{part!r}] leads to nothing",
+        f"{path!r}[{part!r}] is not a path",
         place=calling_place(),
-        fix='name a key of the map, F.scores["technical"], or a place of the list from 0, F.scores[0]',
+        fix='name a key of the map, F.scores["technical"], or a position in the list, F.scores[0]',
     )

@@ -137,13 +137,13 @@ def build_consumer(
     place = function_place(function)
     for option, told in (("batch", batch), ("retries", retries)):
         if not (isinstance(told, int) or (told is None and option == "retries")):
-            raise invalid_option(option, told, "no number of records or retries", "write a whole number")
+            raise invalid_option(option, told, "not a number of records or retries", "write a whole number")
     check_text("on_failure", on_failure, may_be_none=True)
     check_flags(bisect=bisect, idempotent=idempotent)
     events, takes_list = _events(function, entities, place)
     if not (when is None or isinstance(when, (Condition, Changed))):
         raise DesignError(
-            f"when={when!r} is no condition on changes",
+            f"when={when!r} is not a condition on changes",
             place=place,
             fix='write when=changed("field") or when=F.field == value',
         )
@@ -241,7 +241,7 @@ def _check_entities(
 
 def _unclear_events(function: Callable[..., Any], place: Place) -> DesignError:
     return DesignError(
-        f"{function.__name__} does not say which changes it takes",
+        f"{function.__name__} does not state which changes it accepts",
         place=place,
         fix="annotate its one parameter with Inserted[...], Modified[...], Removed[...], Expired[...],"
         " a union of these, or a list of them",

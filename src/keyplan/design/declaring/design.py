@@ -146,7 +146,7 @@ def _module_values(module: ModuleType, name: str, kind: type[T], example: str) -
             raise DesignError(
                 f"the module's {name} hold {one!r}, which is no {kind.__name__}",
                 place=Place(_file(module), 1, name),
-                fix=f"write {example}, and give what is meant otherwise another name",
+                fix=f"write {example}, and rename other variables",
             )
     return listed
 
@@ -156,7 +156,7 @@ def _load_file(path: Path) -> ModuleType:
     name = f"{_FILE_MODULE}{path.resolve()}"
     spec = importlib.util.spec_from_file_location(name, path)
     if not path.is_file() or spec is None or spec.loader is None:
-        raise DesignError(f"{path} is no Python file", place=Place(str(path), 0), fix="name a .py file or a module")
+        raise DesignError(f"{path} is not a Python file", place=Place(str(path), 0), fix="name a .py file or a module")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:

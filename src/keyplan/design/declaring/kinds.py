@@ -105,7 +105,7 @@ def check_options(options: Mapping[str, Any], known: frozenset[str]) -> None:
         value = options.get(name)
         if value is not None and not (isinstance(value, int) and not isinstance(value, bool) and value >= 1):
             raise DesignError(
-                f"{name}={value!r} is no number of items", place=calling_place(), fix="give an int, at least 1"
+                f"{name}={value!r} is not a number of items", place=calling_place(), fix="give an int, at least 1"
             )
     check_flags(
         **{name: options[name] for name in ("consistent", "expired", "descending", "upsert") if name in options}
@@ -154,7 +154,7 @@ def check_facts(kind: Kind, entities: Sequence[object], options: Mapping[str, An
     for entity in entities:
         if isinstance(entity, FunctionType):
             raise DesignError(
-                f"{entity.__name__} is declared as a {kind} of no entity",
+                f"{entity.__name__} is declared as a {kind} without an entity",
                 place=calling_place(),
                 fix=f"name the entity, in parentheses: @table.{kind}(Entity)",
             )
@@ -234,9 +234,9 @@ def _check_single_values(pattern: Pattern[..., Any]) -> None:
     for source in single_sources(pattern._terms):
         if isinstance(source, (Each, EveryShard)):
             raise DesignError(
-                f"{pattern.name} gives {source!r} where one value is taken",
+                f"{pattern.name} gives {source!r} for a single value",
                 place=pattern.place.at("each(" if isinstance(source, Each) else "every_shard("),
-                fix="several values are for fields of a key, and for F.x.is_in(each(values))",
+                fix="pass several values only to fields of a key, and to F.x.is_in(each(values))",
             )
 
 

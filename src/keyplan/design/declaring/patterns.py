@@ -40,16 +40,16 @@ def refuse_branches(function: Callable[..., Any], parameters: Collection[str]) -
     tree = _tree(function)
     for node, name in _branches(tree, parameters):
         raise DesignError(
-            f"the pattern branches on what its parameter {name} is",
+            f"the pattern branches on its parameter {name}",
             place=_place(function, node)[0],
             fix="declare one pattern for each case, or decide before the pattern is called",
         )
     for call in _varying_calls(tree):
         place, text = _place(function, call)
         raise DesignError(
-            f"the pattern takes {text} once, when it is declared: every call would have the same",
+            f"the pattern takes {text} once, when it is declared: every call would have the same value",
             place=place,
-            fix="take it as a parameter, and compute it for each call",
+            fix="make it a parameter, and compute it before each call",
         )
 
 
@@ -191,7 +191,7 @@ _DECIDES = ("", "uniqueness", "quota", "state")
 
 
 def _meaningless(option: str, value: object, fix: str) -> DesignError:
-    return DesignError(f"{option}={value!r} says nothing of a pattern", place=calling_place(), fix=fix)
+    return DesignError(f"{option}={value!r} is not valid for a pattern", place=calling_place(), fix=fix)
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,7 +281,7 @@ class Pattern(Generic[P, R]):
             found = {**self._defaults, **found}
             missing = [name for name in self._names if name not in found]
             if missing:
-                raise TypeError(f"{self.name}() lacks {', '.join(missing)}")
+                raise TypeError(f"{self.name}() is missing {', '.join(missing)}")
         return found
 
     def __repr__(self) -> str:
@@ -309,9 +309,9 @@ def check_function(function: object, of_what: str) -> None:
     """Refuse a declared object that is not a function."""
     if not isinstance(function, FunctionType):
         raise DesignError(
-            f"{getattr(function, '__name__', repr(function))} is declared as {of_what}, and is no function",
+            f"{getattr(function, '__name__', repr(function))} is declared as {of_what}, but is not a function",
             place=calling_place(),
-            fix="write a function: def name(...), with what it says in its body",
+            fix="write a function: def name(...)",
         )
 
 
@@ -340,9 +340,9 @@ def _run(function: Callable[..., Any], parameters: Mapping[str, Param], place: P
     """Run the body on stand-ins."""
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         raise DesignError(
-            f"{function.__name__} is an async function, and a pattern only says what is asked",
+            f"{function.__name__} is an async function, and a pattern only describes a request",
             place=place,
-            fix="write def; what runs it may be async: await db.run(...)",
+            fix="write def; the call may be async: await db.run(...)",
         )
     refuse_branches(function, parameters)
     kinds = {name: parameter.kind for name, parameter in inspect.signature(function).parameters.items()}
@@ -357,7 +357,7 @@ def _run(function: Callable[..., Any], parameters: Mapping[str, Param], place: P
             f"the body of {function.__name__} fails on the stand-ins for its parameters:"
             f" {type(error).__name__}: {error}",
             place=traceback_place(error.__traceback__, place.file) or place,
-            fix="say only what is asked: hand parameters on as they are, and compute before the call",
+            fix="pass parameters on unchanged, and compute values before the call",
         ) from error
 
 

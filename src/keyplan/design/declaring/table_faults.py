@@ -212,7 +212,8 @@ def _optional_keys(table: DeclaredTable) -> Iterator[Fault]:
             if entity.fields[name].optional:
                 yield Fault(
                     "KP202",
-                    f"{entity.name}.{name} may be None, and the primary key is made of it: items need whole keys",
+                    f"{entity.name}.{name} may be None, and the primary key is made of it: every item needs a"
+                    " complete key",
                     f"make {name} a required field, or leave it out of the key",
                     entity.key.place.at(f"{{{name}"),
                     entity.place.at(f"{name}:", width=len(name)),

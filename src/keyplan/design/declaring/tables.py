@@ -112,7 +112,7 @@ class Table:
         """
         place = calling_place()
         if not (indexes is None or isinstance(indexes, Mapping)):
-            raise invalid_option("indexes", indexes, "no mapping", 'write indexes={"by_owner": key(...)}')
+            raise invalid_option("indexes", indexes, "not a mapping", 'write indexes={"by_owner": key(...)}')
         check_text("version", version, may_be_none=True)
         check_text("name", name, may_be_none=True)
         check_flags(store_key_fields=store_key_fields)
@@ -294,7 +294,7 @@ class Table:
         """Declare a consumer of the table's stream; its parameter's annotation states which changes it accepts."""
         if any(isinstance(entity, FunctionType) for entity in entities):
             raise DesignError(
-                "a consumer is declared of no entity",
+                "a consumer is declared without an entity",
                 place=calling_place(),
                 fix="name the entity, in parentheses: @table.on_change(Entity)",
             )

@@ -56,7 +56,7 @@ class Transaction(Pattern[P, None]):
         self.steps: tuple[TransactionStep, ...] = tuple(_step(call, self) for call in _calls(self))
         if facts.returns is not None and not any(step.repeated for step in self.steps):
             raise DesignError(
-                f"{self.name} says how often a step is repeated, and repeats none",
+                f"{self.name} has returns=, but repeats no step",
                 place=self.place.at("returns="),
                 fix="leave it out: returns= is for transactions with each(...)",
             )
@@ -134,7 +134,7 @@ def _check_constants(call: WriteCall[Any], transaction: Transaction[Any]) -> Non
                 f"{transaction.name} has {call.pattern.name} set {call.pattern.plan.entity.name}.{name}: {error}",
                 place=transaction.place,
                 other=call.pattern.place,
-                fix="hand it what the field may be, or take it as a parameter",
+                fix="pass an allowed value, or make it a parameter",
             ) from None
 
 

@@ -137,9 +137,7 @@ def _check_model(model: type[BaseModel]) -> None:
 def _scalar_code(kind: type) -> TypeCode:
     if issubclass(kind, Enum):
         if not len(kind):
-            raise UnstorableTypeError(
-                f"{kind.__name__} has no members", "give it some: nothing could have such a value"
-            )
+            raise UnstorableTypeError(f"{kind.__name__} has no members", "add members: no value could have this type")
         return _common_code([type(member.value) for member in kind])
     for types_, code in _CODES:
         if issubclass(kind, types_):
@@ -304,8 +302,8 @@ def check_union_attributes(annotation: Any) -> None:
             for name, info in model.model_fields.items():
                 if attribute_of(info) != Attribute():
                     raise UnstorableTypeError(
-                        f"{model.__name__}.{name} has an Attribute of its own, and the model is one of a union",
-                        "leave the Attribute out, or the union",
+                        f"{model.__name__}.{name} has an Attribute, and its model is part of a union",
+                        "remove the Attribute or the union",
                     )
         check_union_attributes(part)
 
@@ -357,11 +355,11 @@ def check_decoding_types(annotation: Any, marks: Sequence[Any] = ()) -> None:
     for mark in marks:
         for kind, what, fix in _DECODING:
             if isinstance(mark, kind) or mark is kind:
-                raise UnstorableTypeError(f"{what} decoded by the model, and what is stored is decoded already", fix)
+                raise UnstorableTypeError(f"{what} decoded by the model, but stored values are already decoded", fix)
     if annotation is JsonValue:
         raise UnstorableTypeError(
-            "numbers are read as int and Decimal, and a JsonValue is no Decimal",
-            "use Any, or the types that there may be",
+            "numbers are read as int and Decimal, and a JsonValue does not accept Decimal",
+            "use Any, or the types of its values",
         )
     for part in parts:
         check_decoding_types(part)
@@ -387,7 +385,7 @@ def _check_union(parts: tuple[Any, ...]) -> None:
         for lost, read in _READ_AS:
             if two is read and one is not two and issubclass(one, lost) and not _is_same_value(one, read):
                 raise UnstorableTypeError(
-                    f"a {one.__name__} of the union would be read again as {two.__name__}: both are stored alike",
+                    f"a {one.__name__} of the union would be read back as {two.__name__}: both are stored alike",
                     "declare one of them, or a field for each",
                 )
 
@@ -406,7 +404,7 @@ def _check_map_keys(annotation: Any) -> None:
     )
     if optional or not fits:
         raise UnstorableTypeError(
-            f"keys of a dict are stored as text, and {getattr(annotation, '__name__', annotation)} is not read again"
+            f"keys of a dict are stored as text, and {getattr(annotation, '__name__', annotation)} cannot be restored"
             " from that",
             "use str, a number, a datetime, a UUID or an Enum as keys, or a list of models",
         )

@@ -169,7 +169,7 @@ def _encode_text(value: Any) -> AttributeValue:
     if type(value) is str:
         return {"S": value}
     if not isinstance(value, str):
-        raise UnstorableTypeError(f"{value!r} is {type(value).__name__}, and str is stored")
+        raise UnstorableTypeError(f"{value!r} is {type(value).__name__}, but the field is a str")
     return {"S": str.__str__(value)}
 
 
@@ -398,7 +398,7 @@ def stored_field(name: str, info: FieldInfo, *, ttl: str | None = None) -> Store
     check_attribute(mark, annotation)
     if optional and not info.is_required() and info.default_factory is None and info.default is not None:
         raise UnstorableTypeError(
-            f"it may be None, which is stored as nothing, and nothing is read as its default {info.default!r}",
+            f"it may be None, which is stored as an absent attribute, and that is read as its default {info.default!r}",
             "give it the default None, or no None in its type",
         )
     optional = optional or annotation in {Any, object}
@@ -440,6 +440,6 @@ def _validator(name: str, declared: Any) -> Callable[[Any], Any]:
             return validate(value)
         except ValidationError as error:
             problems = "; ".join(one["msg"] for one in error.errors())
-            raise ValueError(f"{name}={value!r} is not what the entity takes: {problems}") from None
+            raise ValueError(f"{name}={value!r} is not valid: {problems}") from None
 
     return checked

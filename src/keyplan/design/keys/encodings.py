@@ -224,7 +224,7 @@ def _int_of(field: DeclaredField, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise wrong_type(field, value, "an int")
     if field.choices is not None and value not in field.choices:
-        raise KeyPartError(field.name, value, "it is none of its choices")
+        raise KeyPartError(field.name, value, "it is not one of its choices")
     return int(value)
 
 
@@ -235,7 +235,7 @@ def _choice_of_number(field: DeclaredField, number: int) -> Any:
     for choice in field.choices:
         if choice == number or getattr(choice, "value", None) == number:
             return choice
-    raise ValueError(f"{number} is no choice of {field.name}")
+    raise ValueError(f"{number} is not a choice of {field.name}")
 
 
 def _digits_between(minimum: int | None, maximum: int | None) -> Language:
@@ -392,7 +392,7 @@ def _datetime_encoding(field: DeclaredField, unit: TimeUnit) -> Encoding:
 
 def _in_utc(field: DeclaredField, value: datetime) -> datetime:
     if value.utcoffset() is None:
-        raise KeyPartError(field.name, value, "it is a naive datetime, and its offset from UTC is needed")
+        raise KeyPartError(field.name, value, "it is a naive datetime, and its UTC offset is required")
     return value.astimezone(UTC)
 
 

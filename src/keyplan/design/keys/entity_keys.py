@@ -54,7 +54,7 @@ def key(pk: KeyParts, sk: KeyParts | None = None, *, when: Condition | None = No
             )
     if when is not None and not isinstance(when, Condition):
         raise DesignError(
-            f"when={when!r} is no condition on fields", place=calling_place(), fix='write when=F.status == "open"'
+            f"when={when!r} is not a condition on fields", place=calling_place(), fix='write when=F.status == "open"'
         )
     return KeySpec(partition, sort, when, calling_place())
 

@@ -67,7 +67,7 @@ def parse_parts(text: str) -> tuple[Part, ...]:
         raise TemplateError(text, 0, "the template is empty", "write literal text, placeholders like {field}, or both")
     lone = next((at for at, character in enumerate(text) if "\ud800" <= character <= "\udfff"), None)
     if lone is not None:
-        raise TemplateError(text, lone, "a lone surrogate is no text", "leave it out: UTF-8 has no bytes for it")
+        raise TemplateError(text, lone, "a lone surrogate is not valid text", "leave it out: UTF-8 has no bytes for it")
     parts: list[Part] = []
     literal, at = "", 0
     while at < len(text):
@@ -96,7 +96,7 @@ def _placeholder(text: str, at: int) -> tuple[Placeholder, int]:
     if not inside:
         raise TemplateError(text, at, "this placeholder is empty", f"name a field in it, or {_BRACES}")
     if not _NAME.match(name):
-        raise TemplateError(text, at + 1, f"{name!r} is no name of a field", "write {field} or {field:spec}")
+        raise TemplateError(text, at + 1, f"{name!r} is not a field name", "write {field} or {field:spec}")
     if colon and not spec:
         raise TemplateError(text, end, "no spec after the colon", f"leave the colon out: {{{name}}}")
     return Placeholder(name, spec, at), end + 1

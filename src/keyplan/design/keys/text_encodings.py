@@ -71,7 +71,7 @@ def _check_ranks(field: DeclaredField, order: list[str]) -> None:
     unknown = [text for text in order if text not in texts]
     left_out = [text for text in texts if text not in order]
     if unknown:
-        raise EncodingError(f"{', '.join(unknown)} is no choice of {field.name}", f"rank {', '.join(texts)}")
+        raise EncodingError(f"{', '.join(unknown)} is not a choice of {field.name}", f"rank {', '.join(texts)}")
     if left_out:
         raise EncodingError(f"{', '.join(left_out)} of {field.name} has no rank", "name every choice")
 
@@ -89,12 +89,12 @@ def _table_encoding(field: DeclaredField, name: str, texts: dict[Any, str], *, k
             raise wrong_type(field, value, f"one of {', '.join(map(repr, texts))}")
         text = table.get(value)
         if text is None:
-            raise KeyPartError(field.name, value, f"it is none of {', '.join(map(repr, texts))}")
+            raise KeyPartError(field.name, value, f"it is not one of {', '.join(map(repr, texts))}")
         return text
 
     def decode(text: str) -> Any:
         if text not in back:
-            raise ValueError(f"{text!r} is no choice of {field.name}")
+            raise ValueError(f"{text!r} is not a choice of {field.name}")
         return back[text]
 
     spellings = tuple(back)

@@ -198,7 +198,7 @@ def read_faults(pattern: PatternDeclaration, index: Index | None, draft: Plan) -
             pattern.fault(
                 "KP304",
                 f"{pattern.name} asks for a consistent read of {index.name}: a global secondary index has none",
-                "read the table or a local secondary index, or drop consistent=True and live with a short delay",
+                "read the table or a local secondary index, or drop consistent=True and accept a short delay",
                 index.place,
             )
         )
@@ -238,7 +238,8 @@ def _unprojected(pattern: PatternDeclaration, index: Index, draft: Plan) -> list
             faults.append(
                 pattern.fault(
                     "KP306",
-                    f"{pattern.name} compares {', '.join(unseen)} of what came back, and its view has no such field",
+                    f"{pattern.name} compares {', '.join(unseen)} on returned items, but its view does not have the"
+                    " field",
                     f"add {', '.join(unseen)} to the view",
                     index.place,
                 )

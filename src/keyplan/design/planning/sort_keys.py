@@ -59,7 +59,7 @@ def _refuse_walk(pattern: PatternDeclaration, cond: Cond) -> None:
             raise DesignError(
                 f"{pattern.name} varies {name} of the sort key: only the partition key may take several values",
                 place=pattern.at(name, cond.places),
-                fix="ask for each of them by itself, or filter with where(F.field.is_in(each(values)))",
+                fix="query each value separately, or filter with where(F.field.is_in(each(values)))",
             )
 
 
@@ -213,7 +213,7 @@ def _unordered(
     return pattern.fault(
         "KP206",
         f"{pattern.name} asks for a range of {asks.field}, "
-        + (f"whose text in {template.text} sorts unlike its values" if group is None else sorts),
+        + (f"whose text in {template.text} does not sort in the order of its values" if group is None else sorts),
         f"write a placeholder that keeps the order, such as {{{asks.field}:010d}} for numbers or"
         f" {{{asks.field}:utc_ms}} for timestamps",
         pattern.entities[0].place,
@@ -225,8 +225,8 @@ def _trailing_field(
 ) -> Fault:
     return pattern.fault(
         "KP206",
-        f"{pattern.name} asks for a range of {asks.field}, behind which {template.text} goes on with"
-        f" {placeholder.name}, which is given: keys of one text of both cannot be told from their neighbours",
+        f"{pattern.name} asks for a range of {asks.field}, after which {template.text} goes on with"
+        f" {placeholder.name}, which is given: keys with the same combined text cannot be told apart",
         f"ask for {asks.field} as a value, or use a key in which {placeholder.name} stands before it only",
         pattern.entities[0].place,
     )

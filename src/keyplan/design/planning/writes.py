@@ -90,13 +90,13 @@ def plan_put(pattern: PatternDeclaration, change: Change, draft: Plan) -> Plan:
     """Plan the write of a whole item."""
     if change.item is None or change.key or change.actions or change.known:
         raise DesignError(
-            f"{pattern.name} writes a whole item, and returns something else",
+            f"{pattern.name} writes a whole item, but does not return put(item)",
             place=pattern.place,
             fix="return put(item), with the item as the pattern's parameter, and when(...) for conditions",
         )
     if change.replace_when is not None and draft.exists != "must_not":
         raise DesignError(
-            f"{pattern.name} writes over an item anyhow, and replace_when is for a create",
+            f"{pattern.name} overwrites an existing item anyway: replace_when is only for create",
             place=pattern.place.at("replace_when"),
             fix="use @table.create, or when(...) for a condition on the item that is there",
         )
@@ -264,7 +264,7 @@ def _incomplete_item(pattern: PatternDeclaration, change: Change, draft: Plan) -
         Fault(
             "KP607",
             f"{pattern.name} creates {entity.name} where none is, and leaves out {names}, which every {entity.name}"
-            " has: what it creates cannot be read back",
+            " has: the created item could not be read",
             f"add set_if_missing({lacking[0]}=...), give {names} a default, or drop upsert=True",
             pattern.place.at("upsert="),
             entity.place,
@@ -278,8 +278,8 @@ def _removed_fields(pattern: PatternDeclaration, change: Change) -> list[Fault]:
     return [
         Fault(
             "KP607",
-            f"{pattern.name} removes {path.field}, which every {entity.name} has: what it leaves cannot be read back",
-            f"give {path.field} a default, such as None, or set it to a value that says as much",
+            f"{pattern.name} removes {path.field}, which every {entity.name} has: the remaining item could not be read",
+            f"give {path.field} a default, such as None, or set it to a value with that meaning",
             pattern.at_path(path),
             entity.place,
         )
@@ -323,7 +323,7 @@ def _check_actions(pattern: PatternDeclaration, entity: EntitySpec, actions: Seq
             raise DesignError(
                 f"{pattern.name} changes {name}, which counts the changes of {entity.name} by itself",
                 place=pattern.at_path(action.path),
-                fix="leave it out; at_version(...) asks for a version",
+                fix="leave it out; at_version(...) states the expected version",
             )
 
 

@@ -96,7 +96,7 @@ def build(plan: Plan, arguments: Mapping[str, Any], *, table: str | None = None,
     `Transaction.calls`. Sentinels of unique attributes are added by a connection, from the stored item.
     """
     if plan.steps:
-        raise ValueError(f"{plan.pattern} is a transaction: build the calls that it is made of one by one")
+        raise ValueError(f"{plan.pattern} is a transaction: build its calls one by one")
     told = {**arguments, NOW: now_s}
     name = table or plan.schema.name
     if plan.operation == "GetItem":
@@ -114,10 +114,8 @@ def build(plan: Plan, arguments: Mapping[str, Any], *, table: str | None = None,
 
 
 _OPERATORS = frozenset({"AND", "OR", "NOT", "IN", "BETWEEN", "=", "<>", "<", "<=", ">", ">="})
-_SHORTER_UPDATE = "change fewer fields at once, or keep fields that change together in one, as a model of their own"
-_SHORTER_CONDITION = (
-    "compare with a range or a list of values, F.x.is_in(...), or keep what is asked in a field of its own"
-)
+_SHORTER_UPDATE = "change fewer fields at once, or store fields that change together in one nested model"
+_SHORTER_CONDITION = "compare with a range or a list of values, F.x.is_in(...), or store the result in a separate field"
 
 
 def check_expression_limits(pattern: PatternDeclaration, plan: Plan) -> None:
@@ -130,9 +128,9 @@ def check_expression_limits(pattern: PatternDeclaration, plan: Plan) -> None:
     for what, text in _expressions(plan):
         operators, size = 0 if what == "update" else count_operators(text), len(text.encode())
         if operators > limits.EXPRESSION_OPERATORS:
-            found = f"{operators} operators and functions, and the service takes {limits.EXPRESSION_OPERATORS}"
+            found = f"{operators} operators and functions, and the limit is {limits.EXPRESSION_OPERATORS}"
         elif size > limits.EXPRESSION_BYTES:
-            found = f"{size:,} bytes, and the service takes {limits.EXPRESSION_BYTES:,}"
+            found = f"{size:,} bytes, and the limit is {limits.EXPRESSION_BYTES:,}"
         else:
             continue
         raise DesignError(

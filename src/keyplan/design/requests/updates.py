@@ -130,7 +130,7 @@ def _adding(encode_amount: Encoder) -> Callable[[NewWriter, FieldPath, Source, E
         def amount(arguments: Arguments) -> AttributeValue:
             value = read(arguments)
             if value is None:
-                raise ValueError(f"{_value_name(path)} is changed by None, and takes a number")
+                raise ValueError(f"{_value_name(path)} is changed by None, but is a number")
             return encode_amount(value)
 
         value = writer.value(_value_name(path), amount)

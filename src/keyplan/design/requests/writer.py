@@ -138,7 +138,7 @@ class Fragment:
             part = read(arguments)
             is_place = placeholder.startswith("[")
             if not isinstance(part, int if is_place else _MEMBER_NAMES):
-                raise TypeError(f"{part!r} is {type(part).__name__}, and does not name a member of a map or list")
+                raise TypeError(f"{part!r} is {type(part).__name__}, which cannot name a member of a map or list")
             if is_place:
                 text = text.replace(placeholder, f"[{part:d}]")
             else:
@@ -282,7 +282,7 @@ def encoded_source(called: str, source: Source, encode: Callable[[Any], Attribut
         value = read(arguments)
         if value is None:
             raise ValueError(
-                f"{called} is compared with None, and nothing that is stored is: use .exists() or .missing()"
+                f"{called} is compared with None, which equals no stored value: use .exists() or .missing()"
             )
         return encode(value)
 
@@ -300,7 +300,7 @@ def _encoded_list(
         if not 1 <= len(values) <= most:
             raise ValueError(f"{called} is compared with {len(values)} values of {source!r}: 1 to {most} can be")
         if None in values:
-            raise ValueError(f"{called} is compared with None, and nothing that is stored is: leave it out")
+            raise ValueError(f"{called} is compared with None, which equals no stored value: leave it out")
         return [encode(value) for value in values]
 
     return make
