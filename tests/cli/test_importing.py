@@ -73,7 +73,7 @@ def test_parameters_are_given() -> None:
 
 def test_the_value_of_a_parameter_may_hold_an_equals_sign() -> None:
     result = run("import", "cloudformation", TEMPLATE, "--parameter", "Stage=a=b")
-    assert "TableName is open, here the logical id stands for it: 'books-a=b' is no name of a table" in result.stderr
+    assert "TableName is open, here the logical id stands for it: 'books-a=b' is not a table name" in result.stderr
 
 
 def test_what_is_left_out_of_the_template_as_a_whole_is_told_too(tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ def test_a_place_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
         ), "it has more than 1,000,000 values"),
         ("a: 0x" + "f" * 5_000 + "\n", "is no YAML"),
         ("a: {b: 1, b: 2}\n", "the key 'b' is given twice"),
-        ("? [a]\n: 1\n", "a key is no text"),
+        ("? [a]\n: 1\n", "a key is not a text"),
     ],
 )  # fmt: skip
 def test_yaml_that_is_none_or_too_much_ends_in_one_line(text: str, problem: str, tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_an_empty_file_is_no_database_and_stays_empty(tmp_path: Path) -> None:
     path.touch()
     result = run("import", "describe-table", "--from", str(path))
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
-    assert "there is no table" in result.stderr
+    assert "no table exists there" in result.stderr
     assert path.stat().st_size == 0
 
 

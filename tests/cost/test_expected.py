@@ -203,7 +203,7 @@ def test_a_field_that_is_the_whole_key_of_an_entity_has_as_many_values_as_there_
     all_of, _, _ = shop({}).patterns
     told = expected(all_of)
     assert told.evaluated == 901
-    assert told.guesses == ("Reading.device_id is taken to have as many values as there are Device",)
+    assert told.guesses == ("Reading.device_id is assumed to have as many values as there are Device",)
 
 
 def jobs() -> Table:
@@ -342,9 +342,9 @@ def test_a_field_varies_as_its_type_or_another_entity_says() -> None:
         return pk(state=state)
 
     assert expected(order).returned == 1
-    assert expected(order).guesses == ("Order.order_id is taken to have as many values as Line.order_id",)
+    assert expected(order).guesses == ("Order.order_id is assumed to have as many values as Line.order_id",)
     assert expected(in_state).evaluated == 200
-    assert expected(in_state).guesses == ("the 3 values of Order.state are taken to be used alike",)
+    assert expected(in_state).guesses == ("the 3 values of Order.state are assumed to be used equally",)
 
 
 def test_fields_of_one_name_and_of_different_types_are_not_taken_to_vary_alike() -> None:

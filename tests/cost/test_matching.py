@@ -303,7 +303,7 @@ def test_combinations_are_no_more_than_there_are_of_what_they_name(
 
 
 def test_what_is_assumed_is_said() -> None:
-    assert guesses(hub(1_000)[1]) == ("owner, name of Issue are taken to have as many values as there are Repo",)
+    assert guesses(hub(1_000)[1]) == ("owner, name of Issue are assumed to have as many values as there are Repo",)
     assert guesses(hub(1_000, owner=10, name=20)[1]) == ()
     assert guesses(hub(1_000, owner=400, name=900)[1]) == ()
     assert guesses(hub(None)[1]) == (
@@ -311,7 +311,7 @@ def test_what_is_assumed_is_said() -> None:
         "how many values Issue.name has is not declared",
     )
     assert guesses(hub(1_000, owner=10)[1]) == (
-        "owner, name of Issue are taken to have as many values as there are Repo",
+        "owner, name of Issue are assumed to have as many values as there are Repo",
     )
 
 
@@ -431,7 +431,7 @@ def test_another_entity_tells_how_many_values_a_field_has_only_where_numbers_of_
         return pk(customer=customer)
 
     assert found(table) == {"orders": 20}
-    assert guesses(orders) == ("Order.customer is taken to have as many values as Note.customer",)
+    assert guesses(orders) == ("Order.customer is assumed to have as many values as Note.customer",)
 
 
 def test_a_field_of_the_partition_is_the_one_in_its_place_though_another_has_its_name() -> None:
@@ -511,9 +511,9 @@ def test_an_undeclared_partition_key_of_an_index_has_as_many_values_as_its_field
     # Its own id and a unique value once each, another id as often as usual; of a shop nothing is known.
     assert found(table) == {"of_order": 1, "of_mail": 1, "of_request": 20, "of_shop": 100_000, "of_state": 25_000}
     assert {pattern.name: guesses(pattern) for pattern in table.patterns} == {
-        "of_order": ("Order.order_id is taken to be different in each Order",),
+        "of_order": ("Order.order_id is assumed to differ in each Order",),
         "of_mail": (),
         "of_request": ("how many values Order.request has is not declared: 20 items of each are assumed",),
         "of_shop": ("how many values Order.shop has is not declared",),
-        "of_state": ("the 4 values of Order.state are taken to be used alike",),
+        "of_state": ("the 4 values of Order.state are assumed to be used equally",),
     }

@@ -50,7 +50,7 @@ def test_a_region_without_prices_is_a_clear_error() -> None:
 
 def test_prices_can_be_overridden_by_name_and_by_file(tmp_path: Path) -> None:
     assert book().with_prices({"write_unit": 1e-6})["write_unit"] == 1e-6
-    with pytest.raises(PriceDataError, match="there is no price writes"):
+    with pytest.raises(PriceDataError, match="unknown price writes"):
         book().with_prices({"writes": 1.0})
     path = tmp_path / "prices.json"
     path.write_text("{}")

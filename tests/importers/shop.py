@@ -25,7 +25,7 @@ from keyplan.design import (
 # - items=Items(count=..., bytes=Bytes(average=...)) of each entity
 # - rate=Rate(average=..., peak=...) of each pattern, and the patterns of your programs
 
-# Guessed from sample items, to be looked at: "type" tells whose item one is.
+# Guessed from sample items, to be looked at: "type" distinguishes the kinds of items.
 shop = Table(
     "shop",
     pk="PK",

@@ -28,14 +28,14 @@ def test_so_has_one_whose_name_is_open() -> None:
 def test_so_has_one_whose_name_another_tool_is_to_fill_in() -> None:
     found = table({**TABLE, "TableName": "${self:service}-things"})
     assert found.name == "Things"
-    assert found.gaps[0].endswith("'${self:service}-things' is no name of a table")
+    assert found.gaps[0].endswith("'${self:service}-things' is not a table name")
 
 
 @pytest.mark.parametrize("name", ["ab", "a b", "things/", "x" * 256])
 def test_so_has_one_whose_name_no_table_can_have(name: str) -> None:
     found = table({**TABLE, "TableName": name})
     assert found.name == "Things"
-    assert found.gaps == (f"TableName is open, here the logical id stands for it: {name!r} is no name of a table",)
+    assert found.gaps == (f"TableName is open, here the logical id stands for it: {name!r} is not a table name",)
 
 
 @pytest.mark.parametrize("name", ["abc", "A.b_c-1", "x" * 255])
@@ -69,7 +69,7 @@ def test_what_a_design_has_no_place_for_is_told(member: str) -> None:
 
 
 def test_so_is_what_is_not_known() -> None:
-    assert table({**TABLE, "BilingMode": 1}).gaps == ("BilingMode: it is no member that is known here",)
+    assert table({**TABLE, "BilingMode": 1}).gaps == ("BilingMode: unknown member",)
 
 
 def test_indexes_tell_their_own_gaps() -> None:
@@ -147,8 +147,8 @@ def test_what_may_lie_behind_other_resources_is_told() -> None:
     others = {f"R{number}": {"Type": kind, "Properties": {}} for number, kind in enumerate(kinds)}
     found = imported({"Resources": {"A": {"Type": "AWS::DynamoDB::Table", "Properties": TABLE}, **others}})
     assert found.gaps == (
-        "R0 is a stack of its own: import its template too",
-        "R1 is an application of its own: import its template too",
+        "R0 is a separate stack: import its template too",
+        "R1 is a separate application: import its template too",
         "R2 makes a replica: replication is not part of a design",
     )
 
@@ -219,7 +219,7 @@ NOWHERE = "t.json: Resources.Things.Properties"
         ({**TABLE, "DeletionProtectionEnabled": 3}, f"{NOWHERE}.DeletionProtectionEnabled: true or false is wanted"),
         (
             {**TABLE, "GlobalSecondaryIndexes": [gsi(Projection={"ProjectionType": "INCLUDE"})]},
-            f"{NOWHERE}.GlobalSecondaryIndexes[0].Projection: INCLUDE is said, and NonKeyAttributes name none",
+            f"{NOWHERE}.GlobalSecondaryIndexes[0].Projection: ProjectionType is INCLUDE, and NonKeyAttributes is empty",
         ),
         (
             {**TABLE, "LocalSecondaryIndexes": [gsi()]},
@@ -262,7 +262,7 @@ def test_up_to_five_kinds_of_resources_are_named(kinds: str, told: str) -> None:
 
 
 def test_a_resource_that_is_none_is_refused() -> None:
-    with pytest.raises(ImportSourceError, match=r"t\.json: Resources\.Q is no resource: 5"):
+    with pytest.raises(ImportSourceError, match=r"t\.json: Resources\.Q is not a resource: 5"):
         imported({"Resources": {"Q": 5}})
 
 
@@ -274,7 +274,7 @@ def test_an_undecided_condition_of_a_table_is_refused() -> None:
 
 
 def test_a_parameter_that_no_template_has_is_refused() -> None:
-    with pytest.raises(ImportSourceError, match="--parameter Stage: there is no such parameter; known are: none"):
+    with pytest.raises(ImportSourceError, match="--parameter Stage: unknown parameter; known parameters: none"):
         imported({"Resources": {"T": {"Type": "AWS::DynamoDB::Table", "Properties": TABLE}}}, Stage="x")
 
 
@@ -289,8 +289,8 @@ def test_a_global_table_is_its_first_replica() -> None:
     assert found.gaps == (
         "Replicas[0].Tags: it is not part of a design",
         "Replicas: a design is of one region, here the stack's region; left out are eu-west-1",
-        f"{scaled}: capacity scales, here it is what is bought at first",
-        f"{scaled}: capacity scales, here it is what is bought at first",
+        f"{scaled}: capacity scales automatically; the initial capacity is imported",
+        f"{scaled}: capacity scales automatically; the initial capacity is imported",
     )
 
 

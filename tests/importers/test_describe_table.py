@@ -191,7 +191,7 @@ def test_the_warmth_of_a_provisioned_table_is_told_where_it_is_more_than_its_cap
     cold, warm = ({"ReadUnitsPerSecond": units, "WriteUnitsPerSecond": 4, "Status": "ACTIVE"} for units in (3, 900))
     assert tables({**TABLE, "WarmThroughput": cold})[0].gaps == ()
     assert tables({**TABLE, "WarmThroughput": warm})[0].gaps == (
-        "WarmThroughput: a design says it only of tables on demand",
+        "WarmThroughput: a design sets it only for on-demand tables",
     )
 
 
@@ -244,9 +244,9 @@ def test_an_empty_table_has_no_figures() -> None:
 @pytest.mark.parametrize(
     ("values", "problem"),
     [
-        ([], "there is no table in what was given"),
-        ([[]], "there is no table in what was given"),
-        ([{"Tags": []}], "t.json says of which table nothing: give it after the table's description"),
+        ([], "the input has no table"),
+        ([[]], "the input has no table"),
+        ([{"Tags": []}], "t.json does not name its table: put it after the table's description"),
         ([{"TableNames": ["a"]}], "t.json is not output of aws dynamodb describe-table: it looks like output of aws"),
         (["TableName, KeySchema"], "t.json is not output of aws dynamodb describe-table: it is only the text 'TableN"),
         ([{"Table": {"KeySchema": []}}], "t.json is not output of aws dynamodb describe-table: "),
@@ -287,7 +287,7 @@ def test_a_prefix_stands_before_names(database: str) -> None:
 
 
 def test_a_place_without_tables_and_a_table_that_is_not_there_are_refused(database: str) -> None:
-    with pytest.raises(KeyplanError, match="there is no table"):
+    with pytest.raises(KeyplanError, match="no table exists there"):
         described(f"{database}?table_prefix=none-", [])
     with pytest.raises(KeyplanError, match="Table: absent not found"):
         described(database, ["absent"])

@@ -60,7 +60,7 @@ def test_capacity_and_its_scaling() -> None:
     assert found.billing == Provisioned(read=5, write=6)
     assert found.indexes[0].billing == Provisioned(read=5, write=6)
     assert found.indexes[0].project == "all"
-    assert found.gaps == ("AutoScalingRead: capacity scales, here it is what is bought at first",)
+    assert found.gaps == ("AutoScalingRead: capacity scales automatically; the initial capacity is imported",)
 
 
 UNITS = {"ReadCapacityUnits": 5, "WriteCapacityUnits": 6}
@@ -84,7 +84,7 @@ def test_an_index_has_its_own_capacity_or_that_of_its_table(said: dict[str, Any]
 def test_a_capacity_of_an_index_that_scales_is_told() -> None:
     scaling = {"ProvisionedCapacitySettings": {"ProvisionedThroughput": OWN, "AutoScalingWrite": {}}}
     found = table(BillingMode="PROVISIONED", **SETTINGS, GlobalSecondaryIndexes=[{**gsi(), **scaling}])
-    told = "GlobalSecondaryIndexes[0].AutoScalingWrite: capacity scales, here it is what is bought at first"
+    told = "GlobalSecondaryIndexes[0].AutoScalingWrite: capacity scales automatically; the initial capacity is imported"
     assert found.gaps == (told,)
 
 
@@ -169,7 +169,7 @@ def test_a_model_that_says_no_billing_is_on_demand_and_told() -> None:
     members = {name: value for name, value in TABLE.items() if name != "BillingMode"}
     (found,) = imported(members).tables
     assert found.billing == OnDemand()
-    assert found.gaps == ("BillingMode is not said: the table is on demand here",)
+    assert found.gaps == ("BillingMode is missing: the table is imported as on demand",)
 
 
 def test_a_table_without_facets_is_one_kind_of_items() -> None:
@@ -292,7 +292,7 @@ def test_an_attribute_that_is_another_text_in_each_facet_tells_them_apart() -> N
         ({"TableFacets": [{}]}, "m.json: table things.TableFacets[0]: FacetName is missing"),
         (
             {"TableData": [{"PK": "text"}]},
-            "m.json: table things.TableData[0]: it is no item: each attribute is wanted as its type and value",
+            "m.json: table things.TableData[0]: it is not an item: give each attribute as its type and value",
         ),
         ({"BillingMode": "PROVISIONED"}, "m.json: table things: it has no ProvisionedThroughput"),
         ({"NonKeyAttributes": [attribute("x", "Z")]}, "m.json: table things.NonKeyAttributes[0].AttributeType: one of"),
@@ -317,8 +317,8 @@ def test_members_that_are_not_known_are_told() -> None:
     index = {**gsi(), "Colour": "blue"}
     found = table(Novelty=1, TableFacets=[facet("a", Colour="red")], GlobalSecondaryIndexes=[index])
     assert found.gaps == (
-        "Novelty: it is no member that is known here",
-        "TableFacets[0].Colour: it is no member that is known here",
-        "GlobalSecondaryIndexes[0].Colour: it is no member that is known here",
+        "Novelty: unknown member",
+        "TableFacets[0].Colour: unknown member",
+        "GlobalSecondaryIndexes[0].Colour: unknown member",
     )
-    assert imported(TABLE, Extra=1).gaps == ("Extra: it is no member that is known here",)
+    assert imported(TABLE, Extra=1).gaps == ("Extra: unknown member",)

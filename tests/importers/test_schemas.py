@@ -56,7 +56,7 @@ TOLD = {
     "Tags": "tags are not part of a design",
     "VectorIndexes": "a design has no vector indexes",
     "WriteOnDemandThroughputSettings": "a design sets no maximum of on-demand throughput",
-    "Novelty": "it is no member that is known here",
+    "Novelty": "unknown member",
 }
 
 
@@ -119,7 +119,7 @@ def test_a_setting_is_read(member: str, value: Any, attribute: str, expected: An
     assert (getattr(found, attribute), found.gaps) == (expected, ())
 
 
-DAYS = "RecoveryPeriodInDays: a design says of recovery only that there is one, of 35 days"
+DAYS = "RecoveryPeriodInDays: a design only turns recovery on, for 35 days"
 
 
 @pytest.mark.parametrize(("days", "gaps"), [(35, ()), ("35", ()), (34, (DAYS,)), ("7", (DAYS,)), (None, ())])
@@ -146,7 +146,7 @@ def test_capacity_of_a_table_on_demand_is_told(units: dict[str, Any], gaps: tupl
     assert read(ProvisionedThroughput=units).gaps == gaps
 
 
-ONLY_ON_DEMAND = "WarmThroughput: a design says it only of tables on demand"
+ONLY_ON_DEMAND = "WarmThroughput: a design sets it only for on-demand tables"
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_indexes_of_both_kinds_hold_what_they_say(projection: dict[str, Any], ex
         ("g", "GSI", ("b",), (), expected),
         ("by-b", "LSI", ("a",), ("b",), expected),
     ]
-    assert found.gaps == ("index 'by-b': Odd: it is no member that is known here",)
+    assert found.gaps == ("index 'by-b': Odd: unknown member",)
 
 
 def test_a_global_index_may_have_several_attributes_in_each_key() -> None:

@@ -270,7 +270,7 @@ def test_a_write_that_no_item_fits_says_what_none_is_and_what_to_do() -> None:
     one = result(verify(Design("bills", (bills,))), "send")
     assert one.problems[0].text == (
         "NothingFitsError: no arguments of send were found that fit the generated items, (F.state == 'draft') &"
-        " (F.id == text) & (F.id == 'none') being true of none; tell an item that fits, as an example of its model:"
+        " (F.id == text) & (F.id == 'none') being true of none; add a fitting item as an example of its model:"
         ' model_config = ConfigDict(json_schema_extra={"examples": [{...}]})'
     )
 

@@ -137,7 +137,7 @@ def test_examples_that_are_only_inherited_are_used_where_they_fit() -> None:
         mark: int = 7
 
     assert isinstance(samples().model(Same, {}), Same)
-    with pytest.raises(SampleError, match=r"(?s)no More can be made up .* tell an example"):
+    with pytest.raises(SampleError, match=r"(?s)no More can be generated .* add an example"):
         samples().model(More, {})
 
 
@@ -148,5 +148,5 @@ def test_a_rule_that_nothing_fits_is_told_with_what_it_says() -> None:
     class Never(BaseModel):
         value: Annotated[list[int], AfterValidator(never)]
 
-    with pytest.raises(SampleError, match=r"(?s)no value of Never.value can be made up: .*no such thing"):
+    with pytest.raises(SampleError, match=r"(?s)no value of Never.value can be generated: .*no such thing"):
         samples().field(Never, "value")

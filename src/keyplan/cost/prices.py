@@ -65,7 +65,7 @@ class PriceBook:
         """Return the book with some prices replaced. Raises PriceDataError for unknown names."""
         unknown = [name for name in changes if name not in self.prices]
         if unknown:
-            raise PriceDataError(f"there is no price {', '.join(unknown)}; there are {', '.join(self.prices)}")
+            raise PriceDataError(f"unknown price {', '.join(unknown)}; known prices: {', '.join(self.prices)}")
         changed = {
             name: replace(self.prices[name], price=price, source="given", verified=True)
             for name, price in changes.items()
@@ -81,7 +81,7 @@ def book(region: str = "us-east-1") -> PriceBook:
         if entry.name.startswith(f"{region}-20")
     )
     if not found:
-        raise PriceDataError(f"no prices are shipped for {region}: name a file of prices; there is us-east-1")
+        raise PriceDataError(f"no prices are shipped for {region}: name a file of prices; shipped: us-east-1")
     return _read(files("keyplan.cost").joinpath("data", found[-1]).read_bytes(), found[-1])
 
 
@@ -101,4 +101,4 @@ def _read(data: bytes, name: str) -> PriceBook:
             document["region"], date.fromisoformat(document["date"]), document["currency"], prices, document["free"]
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise PriceDataError(f"{name} is no price file: {error}") from None
+        raise PriceDataError(f"{name} is not a price file: {error}") from None

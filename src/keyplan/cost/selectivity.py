@@ -360,14 +360,17 @@ def _number_of(name: str, entity: EntitySpec, plan: Plan) -> tuple[float | None,
     others = [sibling for sibling in plan.siblings if same_field(sibling, entity, name)]
     for owner in others:
         if owner.items is not None and owner.key.fields == (name,):
-            return owner.items.count, f"{entity.name}.{name} is taken to have as many values as there are {owner.name}"
+            return (
+                owner.items.count,
+                f"{entity.name}.{name} is assumed to have as many values as there are {owner.name}",
+            )
     choices = choices_of(stored)
     if choices:
-        return choices, f"the {choices} values of {entity.name}.{name} are taken to be used alike"
+        return choices, f"the {choices} values of {entity.name}.{name} are assumed to be used equally"
     for other in others:
         number = other.items.values_of(name) if other.items is not None else None
         if number is not None:
-            return number.count, f"{entity.name}.{name} is taken to have as many values as {other.name}.{name}"
+            return number.count, f"{entity.name}.{name} is assumed to have as many values as {other.name}.{name}"
     return None, ""
 
 
@@ -381,7 +384,7 @@ def _number_of_ids(name: str, entity: EntitySpec) -> tuple[float | None, str]:
     if _is_unique(entity, name):
         return entity.items.count, ""
     if is_own_id(entity, name):
-        return entity.items.count, f"{entity.name}.{name} is taken to be different in each {entity.name}"
+        return entity.items.count, f"{entity.name}.{name} is assumed to differ in each {entity.name}"
     if is_id(entity, name):
         assumed = f"how many values {entity.name}.{name} has is not declared: {ASSUMED:g} items of each are assumed"
         return max(1.0, entity.items.count / ASSUMED), assumed
@@ -431,7 +434,7 @@ def _combinations(alike: Mapping[str, ValueCounts], entity: EntitySpec, plan: Pl
         if not sure or prod(left[name].number or 1 for name in names) > owner.items.count:
             if not sure and owner is not entity:
                 whole = ", ".join(names)
-                guesses.append(f"{whole} of {entity.name} are taken to have as many values as there are {owner.name}")
+                guesses.append(f"{whole} of {entity.name} are assumed to have as many values as there are {owner.name}")
             found *= max(1, owner.items.count)
             left = {name: values for name, values in left.items() if name not in names}
     guesses += [values.guess for values in left.values() if values.guess]

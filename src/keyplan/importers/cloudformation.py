@@ -99,7 +99,7 @@ def _throughput(writes: Sequence[Node], reads: Sequence[Node], gaps: list[str]) 
             scaling = settings.need(f"{kind}CapacityAutoScalingSettings")
             fixed = scaling.get("SeedCapacity") or scaling.need("MinCapacity")
             gaps.append(
-                f"{fixed.path.rpartition('Properties.')[2]}: capacity scales, here it is what is bought at first"
+                f"{fixed.path.rpartition('Properties.')[2]}: capacity scales automatically; the initial capacity is imported"
             )
         found[f"{kind}CapacityUnits"] = fixed.value
     return found
@@ -129,8 +129,8 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
 """Developer guide, "Supported data types and naming rules"; placeholders of other tools do not match."""
 _SCALING = "AWS::ApplicationAutoScaling::ScalableTarget"
 _ELSEWHERE = {
-    "AWS::CloudFormation::Stack": "is a stack of its own: import its template too",
-    "AWS::Serverless::Application": "is an application of its own: import its template too",
+    "AWS::CloudFormation::Stack": "is a separate stack: import its template too",
+    "AWS::Serverless::Application": "is a separate application: import its template too",
     "Custom::DynamoDBReplica": "makes a replica: replication is not part of a design",
 }
 """By kind of resource: where its tables may be defined instead."""
@@ -162,7 +162,7 @@ def _check_parameters(documents: Sequence[Document], given: Mapping[str, str]) -
     for name in given:
         if name not in known and not name.startswith("AWS::"):
             listed = ", ".join(sorted(map(str, known))) or "none"
-            raise ImportSourceError(f"--parameter {name}: there is no such parameter; known are: {listed}")
+            raise ImportSourceError(f"--parameter {name}: unknown parameter; known parameters: {listed}")
 
 
 def _kinds(document: Document) -> str:
@@ -186,7 +186,7 @@ def _tables(document: Document, resolver: Resolver, gaps: list[str]) -> Iterator
             )
             continue
         if not isinstance(resource, Mapping):
-            raise ImportSourceError(f"{path} is no resource: {resource!r}")
+            raise ImportSourceError(f"{path} is not a resource: {resource!r}")
         kind = str(resource.get("Type"))
         if kind == _SCALING and "dynamodb" in str(resource).lower():
             gaps.append(f"{logical_id} scales capacity: a design has the capacity that is bought at first")
@@ -232,6 +232,6 @@ def _name(logical_id: str, properties: Node) -> tuple[str, tuple[str, ...]]:
     if isinstance(named.value, UnresolvedValue):
         return logical_id, (f"TableName is open, here the logical id stands for it: {named.value.reason}",)
     if not _NAME.fullmatch(named.text()):
-        problem = f"{named.text()!r} is no name of a table"
+        problem = f"{named.text()!r} is not a table name"
         return logical_id, (f"TableName is open, here the logical id stands for it: {problem}",)
     return named.text(), ()

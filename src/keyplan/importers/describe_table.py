@@ -38,7 +38,7 @@ def describe_table(documents: Sequence[Document]) -> ImportSource:
         for value in document.value if isinstance(document.value, list) else [document.value]:
             _take(Document(document.name, value), found)
     if not found:
-        raise ImportSourceError("there is no table in what was given")
+        raise ImportSourceError("the input has no table")
     names = ", ".join(dict.fromkeys(document.name for document in documents))
     return ImportSource(f"{names}, as the service describes them", tuple(_table(*table) for table in found))
 
@@ -53,7 +53,7 @@ def _take(document: Document, found: list[tuple[Node, dict[str, Any]]]) -> None:
     if not more:
         raise not_a(DESCRIBE_TABLE, document)
     if not found:
-        raise ImportSourceError(f"{document.name} says of which table nothing: give it after the table's description")
+        raise ImportSourceError(f"{document.name} does not name its table: put it after the table's description")
     found[-1][1].update(more)
 
 
@@ -132,7 +132,7 @@ def described(url: str, names: Sequence[str]) -> list[Document]:
         ask = _asking(url, connection.transport.call, is_elsewhere=not target.is_embedded)
         wanted = [target.prefix + name for name in names] or list(_names(ask, target.prefix))
         if not wanted:
-            raise ImportSourceError(f"--from {url}: there is no table")
+            raise ImportSourceError(f"--from {url}: no table exists there")
         called = Path(target.path).name if target.path is not None else target.endpoint or f"aws://{target.region}"
         return [Document(called, answer) for name in wanted for answer in _described_table(ask, name)]
 
@@ -142,7 +142,7 @@ def _check_file(url: str, path: Path) -> None:
     if not path.is_file():
         raise ImportSourceError(f"--from {url}: there is no such file")
     if not path.stat().st_size:
-        raise ImportSourceError(f"--from {url}: there is no table")
+        raise ImportSourceError(f"--from {url}: no table exists there")
 
 
 def _asking(url: str, call: Callable[[str, dict[str, Any]], Any], *, is_elsewhere: bool) -> Ask:

@@ -70,7 +70,7 @@ def _json(name: str, text: str) -> Iterator[Any]:
         except ValueError as error:  # also an integer with more digits than Python reads
             place = f" (line {error.lineno}, column {error.colno})" if isinstance(error, json.JSONDecodeError) else ""
             message = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
-            raise ImportSourceError(f"{name} is no JSON: {message}{place}") from None
+            raise ImportSourceError(f"{name} is not JSON: {message}{place}") from None
         yield value
 
 

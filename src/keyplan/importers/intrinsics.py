@@ -53,7 +53,7 @@ class Resolver:
                 if name in self._functions:
                     return self._functions[name](argument)
                 if isinstance(name, str) and name.startswith("Fn::"):
-                    return UnresolvedValue(f"{name} cannot be told from the template alone")
+                    return UnresolvedValue(f"{name} cannot be determined from the template alone")
             found = {name: self.resolve(member) for name, member in value.items()}
             return {name: member for name, member in found.items() if member is not NO_VALUE}
         if isinstance(value, list):
@@ -93,7 +93,7 @@ class Resolver:
         if name in self._resources:
             return UnresolvedValue(f"{name} is a resource, whose name is known when it is made")
         if name.startswith("AWS::"):
-            return UnresolvedValue(f"{name} is not said: give --parameter {name}=VALUE")
+            return UnresolvedValue(f"{name} has no value: give --parameter {name}=VALUE")
         return UnresolvedValue(f"the template declares no {name!r} to refer to")
 
     def _default(self, name: str) -> Any:

@@ -99,7 +99,7 @@ def _properties(table: Node, types: Mapping[str, str], gaps: list[str]) -> Node:
     mode, capacity = table.get("BillingMode"), table.at("ProvisionedCapacitySettings", "ProvisionedThroughput")
     on_demand = mode.text() == "PAY_PER_REQUEST" if mode is not None else capacity is None
     if mode is None and on_demand:
-        gaps.append("BillingMode is not said: the table is on demand here")
+        gaps.append("BillingMode is missing: the table is imported as on demand")
     properties["BillingMode"] = "PAY_PER_REQUEST" if on_demand else "PROVISIONED"
     if not on_demand and capacity is not None:
         properties["ProvisionedThroughput"] = capacity.value
@@ -115,7 +115,7 @@ def _unknown(holder: Node, known: frozenset[str], within: Node) -> Iterator[str]
     """Yield a sentence for each unknown member of a table or of its parts."""
     for member in holder.mapping():
         if member not in known:
-            yield f"{_short(holder, within)}{member}: it is no member that is known here"
+            yield f"{_short(holder, within)}{member}: unknown member"
 
 
 def _scaling(holder: Node, within: Node) -> Iterator[str]:
@@ -123,7 +123,7 @@ def _scaling(holder: Node, within: Node) -> Iterator[str]:
     settings = holder.get("ProvisionedCapacitySettings")
     for member in () if settings is None else settings.mapping():
         if str(member).startswith("AutoScaling"):
-            yield f"{_short(holder, within)}{member}: capacity scales, here it is what is bought at first"
+            yield f"{_short(holder, within)}{member}: capacity scales automatically; the initial capacity is imported"
 
 
 def _short(holder: Node, within: Node) -> str:
@@ -179,5 +179,5 @@ def _samples(holder: Node) -> tuple[Item, ...]:
 
 def _sample(node: Node) -> Item:
     if not is_item(node.value):
-        raise node.fail("it is no item: each attribute is wanted as its type and value, such as {'S': 'text'}")
+        raise node.fail("it is not an item: give each attribute as its type and value, such as {'S': 'text'}")
     return node.mapping()

@@ -200,7 +200,7 @@ def _projection(index: Node) -> Projection | tuple[str, ...]:
         return "all" if kind == "ALL" else "keys"
     names = tuple(attribute.text() for attribute in projection.each("NonKeyAttributes"))
     if not names:
-        raise projection.fail("INCLUDE is said, and NonKeyAttributes name none")
+        raise projection.fail("ProjectionType is INCLUDE, and NonKeyAttributes is empty")
     return names
 
 
@@ -209,7 +209,7 @@ def _billing(table: Node, gaps: list[str]) -> Billing:
     if (mode.one_of("PROVISIONED", "PAY_PER_REQUEST") if mode is not None else "PROVISIONED") == "PROVISIONED":
         billing = _provisioned(table)
         if _warmth(table, billing) is not None:
-            gaps.append("WarmThroughput: a design says it only of tables on demand")
+            gaps.append("WarmThroughput: a design sets it only for on-demand tables")
         return billing
     if any(units and units.value not in (0, "0") for units in _units(table)):
         gaps.append("ProvisionedThroughput: a table on demand buys no capacity")
@@ -247,7 +247,7 @@ def _other_warmth(index: Node, billing: Billing) -> Iterator[str]:
     if isinstance(billing, Provisioned):
         own = _provisioned(index)
         if _warmth(index, own) is not None:
-            yield "WarmThroughput: a design says it only of tables on demand"
+            yield "WarmThroughput: a design sets it only for on-demand tables"
         return
     warm = _warmth(index, OnDemand()) or (OnDemand().warm_read, OnDemand().warm_write)
     if warm != (billing.warm_read, billing.warm_write):
@@ -260,7 +260,7 @@ def _recovery(table: Node, gaps: list[str]) -> bool:
         return False
     days, enabled = recovery.get("RecoveryPeriodInDays"), recovery.get("PointInTimeRecoveryEnabled")
     if days is not None and days.value not in (_RECOVERY_DAYS, str(_RECOVERY_DAYS)):
-        gaps.append(f"RecoveryPeriodInDays: a design says of recovery only that there is one, of {_RECOVERY_DAYS} days")
+        gaps.append(f"RecoveryPeriodInDays: a design only turns recovery on, for {_RECOVERY_DAYS} days")
     return enabled is not None and enabled.flag()
 
 
@@ -293,4 +293,4 @@ def _left_out(holder: Node, carried: frozenset[str]) -> Iterator[str]:
     """Yield a sentence for each member that a design cannot express."""
     for member in holder.mapping():
         if member not in carried:
-            yield f"{member}: {_NOT_OF_DESIGNS.get(member, 'it is no member that is known here')}"
+            yield f"{member}: {_NOT_OF_DESIGNS.get(member, 'unknown member')}"

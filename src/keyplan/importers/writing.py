@@ -57,7 +57,7 @@ def _check_names(source: ImportSource) -> None:
     seen: set[str] = set()
     for table in source.tables:
         if table.name in seen:
-            raise ImportSourceError(f"two tables are called {table.name!r}: import them into designs of their own")
+            raise ImportSourceError(f"two tables are called {table.name!r}: import them into separate designs")
         seen.add(table.name)
 
 
@@ -109,7 +109,7 @@ def table_blocks(table: SourceTable, names: PythonNames) -> Iterator[list[str]]:
 
 def _notes(table: SourceTable, tells: str | None) -> Iterator[str]:
     if tells is not None:
-        yield from comment(f"{_GUESSED}{literal(tells)} tells whose item one is.")
+        yield from comment(f"{_GUESSED}{literal(tells)} distinguishes the kinds of items.")
     if table.gaps:
         yield from comment(f"Where {literal(table.name)} differs from its source:")
     for gap in table.gaps:

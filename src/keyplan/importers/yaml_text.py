@@ -73,7 +73,7 @@ def _mapping(loader: _Loader, node: Any) -> dict[Any, Any]:
     for key_node, value_node in node.value:
         key = loader.construct_object(key_node, deep=True)
         if not isinstance(key, Hashable):
-            raise yaml.constructor.ConstructorError(None, None, "a key is no text", key_node.start_mark)
+            raise yaml.constructor.ConstructorError(None, None, "a key is not a text", key_node.start_mark)
         if key in given:
             raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} is given twice", key_node.start_mark)
         if id(key_node) in own:
@@ -102,6 +102,6 @@ def load(name: str, text: str) -> Any:
         mark = getattr(error, "problem_mark", None)
         place = f" (line {mark.line + 1}, column {mark.column + 1})" if mark is not None else ""
         problem = " ".join(str(getattr(error, "problem", None) or error).split())
-        raise ImportSourceError(f"{name} is no YAML: {problem}{place}") from None
+        raise ImportSourceError(f"{name} is not YAML: {problem}{place}") from None
     except ValueError as error:  # an invalid number such as 0o9, or too many digits
-        raise ImportSourceError(f"{name} is no YAML: {error}") from None
+        raise ImportSourceError(f"{name} is not YAML: {error}") from None

@@ -235,8 +235,8 @@ def _nothing_fits(pattern: Pattern[..., Any]) -> NothingFitsError:
     condition = pattern.plan.condition
     why = "" if condition is None else f", {condition_text(condition)} being true of none"
     return NothingFitsError(
-        f"no arguments of {pattern.name} were found that fit the generated items{why}; tell an item that fits, as an"
-        ' example of its model: model_config = ConfigDict(json_schema_extra={"examples": [{...}]})'
+        f"no arguments of {pattern.name} were found that fit the generated items{why}; add a fitting item"
+        ' as an example of its model: model_config = ConfigDict(json_schema_extra={"examples": [{...}]})'
     )
 
 

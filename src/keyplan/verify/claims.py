@@ -57,7 +57,7 @@ def judge(claim: Claim, figures: MeasuredPattern) -> JudgedClaim:
         return _judge_units(claim, units, figures)
     if _FAST.search(claim.text):
         return _judge_speed(claim, figures.pages, figures.assumed)
-    return JudgedClaim(claim, "unproved", "not a figure that running the pattern could tell")
+    return JudgedClaim(claim, "unproved", "running the pattern cannot measure it")
 
 
 def _judge_units(claim: Claim, claimed: ClaimedUnits, figures: MeasuredPattern) -> JudgedClaim:
@@ -92,7 +92,7 @@ def _judge_speed(claim: Claim, pages: float, assumed: Sequence[str]) -> JudgedCl
         if assumed:
             return JudgedClaim(claim, "unproved", _assuming(reason, assumed))
         return JudgedClaim(claim, "fails", reason)
-    return JudgedClaim(claim, "unproved", "the embedded engine's latency says nothing of the service's")
+    return JudgedClaim(claim, "unproved", "the embedded engine's latency does not predict the service's")
 
 
 def _assuming(reason: str, assumed: Sequence[str]) -> str:
@@ -118,7 +118,7 @@ def judge_of_design(
         )
         judged = _judge_speed(claim, most, assumed.get(name, ()))
         return replace(judged, reason=f"{name}: {judged.reason}") if most > 1 else judged
-    return JudgedClaim(claim, "unproved", "not a figure that running the design could tell")
+    return JudgedClaim(claim, "unproved", "running the design cannot measure it")
 
 
 def _judge_million(claim: Claim, match: re.Match[str], _month: Estimate, book: PriceBook) -> JudgedClaim:

@@ -75,7 +75,7 @@ class EntityGenerator:
                 return entity
             reason = None
         why = "its declared fields have too few values for that many keys" if reason is None else str(reason)
-        raise SampleError(f"{self.spec.name} number {number + 1} cannot be made up: {why}")
+        raise SampleError(f"{self.spec.name} number {number + 1} cannot be generated: {why}")
 
     def value(self, name: str) -> Any:
         """Return a value for one field, as an update would set it."""

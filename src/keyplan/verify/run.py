@@ -342,7 +342,7 @@ class _Run:
         reads = [f"{key_test.field} = {key_test.low!r}" for key_test in meaning.key_tests if key_test.op == "reads"]
         why = f": no key can be like {meaning.unlike[0]!r}" if meaning.unlike else ""
         why = why or (f": none has {' and '.join(reads)}" if reads else "")
-        return [Discrepancy("wrong", f"returned nothing in {calls} calls about items that are there ({counts}){why}")]
+        return [Discrepancy("wrong", f"returned nothing in {calls} calls about stored items ({counts}){why}")]
 
     def _result(
         self, pattern: Pattern[..., Any], runs: Sequence[_Call], problems: tuple[Discrepancy, ...]

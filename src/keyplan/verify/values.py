@@ -218,7 +218,9 @@ class TypeGenerators:
         try:
             holder = _holder(kind, marks)
         except Exception as error:  # whatever pydantic raises for a foreign type
-            raise SampleError(f"{getattr(kind, '__name__', kind)} is no type that values can be made of") from error
+            raise SampleError(
+                f"{getattr(kind, '__name__', kind)} is not a type that values can be generated for"
+            ) from error
         factory = self._factory.create_factory(
             holder,
             __random__=self._chance,
@@ -354,7 +356,7 @@ class ValueGenerator:
         try:
             return recipe()
         except SampleError as error:
-            raise SampleError(f"no value of {model.__name__}.{name} can be made up: {error}") from error
+            raise SampleError(f"no value of {model.__name__}.{name} can be generated: {error}") from error
 
     def _recipe(self, model: type[BaseModel], name: str) -> MakeValue:
         info = model.model_fields[name]
@@ -422,7 +424,7 @@ class ValueGenerator:
             except ValidationError as error:
                 reason = error
         raise SampleError(
-            f"no {model.__name__} can be made up that its own rules accept: {reason}; tell an example:"
+            f"no {model.__name__} can be generated that its own rules accept: {reason}; add an example:"
             ' model_config = ConfigDict(json_schema_extra={"examples": [{...}]})'
         ) from reason
 
