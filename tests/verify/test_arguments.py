@@ -72,7 +72,7 @@ def test_items_of_an_older_form_are_stored_where_an_example_shows_it(report: Ver
 def test_a_filter_that_no_item_can_meet_still_finds_nothing(report: VerificationReport) -> None:
     (problem,) = result(report, "unplaced").problems
     assert problem.kind == "wrong"
-    assert problem.text.startswith("returned nothing in 1 calls about items that are there")
+    assert problem.text.startswith("returned nothing in 1 calls about stored items")
 
 
 def test_examples_say_what_goes_together_and_the_design_how_many_there_are() -> None:

@@ -158,7 +158,7 @@ def test_a_table_that_cannot_be_created_is_told_with_its_fault_and_the_others_ru
 def test_a_key_that_no_item_can_have_is_found_to_return_nothing() -> None:
     report = verify(Design.load(str(AS_WRITTEN / "venue_booking.py")), items=400, pattern="events_by_date")
     (problem,) = texts(report, "events_by_date", "wrong")
-    assert problem.startswith("returned nothing in 20 calls about items that are there")
+    assert problem.startswith("returned nothing in 20 calls about stored items")
     assert "none has slot = 'MORNING/AFTERNOON'" in problem
 
 

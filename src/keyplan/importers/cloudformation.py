@@ -98,9 +98,8 @@ def _throughput(writes: Sequence[Node], reads: Sequence[Node], gaps: list[str]) 
         if fixed is None:
             scaling = settings.need(f"{kind}CapacityAutoScalingSettings")
             fixed = scaling.get("SeedCapacity") or scaling.need("MinCapacity")
-            gaps.append(
-                f"{fixed.path.rpartition('Properties.')[2]}: capacity scales automatically; the initial capacity is imported"
-            )
+            path = fixed.path.rpartition("Properties.")[2]
+            gaps.append(f"{path}: capacity scales automatically; the initial capacity is imported")
         found[f"{kind}CapacityUnits"] = fixed.value
     return found
 
