@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from keyplan.design.errors import DesignError
-from keyplan.diff.programs import UnreadableProgramError, load_apart, uses_of
+from keyplan.diff.programs import UnreadableProgramError, load_isolated, uses_of
 
 ENTITIES = """from __future__ import annotations
 
@@ -46,7 +46,7 @@ def package(folder: Path, prefix: str, imports: str) -> Path:
 @pytest.mark.parametrize("imports", [".", "store."])
 def test_packages_of_one_name_are_told_apart(imports: str, tmp_path: Path) -> None:
     paths = package(tmp_path / "old", "OLD", imports), package(tmp_path / "new", "NEW", imports)
-    loaded = [load_apart(str(path)) for path in paths]
+    loaded = [load_isolated(str(path)) for path in paths]
     texts = [one.design.tables[0].entities[0].key.attributes[0].text for one in loaded]
     assert texts == ["OLD#{name}", "NEW#{name}"]
     assert [len(one.design.tables[0].patterns) for one in loaded] == [1, 1]
@@ -61,7 +61,7 @@ def test_files_beside_a_file_are_its_own(tmp_path: Path) -> None:
         folder.mkdir()
         (folder / "entities.py").write_text(ENTITIES.format(prefix=name))
         (folder / "design.py").write_text(DESIGN.format(package=""))
-        texts.append(load_apart(str(folder / "design.py")).design.tables[0].entities[0].key.attributes[0].text)
+        texts.append(load_isolated(str(folder / "design.py")).design.tables[0].entities[0].key.attributes[0].text)
     assert texts == ["old#{name}", "new#{name}"]
 
 
@@ -69,7 +69,7 @@ def test_what_was_imported_before_is_there_again(tmp_path: Path, monkeypatch: py
     path = package(tmp_path, "A", "store.")
     monkeypatch.syspath_prepend(tmp_path)
     modules, search = dict(sys.modules), list(sys.path)
-    one, other = load_apart("store.design"), load_apart(str(path))
+    one, other = load_isolated("store.design"), load_isolated(str(path))
     assert one.design.tables[0] is not other.design.tables[0]
     assert one.file == other.file == path
     assert one.files == other.files == {path, path.parent / "entities.py", path.parent / "__init__.py"}
@@ -82,7 +82,7 @@ def test_a_design_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
     (tmp_path / "design.py").write_text("import helper\n")
     modules, search = dict(sys.modules), list(sys.path)
     with pytest.raises(DesignError, match="declares no table"):
-        load_apart(str(tmp_path / "design.py"))
+        load_isolated(str(tmp_path / "design.py"))
     assert (sys.modules, sys.path) == (modules, search)
 
 
@@ -90,7 +90,7 @@ def test_a_table_of_the_same_file_is_found_out(tmp_path: Path) -> None:
     path = package(tmp_path, "A", "store.")
     other = path.parent / "other.py"
     other.write_text(path.read_text())
-    one, two = load_apart(str(path)), load_apart(str(other))
+    one, two = load_isolated(str(path)), load_isolated(str(other))
     assert one.tables_shared_with(two) == ("app",)
     assert two.places["app"] == path.parent / "entities.py"
 
@@ -99,7 +99,7 @@ def test_the_standard_library_is_never_imported_anew() -> None:
     before = {name: module for name, module in sys.modules.items() if name in sys.stdlib_module_names}
     for name in ("sys", "json", "os"):
         with pytest.raises(DesignError, match="declares no table"):
-            load_apart(name)
+            load_isolated(name)
     assert all(sys.modules[name] is module for name, module in before.items())
 
 
@@ -108,7 +108,7 @@ def test_of_two_tables_of_one_name_the_first_is_where_it_is(tmp_path: Path) -> N
     path.write_text(
         "from keyplan.design import Table\n\none = Table('app', pk='PK')\ntwo = Table('app', pk='PK', sk='SK')\n"
     )
-    assert load_apart(str(path)).places == {"app": path}
+    assert load_isolated(str(path)).places == {"app": path}
 
 
 PROGRAM = """import shop.design

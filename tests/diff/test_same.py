@@ -12,7 +12,7 @@ import keyplan_systems
 from keyplan.cost.prices import book
 from keyplan.design.declaring.design import Design
 from keyplan.diff.comparison import Comparison
-from keyplan.diff.programs import load_apart
+from keyplan.diff.programs import load_isolated
 
 ROOT = Path(__file__).parents[2]
 SYSTEMS = sorted(Path(next(iter(keyplan_systems.__path__))).glob("*/design.py"))
@@ -21,7 +21,7 @@ WRITTEN = sorted((ROOT / "examples" / "as_written").glob("*.py"))
 
 @pytest.mark.parametrize("path", [*SYSTEMS, *WRITTEN], ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_a_design_is_the_same_as_itself(path: Path) -> None:
-    old, new = load_apart(str(path)).design, load_apart(str(path)).design
+    old, new = load_isolated(str(path)).design, load_isolated(str(path)).design
     assert old.tables[0] is not new.tables[0]
     comparison = Comparison(old, new, book())
     assert not comparison.changes

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.export.designs import MADE, loaded
 
-from keyplan.export.examples import Sent, command, plain, sent
+from keyplan.export.examples import ExampleRequest, command, example_request, plain
 
 _JSON = st.recursive(
     st.text(max_size=6) | st.integers() | st.booleans(),
@@ -73,8 +73,8 @@ def test_what_is_written_is_read_as_it_was(item: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("name", MADE)
 def test_the_requests_of_patterns_are_read_as_they_were(name: str) -> None:
-    told = [sent(pattern) for pattern in loaded(name).patterns]
-    requests = [one for one in told if isinstance(one, Sent)]
+    told = [example_request(pattern) for pattern in loaded(name).patterns]
+    requests = [one for one in told if isinstance(one, ExampleRequest)]
     assert requests
     for one in requests:
         assert read_back(command(one.operation, one.request)) == (one.operation, plain(one.request))

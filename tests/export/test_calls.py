@@ -15,7 +15,7 @@ from keyplan.design import Change, Cond, Entity, Key, Table, key, key_of, pk, pu
 from keyplan.design.conditions.conditions import F
 from keyplan.design.declaring.patterns import Pattern, WriteCall
 from keyplan.errors import ConditionalCheckFailedError, TransactionCanceledError
-from keyplan.export.examples import Sent, example_item, sent
+from keyplan.export.examples import ExampleRequest, example_item, example_request
 
 club = Table("club", pk="PK", sk="SK")
 
@@ -93,15 +93,15 @@ def of_nobody(card: int) -> Cond:
     return pk(card=card)
 
 
-def request_of(pattern: Pattern[..., Any], prefix: str = "") -> Sent:
-    found = sent(pattern, prefix)
-    assert isinstance(found, Sent), found
+def request_of(pattern: Pattern[..., Any], prefix: str = "") -> ExampleRequest:
+    found = example_request(pattern, prefix)
+    assert isinstance(found, ExampleRequest), found
     return found
 
 
 def test_a_read_is_one_request() -> None:
     key = {"PK": {"S": "MEMBER#<member>"}, "SK": {"S": "PROFILE"}}
-    assert sent(member_of) == Sent("GetItem", {"TableName": "club", "Key": key})
+    assert example_request(member_of) == ExampleRequest("GetItem", {"TableName": "club", "Key": key})
 
 
 def test_a_prefix_stands_before_every_table_of_a_request() -> None:
@@ -119,7 +119,7 @@ def test_a_new_item_with_a_unique_value_is_written_with_its_sentinel() -> None:
 
 def test_a_write_that_reads_first_has_no_single_request() -> None:
     expected = "it reads the item first: items that keep unique values (email) are written with what was read"
-    assert sent(move) == sent(move_with_card) == expected
+    assert example_request(move) == example_request(move_with_card) == expected
 
 
 def test_a_write_beside_the_unique_values_is_one_request() -> None:
@@ -141,7 +141,7 @@ def test_a_check_is_sent_as_a_transaction() -> None:
 
 
 def test_a_pattern_that_cannot_work_says_so() -> None:
-    found = sent(of_nobody)
+    found = example_request(of_nobody)
     assert isinstance(found, str)
     assert found.startswith("it cannot work as declared: KP301, ")
 
@@ -184,7 +184,7 @@ def test_the_first_version_of_an_item_is_shown_and_what_has_expired_by_the_examp
 
 
 def test_unique_values_are_not_written_in_batches() -> None:
-    found = sent(join_many)
+    found = example_request(join_many)
     assert isinstance(found, str)
     assert found.startswith("it cannot work as declared: KP605, ")
 
@@ -208,7 +208,7 @@ def test_the_service_understands_every_request(name: str) -> None:
     with Engine.open(":memory:") as engine:
         connect(engine=engine).create_tables(*design.tables)
         for pattern in design.patterns:
-            found = sent(pattern)
+            found = example_request(pattern)
             if isinstance(found, str):
                 continue
             with suppress(ConditionalCheckFailedError, TransactionCanceledError):

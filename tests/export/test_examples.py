@@ -36,7 +36,7 @@ from keyplan.design import (
 )
 from keyplan.engine.engine import Engine
 from keyplan.errors import TransactionCanceledError
-from keyplan.export.examples import Sent, arguments_of, example, example_model, sent
+from keyplan.export.examples import ExampleRequest, arguments_of, example, example_model, example_request
 from keyplan.export.explain import explain
 
 Code = NewType("Code", str)
@@ -340,8 +340,8 @@ def test_parameters_for_one_field_take_its_examples_in_turn() -> None:
 def test_a_transaction_writes_to_no_item_twice(pattern: Any) -> None:
     with Engine.memory() as engine:
         connect(engine=engine).create_tables(parts)
-        request = sent(pattern)
-        assert isinstance(request, Sent)
+        request = example_request(pattern)
+        assert isinstance(request, ExampleRequest)
         with suppress(TransactionCanceledError):
             engine.call(request.operation, request.request)
 

@@ -14,7 +14,7 @@ from tests.importers.templates import KEY
 from keyplan.design.workload import OnDemand, Provisioned
 from keyplan.engine.engine import Engine
 from keyplan.errors import AccessDeniedError, KeyplanError, UnknownOperationError
-from keyplan.importers.describe_table import describe_table, described
+from keyplan.importers.describe_table import describe_table, fetch_descriptions
 from keyplan.importers.documents import Document, documents
 from keyplan.importers.nodes import ImportSourceError
 from keyplan.importers.schemas import ImportSource, SourceTable, TableStatistics
@@ -274,7 +274,7 @@ def database(tmp_path: Path) -> str:
 
 
 def names(url: str, *wanted: str) -> list[str]:
-    return [table.name for table in describe_table(described(url, wanted)).tables]
+    return [table.name for table in describe_table(fetch_descriptions(url, wanted)).tables]
 
 
 def test_all_tables_of_a_prefix_are_found(database: str) -> None:
@@ -288,9 +288,9 @@ def test_a_prefix_stands_before_names(database: str) -> None:
 
 def test_a_place_without_tables_and_a_table_that_is_not_there_are_refused(database: str) -> None:
     with pytest.raises(KeyplanError, match="no table exists there"):
-        described(f"{database}?table_prefix=none-", [])
+        fetch_descriptions(f"{database}?table_prefix=none-", [])
     with pytest.raises(KeyplanError, match="Table: absent not found"):
-        described(database, ["absent"])
+        fetch_descriptions(database, ["absent"])
 
 
 # What stands in for the service, or is none.
@@ -340,7 +340,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch, answers: Mapping[str, Any]) -> Fak
 
 def test_everything_is_asked_of_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = stand_in(monkeypatch, {})
-    found = describe_table(described("aws://eu-west-1", []))
+    found = describe_table(fetch_descriptions("aws://eu-west-1", []))
     assert fake.asked == [
         ("ListTables", {}),
         ("DescribeTable", {"TableName": "orders"}),
@@ -368,14 +368,14 @@ def test_pages_of_names_are_asked_for_until_there_are_no_more(monkeypatch: pytes
         return next(pages)
 
     fake.transport.call = call
-    assert len(describe_table(described("aws://eu-west-1", [])).tables) == 1
+    assert len(describe_table(fetch_descriptions("aws://eu-west-1", [])).tables) == 1
     assert fake.asked[:2] == [("ListTables", {}), ("ListTables", {"ExclusiveStartTableName": "orders"})]
 
 
 @pytest.mark.parametrize("operation", ["DescribeTimeToLive", "DescribeContinuousBackups", "ListTagsOfResource"])
 def test_what_a_stand_in_does_not_know_is_left_out(operation: str, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in(monkeypatch, {operation: UnknownOperationError("no")})
-    (found,) = describe_table(described("http://localhost:8000", ["orders"])).tables
+    (found,) = describe_table(fetch_descriptions("http://localhost:8000", ["orders"])).tables
     assert [found.ttl is None, not found.point_in_time_recovery, not found.gaps] == [
         operation == "DescribeTimeToLive",
         operation == "DescribeContinuousBackups",
@@ -387,19 +387,19 @@ def test_what_a_stand_in_does_not_know_is_left_out(operation: str, monkeypatch: 
 def test_what_is_not_allowed_is_refused(operation: str, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in(monkeypatch, {operation: AccessDeniedError("not you")})
     with pytest.raises(AccessDeniedError, match="not you"):
-        described("aws://eu-west-1", ["orders"])
+        fetch_descriptions("aws://eu-west-1", ["orders"])
 
 
 def test_a_table_that_is_not_known_by_the_operation_is_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in(monkeypatch, {"DescribeTable": UnknownOperationError("no")})
     with pytest.raises(UnknownOperationError):
-        described("aws://eu-west-1", ["orders"])
+        fetch_descriptions("aws://eu-west-1", ["orders"])
 
 
 def test_what_a_client_fails_with_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in(monkeypatch, {"ListTables": RuntimeError("Unable to locate credentials")})
     with pytest.raises(ImportSourceError) as refused:
-        described("aws://eu-west-1", [])
+        fetch_descriptions("aws://eu-west-1", [])
     told = "--from aws://eu-west-1: ListTables is not answered: Unable to locate credentials"
     assert str(refused.value) == told
 
@@ -407,13 +407,13 @@ def test_what_a_client_fails_with_is_told_in_a_line(monkeypatch: pytest.MonkeyPa
 def test_a_fault_of_the_engine_is_not_hidden(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in(monkeypatch, {"ListTables": RuntimeError("a fault")})
     with pytest.raises(RuntimeError, match="a fault"):
-        described(database, [])
+        fetch_descriptions(database, [])
 
 
 def test_an_answer_of_another_service_is_told_with_its_operation(monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in(monkeypatch, {"ListTables": {"Tables": []}})
     with pytest.raises(ImportSourceError, match="--from aws://eu-west-1: ListTables: TableNames is missing"):
-        described("aws://eu-west-1", [])
+        fetch_descriptions("aws://eu-west-1", [])
 
 
 @pytest.mark.parametrize(
@@ -422,4 +422,4 @@ def test_an_answer_of_another_service_is_told_with_its_operation(monkeypatch: py
 )
 def test_a_place_is_called_by_its_address(url: str, called: str, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in(monkeypatch, {})
-    assert described(url, [])[0].name == called
+    assert fetch_descriptions(url, [])[0].name == called

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from keyplan.importers.documents import CLOUDFORMATION, DESCRIBE_TABLE, WORKBENCH, Document, documents, not_a
+from keyplan.importers.documents import CLOUDFORMATION, DESCRIBE_TABLE, WORKBENCH, Document, documents, wrong_kind
 from keyplan.importers.nodes import ImportSourceError
 
 
@@ -122,6 +122,6 @@ def test_yaml_without_its_library_names_the_extra(monkeypatch: pytest.MonkeyPatc
     ],
 )
 def test_another_document_is_told_by_what_it_looks_like(value: object, what: str, seen: str) -> None:
-    told = str(not_a(what, Document("t", value)))
+    told = str(wrong_kind(what, Document("t", value)))
     assert told.startswith(f"t is not {what}: {seen}")
     assert told.endswith(seen) or "looks like" in seen

@@ -9,7 +9,15 @@ import pytest
 
 from keyplan.design.schema import Index
 from keyplan.design.workload import OnDemand
-from keyplan.importers.entities import PlannedEntity, discriminator, is_item, is_telling, planned, python_type, shape_of
+from keyplan.importers.entities import (
+    PlannedEntity,
+    discriminator,
+    is_item,
+    is_telling,
+    plan_entities,
+    python_type,
+    shape_of,
+)
 from keyplan.importers.schemas import Item, SourceEntity, SourceTable
 
 KEYS = {"PK": "S", "SK": "S"}
@@ -35,7 +43,7 @@ def table(*kinds: SourceEntity, types: Mapping[str, str] = KEYS, **more: Any) ->
 
 
 def entity(*told: Mapping[str, Any], aliases: Mapping[str, str] | None = None, **more: Any) -> PlannedEntity:
-    (made,) = planned(table(kind("", *told, aliases=aliases), **more))
+    (made,) = plan_entities(table(kind("", *told, aliases=aliases), **more))
     return made
 
 
@@ -121,7 +129,7 @@ def test_a_value_is_not_called_as_an_attribute_that_it_is_not() -> None:
 def test_a_value_in_a_key_is_not_stored_under_the_name_of_that_key() -> None:
     types = {"user_id": "S", "SK": "S"}
     told = kind("", {"user_id": "USER#1", "SK": "x"}, {"user_id": "USER#2", "SK": "y"})
-    (made,) = planned(SourceTable("t", ("user_id", "SK"), types, (), OnDemand(), entities=(told,)))
+    (made,) = plan_entities(SourceTable("t", ("user_id", "SK"), types, (), OnDemand(), entities=(told,)))
     assert templates(made) == ["USER#{user_id_}", None]
     assert annotations_of(made) == {"user_id_": "str", "SK": "str"}
 
@@ -261,10 +269,10 @@ def test_an_attribute_of_a_key_tells_nothing_apart() -> None:
 
 
 def test_what_tells_kinds_apart_is_no_field() -> None:
-    first, _ = planned(table(kind("a", A1, A2), kind("b", B1)), "kind")
+    first, _ = plan_entities(table(kind("a", A1, A2), kind("b", B1)), "kind")
     assert "kind" not in first.fields
     index = Index("by_kind", "GSI", ("kind",), (), "all")
-    first, _ = planned(table(kind("a", A1), kind("b", B1), types={**KEYS, "kind": "S"}, indexes=(index,)), "kind")
+    first, _ = plan_entities(table(kind("a", A1), kind("b", B1), types={**KEYS, "kind": "S"}, indexes=(index,)), "kind")
     assert "kind" in first.fields
 
 
@@ -272,7 +280,7 @@ def test_attributes_that_no_kind_names_are_fields_of_each() -> None:
     index = Index("by_x", "GSI", ("x",), (), ("y",))
     more: dict[str, Any] = {"types": {**KEYS, "x": "S"}, "indexes": (index,), "ttl": "gone"}
     assert [
-        list(one.fields) for one in planned(table(kind("a"), kind("b", {"PK": "1", "SK": "1", "y": "1"}), **more))
+        list(one.fields) for one in plan_entities(table(kind("a"), kind("b", {"PK": "1", "SK": "1", "y": "1"}), **more))
     ] == [
         ["PK", "SK", "x", "gone"],
         ["PK", "SK", "y", "x", "gone"],

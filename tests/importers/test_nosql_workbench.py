@@ -8,7 +8,7 @@ import pytest
 
 from keyplan.design.workload import OnDemand, Provisioned
 from keyplan.importers.documents import Document
-from keyplan.importers.entities import PlannedEntity, discriminator, planned
+from keyplan.importers.entities import PlannedEntity, discriminator, plan_entities
 from keyplan.importers.nodes import ImportSourceError
 from keyplan.importers.nosql_workbench import nosql_workbench
 from keyplan.importers.schemas import ImportSource, SourceTable
@@ -41,7 +41,7 @@ def facet(name: str, *samples: dict[str, Any], alias: tuple[str, str] = ("PK", "
 
 
 def entity(one: dict[str, Any], **members: Any) -> PlannedEntity:
-    (made,) = planned(table(TableFacets=[one], **members))
+    (made,) = plan_entities(table(TableFacets=[one], **members))
     return made
 
 
@@ -173,7 +173,9 @@ def test_a_model_that_says_no_billing_is_on_demand_and_told() -> None:
 
 
 def test_a_table_without_facets_is_one_kind_of_items() -> None:
-    (made,) = planned(table(NonKeyAttributes=[attribute("n", "N"), attribute("ok", "BOOL"), attribute("what", "NULL")]))
+    (made,) = plan_entities(
+        table(NonKeyAttributes=[attribute("n", "N"), attribute("ok", "BOOL"), attribute("what", "NULL")])
+    )
     assert {one.name: one.annotation for one in made.fields.values()} == {
         "PK": "str", "SK": "str", "n": "Decimal", "ok": "bool", "what": "Any",
     }  # fmt: skip
@@ -184,7 +186,7 @@ def test_types_are_those_of_the_samples() -> None:
         {"PK": {"S": "a"}, "SK": {"S": "b"}, "n": {"N": "1"}, "f": {"N": "1.5"}, "x": {"S": "1"}, "s": {"NS": ["1"]}},
         {"PK": {"S": "c"}, "SK": {"S": "d"}, "n": {"N": "2"}, "x": {"N": "1"}, "l": {"L": []}, "o": {"NULL": True}},
     ]
-    (made,) = planned(table(NonKeyAttributes=[attribute("n", "S")], TableData=items))
+    (made,) = plan_entities(table(NonKeyAttributes=[attribute("n", "S")], TableData=items))
     assert {one.name: one.annotation for one in made.fields.values() if not one.is_required} == {
         "n": "int", "f": "Decimal", "x": "Any", "s": "set[int]", "l": "list[Any]", "o": "Any",
     }  # fmt: skip
@@ -239,7 +241,7 @@ def test_an_index_that_some_items_are_not_in_keeps_its_attributes() -> None:
 
 
 def test_a_facet_without_an_index_attribute_is_not_in_the_index() -> None:
-    first, second = planned(
+    first, second = plan_entities(
         table(
             TableFacets=[facet("a", NonKeyAttributes=["GSI1PK", "GSI1SK"]), facet("b", NonKeyAttributes=["GSI1PK"])],
             GlobalSecondaryIndexes=[gsi()],
@@ -259,7 +261,7 @@ def test_what_one_index_is_made_of_another_may_be_too() -> None:
 
 def test_an_attribute_of_an_index_that_items_are_not_in_stays_a_field() -> None:
     items = [{"PK": f"USER#{user}", "SK": "PROFILE", "GSI1PK": user} for user in ("1", "2")]
-    made, _ = planned(
+    made, _ = plan_entities(
         table(
             TableFacets=[facet("user", *items), facet("x", NonKeyAttributes=["GSI1SK"])], GlobalSecondaryIndexes=[gsi()]
         )

@@ -17,7 +17,7 @@ from keyplan.importers.python_text import (
     comment,
     docstring,
     field_name,
-    laid_out,
+    lay_out,
     literal,
     named,
     plain,
@@ -109,34 +109,34 @@ def test_a_literal_has_the_quotes_that_need_fewer_escapes() -> None:
 
 def test_what_fits_stands_on_one_line() -> None:
     part = call("GSI", '"by_day"', 'pk="day"', None, named("billing=", call("Provisioned", "read=5", "write=5")))
-    assert laid_out(part, after=",") == 'GSI("by_day", pk="day", billing=Provisioned(read=5, write=5)),'
+    assert lay_out(part, after=",") == 'GSI("by_day", pk="day", billing=Provisioned(read=5, write=5)),'
 
 
 def test_what_does_not_has_a_line_for_each_part() -> None:
     part = call("f", *(f"argument_{number}=value" for number in range(6)))
     lines = [f"    argument_{number}=value," for number in range(6)]
-    assert laid_out(part, before="x = ").split("\n") == ["x = f(", *lines, ")"]
+    assert lay_out(part, before="x = ").split("\n") == ["x = f(", *lines, ")"]
 
 
 def test_wide_characters_take_two_columns() -> None:
-    assert "\n" not in laid_out(call("f", "x" * 85))
-    assert "\n" not in laid_out(call("f", "名" * 42 + "x"))
-    assert "\n" in laid_out(call("f", "名" * 43))
-    assert "\n" in laid_out(call("f", "\uff21" * 43))
+    assert "\n" not in lay_out(call("f", "x" * 85))
+    assert "\n" not in lay_out(call("f", "名" * 42 + "x"))
+    assert "\n" in lay_out(call("f", "名" * 43))
+    assert "\n" in lay_out(call("f", "\uff21" * 43))
 
 
 def test_marks_on_others_take_none() -> None:
-    assert "\n" not in laid_out(call("f", "e\u0301" * 85))
-    assert "\n" in laid_out(call("f", "e\u0301" * 86))
+    assert "\n" not in lay_out(call("f", "e\u0301" * 85))
+    assert "\n" in lay_out(call("f", "e\u0301" * 86))
 
 
 def test_a_call_without_parts_stays_on_its_line() -> None:
-    assert laid_out(call("f" * 90)) == "f" * 90 + "()"
+    assert lay_out(call("f" * 90)) == "f" * 90 + "()"
 
 
 def test_one_open_part_is_enough() -> None:
     part = call("f", Group("[", ["1"], "]", always_open=True), "2")
-    assert laid_out(part) == "f(\n    [\n        1,\n    ],\n    2,\n)"
+    assert lay_out(part) == "f(\n    [\n        1,\n    ],\n    2,\n)"
 
 
 def test_what_cannot_be_seen_is_escaped_by_its_short_form() -> None:
@@ -158,7 +158,7 @@ def test_a_docstring_has_a_line_for_its_end_where_it_has_several() -> None:
 
 
 def test_an_open_part_opens_what_it_stands_in() -> None:
-    assert laid_out(call("f", Group("[", ["1"], "]", always_open=True))) == "f(\n    [\n        1,\n    ],\n)"
+    assert lay_out(call("f", Group("[", ["1"], "]", always_open=True))) == "f(\n    [\n        1,\n    ],\n)"
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))

@@ -12,7 +12,7 @@ from keyplan.design.conditions.conditions import Condition
 from keyplan.design.conditions.evaluation import holds
 from keyplan.design.entities import spec_of
 from keyplan.design.requests.items import absent_as_none
-from keyplan.verify.targets import ways
+from keyplan.verify.targets import satisfying_changes
 
 rooms = Table("rooms", pk="PK")
 
@@ -40,7 +40,7 @@ CHOSEN: dict[str, Any] = {
 
 def suited(condition: Condition) -> dict[str, Any]:
     """The first way that makes the condition true."""
-    for changes in ways(condition, spec_of(Room), VALUES, CHOSEN.__getitem__):
+    for changes in satisfying_changes(condition, spec_of(Room), VALUES, CHOSEN.__getitem__):
         if holds(condition, {name: absent_as_none(value) for name, value in {**VALUES, **changes}.items()}) is True:
             return changes
     raise AssertionError("no way leads there")
@@ -82,10 +82,10 @@ def test_what_is_changed_is_what_the_condition_asks_for(condition: Condition, ch
 
 def test_every_branch_is_a_way_of_its_own() -> None:
     condition = F.opened_at.exists() | (F.seats > 8) | (F.name == "red")
-    found = list(ways(condition, spec_of(Room), VALUES, CHOSEN.__getitem__))
+    found = list(satisfying_changes(condition, spec_of(Room), VALUES, CHOSEN.__getitem__))
     assert found == [{"opened_at": CHOSEN["opened_at"]}, {"seats": 9}, {"name": "red"}]
 
 
 def test_no_way_is_told_where_there_is_none() -> None:
     for condition in (F.seats.size() > 2, F.tags.size() > 9, F.guests["x"] == "y"):
-        assert list(ways(condition, spec_of(Room), VALUES, CHOSEN.__getitem__)) == []
+        assert list(satisfying_changes(condition, spec_of(Room), VALUES, CHOSEN.__getitem__)) == []

@@ -35,10 +35,10 @@ def diff(
     from keyplan.check.checking import check_change  # noqa: PLC0415 - `keyplan --help` needs no designs
     from keyplan.cli.designs import load_by  # noqa: PLC0415
     from keyplan.diff.comparison import Comparison  # noqa: PLC0415
-    from keyplan.diff.programs import UnreadableProgramError, load_apart  # noqa: PLC0415
+    from keyplan.diff.programs import UnreadableProgramError, load_isolated  # noqa: PLC0415
 
     book = book_of("diff", region)
-    before, after = load_by(old, load_apart), load_by(new, load_apart)
+    before, after = load_by(old, load_isolated), load_by(new, load_isolated)
     _check_apart(before, after)
     comparison = Comparison(before.design, after.design, book)
     if uses:

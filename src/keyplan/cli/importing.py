@@ -53,9 +53,9 @@ def describe_table(files: Described = None, from_: From = None, output: Output =
 
     def read() -> ImportSource:
         if from_ is not None:
-            from keyplan.importers.describe_table import described  # noqa: PLC0415 - as above
+            from keyplan.importers.describe_table import fetch_descriptions  # noqa: PLC0415 - as above
 
-            return tables(described(from_, files or []))
+            return tables(fetch_descriptions(from_, files or []))
         return tables(_documents(files or []))
 
     _write("describe-table", read, output, force=force)

@@ -68,7 +68,7 @@ def of_plan(plan: Plan, facts: Facts) -> Expected:
             missed = 1 - facts.returns
             units = facts.returns * units + missed * read_units(0, consistent=plan.consistent)
         return Expected(Units(read=units * times), times, times, guesses)
-    return Expected(_write(plan) * times, times, times, guesses + _new_ones(plan))
+    return Expected(_write(plan) * times, times, times, guesses + _new_items_guess(plan))
 
 
 def _size_guesses(plan: Plan) -> tuple[str, ...]:
@@ -93,7 +93,7 @@ def _range(plan: Plan, facts: Facts) -> Expected:
     declared = facts.evaluates or facts.returns
     unsaid: list[str] = guesses if declared is None else []  # declared results need no assumption
     found = {entity: matching(plan, entity, unsaid) for entity in plan.entities}
-    others = {entity: matching(plan, entity, guesses) for entity in _read_in_passing(plan)}
+    others = {entity: matching(plan, entity, guesses) for entity in _incidental_reads(plan)}
     evaluated = declared if declared is not None else sum(found.values())
     if declared is not None and facts.evaluates is None and not unsaid and _filters_everything(plan):
         evaluated = max(evaluated, sum(found.values()))
@@ -156,7 +156,7 @@ def fetches(plan: Plan, evaluated: float) -> float:
     return evaluated * read_units(int(sum(sizes) / len(sizes)), consistent=plan.consistent)
 
 
-def _read_in_passing(plan: Plan) -> list[EntitySpec]:
+def _incidental_reads(plan: Plan) -> list[EntitySpec]:
     """Return the other entities that a scan, or a query of a whole partition, reads too.
 
     Only entities with declared numbers count.
@@ -165,10 +165,10 @@ def _read_in_passing(plan: Plan) -> list[EntitySpec]:
     if plan.operation == "Scan":
         return others
     whole = plan.key is not None and not plan.key.sort and not plan.faults
-    return [spec for spec in others if whole and _lies_beside(plan, spec)]
+    return [spec for spec in others if whole and _shares_partition(plan, spec)]
 
 
-def _lies_beside(plan: Plan, other: EntitySpec) -> bool:
+def _shares_partition(plan: Plan, other: EntitySpec) -> bool:
     """Return True if an entity's partition keys are composed like the queried ones."""
     bound = other.key_in(plan.index)
     if bound is None or plan.key is None:
@@ -296,10 +296,10 @@ def _share_written(plan: Plan, bound: BoundKey) -> float:
     New items have their fields' defaults, if these put them into the index: few orders are open, but every order is
     open when it is created. Other items are like the stored ones.
     """
-    return share_in_index(plan.entity, replace(bound, when=None) if beginning(plan, bound) else bound)
+    return share_in_index(plan.entity, replace(bound, when=None) if index_defaults(plan, bound) else bound)
 
 
-def beginning(plan: Plan, bound: BoundKey) -> dict[str, Any]:
+def index_defaults(plan: Plan, bound: BoundKey) -> dict[str, Any]:
     """Return the field defaults that put a new item into an index; empty if the call creates none or they do not."""
     if plan.exists != "must_not":
         return {}
@@ -308,12 +308,12 @@ def beginning(plan: Plan, bound: BoundKey) -> dict[str, Any]:
     return defaults if holds(bound.when, defaults) is True else {}
 
 
-def _new_ones(plan: Plan) -> tuple[str, ...]:
+def _new_items_guess(plan: Plan) -> tuple[str, ...]:
     """Return the assumption about new items."""
     assumed = [
         bound
         for bound in plan.entity.indexes
-        if beginning(plan, bound) and share_in_index(plan.entity, bound) < _share_written(plan, bound)
+        if index_defaults(plan, bound) and share_in_index(plan.entity, bound) < _share_written(plan, bound)
     ]
     return tuple(f"every new {plan.entity.name} is in index {bound.index.name}, by its defaults" for bound in assumed)
 
@@ -336,7 +336,9 @@ def steps_of(plan: Plan, facts: Facts) -> list[tuple[Plan, float, Units]]:
 def _transaction(plan: Plan, facts: Facts) -> Expected:
     steps = steps_of(plan, facts)
     written = sum(times for _, times, _ in steps)
-    guesses = tuple(dict.fromkeys(guess for step in plan.steps for guess in (*_size_guesses(step), *_new_ones(step))))
+    guesses = tuple(
+        dict.fromkeys(guess for step in plan.steps for guess in (*_size_guesses(step), *_new_items_guess(step)))
+    )
     if facts.returns is None:
         guesses += tuple(
             f"{plan.pattern} repeats {step.pattern} once"

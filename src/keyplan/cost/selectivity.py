@@ -178,7 +178,7 @@ def matching(plan: Plan, entity: EntitySpec, guesses: list[str]) -> float:
         return 0.0
     found = items.count * share_in_index(entity, bound)
     alike: dict[str, ValueCounts] = {}
-    for name, text, part in _written_out(plan, bound):
+    for name, text, part in _literal_partitions(plan, bound):
         shares = shares_of(entity, name, bound.when)
         if shares is None:
             alike[name] = _values_of(name, entity, plan, (text,))
@@ -300,7 +300,7 @@ def _shards(value: KeyValue, name: str) -> int:
     return min((placeholder.shards for placeholder in placeholders if placeholder.name == name), default=0)
 
 
-def _written_out(plan: Plan, bound: BoundKey) -> Iterator[tuple[str, str, BoundKeyAttribute]]:
+def _literal_partitions(plan: Plan, bound: BoundKey) -> Iterator[tuple[str, str, BoundKeyAttribute]]:
     """Return the single field of a literal partition key such as STATUS#OPEN, the text, and its placeholder."""
     for value, part in zip(() if plan.key is None else plan.key.partition, bound.partition, strict=False):
         if value.template is not None and not value.template.fields and len(part.fields) == 1:

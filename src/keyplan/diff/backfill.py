@@ -300,7 +300,7 @@ def move(work: Move, before: Estimate, month: Estimate) -> Backfill:
     )  # fmt: skip
 
 
-def passes(
+def all_backfills(
     changes: Iterable[DesignChange], old: Estimate, new: Estimate, tables: Mapping[str, Table]
 ) -> list[Backfill]:
     """Return all backfills of a comparison, with one pass for each entity and each table."""

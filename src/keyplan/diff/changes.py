@@ -75,7 +75,7 @@ class RolloutStep:
     """True if the step precedes other steps of its phase because they depend on it."""
 
 
-def staged(
+def form_steps(
     *, accept: str = "", write: str = "", backfill: str = "", by: str = "UpdateItem", read: str = ""
 ) -> tuple[RolloutStep, ...]:
     """Return the steps that bring programs and stored items to a new form; `by`: the operation that writes items."""
@@ -147,7 +147,7 @@ class DesignChange:
     """Additional values for rules: removed values, the rate of a pattern."""
 
 
-def copying(old: Table, new: Table) -> tuple[RolloutStep, ...]:
+def copy_steps(old: Table, new: Table) -> tuple[RolloutStep, ...]:
     """Return the steps that copy a table's items into a new table and then remove the old one.
 
     Every write goes to both tables in one transaction, so both are complete for readers. A copied item is checked

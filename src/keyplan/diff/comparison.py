@@ -12,7 +12,7 @@ from keyplan.cost.estimate import Estimate, estimate
 from keyplan.cost.prices import PriceBook
 from keyplan.design.declaring.design import Design
 from keyplan.design.declaring.tables import Table
-from keyplan.diff.backfill import Backfill, estimate_backfill, passes
+from keyplan.diff.backfill import Backfill, all_backfills, estimate_backfill
 from keyplan.diff.changes import VERDICTS, DesignChange, Kind, Move, Phase, RolloutStep
 from keyplan.diff.matching import matched
 from keyplan.diff.patterns import pattern_changes
@@ -76,7 +76,7 @@ class Comparison:
     @cached_property
     def backfills(self) -> tuple[Backfill, ...]:
         """Return every pass over stored items; one pass covers all changes of an entity."""
-        return tuple(passes(self.changes, self.old_month, self.new_month, self._tables))
+        return tuple(all_backfills(self.changes, self.old_month, self.new_month, self._tables))
 
     @cached_property
     def _tables(self) -> dict[str, Table]:

@@ -8,9 +8,18 @@ from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import BoundUnique, EntitySpec
 from keyplan.design.fields.stored import StoredField
 from keyplan.design.keys.entity_keys import BoundIndexKey, BoundKey, BoundKeyAttribute, key_text
-from keyplan.diff.changes import DesignChange, Rewrite, RolloutStep, staged
+from keyplan.diff.changes import DesignChange, Rewrite, RolloutStep, form_steps
 from keyplan.diff.fields import Entities, field_changes, field_names, key_names, rewritten_attributes
-from keyplan.diff.matching import KeyForm, Matched, agree, attribute_form, condition_form, key_form, lookalikes, matched
+from keyplan.diff.matching import (
+    KeyForm,
+    Matched,
+    attribute_form,
+    condition_form,
+    key_form,
+    lookalikes,
+    matched,
+    same_encoding,
+)
 
 _WHOLE_ITEMS = ("put", "replace", "batch_put")
 
@@ -82,7 +91,7 @@ def _renamed(pair: Entities) -> DesignChange:
         )
     what = f"{old.name} is called {new.name}, which {discriminator} says of each item"
     how = f"Stored items say {old.name} in {discriminator}, and are not read as {new.name} until they are rewritten."
-    steps = staged(
+    steps = form_steps(
         accept=f"a version that reads {discriminator} = {old.name} and {new.name}, and writes {old.name}",
         write=f"a version that writes {discriminator} = {new.name}",
         backfill=f"set {discriminator} = {new.name} in every stored {old.name}",
@@ -126,7 +135,7 @@ def _unique_added(pair: Entities, rule: BoundUnique) -> DesignChange:
     what = f"{fields} of {pair.new.name} is unique now, by sentinels {rule.key.text}"
     how = "Stored items have no sentinel: their values can be taken a second time until each has one."
     name = pair.new.name
-    steps = staged(
+    steps = form_steps(
         accept=f"a version that releases sentinels of {name} that are there, and puts none",
         write=f"a version that puts a sentinel with every {name} that it writes",
         backfill=f"put the sentinel of every stored {name} if none is there, and check the {name} in one transaction",
@@ -159,7 +168,7 @@ def _version(pair: Entities) -> Iterator[DesignChange]:
     if new.version is None:
         what, how = f"{new.name} has no version any more", "Writes of both versions may overwrite one another."
     else:
-        steps = staged(
+        steps = form_steps(
             write=f"a version that counts the changes of {new.name} in {new.version}, and does not rely on it",
             read=f"the new version, which relies on {new.version} of {new.name}",
         )
@@ -182,7 +191,7 @@ def _discriminator(pair: Entities) -> Iterator[DesignChange]:
         return
     what = f"stored items of {pair.new.name} lack {now}, which tells entities in table {pair.table}"
     how = "They are told by their keys as before, and counts leave them out until they have it."
-    steps = staged(
+    steps = form_steps(
         write=f"a version that writes {now} of {pair.new.name}",
         backfill=f"set {now} of every stored {pair.new.name}",
         read=f"the new version, which counts {pair.new.name} by {now}",
@@ -220,13 +229,13 @@ def primary_key_changes(pair: Entities) -> Iterator[DesignChange]:
     old, new = pair.old, pair.new
     names = key_names(pair)
     types = [[(part.attribute, part.type_code) for part in bound.key.attributes] for bound in (old, new)]
-    if agree(key_form(old, old.key), key_form(new, new.key, names)) or types[0] != types[1]:
+    if same_encoding(key_form(old, old.key), key_form(new, new.key, names)) or types[0] != types[1]:
         return  # the table's own change covers other key attributes
     what = f"the key of {new.name} is {new.key.text}, and was {old.key.text}"
     how = "Stored items lie under the old key: the new version does not find them, and may create them a second time."
     owned = ", and name the new one in its sentinels" if old.sentinels else ""
     moved = f"under its new key, and delete it under the old in one transaction{owned}"
-    steps = staged(
+    steps = form_steps(
         accept=f"a version that reads {new.name} under both keys, and writes each where it lies",
         write=f"a version that writes {new.name} under its new key, and deletes it under the old in one transaction",
         backfill=f"put every stored {new.name} {moved}",
@@ -258,7 +267,7 @@ def _key_differs(pair: Entities, was: BoundIndexKey, now: BoundIndexKey) -> bool
         return False  # the index itself differs
     if [part.type_code for part in was.attributes] != [part.type_code for part in now.attributes]:
         return False  # the index itself differs
-    if not agree(_own_form(pair.old, was, {}), _own_form(pair.new, now, key_names(pair))):
+    if not same_encoding(_own_form(pair.old, was, {}), _own_form(pair.new, now, key_names(pair))):
         return True
     return condition_form(was.when) != condition_form(now.when)
 
@@ -284,7 +293,7 @@ def _is_stored(pair: Entities, bound: BoundKey, part: BoundKeyAttribute) -> bool
         key_names(pair),
     )
     form = attribute_form(pair.new, part, names)
-    return any(agree(attribute_form(pair.old, before, {}), form) for before in parts)
+    return any(same_encoding(attribute_form(pair.old, before, {}), form) for before in parts)
 
 
 def lacking_attributes(pair: Entities, bound: BoundKey) -> list[str]:
@@ -335,8 +344,8 @@ def _enters(pair: Entities, now: BoundIndexKey) -> DesignChange:
     what = f"{pair.new.name} is in index {name} now: {now.text}"
     how = f"Stored items have no key there, and are missing from what {name} answers until they get one."
     own = _own_names(pair.new, now)
-    written = unsaid(pair, own)
-    steps = staged(
+    written = unreported_attributes(pair, own)
+    steps = form_steps(
         write=written and f"a version that writes {written} of {pair.new.name}",
         backfill=written and f"set {written} of every stored {pair.new.name}",
         read=f"the new version, which reads {pair.new.name} by {name}",
@@ -348,7 +357,7 @@ def _leaves(pair: Entities, was: BoundIndexKey) -> DesignChange:
     gone = own_attributes(pair, was)
     what = f"{pair.new.name} is in index {was.index.name} no more"
     how = f"Stored items keep {', '.join(gone)}, and their entries there, as they were last written."
-    steps = staged(
+    steps = form_steps(
         accept=f"a version that reads {pair.new.name} by {was.index.name} no more, and still writes {', '.join(gone)}",
         write=f"a version that writes {', '.join(gone)} of {pair.new.name} no more",
         backfill=f"remove {', '.join(gone)} from every stored {pair.new.name}",
@@ -358,7 +367,7 @@ def _leaves(pair: Entities, was: BoundIndexKey) -> DesignChange:
 
 def _index_key(pair: Entities, was: BoundIndexKey, now: BoundIndexKey) -> DesignChange:
     name, index = pair.new.name, now.index.name
-    changed = _made_otherwise(pair, was, now)
+    changed = _changed_parts(pair, was, now)
     before, after = (key_text(part for part in bound.attributes if part.attribute in changed) for bound in (was, now))
     if before != after:
         what = f"the key of {name} in index {index} is {after}, and was {before}"
@@ -373,7 +382,7 @@ def _index_key(pair: Entities, was: BoundIndexKey, now: BoundIndexKey) -> Design
     how = f"Stored items keep the old key: reads of {index} by the new one do not find them."
     if not changed:
         how = f"Stored items are in {index}, or are not, as they were last written."
-    steps = staged(
+    steps = form_steps(
         accept=f"a version that reads {name} in {index} by the old keys and the new, and writes the old",
         write=f"a version that writes the new keys of {name} in {index}",
         backfill=f"set {', '.join(written)} of every stored {name} anew",
@@ -382,10 +391,10 @@ def _index_key(pair: Entities, was: BoundIndexKey, now: BoundIndexKey) -> Design
     return _index_change(pair, now, was, what=what, how=how, steps=steps, attributes=written)
 
 
-def _made_otherwise(pair: Entities, was: BoundIndexKey, now: BoundIndexKey) -> list[str]:
+def _changed_parts(pair: Entities, was: BoundIndexKey, now: BoundIndexKey) -> list[str]:
     """Return the index key attributes, without the primary key's, that are composed differently."""
     old, new = (dict(form) for form in (_own_form(pair.old, was, {}), _own_form(pair.new, now, key_names(pair))))
-    return [name for name, form in new.items() if name not in old or not agree(old[name], form)]
+    return [name for name, form in new.items() if name not in old or not same_encoding(old[name], form)]
 
 
 def _index_change(
@@ -415,7 +424,7 @@ def _own_names(spec: EntitySpec, bound: BoundKey) -> list[str]:
     return [part.attribute for part in bound.attributes if part.attribute not in spec.schema.key]
 
 
-def unsaid(pair: Entities, attributes: Iterable[str]) -> str:
+def unreported_attributes(pair: Entities, attributes: Iterable[str]) -> str:
     """Return the index key attributes that no field's change writes."""
     told_of = rewritten_attributes(pair)
     return ", ".join(name for name in attributes if name not in told_of)

@@ -11,8 +11,8 @@ from keyplan.design.entities import EntitySpec
 from keyplan.design.errors import Place
 from keyplan.design.fields.annotations import plain_value
 from keyplan.design.fields.stored import StoredField
-from keyplan.diff.changes import DesignChange, Kind, Rewrite, RolloutStep, Verdict, staged
-from keyplan.diff.matching import agree, attribute_form, lookalikes
+from keyplan.diff.changes import DesignChange, Kind, Rewrite, RolloutStep, Verdict, form_steps
+from keyplan.diff.matching import attribute_form, lookalikes, same_encoding
 from keyplan.diff.types import Loss, added_validators, is_absent, losses, name_of, parts_of
 
 
@@ -108,7 +108,7 @@ def _kept(pair: Entities, old: StoredField, new: StoredField) -> Iterator[Design
     if lost_backwards and not lost:
         what = f"{who} takes values that the old version does not read: {lost_backwards[0].text}"
         it = f"{new.attribute} of {pair.new.name}"
-        steps = staged(
+        steps = form_steps(
             accept=f"a version that reads {it} in the new form too, and writes the old",
             read=f"the new version, which writes {it} in the new form",
         )
@@ -187,7 +187,7 @@ def _narrowed(
         return _change(pair, "values narrowed", "code", new.name, what=what, how=how)
     it, is_rekeyed = f"{new.attribute} of {pair.new.name}", old.name in pair.old.key.fields
     put = "put it under the key of another, and delete it where it was in one transaction"
-    steps = staged(
+    steps = form_steps(
         accept="" if is_read else f"a version that reads old and new values of {it}, and writes the old",
         write=f"a version that writes only values of {it} that the new one reads, and reads all",
         backfill=f"find other values of {it} that are stored: {put if is_rekeyed else 'rewrite each'}",
@@ -206,7 +206,7 @@ def _narrowed(
 
 def _validated(pair: Entities, loss: Loss) -> DesignChange:
     name = pair.new.name
-    steps = staged(
+    steps = form_steps(
         write=f"a version that writes only what the new validators of {name} take, and reads all",
         backfill=f"find every stored {name} that they refuse, and rewrite it",
         read=f"the new version, which reads {name} by its new validators",
@@ -233,7 +233,7 @@ def _added(pair: Entities, new: StoredField, like: StoredField | None) -> Design
     steps: tuple[RolloutStep, ...] = ()
     if pair.drops_unknown:
         how += f" While the old version runs, {_listed(pair.drops_unknown)} of it put whole items without it."
-        steps = staged(
+        steps = form_steps(
             accept=f"a version that keeps {new.attribute} of {pair.new.name} where it is there",
             read=f"the new version, which writes {new.attribute} of {pair.new.name}",
         )
@@ -245,7 +245,7 @@ def _from_keys(pair: Entities) -> set[str]:
     found: set[str] = set()
     for before, after in zip(pair.old.key.attributes, pair.new.key.attributes, strict=False):
         places = dict(zip(after.fields, before.fields, strict=False))
-        is_same = agree(attribute_form(pair.old, before, {}), attribute_form(pair.new, after, places))
+        is_same = same_encoding(attribute_form(pair.old, before, {}), attribute_form(pair.new, after, places))
         if is_same and after.template is not None and after.template.reversible:
             found.update(after.template.fields)
     return found
@@ -267,7 +267,7 @@ def _removed(pair: Entities, old: StoredField) -> DesignChange:
     steps: tuple[RolloutStep, ...] = ()
     if old.is_needed:
         how += " The old version cannot read items without it."
-        steps = staged(
+        steps = form_steps(
             accept=f"a version that reads {pair.new.name} without {old.attribute}, and still writes it",
             read=f"the new version, which writes {old.attribute} of {pair.new.name} no more",
         )
@@ -279,7 +279,7 @@ def _realiased(pair: Entities, old: StoredField, new: StoredField) -> DesignChan
     name = pair.new.name
     what = f"{name}.{new.name} is stored as {new.attribute}, and was as {old.attribute}"
     how = _UNREADABLE if new.is_needed else "Stored items are read as if they had no value, until they are rewritten."
-    steps = staged(
+    steps = form_steps(
         accept=f"a version that reads {new.attribute} and {old.attribute} of {name}, and writes {old.attribute}",
         write=f"a version that writes {new.attribute} of {name}",
         backfill=f"set {new.attribute} of every stored {name} to its {old.attribute}, and remove {old.attribute}",
@@ -295,7 +295,7 @@ def _rewritten(
 ) -> DesignChange:
     """Report a change that rewrites stored items; `is_read`: True if the old version reads the written form."""
     it = f"{new.attribute} of {pair.new.name}"
-    steps = staged(
+    steps = form_steps(
         accept="" if is_read else f"a version that reads {it} in both forms, and writes the old",
         write=f"a version that writes {it} in the new form, and reads what is stored",
         backfill=f"rewrite {new.attribute} of every stored {pair.new.name}",

@@ -184,10 +184,10 @@ class Format:
     name: str | None
 
 
-def agree(first: object, other: object) -> bool:
+def same_encoding(first: object, other: object) -> bool:
     """Return True if two forms encode values equally, as far as known: a text may be a date in any format."""
     if isinstance(first, tuple) and isinstance(other, tuple):
-        return len(first) == len(other) and all(agree(*pair) for pair in zip(first, other, strict=True))
+        return len(first) == len(other) and all(same_encoding(*pair) for pair in zip(first, other, strict=True))
     if isinstance(first, Format) and isinstance(other, Format):
         return first == other or None in {first.name, other.name}
     return first == other

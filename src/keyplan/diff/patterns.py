@@ -141,7 +141,7 @@ def consumer_changes(old: Table, new: Table) -> Iterator[DesignChange]:
     """Return the differences between the consumers of a table's stream."""
     found = matched(old.consumers, new.consumers)
     for before, after in found.kept:
-        changed = [name for name, was, now in _told(before, after) if was != now]
+        changed = [name for name, was, now in _consumer_settings(before, after) if was != now]
         if changed:
             what = f"consumer {after.name} changes: {', '.join(changed)}"
             how = "Only programs change; it goes on where the old one stopped."
@@ -171,7 +171,7 @@ def _of_consumer(new: Table, consumer: Consumer, what: str, how: str, before: Co
     return DesignChange("consumer changed", "code", new.name, consumer.name, what, how, consumer.place, other)
 
 
-def _told(old: Consumer, new: Consumer) -> list[tuple[str, object, object]]:
+def _consumer_settings(old: Consumer, new: Consumer) -> list[tuple[str, object, object]]:
     was, now = (tuple(sorted(spec.name for spec in consumer.entities)) for consumer in (old, new))
     return [
         ("entities", was, now),

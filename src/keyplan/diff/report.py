@@ -40,11 +40,11 @@ def _change(comparison: Comparison, change: DesignChange) -> str:
     lines = [_wrapped(f"{change.table}: {change.what}", 2, f"{sign} "), _wrapped(change.how, 6)]
     backfill = comparison.backfill(change)
     if backfill is not None:
-        lines.append(_wrapped(_sentence(told(backfill)), 6))
+        lines.append(_wrapped(_sentence(backfill_text(backfill)), 6))
     return "\n".join(lines)
 
 
-def told(backfill: Backfill) -> str:
+def backfill_text(backfill: Backfill) -> str:
     """Return the cost of a backfill as one line."""
     if backfill.unknown and not backfill.items:
         return f"nothing says how many items of {', '.join(backfill.unknown)} there are: declare items=Items(count=...)"
@@ -90,7 +90,7 @@ def _stages(stages: tuple[Stage, ...]) -> Iterator[str]:
     for count, stage in enumerate(stages, 1):
         lines.append(f"  {count}. {stage.title}")
         lines += [_wrapped(_step(step), 5, "- ") for step in stage.steps]
-        lines += [_wrapped(f"{backfill.what}: {told(backfill)}", 7) for backfill in stage.backfills]
+        lines += [_wrapped(f"{backfill.what}: {backfill_text(backfill)}", 7) for backfill in stage.backfills]
     yield "\n".join(lines)
 
 

@@ -19,10 +19,10 @@ from keyplan.diff.changes import (
     Rewrite,
     RolloutStep,
     Verdict,
-    copying,
+    copy_steps,
     create_index,
     delete_index,
-    staged,
+    form_steps,
 )
 from keyplan.diff.entities import (
     already_stored,
@@ -31,7 +31,7 @@ from keyplan.diff.entities import (
     match_entities,
     never_stored,
     own_attributes,
-    unsaid,
+    unreported_attributes,
 )
 from keyplan.diff.fields import Entities
 from keyplan.diff.matching import Matched, lookalikes, matched
@@ -145,7 +145,7 @@ def _moved(found: Matched[Table]) -> Iterator[DesignChange]:
 def _of_moved(before: Table, old: EntitySpec, after: Table, new: EntitySpec) -> DesignChange:
     what = f"{new.name} is in table {after.name}, and was in {before.name}"
     how = "Stored items stay where they are until they are copied, and are deleted there by nobody but you."
-    steps = staged(
+    steps = form_steps(
         accept=f"a version that reads {new.name} from {before.name} and {after.name}, and writes each where it lies",
         write=f"a version that writes {new.name} to {after.name}, and deletes it from {before.name} in one transaction",
         backfill=f"put every {new.name} of {before.name} into {after.name}, and delete it there in one transaction",
@@ -184,7 +184,7 @@ def _renamed(old: Table, new: Table) -> DesignChange:
         new.schema.place,
         old.schema.place,
         Move(old, new),
-        copying(old, new),
+        copy_steps(old, new),
         {"was": old.name},
     )
 
@@ -205,7 +205,7 @@ def _primary_key(old: Table, new: Table) -> Iterator[DesignChange]:
         new.schema.place.at("pk="),
         old.schema.place.at("pk="),
         Move(old, new),
-        copying(old, new),
+        copy_steps(old, new),
     )
 
 
@@ -276,7 +276,7 @@ def attribute_types(table: Table) -> Mapping[str, str]:
     return {**fields, **key_types(table)}
 
 
-def told(index: Index) -> str:
+def index_text(index: Index) -> str:
     """Describe an index in a message."""
     key = ", ".join(index.attributes)
     held = "all attributes" if projected(index) == "all" else "keys" if index.project == "keys" else None
@@ -287,8 +287,8 @@ def told(index: Index) -> str:
 
 
 def _local(old: Table, new: Table, was: Index, now: Index) -> DesignChange:
-    what = f"index {now.name} is {now.kind} {told(now)}, and was {was.kind} {told(was)}"
-    if what.endswith(f"{now.kind} {told(now)}, and was {now.kind} {told(now)}"):
+    what = f"index {now.name} is {now.kind} {index_text(now)}, and was {was.kind} {index_text(was)}"
+    if what.endswith(f"{now.kind} {index_text(now)}, and was {now.kind} {index_text(now)}"):
         what = f"local index {now.name} has a sort key of another type"
     return _of_new_table(old, new, what, now, was)
 
@@ -299,7 +299,7 @@ def _of_new_table(old: Table, new: Table, what: str, index: Index | None, was: I
     other = was.place if was is not None else None
     told_of = index or was
     assert told_of is not None, "there is one, or there was"
-    work, steps = Move(old, new), copying(old, new)
+    work, steps = Move(old, new), copy_steps(old, new)
     return DesignChange(
         "local index changed", "new table", new.name, told_of.name, what, how, place, other, work, steps
     )
@@ -314,9 +314,9 @@ def _added(old: Table, new: Table, index: Index, like: Index | None) -> Iterator
     if like is not None:
         hint = f" It is as {like.name} was: an index cannot be renamed; keep that name, and none is to be made."
     if index.kind == "LSI":
-        changes = [_of_new_table(old, new, f"local index {index.name} is new: {told(index)}", index, None)]
+        changes = [_of_new_table(old, new, f"local index {index.name} is new: {index_text(index)}", index, None)]
     else:
-        changes = [_new_index(old, new, index, f"index {index.name} is new: {told(index)}")]
+        changes = [_new_index(old, new, index, f"index {index.name} is new: {index_text(index)}")]
         changes += _keys_of_new(old, new, index)
     yield replace(changes[0], how=changes[0].how + hint)
     yield from changes[1:]
@@ -366,11 +366,11 @@ def _keys_of_new(old: Table, new: Table, index: Index) -> Iterator[DesignChange]
         names = ", ".join(missing)
         what = f"stored items of {pair.new.name} lack {names}, their key in index {index.name}"
         how = f"They are missing from what {index.name} answers until they have it."
-        written = unsaid(pair, missing)
+        written = unreported_attributes(pair, missing)
         former = pair.old.key_in(index)  # the index gets another key: the old version still reads by the former one
         kept = ", ".join(own_attributes(pair, former)) if former is not None else ""
         beside = f" beside {kept}" if kept else ""
-        steps = staged(
+        steps = form_steps(
             write=written and f"a version that writes {written} of {pair.new.name}{beside}",
             backfill=written and f"set {written} of every stored {pair.new.name}",
             read=written and kept and f"the new version, which writes {kept} of {pair.new.name} no more",
@@ -423,14 +423,14 @@ def _without_keys(old: Table, new: Table, index: Index) -> Iterator[RolloutStep]
 
 
 def _in_place(old: Table, new: Table, was: Index, now: Index) -> DesignChange:
-    what = f"index {now.name} is {told(now)}, and was {told(was)}"
+    what = f"index {now.name} is {index_text(now)}, and was {index_text(was)}"
     types, other = key_types(old), key_types(new)
     changed = [
         f"{name} is {other[name]}, and was {types[name]}"
         for name in now.attributes
         if name in types and name in other and types[name] != other[name]
     ]
-    if changed and told(now) == told(was):
+    if changed and index_text(now) == index_text(was):
         what = f"index {now.name} has a key of another type: {', '.join(changed)}"
     how = (
         "No key and no projection of an index is changed: what deploys the design deletes it and creates it again, and"

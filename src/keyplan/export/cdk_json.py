@@ -18,7 +18,7 @@ from keyplan.design.declaring.design import Design
 from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.declaring.tables import Table
 from keyplan.design.errors import Fault
-from keyplan.export.examples import command, example_item, plain, sent
+from keyplan.export.examples import command, example_item, example_request, plain
 from keyplan.export.resources import TableResource, in_json
 
 
@@ -51,7 +51,7 @@ def _items(table: Table) -> list[dict[str, Any]]:
 
 
 def _pattern(pattern: Pattern[..., Any], prefix: str) -> dict[str, Any]:
-    plan, call = pattern.plan, sent(pattern, prefix)
+    plan, call = pattern.plan, example_request(pattern, prefix)
     entry: dict[str, Any] = {"pattern": pattern.name, "description": " ".join(pattern.doc.split()) or pattern.name}
     if isinstance(call, str):
         return {**entry, "reason": call}

@@ -55,7 +55,7 @@ def entities(table: Table, name: str) -> str:
     for number, line in enumerate(head):
         drawing.text(2 * PAD, PAD + PAD / 2 + number * LINE, line)
     _indexes(drawing, frame, table, ports)
-    return drawing.svg(name, f"Entities of table {table.name}", _entities_told(table))
+    return drawing.svg(name, f"Entities of table {table.name}", _entities_text(table))
 
 
 def _sections(entity: EntitySpec) -> Iterator[_Section]:
@@ -142,7 +142,7 @@ def _key_of_table(schema: Schema) -> str:
     return f"partition key {schema.partition}{sort}"
 
 
-def _entities_told(table: Table) -> str:
+def _entities_text(table: Table) -> str:
     sentences = [
         f"{entity.name}: {entity.key.text}; in {', '.join(bound.index.name for bound in entity.indexes) or 'no index'}"
         for entity in table.entities
@@ -171,10 +171,10 @@ def patterns(table: Table, used: Sequence[Pattern[..., Any]], name: str) -> str:
         beside = reads[target], [] if target else writes
         height = max(height_of(lines), max(map(len, beside)) * _PITCH)
         box = drawing.box(Rect(x, y, middle, height), lines, "index" if target else "table")
-        _pills(drawing, beside[0], box, 0, left)
-        _pills(drawing, beside[1], box, box.right + 4 * _LANE, 0)
+        _pattern_boxes(drawing, beside[0], box, 0, left)
+        _pattern_boxes(drawing, beside[1], box, box.right + 4 * _LANE, 0)
         y = box.bottom + _GAP
-    return drawing.svg(name, f"Access patterns of table {table.name}", _patterns_told(table, reads, writes))
+    return drawing.svg(name, f"Access patterns of table {table.name}", _patterns_text(table, reads, writes))
 
 
 def _pattern_line(pattern: Pattern[..., Any]) -> Line:
@@ -198,7 +198,7 @@ def _target_lines(table: Table, target: Index | None) -> list[Line]:
     return _headed(texts)
 
 
-def _pills(drawing: Drawing, found: Sequence[Pattern[..., Any]], box: Rect, x: float, right: float) -> None:
+def _pattern_boxes(drawing: Drawing, found: Sequence[Pattern[..., Any]], box: Rect, x: float, right: float) -> None:
     """Draw patterns below one another, each with an arrow from the source or to the target.
 
     `right`: their right edge; if 0, they start at x.
@@ -215,7 +215,7 @@ def _pills(drawing: Drawing, found: Sequence[Pattern[..., Any]], box: Rect, x: f
             drawing.arrow((pill.x, pill.middle), (box.right + 2, pill.middle), f"line {kind}")
 
 
-def _patterns_told(
+def _patterns_text(
     table: Table, reads: dict[Index | None, list[Pattern[..., Any]]], writes: Sequence[Pattern[..., Any]]
 ) -> str:
     sentences = [
@@ -249,7 +249,7 @@ def consumers(tables: Sequence[Table], name: str) -> str:
             _failures(drawing, consumer, box)
             y = box.bottom + _GAP
         y = max(y, source.bottom + _GAP)
-    return drawing.svg(name, "Change consumers", " ".join(_consumer_told(*pair) for pair in _pairs(tables)))
+    return drawing.svg(name, "Change consumers", " ".join(_consumer_text(*pair) for pair in _pairs(tables)))
 
 
 def _pairs(tables: Sequence[Table]) -> Iterator[tuple[Table, Consumer]]:
@@ -294,6 +294,6 @@ def _after_failures(consumer: Consumer) -> str:
     return f"after {consumer.retries} {tries}: {consumer.on_failure or 'the consumer stops'}"
 
 
-def _consumer_told(table: Table, consumer: Consumer) -> str:
+def _consumer_text(table: Table, consumer: Consumer) -> str:
     changes = f"{consumer.name} takes changes of {_names(consumer)} from table {table.name}"
     return f"{changes}; of what fails: {_after_failures(consumer)}."

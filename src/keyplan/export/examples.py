@@ -338,14 +338,14 @@ _NO_EXAMPLE = (DesignError, KeyPartError, MissingField, ArithmeticError, Attribu
 
 
 @dataclass(frozen=True)
-class Sent:
+class ExampleRequest:
     """A request as the Python SDK's client accepts it."""
 
     operation: str
     request: dict[str, Any]
 
 
-def sent(pattern: Pattern[..., Any], prefix: str = "") -> Sent | str:
+def example_request(pattern: Pattern[..., Any], prefix: str = "") -> ExampleRequest | str:
     """Return the request of a call (the first of a walk or long batch), or the reason why there is none."""
     if faults := all_faults(pattern.plan):
         return f"it cannot work as declared: {faults[0].code}, {faults[0].problem}"
@@ -357,7 +357,7 @@ def sent(pattern: Pattern[..., Any], prefix: str = "") -> Sent | str:
         if not plan.reading and (plan.operation == "ConditionCheck" or plan.keeps_unique):
             return _together([WriteCall(pattern, arguments)], prefix)
         request = build(plan, arguments, table=prefix + plan.schema.name, now_s=_NOW_S)
-        return Sent(plan.operation, _ascending(request))
+        return ExampleRequest(plan.operation, _ascending(request))
     except _NO_EXAMPLE as error:
         return f"no example of its arguments fits: {error}"
 
@@ -385,7 +385,7 @@ def example_item(entity: EntitySpec) -> Item | str:
         return f"no example of {entity.name} fits: {error}"
 
 
-def _together(calls: list[WriteCall[Any]], prefix: str) -> Sent | str:
+def _together(calls: list[WriteCall[Any]], prefix: str) -> ExampleRequest | str:
     """Return the writes of calls and of their sentinels as one transaction."""
     context = Context(clock=SystemClock(), cursor_key=b"", prefix=prefix)
     items = []
@@ -398,7 +398,7 @@ def _together(calls: list[WriteCall[Any]], prefix: str) -> Sent | str:
         else:
             names = ", ".join(name for rule in call.pattern.plan.entity.sentinels for name in rule.fields)
             return f"it reads the item first: items that keep unique values ({names}) are written with what was read"
-    return Sent("TransactWriteItems", {"TransactItems": items})
+    return ExampleRequest("TransactWriteItems", {"TransactItems": items})
 
 
 def command(operation: str, request: Mapping[str, Any]) -> str:

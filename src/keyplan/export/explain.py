@@ -15,7 +15,7 @@ from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.parameters import EveryShard
 from keyplan.design.planning.indexes import all_faults, fetched_attributes
 from keyplan.design.planning.plan import Plan
-from keyplan.export.examples import sent
+from keyplan.export.examples import example_request
 
 
 def explain(pattern: Pattern[..., Any], book: PriceBook, findings: Sequence[Finding] = ()) -> str:
@@ -53,7 +53,7 @@ def _request(pattern: Pattern[..., Any]) -> str:
     """Return the request, built from example arguments."""
     if all_faults(pattern.plan):
         return "Request\n  none: it cannot work as declared, see below"
-    call = sent(pattern)
+    call = example_request(pattern)
     if isinstance(call, str):
         return f"Request\n  not shown: {call}"
     try:

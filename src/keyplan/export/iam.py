@@ -21,7 +21,7 @@ from typing import Any
 from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.declaring.tables import Table
 from keyplan.design.planning.plan import Plan
-from keyplan.export.examples import sent
+from keyplan.export.examples import example_request
 from keyplan.export.iam_keys import ANY, NOWHERE, Bindings, Leading, literal
 
 MANAGED_POLICY_CHARACTERS = 6144
@@ -160,13 +160,13 @@ def _statements(grants: Iterable[Grant]) -> list[PolicyStatement]:
     found = [
         PolicyStatement((action,), (place,), leading, limits)
         for (place, action), by_limits in requests.items()
-        for limits, leading in _told(by_limits)
+        for limits, leading in _by_partition(by_limits)
     ]
     by_place = _joined(found, lambda statement: (statement.places, statement.leading, statement.limits))
     return _joined(by_place, lambda statement: (statement.actions, statement.leading, statement.limits))
 
 
-def _told(by_limits: dict[Limits, dict[Texts, None]]) -> Iterator[tuple[Limits, tuple[Texts, ...]]]:
+def _by_partition(by_limits: dict[Limits, dict[Texts, None]]) -> Iterator[tuple[Limits, tuple[Texts, ...]]]:
     """Return the partitions under each limit, without those that another limit allows anyway."""
     plain = by_limits.get(Limits(), {})
     for limits, texts in by_limits.items():
@@ -260,7 +260,7 @@ def _selected(pattern: Pattern[..., Any]) -> Limits:
     """
     if pattern.plan.select != "count":
         return Limits()
-    call = sent(pattern)
+    call = example_request(pattern)
     if isinstance(call, str):
         return Limits()
     if call.request.get("Select") == "COUNT":

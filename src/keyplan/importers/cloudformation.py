@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from keyplan.importers.documents import CLOUDFORMATION, Document, not_a
+from keyplan.importers.documents import CLOUDFORMATION, Document, wrong_kind
 from keyplan.importers.intrinsics import Resolver
 from keyplan.importers.nodes import ImportSourceError, Node, UnresolvedValue
 from keyplan.importers.schemas import ImportSource, SourceTable, source_table
@@ -155,7 +155,7 @@ def _check_parameters(documents: Sequence[Document], given: Mapping[str, str]) -
     known: set[str] = set()
     for document in documents:
         if not isinstance(document.member("Resources"), Mapping):
-            raise not_a(CLOUDFORMATION, document)
+            raise wrong_kind(CLOUDFORMATION, document)
         declared = document.member("Parameters")
         known |= set(declared) if isinstance(declared, Mapping) else set()
     for name in given:
@@ -193,13 +193,13 @@ def _tables(document: Document, resolver: Resolver, gaps: list[str]) -> Iterator
             gaps.append(f"{logical_id} {_ELSEWHERE[kind]}")
         if kind not in _TABLES:
             continue
-        if _is_made(resource, path, resolver):
+        if _is_created(resource, path, resolver):
             yield _table(str(logical_id), resource, path, resolver)
         else:
             gaps.append(f"Resources.{logical_id} is not made: its condition {resource['Condition']} does not hold")
 
 
-def _is_made(resource: Mapping[str, Any], path: str, resolver: Resolver) -> bool:
+def _is_created(resource: Mapping[str, Any], path: str, resolver: Resolver) -> bool:
     """Return True if a resource's condition holds."""
     if "Condition" not in resource:
         return True

@@ -12,7 +12,7 @@ from typing import Any
 
 from keyplan.client.connect import connect, target_of
 from keyplan.errors import KeyplanError, ServiceError
-from keyplan.importers.documents import DESCRIBE_TABLE, Document, not_a
+from keyplan.importers.documents import DESCRIBE_TABLE, Document, wrong_kind
 from keyplan.importers.nodes import ImportSourceError, Node
 from keyplan.importers.schemas import ImportSource, SourceTable, TableStatistics, source_table
 
@@ -51,7 +51,7 @@ def _take(document: Document, found: list[tuple[Node, dict[str, Any]]]) -> None:
         return
     more = dict(_more(document))
     if not more:
-        raise not_a(DESCRIBE_TABLE, document)
+        raise wrong_kind(DESCRIBE_TABLE, document)
     if not found:
         raise ImportSourceError(f"{document.name} does not name its table: put it after the table's description")
     found[-1][1].update(more)
@@ -117,7 +117,7 @@ Ask = Callable[[str, dict[str, Any]], Node]
 _MORE = ("DescribeTimeToLive", "DescribeContinuousBackups")
 
 
-def described(url: str, names: Sequence[str]) -> list[Document]:
+def fetch_descriptions(url: str, names: Sequence[str]) -> list[Document]:
     """Return the service's answers about the named tables, or about all tables. Raises ImportSourceError and
     KeyplanError.
     """

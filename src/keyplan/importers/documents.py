@@ -74,7 +74,7 @@ def _json(name: str, text: str) -> Iterator[Any]:
         yield value
 
 
-def not_a(what: str, document: Document) -> ImportSourceError:
+def wrong_kind(what: str, document: Document) -> ImportSourceError:
     """Return the error for a document of another kind."""
     keys = document.value if isinstance(document.value, Mapping) else {}
     hint = next((text for member, text in _HINTS if member in keys and not text.startswith(what)), None)

@@ -209,7 +209,7 @@ class PlannedEntity:
         return any(part.shape for key in (self.key, *self.indexes.values()) for part in key)
 
 
-def planned(table: SourceTable, discriminator: str | None = None) -> list[PlannedEntity]:
+def plan_entities(table: SourceTable, discriminator: str | None = None) -> list[PlannedEntity]:
     """Return a table's entities: one for each known kind of items, or one for all items."""
     known = table.entities or (SourceEntity(name="", attributes=()),)
     projected = [name for index in table.indexes if isinstance(index.project, tuple) for name in index.project]

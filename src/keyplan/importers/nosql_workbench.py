@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from keyplan.importers.documents import WORKBENCH, Document, not_a
+from keyplan.importers.documents import WORKBENCH, Document, wrong_kind
 from keyplan.importers.entities import is_item
 from keyplan.importers.nodes import ImportSourceError, Node
 from keyplan.importers.schemas import ImportSource, Item, SourceEntity, SourceTable, source_table
@@ -34,7 +34,7 @@ def nosql_workbench(documents: Sequence[Document]) -> ImportSource:
     gaps: list[str] = []
     for document in documents:
         if not isinstance(document.member("DataModel"), list):
-            raise not_a(WORKBENCH, document)
+            raise wrong_kind(WORKBENCH, document)
         service = Node(document.member("ModelMetadata") or {}, f"{document.name}: ModelMetadata").get("AWSService")
         if service is not None and "DynamoDB" not in service.text():
             raise service.fail(f"it is a model of {service.text()}, not of Amazon DynamoDB")

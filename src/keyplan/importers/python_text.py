@@ -118,14 +118,14 @@ def named(name: str, part: Part) -> Part:
     return Group(f"{name}{part.opening}", part.parts, part.closing, part.always_open)
 
 
-def laid_out(part: Part, before: str = "", after: str = "", indent: str = "") -> str:
+def lay_out(part: Part, before: str = "", after: str = "", indent: str = "") -> str:
     """Return the text of a part, with the text before and after it on its lines."""
     if isinstance(part, str):
         return f"{indent}{before}{part}{after}"
     flat = f"{indent}{before}{_flat(part)}{after}"
     if not part.parts or not (_is_open(part) or _columns(flat) > WIDTH):
         return flat
-    inner = [laid_out(element, after=",", indent=indent + _INDENT) for element in part.parts]
+    inner = [lay_out(element, after=",", indent=indent + _INDENT) for element in part.parts]
     return "\n".join([f"{indent}{before}{part.opening}", *inner, f"{indent}{part.closing}{after}"])
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from keyplan.design.schema import Index
 from keyplan.design.workload import Billing, OnDemand, Provisioned
-from keyplan.importers.entities import PlannedEntity, PlannedField, PlannedKey, discriminator, planned
+from keyplan.importers.entities import PlannedEntity, PlannedField, PlannedKey, discriminator, plan_entities
 from keyplan.importers.nodes import ImportSourceError
 from keyplan.importers.python_text import (
     WIDTH,
@@ -18,7 +18,7 @@ from keyplan.importers.python_text import (
     class_name,
     comment,
     docstring,
-    laid_out,
+    lay_out,
     literal,
     named,
     snake_name,
@@ -93,8 +93,8 @@ def table_blocks(table: SourceTable, names: PythonNames) -> Iterator[list[str]]:
     """Return the lines of each definition of a table: itself, its entities, their patterns."""
     variable = names.take(snake_name(table.name))
     tells, values = discriminator(table)
-    yield [*_notes(table, tells), *laid_out(_table(table, tells), f"{variable} = ").split("\n")]
-    entities = planned(table, tells)
+    yield [*_notes(table, tells), *lay_out(_table(table, tells), f"{variable} = ").split("\n")]
+    entities = plan_entities(table, tells)
     for number, entity in enumerate(entities):
         written = class_name(entity.name) if entity.name else f"{class_name(table.name)}Item"
         model = names.take(written)
@@ -176,7 +176,7 @@ def _entity(
 ) -> Iterator[str]:
     if entity.is_guessed:
         yield from comment(_GUESSED + "the keys, of " + ", ".join(dict.fromkeys(_shapes(entity))) + ".")
-    yield from laid_out(_declaration(table, entity, value, alone=alone), f"@{variable}.").split("\n")
+    yield from lay_out(_declaration(table, entity, value, alone=alone), f"@{variable}.").split("\n")
     yield f"class {model}(Entity):"
     what = f"Items of {literal(table.name)}" + (f" of the kind {literal(entity.name)}" if entity.name else "")
     yield from docstring(f"{what}.", "    ")
@@ -246,7 +246,7 @@ def _field(field: PlannedField) -> str:
     if field.name == field.attribute:
         return f"    {field.name}: {kind}{default}"
     typed = Group("Annotated[", [kind, call("Attribute", literal(field.attribute))], "]")
-    return laid_out(typed, before=f"{field.name}: ", after=default, indent="    ")
+    return lay_out(typed, before=f"{field.name}: ", after=default, indent="    ")
 
 
 def pattern_blocks(
@@ -299,12 +299,12 @@ class _Writer:
 
     def _head(self, decorator: Group, name: str, typed: Sequence[str], returned: str, about: str) -> Iterator[str]:
         """Return a pattern up to its body."""
-        yield from laid_out(decorator, f"@{self._table}.").split("\n")
-        yield from laid_out(Group("(", typed, ")"), f"def {name}", f" -> {returned}:").split("\n")
+        yield from lay_out(decorator, f"@{self._table}.").split("\n")
+        yield from lay_out(Group("(", typed, ")"), f"def {name}", f" -> {returned}:").split("\n")
         yield from docstring(about, "    ")
 
 
 def _returning(word: str, fields: Sequence[str]) -> list[str]:
     """Return the body: key_of(...) or pk(...) with parameters named like the fields."""
     given = call(word, *(f"{field}={field}" for field in fields))
-    return laid_out(given, "return ", indent="    ").split("\n")
+    return lay_out(given, "return ", indent="    ").split("\n")

@@ -24,11 +24,11 @@ from keyplan.design.planning.plan import KeyValue, Plan
 from keyplan.design.requests.items import absent_as_none, item_builder
 from keyplan.design.requests.writer import Arguments
 from keyplan.verify.generate import has_choices
-from keyplan.verify.model import StoredEntities, as_read, index_key, place_of
+from keyplan.verify.model import StoredEntities, index_key, place_of, read_back
 from keyplan.verify.population import AlignedPart, align
 
 
-def decided(condition: Condition, values: Mapping[str, Any]) -> bool | None:
+def evaluate_condition(condition: Condition, values: Mapping[str, Any]) -> bool | None:
     """Return whether a condition holds for stored values, or None if that is unknown or no request can express it."""
     try:
         return holds(condition, values)
@@ -89,7 +89,7 @@ class ReadMeaning:
         if self.plan.filter is not None:
             stored = {name: absent_as_none(value) for name, value in values.items()}
             stored |= {name: stored.get(own) for name, own in _of_others(self.plan, spec).items()}
-            verdicts.append(decided(fill(self.plan.filter, arguments), stored))
+            verdicts.append(evaluate_condition(fill(self.plan.filter, arguments), stored))
         return False if False in verdicts else None if None in verdicts else True
 
     def constants(self, spec: EntitySpec, entities: Sequence[Entity]) -> Sequence[Entity]:
@@ -365,7 +365,7 @@ def _differences(
                 yield f"returns {entity!r}, and {wanted[place]!r} was stored"
     elif plan.index is None or plan.index.kind == "LSI" or plan.index.project in {"all", None}:
         for place, entity in found.items():
-            if place in wanted and wanted[place] != entity and as_read(place[0], wanted[place]) != entity:
+            if place in wanted and wanted[place] != entity and read_back(place[0], wanted[place]) != entity:
                 yield f"returns {entity!r}, and {wanted[place]!r} was stored"
 
 

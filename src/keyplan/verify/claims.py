@@ -137,7 +137,7 @@ def _judge_month(claim: Claim, match: re.Match[str], month: Estimate, book: Pric
     reason = f"${month.total:,.2f} a month at the declared rates and numbers ({book.region}, prices of {book.dated})"
     if fits and month.guesses:
         return JudgedClaim(claim, "unproved", f"{reason}, and not every rate and number is declared")
-    assumed = undeclared(month.guesses)
+    assumed = undeclared_numbers(month.guesses)
     if assumed and not fits:
         return JudgedClaim(claim, "unproved", _assuming(reason, assumed))
     return JudgedClaim(claim, "holds" if fits else "fails", reason)
@@ -149,7 +149,7 @@ _OF_DESIGN: tuple[tuple[re.Pattern[str], Callable[[Claim, re.Match[str], Estimat
 )
 
 
-def undeclared(guesses: Sequence[str]) -> tuple[str, ...]:
+def undeclared_numbers(guesses: Sequence[str]) -> tuple[str, ...]:
     """Return the assumed numbers that a design does not declare: a figure based on them proves nothing."""
     return tuple(guess for guess in guesses if "not declared" in guess)
 

@@ -17,7 +17,7 @@ from keyplan.design.fields.stored import StoredField
 from keyplan.design.keys.encodings import PERIODS_S, MissingField
 from keyplan.design.requests.items import item_builder
 from keyplan.design.workload import Distinct
-from keyplan.verify.population import Amount, Keys, Owners, References, amounts, named_by, owners_of, same_type
+from keyplan.verify.population import Amount, Keys, Owners, References, amounts, owners_of, referenced_specs, same_type
 from keyplan.verify.sizes import SizeAdjuster
 from keyplan.verify.values import SampleError, ValueGenerator, examples_of, has_examples
 
@@ -350,6 +350,6 @@ def generators(design: Design, total: int, value_generator: ValueGenerator) -> d
         spec: EntityGenerator(spec, amount, design, value_generator, owners_of(spec, wanted))
         for spec, amount in wanted.items()
     }
-    for spec, others in named_by({spec: amount.count for spec, amount in wanted.items()}).items():
+    for spec, others in referenced_specs({spec: amount.count for spec, amount in wanted.items()}).items():
         found[spec].refer([found[spec].keys for spec in others])
     return found

@@ -210,7 +210,7 @@ def place_of(spec: EntitySpec, entity: Entity) -> bytes:
     return table_place(spec.schema, canonical(item_builder(spec).key(entity.__dict__)))
 
 
-def as_read(spec: EntitySpec, entity: Entity) -> Entity:
+def read_back(spec: EntitySpec, entity: Entity) -> Entity:
     """Return an entity as it is read back after it was stored. Raises UnreadableItemError."""
     return reader_of(spec).entity(item_builder(spec).item(entity))
 

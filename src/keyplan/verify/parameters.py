@@ -29,7 +29,7 @@ from keyplan.design.parameters import Each, EveryShard, Param, Source, annotatio
 from keyplan.verify.answers import meaning_of
 from keyplan.verify.generate import EntityGenerator
 from keyplan.verify.model import StoredEntities
-from keyplan.verify.targets import beyond
+from keyplan.verify.targets import adjacent_value
 from keyplan.verify.values import ValueGenerator
 
 
@@ -288,10 +288,10 @@ class ParameterValues:
         if choices is not None and not use.nested:
             return self._chance.choice(choices)  # no value lies beyond the choices
         if use.nested:
-            return beyond(own, {"above": 1, "below": -1}.get(use.role, 0))
+            return adjacent_value(own, {"above": 1, "below": -1}.get(use.role, 0))
         alike = [getattr(entity, use.field) for entity in self._stored_entities.alike(spec, equal, target)]
         fits = [value for value in alike if value is not None and _FITS[use.role](value, own)]
-        value = self._chance.choice(fits) if fits else beyond(own, {"above": 1, "below": -1}.get(use.role, 0))
+        value = self._chance.choice(fits) if fits else adjacent_value(own, {"above": 1, "below": -1}.get(use.role, 0))
         return value if self._is_taken(spec, use, value) else self._within(spec, target, use, fits)
 
     def _within(self, spec: EntitySpec, target: Entity, use: ParameterUse, fits: Sequence[Any]) -> Any:

@@ -275,7 +275,7 @@ def _has_shares(declared: object) -> bool:
     return isinstance(declared, Mapping) or (isinstance(declared, Distinct) and declared.hottest is not None)
 
 
-def named_by(counts: Mapping[EntitySpec, int]) -> dict[EntitySpec, list[EntitySpec]]:
+def referenced_specs(counts: Mapping[EntitySpec, int]) -> dict[EntitySpec, list[EntitySpec]]:
     """Map each entity to those whose composite keys it refers to; of a mutual pair, only the rarer one."""
     found: dict[EntitySpec, list[EntitySpec]] = {spec: [] for spec in counts}
 

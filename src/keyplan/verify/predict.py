@@ -25,7 +25,7 @@ class Predicted:
     """Whether the answer has a LastEvaluatedKey, or None for operations without pages."""
 
 
-def predicted(exchange: Exchange, plan: Plan, model_tables: Mapping[str, ModelTable]) -> Predicted:
+def predict(exchange: Exchange, plan: Plan, model_tables: Mapping[str, ModelTable]) -> Predicted:
     """Predict the cost of one request of a call. Reads are evaluated on the tables as they are now."""
     if exchange.operation in {"Query", "Scan"}:
         return _range(exchange, plan, model_tables[exchange.request["TableName"]])

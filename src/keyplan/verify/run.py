@@ -33,10 +33,10 @@ from keyplan.engine.engine import Engine
 from keyplan.errors import KeyplanError, ServiceError
 from keyplan.verify.answers import difference, entities_in, meaning_of
 from keyplan.verify.arguments import ArgumentGenerator
-from keyplan.verify.claims import MeasuredPattern, judge, judge_of_design, undeclared
+from keyplan.verify.claims import MeasuredPattern, judge, judge_of_design, undeclared_numbers
 from keyplan.verify.generate import EntityGenerator, generators
 from keyplan.verify.model import Exchange, ModelTable, Recorder, StoredEntities, canonical, sentinels_of
-from keyplan.verify.predict import predicted
+from keyplan.verify.predict import predict
 from keyplan.verify.report import Discrepancy, PatternResult, TableResult, VerificationReport, claim_problem
 from keyplan.verify.values import SampleError, ValueGenerator
 
@@ -197,7 +197,7 @@ def verify(
     month = estimate(design, prices)
     reads = [read for read in wanted if read.plan.reading and not all_faults(read.plan)]
     long = [(read.name, pages(read)) for read in reads]
-    assumed = {read.name: found for read in reads if (found := undeclared(expected(read).guesses))}
+    assumed = {read.name: found for read in reads if (found := undeclared_numbers(expected(read).guesses))}
     return VerificationReport(
         design=design.name,
         seed=seed,
@@ -310,7 +310,7 @@ class _Run:
         self, call_result: _Call, pattern: Pattern[..., Any], exchanges: Sequence[Exchange]
     ) -> None:
         for exchange in exchanges:
-            wanted = predicted(exchange, pattern.plan, self.recorder.model_tables)
+            wanted = predict(exchange, pattern.plan, self.recorder.model_tables)
             call_result.predicted += wanted.spent
             if exchange.operation != "GetItem" or pattern.plan.reading:
                 call_result.evaluated += wanted.evaluated
@@ -374,7 +374,7 @@ class _Run:
             split=mean.text(),
             at_scale=expected(pattern).units.read if decided else None,
             pages=pages(pattern),
-            assumed=undeclared(expected(pattern).guesses),
+            assumed=undeclared_numbers(expected(pattern).guesses),
         )
 
 

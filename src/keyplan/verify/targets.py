@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from keyplan.client.errors import UnreadableItemError
-from keyplan.cost.expected import beginning
+from keyplan.cost.expected import index_defaults
 from keyplan.design.conditions.conditions import (
     AndCondition,
     BetweenCondition,
@@ -29,9 +29,9 @@ from keyplan.design.conditions.evaluation import fill
 from keyplan.design.entities import Entity, EntitySpec
 from keyplan.design.planning.plan import Plan
 from keyplan.design.requests.items import absent_as_none
-from keyplan.verify.answers import decided, has_expired
+from keyplan.verify.answers import evaluate_condition, has_expired
 from keyplan.verify.generate import EntityGenerator
-from keyplan.verify.model import StoredEntities, as_read, place_of
+from keyplan.verify.model import StoredEntities, place_of, read_back
 from keyplan.verify.values import ValueGenerator, leaves_out
 
 Choose = Callable[[str], Any]
@@ -41,44 +41,52 @@ _OPPOSITE: dict[str, Any] = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<
 _STEP = {"<": -1, ">": 1, "<>": 1}
 
 
-def ways(condition: Condition, spec: EntitySpec, values: Mapping[str, Any], choose: Choose) -> Iterator[dict[str, Any]]:
+def satisfying_changes(
+    condition: Condition, spec: EntitySpec, values: Mapping[str, Any], choose: Choose
+) -> Iterator[dict[str, Any]]:
     """Return changes of fields, each of which may make a condition true, with the first branches first."""
-    if decided(condition, values) is True:
+    if evaluate_condition(condition, values) is True:
         yield {}
     elif isinstance(condition, AndCondition):
-        parts = [list(islice(ways(part, spec, values, choose), _WAYS)) for part in condition.parts]
+        parts = [list(islice(satisfying_changes(part, spec, values, choose), _WAYS)) for part in condition.parts]
         for chosen in islice(product(*parts), _WAYS):
             yield {name: value for changes in chosen for name, value in changes.items()}
     elif isinstance(condition, OrCondition):
         for part in condition.parts:
-            yield from ways(part, spec, values, choose)
+            yield from satisfying_changes(part, spec, values, choose)
     elif isinstance(condition, NotCondition):
-        yield from _ways_not(condition.part, spec, values, choose)
+        yield from _changes_to_fail(condition.part, spec, values, choose)
     else:
-        yield from _ways_of_one(condition, spec, values, choose)
+        yield from _changes_of_test(condition, spec, values, choose)
 
 
-def _ways_not(part: Condition, spec: EntitySpec, values: Mapping[str, Any], choose: Choose) -> Iterator[dict[str, Any]]:
+def _changes_to_fail(
+    part: Condition, spec: EntitySpec, values: Mapping[str, Any], choose: Choose
+) -> Iterator[dict[str, Any]]:
     """Return changes that make a condition false."""
     if isinstance(part, NotCondition):
-        yield from ways(part.part, spec, values, choose)
+        yield from satisfying_changes(part.part, spec, values, choose)
     elif isinstance(part, AndCondition):
-        yield from ways(OrCondition(tuple(NotCondition(member) for member in part.parts)), spec, values, choose)
+        yield from satisfying_changes(
+            OrCondition(tuple(NotCondition(member) for member in part.parts)), spec, values, choose
+        )
     elif isinstance(part, OrCondition):
-        yield from ways(AndCondition(tuple(NotCondition(member) for member in part.parts)), spec, values, choose)
+        yield from satisfying_changes(
+            AndCondition(tuple(NotCondition(member) for member in part.parts)), spec, values, choose
+        )
     elif isinstance(part, CompareCondition):
-        yield from ways(CompareCondition(_OPPOSITE[part.op], part.left, part.right), spec, values, choose)
+        yield from satisfying_changes(CompareCondition(_OPPOSITE[part.op], part.left, part.right), spec, values, choose)
     elif isinstance(part, FunctionCondition) and part.name == "attribute_exists":
-        yield from ways(part.path.missing(), spec, values, choose)
+        yield from satisfying_changes(part.path.missing(), spec, values, choose)
     elif isinstance(part, FunctionCondition) and part.name == "attribute_not_exists":
-        yield from ways(part.path.exists(), spec, values, choose)
+        yield from satisfying_changes(part.path.exists(), spec, values, choose)
     else:
         operand = part.operands()[0]
         if isinstance(operand, FieldPath) and len(operand.parts) == 1:
             yield {operand.field: choose(operand.field)}
 
 
-def _ways_of_one(
+def _changes_of_test(
     condition: Condition, spec: EntitySpec, values: Mapping[str, Any], choose: Choose
 ) -> Iterator[dict[str, Any]]:
     """Return changes that make a comparison or function of a top-level field true."""
@@ -100,7 +108,7 @@ def _ways_of_one(
 def _value(condition: Condition, spec: EntitySpec, field: str, operands: list[Any], choose: Choose) -> Any:
     stored = spec.fields[field]
     if isinstance(condition, CompareCondition):
-        return choose(field) if condition.op == "<>" else beyond(operands[0], _STEP.get(condition.op, 0))
+        return choose(field) if condition.op == "<>" else adjacent_value(operands[0], _STEP.get(condition.op, 0))
     if isinstance(condition, (BetweenCondition, InCondition)):
         return operands[0]
     assert isinstance(condition, FunctionCondition), "every kind of condition is named here"
@@ -130,7 +138,7 @@ def _resized(value: Any, size: int, more: Callable[[], Any]) -> Any:
     return type(value)(members[:size]) if 0 <= size <= len(members) else None
 
 
-def beyond(value: Any, by: int) -> Any:
+def adjacent_value(value: Any, by: int) -> Any:
     """Return the value just above or below, or the value itself if none exists."""
     if not by or isinstance(value, (bool, Enum)):
         return value
@@ -242,7 +250,7 @@ class WriteTargets:
         if plan.condition is None:
             return True
         condition = fill(plan.condition, arguments)
-        if decided(condition, _stored(target)) is not False:
+        if evaluate_condition(condition, _stored(target)) is not False:
             return True
         return plan.exists != "must_not" and self.suit(plan.entity, target, condition)
 
@@ -250,10 +258,10 @@ class WriteTargets:
         """Store the item changed so that a condition without parameters holds; return False if that fails."""
         unique = {name for rule in spec.uniques for name in rule.fields}
         fixed = {*spec.key.fields, spec.version, *unique}
-        for changes in ways(condition, spec, _stored(target), self._entity_generators[spec].some):
+        for changes in satisfying_changes(condition, spec, _stored(target), self._entity_generators[spec].some):
             given = {name for name, value in changes.items() if value is not None or name not in unique}
             entity = None if fixed.intersection(given) else _changed(spec, target, changes)
-            if entity is not None and decided(condition, _stored(entity)) is not False:
+            if entity is not None and evaluate_condition(condition, _stored(entity)) is not False:
                 self._add(spec, entity)
                 return True
         return False
@@ -263,7 +271,7 @@ def _as_new(plan: Plan, entity: Entity) -> Entity:
     """Return a created item with the defaults that put it into a sparse index, as the estimated cost of a creation
     assumes.
     """
-    for defaults in filter(None, (beginning(plan, bound) for bound in plan.entity.indexes)):
+    for defaults in filter(None, (index_defaults(plan, bound) for bound in plan.entity.indexes)):
         entity = _with(plan.entity, entity, defaults) or entity
     return entity
 
@@ -296,8 +304,8 @@ def _without(spec: EntitySpec, entity: Entity, names: set[str]) -> Entity | None
     """
     less = dict.fromkeys(names)
     try:
-        older = as_read(spec, entity.model_copy(update=less)).model_copy(update=less)
-        read = as_read(spec, older)
+        older = read_back(spec, entity.model_copy(update=less)).model_copy(update=less)
+        read = read_back(spec, older)
     except UnreadableItemError:
         return None
     keys = {name for bound in (spec.key, *spec.indexes) for name in bound.fields}

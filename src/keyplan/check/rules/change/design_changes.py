@@ -8,7 +8,7 @@ from keyplan.check.finding import Finding, Severity
 from keyplan.check.rule import change_rule
 from keyplan.diff.changes import DesignChange
 from keyplan.diff.comparison import Comparison, by_table
-from keyplan.diff.report import told
+from keyplan.diff.report import backfill_text
 
 
 @change_rule("KP901", "error")
@@ -145,7 +145,7 @@ def key_template_changed(comparison: Comparison) -> Iterator[Finding]:
         if change.facts.get("new"):
             continue
         backfill = comparison.backfill(change)
-        cost = "" if backfill is None else f" ({told(backfill)})"
+        cost = "" if backfill is None else f" ({backfill_text(backfill)})"
         fix = "read both forms, write the new one, rewrite the stored items, and then read only the new form"
         yield key_template_changed.finding(change.subject, f"{change.what}{cost}", fix, change.place, change.other)
 
@@ -224,7 +224,7 @@ def index_backfill(comparison: Comparison) -> Iterator[Finding]:
         fix = "write its keys first, create it, and deploy its readers when it is complete"
         if change.kind == "index added":
             fix = "create it before deploying the version that reads it, and wait until it is ACTIVE"
-        problem = f"{change.what}: {told(backfill)}"
+        problem = f"{change.what}: {backfill_text(backfill)}"
         yield index_backfill.finding(change.subject, problem, fix, change.place, change.other)
 
 
@@ -323,7 +323,7 @@ def missing_sentinels(comparison: Comparison) -> Iterator[Finding]:
     """
     for change in comparison.of("unique added"):
         backfill = comparison.backfill(change)
-        cost = "" if backfill is None else f" ({told(backfill)})"
+        cost = "" if backfill is None else f" ({backfill_text(backfill)})"
         fix = "put a sentinel for every stored item first, with a version that does not rely on sentinels"
         problem = f"{change.what}, but stored items have no sentinel{cost}"
         yield missing_sentinels.finding(change.subject, problem, fix, change.place, change.other)
