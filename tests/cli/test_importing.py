@@ -156,7 +156,7 @@ def test_tables_of_a_database_file(tmp_path: Path) -> None:
         (("cloudformation", str(HERE)), "Is a directory"),
         (("cloudformation", TEMPLATE, "--parameter", "Stage"), "--parameter Stage: write it as NAME=VALUE"),
         (("cloudformation", TEMPLATE, "--parameter", "=x"), "--parameter =x: write it as NAME=VALUE"),
-        (("cloudformation", TEMPLATE, "--parameter", "X=1"), "there is no such parameter; known are: Kms, Stage"),
+        (("cloudformation", TEMPLATE, "--parameter", "X=1"), "unknown parameter; known parameters: Kms, Stage"),
         (("cloudformation", TEMPLATE, TEMPLATE), "two tables are called 'books-prod'"),
     ],
 )
@@ -201,7 +201,7 @@ def test_a_place_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
         ("a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
             f"{name}: &{name} [{', '.join([f'*{before}'] * 10)}]\n" for before, name in pairwise("abcdefg")
         ), "it has more than 1,000,000 values"),
-        ("a: 0x" + "f" * 5_000 + "\n", "is no YAML"),
+        ("a: 0x" + "f" * 5_000 + "\n", "is not YAML"),
         ("a: {b: 1, b: 2}\n", "the key 'b' is given twice"),
         ("? [a]\n: 1\n", "a key is not a text"),
     ],

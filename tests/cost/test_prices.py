@@ -54,7 +54,7 @@ def test_prices_can_be_overridden_by_name_and_by_file(tmp_path: Path) -> None:
         book().with_prices({"writes": 1.0})
     path = tmp_path / "prices.json"
     path.write_text("{}")
-    with pytest.raises(PriceDataError, match="is no price file"):
+    with pytest.raises(PriceDataError, match="is not a price file"):
         load(path)
     with pytest.raises(PriceDataError, match="cannot be read"):
         load(tmp_path / "none.json")
