@@ -10,7 +10,8 @@ from __future__ import annotations
 import logging
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Generic, Protocol, TypeVar
 
 from keyplan.clock import Clock, ManualClock
@@ -18,6 +19,29 @@ from keyplan.engine.store.threads import started
 from keyplan.errors import EngineClosedError
 
 T = TypeVar("T")
+
+
+LONGEST_S, FEWEST_ROWS = 0.005, 10
+
+
+class Pace:
+    """How many rows a transaction of background work changes: so many that writers wait for some milliseconds."""
+
+    def __init__(self, clock: Clock, most: int) -> None:
+        self._clock = clock
+        self._most = most
+        self.rows = most
+
+    @contextmanager
+    def measured(self) -> Iterator[None]:
+        """Measure the work of one transaction. The next one changes half as many rows if it took too long."""
+        begun_s = self._clock.monotonic()
+        yield
+        took_s = self._clock.monotonic() - begun_s
+        if took_s > LONGEST_S:
+            self.rows = max(min(FEWEST_ROWS, self._most), self.rows // 2)
+        elif took_s < LONGEST_S / 2:
+            self.rows = min(self._most, 2 * self.rows)
 
 
 class Worker(ABC, Generic[T]):

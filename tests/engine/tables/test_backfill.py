@@ -13,6 +13,7 @@ import pytest
 from tests.engine.table_making import add_index, create, definitions, describe, failure, index, put, scan, update
 
 from keyplan.dynamodb.values.encoding import DecodeError
+from keyplan.engine.background import Pace
 from keyplan.engine.database import Database
 from keyplan.engine.engine import Engine
 from keyplan.engine.store import statements
@@ -185,7 +186,7 @@ def test_a_failure_interrupts_until_the_next_look(
 ) -> None:
     fill_some = backfill.fill_some
 
-    def full(database: Database, table: str, name: str, chunks: int) -> bool:
+    def full(database: Database, table: str, name: str, chunks: int, pace: Pace | None = None) -> bool:
         if threading.current_thread() is threading.main_thread():
             return fill_some(database, table, name, chunks)
         raise why

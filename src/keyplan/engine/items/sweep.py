@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from keyplan import limits
 from keyplan.dynamodb.values.encoding import DecodeError
+from keyplan.engine.background import Pace
 from keyplan.engine.items import expiry, versions, writes
 from keyplan.engine.progress import Progress
 from keyplan.engine.store.failures import Failure, is_missing_tree
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from keyplan.engine.database import Database
 
 BATCH_ITEMS = 100
+"""Items that a transaction removes at most; fewer where that keeps writers waiting."""
 
 
 def sweep(database: Database, stopped: Callable[[], bool] = lambda: False) -> int:
@@ -52,15 +54,16 @@ def _sweep_table(database: Database, table: Table, stopped: Callable[[], bool], 
     low, high = _due(database.clock.now(), database.settings.ttl_delay_s)
     removed = 0
     clock, never = database.clock, threading.Event()
+    pace = Pace(clock, BATCH_ITEMS)
     progress = Progress(clock, f"removing expired items of {table.name}")
     while not stopped():
         database.store.wait_for_calm()
         try:
-            due = _bring_in(database, table, table.expiry, low, high)
+            due = _bring_in(database, table, table.expiry, (low, high), pace.rows)
             if not due:
                 break
             begun = clock.monotonic()
-            removed += database.write(table, _removal(database, table, table.expiry, due, damage))
+            removed += database.write(table, _removal(database, table, due, damage, pace))
         except CatalogChanged:
             break  # the table was changed or dropped: the next sweep meets it as it is
         except Failure as error:
@@ -74,10 +77,10 @@ def _sweep_table(database: Database, table: Table, stopped: Callable[[], bool], 
     return removed
 
 
-def _bring_in(database: Database, table: Table, kept: Expiry, low: bytes, high: bytes) -> list[bytes]:
+def _bring_in(database: Database, table: Table, kept: Expiry, span: tuple[bytes, bytes], limit: int) -> list[bytes]:
     """Return the next expiries that are due, and read their items: their pages are then in memory."""
     with database.store.snapshot() as view:
-        due = [key for key, _, _ in view.rows(kept.tree, low, high, limit=BATCH_ITEMS)]
+        due = [key for key, _, _ in view.rows(kept.tree, *span, limit=limit)]
         for expiry_key in due:
             view.point(table.tree, expiry.key_moment(expiry_key)[1])
     return due
@@ -89,9 +92,16 @@ def _due(now: float, delay_s: float) -> tuple[bytes, bytes]:
 
 
 def _removal(
-    database: Database, table: Table, kept: Expiry, due: list[bytes], damage: list[DecodeError]
+    database: Database, table: Table, due: list[bytes], damage: list[DecodeError], pace: Pace
 ) -> Callable[[Transaction], int]:
+    kept = table.expiry
+    assert kept is not None
+
     def work(transaction: Transaction) -> int:
+        with pace.measured():
+            return remove(transaction)
+
+    def remove(transaction: Transaction) -> int:
         removed = 0
         for expiry_key in due:
             at, key = expiry.key_moment(expiry_key)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from keyplan.dynamodb.values import encoding
 from keyplan.dynamodb.values.encoding import DecodeError
 from keyplan.dynamodb.values.types import Item
-from keyplan.engine.background import Worker
+from keyplan.engine.background import Pace, Worker
 from keyplan.engine.backups import copies
 from keyplan.engine.items import expiry, versions, writes
 from keyplan.engine.items.keys import partition_bytes_of
@@ -45,6 +45,8 @@ COLLECTIONS = ":collections"
 """The same of the sizes of item collections, which are filled for a table that nobody can write yet."""
 
 CHUNK_ROWS = 250
+"""Rows of a chunk at most; fewer where that keeps writers waiting."""
+
 CHUNKS_AT_ONCE = 8
 """How much `begin` fills, so that small tables are ready at once."""
 
@@ -99,13 +101,23 @@ def _place(database: Database, owner: str, name: str) -> str:
     return percent(b"" if table is None else view.document(_progress_name(_target(table, name))) or b"")
 
 
-def fill_some(database: Database, owner: str, name: str, chunks: int) -> bool:
-    """Fill a number of chunks; True once the backfill has ended, be it because table or index is gone."""
+def fill_some(database: Database, owner: str, name: str, chunks: int, pace: Pace | None = None) -> bool:
+    """Fill a number of chunks; True once the backfill has ended, be it because table or index is gone.
+
+    `pace` sets how large a chunk is, and follows from how long the previous ones took.
+    """
+    pace = pace or Pace(database.clock, CHUNK_ROWS)
+
+    def fill(transaction: Transaction, limit: int) -> bool:
+        with pace.measured():
+            return _fill_chunk(transaction, owner, name, limit)
+
     for _ in range(chunks):
+        limit = pace.rows
         if not database.store.in_memory:
             with database.store.snapshot() as view:
-                _bring_in(view, owner, name)
-        if database.store.write(lambda transaction: _fill_chunk(transaction, owner, name)):
+                _bring_in(view, owner, name, limit)
+        if database.store.write(partial(fill, limit=limit)):
             database.alter(lambda transaction: _finish(database, transaction, owner, name))
             return True
     return False
@@ -126,7 +138,7 @@ def _target(table: Table, name: str) -> Tree:
     return table.indexes[name].tree
 
 
-def _bring_in(view: View, owner: str, name: str) -> None:
+def _bring_in(view: View, owner: str, name: str, limit: int) -> None:
     """Read the rows of the next chunk, and where their entries will lie, ahead of its transaction.
 
     Their pages are then in memory, and writers need not wait for the disk.
@@ -138,14 +150,14 @@ def _bring_in(view: View, owner: str, name: str) -> None:
     if table is None:
         return
     tree = _target(table, name)
-    for key, _, body in _next_rows(view, table, tree):
+    for key, _, body in _next_rows(view, table, tree, limit):
         entry = _entry_key(table, name, key, encoding.decode(body))
         if entry is not None:
             view.point(tree, entry)
 
 
-def _next_rows(view: View, table: Table, target: Tree) -> list[Row]:
-    return view.rows(table.tree, view.document(_progress_name(target)) or b"", None, limit=CHUNK_ROWS)
+def _next_rows(view: View, table: Table, target: Tree, limit: int) -> list[Row]:
+    return view.rows(table.tree, view.document(_progress_name(target)) or b"", None, limit=limit)
 
 
 def _entry_key(table: Table, name: str, key: bytes, item: Item) -> bytes | None:
@@ -157,7 +169,7 @@ def _entry_key(table: Table, name: str, key: bytes, item: Item) -> bytes | None:
     return partition_bytes_of(key) if name == COLLECTIONS else table.indexes[name].key.entry(item, key)
 
 
-def _fill_chunk(transaction: Transaction, owner: str, name: str) -> bool:
+def _fill_chunk(transaction: Transaction, owner: str, name: str, limit: int) -> bool:
     """Fill in the next rows; True if there were none, or the backfill is over anyway."""
     if name == ROWS:
         return copies.fill_chunk(transaction, owner)
@@ -165,12 +177,12 @@ def _fill_chunk(transaction: Transaction, owner: str, name: str) -> bool:
     if table is None:
         return True
     target = _target(table, name)
-    rows = _next_rows(transaction, table, target)
+    rows = _next_rows(transaction, table, target, limit)
     for row in rows:
         _fill_entry(transaction, table, name, row)
     if rows:  # after the last chunk too: what only adds up must not be done twice if the end is interrupted
         transaction.put_document(_progress_name(target), rows[-1][0] + b"\x00")
-    return len(rows) < CHUNK_ROWS
+    return len(rows) < limit
 
 
 def _fill_entry(transaction: Transaction, table: Table, name: str, row: Row) -> None:
@@ -219,6 +231,7 @@ class Backfiller(Worker[tuple[str, str]]):
     def __init__(self, database: Database) -> None:
         super().__init__("keyplan-backfill")
         self._database = database
+        self._pace = Pace(database.clock, CHUNK_ROWS)
 
     def _pending(self) -> list[tuple[str, str]]:
         return pending(self._database)
@@ -234,7 +247,7 @@ class Backfiller(Worker[tuple[str, str]]):
                 progress.at(partial(_place, self._database, *work))
                 self._database.store.wait_for_calm()
                 begun = clock.monotonic()
-                fill_some(self._database, *work, 1)
+                fill_some(self._database, *work, 1, self._pace)
                 # Writers stand in line for the same lock: they get half of the time.
                 clock.wait(self._stop, clock.monotonic() - begun)
         except EngineClosedError:

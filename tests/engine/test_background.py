@@ -1,0 +1,36 @@
+"""How much a transaction of background work does: less where it takes long, more again where it does not."""
+
+from __future__ import annotations
+
+from keyplan.clock import ManualClock
+from keyplan.engine.background import FEWEST_ROWS, LONGEST_S, Pace
+
+
+def rows_after(pace: Pace, clock: ManualClock, *seconds: float) -> list[int]:
+    """The rows of the next transaction after each of those that took so long."""
+    rows: list[int] = []
+    for took_s in seconds:
+        with pace.measured():
+            clock.advance(took_s)
+        rows.append(pace.rows)
+    return rows
+
+
+def test_a_transaction_that_takes_long_is_followed_by_smaller_ones() -> None:
+    clock = ManualClock()
+    pace = Pace(clock, 100)
+    assert pace.rows == 100
+    assert rows_after(pace, clock, *[2 * LONGEST_S] * 5) == [50, 25, 12, FEWEST_ROWS, FEWEST_ROWS]
+
+
+def test_transactions_grow_again_where_they_take_little_time() -> None:
+    clock = ManualClock()
+    pace = Pace(clock, 100)
+    rows_after(pace, clock, *[1.0] * 3)
+    assert rows_after(pace, clock, LONGEST_S * 3 / 4, 0.0, 0.0, 0.0, 0.0, 0.0) == [12, 24, 48, 96, 100, 100]
+
+
+def test_no_transaction_is_larger_than_the_most() -> None:
+    clock = ManualClock()
+    pace = Pace(clock, 3)
+    assert rows_after(pace, clock, 1.0, 0.0, 1.0) == [3, 3, 3]
