@@ -1,4 +1,4 @@
-"""The order of faults, and values in messages."""
+"""Values in messages look as Java prints them."""
 
 from __future__ import annotations
 
@@ -6,45 +6,8 @@ from typing import Any
 
 import pytest
 
-from keyplan.dynamodb.shapes.constraints import camel, hash_order, render, shown
+from keyplan.dynamodb.shapes.constraints import camel, render, shown
 from keyplan.dynamodb.shapes.model import VALUE, Blob, Boolean, Integer, List, Map, String, Structure
-
-
-@pytest.mark.parametrize(
-    ("names", "expected"),
-    [
-        (["readCapacityUnits", "writeCapacityUnits"], ["writeCapacityUnits", "readCapacityUnits"]),
-        (["projection", "keySchema", "indexName"], ["indexName", "keySchema", "projection"]),
-        # These two meet in one place of the table, where the first comer stays first.
-        (["requestItems", "returnConsumedCapacity"], ["requestItems", "returnConsumedCapacity"]),
-        (
-            ["returnConsumedCapacity", "clientRequestToken", "returnItemCollectionMetrics"],
-            ["clientRequestToken", "returnConsumedCapacity", "returnItemCollectionMetrics"],
-        ),
-    ],
-)
-def test_recorded_orders(names: list[str], expected: list[str]) -> None:
-    assert hash_order(names) == expected
-
-
-def test_hidden_members_make_the_table_larger() -> None:
-    names = ["tableName", "returnValues", "returnConsumedCapacity", "returnItemCollectionMetrics"]
-    assert hash_order(names) == [
-        "returnValues",
-        "returnConsumedCapacity",
-        "returnItemCollectionMetrics",
-        "tableName",
-    ]
-    assert hash_order(names, hidden=9) == [
-        "returnConsumedCapacity",
-        "tableName",
-        "returnValues",
-        "returnItemCollectionMetrics",
-    ]
-
-
-def test_camel() -> None:
-    assert [camel(name) for name in ("TableName", "SSESpecification", "")] == ["tableName", "sSESpecification", ""]
 
 
 EMPTY = "s=null, n=null, b=null, iNT=null, dECIMAL=null, dOUBLE=null, sS=null, nS=null, bS=null, "
@@ -76,3 +39,7 @@ def test_render(shape: Any, content: Any, expected: str) -> None:
 
 def test_null_has_no_quotes() -> None:
     assert (shown(String(), None), shown(String(), "a")) == ("null", "'a'")
+
+
+def test_camel() -> None:
+    assert [camel(name) for name in ("TableName", "SSESpecification", "")] == ["tableName", "sSESpecification", ""]

@@ -28,8 +28,10 @@ from keyplan.dynamodb.expressions.nodes import (
     SetValue,
     Update,
     Value,
+    nested_operands,
 )
 from keyplan.dynamodb.expressions.tokens import CONDITION_FUNCTIONS, OPERAND_COUNTS, UPDATE_FUNCTIONS
+from keyplan.dynamodb.java import byte_buffer
 from keyplan.dynamodb.messages import expressions as messages
 from keyplan.dynamodb.values import sizes
 from keyplan.dynamodb.values.types import ORDERED_TYPES, SET_TYPES, TYPES, AttributeValue, Values, compare, type_of
@@ -307,8 +309,7 @@ def _check_between(between: Between, plan: CheckPlan) -> None:
 def _bound_text(value: AttributeValue) -> str:
     ((type_code, content),) = value.items()
     if type_code == "B":
-        size_bytes = sizes.binary_bytes(content)
-        content = f"java.nio.HeapByteBuffer[pos=0 lim={size_bytes} cap={size_bytes}]"
+        content = byte_buffer(sizes.binary_bytes(content))
     return f"{{{type_code}:{content}}}"
 
 
@@ -343,7 +344,9 @@ def check_update(update: Update, plan: CheckPlan) -> None:
         plan.fail(problem)
     for action in reversed(actions):
         for operand in _action_operands(action):
-            _check_names(operand, plan)
+            for node in nested_operands(operand):
+                if isinstance(node, Path):
+                    plan.name(node)
     for action in reversed(actions):
         _check_action(action, plan)
 
@@ -377,14 +380,11 @@ def _action_operands(action: Action) -> tuple[Operand, ...]:
 
 
 def _check_update_text(operand: Operand, plan: CheckPlan, *, nested: bool) -> None:
-    pending = [(operand, nested)]
-    while pending:
-        node, inside = pending.pop()
+    for node in nested_operands(operand):
         if isinstance(node, Path):
             check_path_text(node, plan)
         elif isinstance(node, Call):
-            _check_update_function(node.function, plan, nested=inside)
-            pending.extend((inner, True) for inner in reversed(node.operands))
+            _check_update_function(node.function, plan, nested=nested or node is not operand)
 
 
 def _check_update_function(name: str, plan: CheckPlan, *, nested: bool) -> None:
@@ -394,16 +394,6 @@ def _check_update_function(name: str, plan: CheckPlan, *, nested: bool) -> None:
         plan.fail(messages.function_not_in_update(name))
     if nested and name == "list_append":
         plan.fail(messages.function_misused(name))
-
-
-def _check_names(operand: Operand, plan: CheckPlan) -> None:
-    pending = [operand]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, Path):
-            plan.name(node)
-        elif isinstance(node, Call):
-            pending.extend(reversed(node.operands))
 
 
 def _check_action(action: Action, plan: CheckPlan) -> None:

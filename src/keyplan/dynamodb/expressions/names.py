@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from keyplan import limits
 from keyplan.dynamodb.expressions.nodes import Path
+from keyplan.dynamodb.java import hash_order
 from keyplan.dynamodb.messages import expressions as messages
 from keyplan.dynamodb.values.attribute import check_attribute_names
 from keyplan.dynamodb.values.types import Values
@@ -99,28 +100,16 @@ def check_placeholders(
     used_names: AbstractSet[str],
     used_values: AbstractSet[str],
 ) -> None:
-    """Refuses names and values that no expression of the request uses."""
+    """Raise ValidationError for names and values that no expression of the request uses."""
     if names and not names.keys() <= used_names:
-        listed = _listed([key for key in names if key not in used_names], len(names))
-        raise ValidationError(messages.unused("ExpressionAttributeNames", listed))
+        raise _unused("ExpressionAttributeNames", names, used_names)
     if values and not values.keys() <= used_values:
-        listed = _listed([key for key in values if key not in used_values], len(values))
-        raise ValidationError(messages.unused("ExpressionAttributeValues", listed))
+        raise _unused("ExpressionAttributeValues", values, used_values)
 
 
-def _listed(keys: list[str], total: int) -> list[str]:
-    """Keys in the order the service lists them: that of a Java hash set of `total` strings."""
-    capacity = 16
-    while capacity * 3 // 4 < total:
-        capacity *= 2
-
-    def slot(key: str) -> int:
-        code = 0
-        for character in key:
-            code = (31 * code + ord(character)) & 0xFFFFFFFF
-        return (code ^ (code >> 16)) & (capacity - 1)
-
-    return sorted(keys, key=slot)
+def _unused(parameter: str, given: Mapping[str, object], used: AbstractSet[str]) -> ValidationError:
+    unused = [key for key in given if key not in used]
+    return ValidationError(messages.unused(parameter, hash_order(unused, hidden=len(given) - len(unused))))
 
 
 _WORDS = """

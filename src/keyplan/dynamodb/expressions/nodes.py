@@ -5,6 +5,7 @@ values come with each request. Parentheses are not nodes; the render functions p
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -238,3 +239,13 @@ def _render_set_value(value: SetValue) -> str:
     if isinstance(value, Arithmetic):
         return f"{render_operand(value.left)} {value.operator} {render_operand(value.right)}"
     return render_operand(value)
+
+
+def nested_operands(operand: Operand) -> Iterator[Operand]:
+    """Yield an operand and all operands inside it, from left to right."""
+    pending = [operand]
+    while pending:
+        node = pending.pop()
+        yield node
+        if isinstance(node, Call):
+            pending.extend(reversed(node.operands))

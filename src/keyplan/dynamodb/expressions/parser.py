@@ -310,23 +310,11 @@ def _read_arithmetic(cursor: Cursor) -> SetValue:
     return Arithmetic(operator, left, read_operand(cursor))
 
 
-def _read_remove(cursor: Cursor) -> RemoveAction:
-    return RemoveAction(read_path(cursor))
-
-
-def _read_add(cursor: Cursor) -> AddAction:
-    return AddAction(read_path(cursor), Value(cursor.expect(VALUE).text))
-
-
-def _read_delete(cursor: Cursor) -> DeleteAction:
-    return DeleteAction(read_path(cursor), Value(cursor.expect(VALUE).text))
-
-
 _READERS: dict[str, Callable[[Cursor], Action]] = {
     "SET": _read_set,
-    "REMOVE": _read_remove,
-    "ADD": _read_add,
-    "DELETE": _read_delete,
+    "REMOVE": lambda cursor: RemoveAction(read_path(cursor)),
+    "ADD": lambda cursor: AddAction(read_path(cursor), Value(cursor.expect(VALUE).text)),
+    "DELETE": lambda cursor: DeleteAction(read_path(cursor), Value(cursor.expect(VALUE).text)),
 }
 
 

@@ -13,6 +13,18 @@ from keyplan import limits
 from keyplan.dynamodb.messages import expressions as messages
 from keyplan.errors import ValidationError
 
+CONDITION_FUNCTIONS = {
+    "attribute_exists": 1,
+    "attribute_not_exists": 1,
+    "attribute_type": 2,
+    "begins_with": 2,
+    "contains": 2,
+}
+OPERAND_FUNCTIONS = {"size": 1}
+UPDATE_FUNCTIONS = {"if_not_exists": 2, "list_append": 2}
+OPERAND_COUNTS = CONDITION_FUNCTIONS | OPERAND_FUNCTIONS | UPDATE_FUNCTIONS
+"""The number of operands of each function."""
+
 KEYWORDS = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN", "SET", "REMOVE", "ADD", "DELETE"})
 
 WORD = "word"  # an attribute or function name written out
@@ -133,15 +145,3 @@ class Cursor:
         if self._unknown_function is None and name not in OPERAND_COUNTS:
             self._unknown_function = name
         self.count_operator()
-
-
-CONDITION_FUNCTIONS = {
-    "attribute_exists": 1,
-    "attribute_not_exists": 1,
-    "attribute_type": 2,
-    "begins_with": 2,
-    "contains": 2,
-}
-OPERAND_FUNCTIONS = {"size": 1}
-UPDATE_FUNCTIONS = {"if_not_exists": 2, "list_append": 2}
-OPERAND_COUNTS = CONDITION_FUNCTIONS | OPERAND_FUNCTIONS | UPDATE_FUNCTIONS

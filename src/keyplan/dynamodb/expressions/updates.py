@@ -22,6 +22,7 @@ from keyplan.dynamodb.expressions.nodes import (
     SetValue,
     Update,
     Value,
+    nested_operands,
 )
 from keyplan.dynamodb.expressions.read import Get, compile_path
 from keyplan.dynamodb.messages import expressions as messages
@@ -292,18 +293,16 @@ def _charge_set_value(value: SetValue, names: Names, uses: Counter[str]) -> int:
 
 
 def _charge_operand(operand: Operand, names: Names, uses: Counter[str]) -> int:
-    """An operand and what is inside it; functions nest, up to the limit of operators."""
+    """Return the charge of an operand and of all operands inside it."""
     total = 0
-    pending = [operand]
-    while pending:
-        match pending.pop():
+    for node in nested_operands(operand):
+        match node:
             case Value(name=name):
                 uses[name] += 1
             case Path() as path:
                 total += _READ + sum(_READ_STEP + sizes.text_bytes(str(step)) for step in names.resolve(path))
-            case Call(function=function, operands=operands):
+            case Call(function=function):
                 total += _FUNCTIONS[function]
-                pending.extend(operands)
     return total
 
 

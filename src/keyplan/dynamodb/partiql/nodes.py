@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence as Several
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -230,7 +230,7 @@ def attributes(term: Term) -> list[str]:
         case PathTerm():
             return [str(term.parts[0])]
         case Joined():
-            parts: Several[Term] = term.terms
+            parts: Sequence[Term] = term.terms
         case NotTerm():
             parts = (term.term,)
         case Infix():
@@ -248,7 +248,9 @@ def attributes(term: Term) -> list[str]:
     return [name for part in parts for name in attributes(part)]
 
 
-def equalities(term: Term | None, names: Several[str], *, several: bool = False) -> tuple[dict[str, Term], Term | None]:
+def equalities(
+    term: Term | None, names: Sequence[str], *, several: bool = False
+) -> tuple[dict[str, Term], Term | None]:
     """The terms that these attributes must equal, and what else is required.
 
     Only what is joined by AND counts. An attribute that is compared with two values is a fault, a ValidationError,
@@ -290,7 +292,7 @@ def _is_computed(term: Term) -> bool:
     return isinstance(term, PathTerm | CallTerm | Infix) or is_test(term)
 
 
-def choices_of(term: InTerm) -> Several[Term]:
+def choices_of(term: InTerm) -> Sequence[Term]:
     """The terms that an IN names."""
     return term.choices.members if isinstance(term.choices, SequenceTerm) else ()
 
@@ -302,7 +304,7 @@ def single(term: Term) -> Term:
     return term
 
 
-def together(terms: Several[Term]) -> Term | None:
+def together(terms: Sequence[Term]) -> Term | None:
     """Terms joined by AND; None for none."""
     if not terms:
         return None

@@ -34,33 +34,8 @@ from keyplan.dynamodb.partiql.nodes import (
 )
 from keyplan.dynamodb.partiql.terms import MOST_LEVELS
 from keyplan.dynamodb.partiql.values import Values
-from keyplan.dynamodb.values.types import AttributeValue, Item
+from keyplan.dynamodb.values.types import Item
 from keyplan.errors import ValidationError
-
-
-@dataclass(slots=True)
-class Placeholders:
-    """The placeholders of one request; give the same one to every expression of it."""
-
-    names: dict[str, str] = field(default_factory=dict)
-    values: Item = field(default_factory=dict)
-    _by_name: dict[str, str] = field(default_factory=dict)
-
-    def path(self, parts: tuple[str | int, ...]) -> nodes.Path:
-        """The path with a placeholder for every name."""
-        return nodes.Path(tuple(part if isinstance(part, int) else self._name(part) for part in parts))
-
-    def _name(self, name: str) -> str:
-        placeholder = self._by_name.setdefault(name, f"#n{len(self._by_name)}")
-        self.names[placeholder] = name
-        return placeholder
-
-    def bind(self, value: AttributeValue) -> nodes.Value:
-        """A new placeholder for an attribute value."""
-        placeholder = f":v{len(self.values)}"
-        self.values[placeholder] = value
-        return nodes.Value(placeholder)
-
 
 _NEED_PATHS = ("attribute_exists", "attribute_not_exists")
 _TYPES = {
@@ -95,107 +70,123 @@ class StatementUpdate:
 
 
 @dataclass(slots=True)
-class _Placeholders(Placeholders):
-    given: Values = field(kw_only=True)
+class _Placeholders:
+    """The placeholders of one expression."""
+
+    given: Values
+    names: dict[str, str] = field(default_factory=dict)
+    values: Item = field(default_factory=dict)
     level: int = 0
-    """How deep in conditions that are compared it is."""
+    """The depth of nested comparisons of conditions."""
+    _by_name: dict[str, str] = field(default_factory=dict)
+
+    def path(self, parts: tuple[str | int, ...]) -> nodes.Path:
+        """Return the path with a placeholder for every name."""
+        return nodes.Path(tuple(part if isinstance(part, int) else self._name(part) for part in parts))
+
+    def _name(self, name: str) -> str:
+        placeholder = self._by_name.setdefault(name, f"#n{len(self._by_name)}")
+        self.names[placeholder] = name
+        return placeholder
 
     def of(self, term: Term) -> nodes.Value:
-        """A new placeholder for the value of a term."""
-        return self.bind(self.given.of(term))
+        """Return a new placeholder for the value of a term."""
+        placeholder = f":v{len(self.values)}"
+        self.values[placeholder] = self.given.of(term)
+        return nodes.Value(placeholder)
 
 
 def condition(term: Term, values: Values) -> StatementCondition:
     """A condition. Raises ValidationError for what is wrong with it before any item is."""
-    taken = _Placeholders(given=values)
-    text = render_condition(_condition(term, taken))
-    made = compiled.compile_condition(text, taken.names, expression_messages.STATEMENT)
-    made.check(taken.values)
-    return StatementCondition(made, taken.values, tuple(dict.fromkeys(attributes(term))))
+    placeholders = _Placeholders(values)
+    text = render_condition(_condition(term, placeholders))
+    made = compiled.compile_condition(text, placeholders.names, expression_messages.STATEMENT)
+    made.check(placeholders.values)
+    return StatementCondition(made, placeholders.values, tuple(dict.fromkeys(attributes(term))))
 
 
-def _condition(term: Term, taken: _Placeholders) -> nodes.Condition:
+def _condition(term: Term, placeholders: _Placeholders) -> nodes.Condition:
     match term:
         case Joined():
-            parts = tuple(_joined_part(part, taken) for part in term.terms)
+            parts = tuple(_joined_part(part, placeholders) for part in term.terms)
             return nodes.And(parts) if term.operator == "and" else nodes.Or(parts)
         case NotTerm():
             if isinstance(term.term, PathTerm | Constant):
                 raise ValidationError(messages.NOT_OPERAND)
-            return nodes.Not(_condition(term.term, taken))
+            return nodes.Not(_condition(term.term, placeholders))
         case Infix():
-            return _comparison(term, taken)
+            return _comparison(term, placeholders)
         case BetweenTerm():
-            operand, lower, upper = (_operand(part, taken) for part in (term.operand, term.lower, term.upper))
+            operand, lower, upper = (_operand(part, placeholders) for part in (term.operand, term.lower, term.upper))
             return nodes.Between(operand, lower, upper)
         case InTerm():
-            return _in(term, taken)
+            return _in(term, placeholders)
         case IsTerm():
-            return _is(term, taken)
+            return _is(term, placeholders)
         case CallTerm():
-            return _call(term, taken)
+            return _call(term, placeholders)
         case _:
             raise ValidationError(messages.WHERE_OPERAND)
 
 
-def _joined_part(term: Term, taken: _Placeholders) -> nodes.Condition:
+def _joined_part(term: Term, placeholders: _Placeholders) -> nodes.Condition:
     if isinstance(term, PathTerm | Constant):
         raise ValidationError(messages.LOGICAL_OPERANDS)
-    return _condition(term, taken)
+    return _condition(term, placeholders)
 
 
-def _in(term: InTerm, taken: _Placeholders) -> nodes.Condition:
+def _in(term: InTerm, placeholders: _Placeholders) -> nodes.Condition:
     choices = choices_of(term)
     if not choices or not (isinstance(term.operand, PathTerm) or _is_test(term.operand)):
         raise ValidationError(messages.IN_OPERANDS)
-    among = tuple(_operand(choice, taken) for choice in choices)
+    among = tuple(_operand(choice, placeholders) for choice in choices)
     if isinstance(term.operand, PathTerm):
-        return nodes.In(taken.path(term.operand.parts), among)
-    return _either(_compared(term.operand, taken), *(nodes.In(truth, among) for truth in _truths(taken)))
+        return nodes.In(placeholders.path(term.operand.parts), among)
+    return _either(_compared(term.operand, placeholders), *(nodes.In(truth, among) for truth in _truths(placeholders)))
 
 
-def _comparison(term: Infix, taken: _Placeholders) -> nodes.Condition:
+def _comparison(term: Infix, placeholders: _Placeholders) -> nodes.Condition:
     if term.operator not in COMPARISONS:
         raise ValidationError(messages.unsupported_in_condition(term.operator))
     for test, other in ((term.left, term.right), (term.right, term.left)):
         if _is_test(test):
-            return _test_comparison(test, term.operator, other, taken)
-    return nodes.Compare(term.operator, _operand(term.left, taken), _operand(term.right, taken))
+            return _test_comparison(test, term.operator, other, placeholders)
+    return nodes.Compare(term.operator, _operand(term.left, placeholders), _operand(term.right, placeholders))
 
 
 def _is_test(term: Term) -> bool:
     return term.function in CONDITION_FUNCTIONS if isinstance(term, CallTerm) else is_test(term)
 
 
-def _test_comparison(test: Term, operator: str, other: Term, taken: _Placeholders) -> nodes.Condition:
+def _test_comparison(test: Term, operator: str, other: Term, placeholders: _Placeholders) -> nodes.Condition:
     """A condition compared with something else: it equals true or false, and nothing of another type."""
     if operator not in ("=", "<>"):
         raise ValidationError(expression_messages.operand_type(operator, "BOOL"))
-    made = _compared(test, taken)
+    made = _compared(test, placeholders)
     equal: nodes.Condition
     if isinstance(other, Constant) and other.kind == "BOOL":
         equal = made if other.text == "true" else nodes.Not(made)
     elif _is_test(other):
-        second = _compared(other, taken)
+        second = _compared(other, placeholders)
         equal = _either(made, second, nodes.Not(second))
     else:
-        operand = _operand(other, taken)
-        equal = _either(made, *(nodes.Compare("=", truth, operand) for truth in _truths(taken)))
+        operand = _operand(other, placeholders)
+        equal = _either(made, *(nodes.Compare("=", truth, operand) for truth in _truths(placeholders)))
     return equal if operator == "=" else nodes.Not(equal)
 
 
-def _compared(test: Term, taken: _Placeholders) -> nodes.Condition:
+def _compared(test: Term, placeholders: _Placeholders) -> nodes.Condition:
     """A condition that is compared; how deep these nest is bounded, so that no statement exhausts the stack."""
-    if taken.level == MOST_LEVELS:
+    if placeholders.level == MOST_LEVELS:
         raise ValidationError(expression_messages.too_many_operators(limits.EXPRESSION_OPERATORS + 1))
-    taken.level += 1
-    made = _condition(test, taken)
-    taken.level -= 1
+    placeholders.level += 1
+    made = _condition(test, placeholders)
+    placeholders.level -= 1
     return made
 
 
-def _truths(taken: _Placeholders) -> tuple[nodes.Value, nodes.Value]:
-    return taken.of(Constant("BOOL", "true")), taken.of(Constant("BOOL", "false"))
+def _truths(placeholders: _Placeholders) -> tuple[nodes.Value, nodes.Value]:
+    return placeholders.of(Constant("BOOL", "true")), placeholders.of(Constant("BOOL", "false"))
 
 
 def _either(test: nodes.Condition, if_true: nodes.Condition, if_false: nodes.Condition) -> nodes.Condition:
@@ -215,47 +206,47 @@ def _operators(node: nodes.Condition) -> int:
             return 1
 
 
-def _is(term: IsTerm, taken: _Placeholders) -> nodes.Condition:
+def _is(term: IsTerm, placeholders: _Placeholders) -> nodes.Condition:
     if not isinstance(term.operand, PathTerm):
         raise ValidationError(messages.IS_OPERAND)
-    path = taken.path(term.operand.parts)
+    path = placeholders.path(term.operand.parts)
     if term.type_name == "missing":
         return nodes.Call("attribute_not_exists", (path,))
     kind = _TYPES.get(term.type_name)
     if kind is None:
         raise ValidationError(messages.unsupported_type(term.type_name.upper()))
-    return nodes.Call("attribute_type", (path, taken.of(Constant("S", kind))))
+    return nodes.Call("attribute_type", (path, placeholders.of(Constant("S", kind))))
 
 
-def _call(term: CallTerm, taken: _Placeholders) -> nodes.Call:
+def _call(term: CallTerm, placeholders: _Placeholders) -> nodes.Call:
     count = CONDITION_FUNCTIONS.get(term.function)
     if count is None:
         if term.function == "size":
             raise ValidationError(messages.WHERE_OPERAND)
         raise ValidationError(messages.unknown_function(term.function, term.place))
-    return _function(term, count, taken)
+    return _function(term, count, placeholders)
 
 
-def _function(term: CallTerm, count: int, taken: _Placeholders) -> nodes.Call:
+def _function(term: CallTerm, count: int, placeholders: _Placeholders) -> nodes.Call:
     if len(term.arguments) != count:
         raise ValidationError(expression_messages.operand_count(term.function, len(term.arguments)))
     if term.function in _NEED_PATHS and not isinstance(term.arguments[0], PathTerm):
         raise ValidationError(expression_messages.path_required(term.function))
-    return nodes.Call(term.function, tuple(_operand(argument, taken) for argument in term.arguments))
+    return nodes.Call(term.function, tuple(_operand(argument, placeholders) for argument in term.arguments))
 
 
-def _operand(term: Term, taken: _Placeholders) -> nodes.Operand:
+def _operand(term: Term, placeholders: _Placeholders) -> nodes.Operand:
     match term:
         case PathTerm():
-            return taken.path(term.parts)
+            return placeholders.path(term.parts)
         case CallTerm(function="size"):
-            return _function(term, 1, taken)
+            return _function(term, 1, placeholders)
         case CallTerm():
             raise ValidationError(messages.unknown_function(term.function, term.place))
         case Infix():
             raise ValidationError(messages.unsupported_in_condition(term.operator))
         case _:
-            return taken.of(term)
+            return placeholders.of(term)
 
 
 # Updates
@@ -263,60 +254,62 @@ def _operand(term: Term, taken: _Placeholders) -> nodes.Operand:
 
 def update(changes: Sequence[Assignment | Removal], values: Values) -> StatementUpdate:
     """An update. Raises ValidationError for what is wrong with it before any item is."""
-    taken = _Placeholders(given=values)
+    placeholders = _Placeholders(values)
     clauses: dict[str, list[nodes.Action]] = {}
     for change in changes:
-        keyword, action = _action(change, taken)
+        keyword, action = _action(change, placeholders)
         clauses.setdefault(keyword, []).append(action)
     text = render_update(nodes.Update(tuple(nodes.Clause(word, tuple(actions)) for word, actions in clauses.items())))
-    made = compiled.compile_update(text, taken.names, expression_messages.STATEMENT)
-    made.check(taken.values)
-    return StatementUpdate(made, taken.values)
+    made = compiled.compile_update(text, placeholders.names, expression_messages.STATEMENT)
+    made.check(placeholders.values)
+    return StatementUpdate(made, placeholders.values)
 
 
-def _action(change: Assignment | Removal, taken: _Placeholders) -> tuple[str, nodes.Action]:
-    path = taken.path(change.path.parts)
+def _action(change: Assignment | Removal, placeholders: _Placeholders) -> tuple[str, nodes.Action]:
+    path = placeholders.path(change.path.parts)
     if isinstance(change, Removal):
         return "REMOVE", nodes.RemoveAction(path)
     value = change.value
     if isinstance(value, CallTerm) and value.function in _SET_FUNCTIONS:
-        return _set_change(change.path, path, value, taken)
-    return "SET", nodes.SetAction(path, _assigned(value, taken))
+        return _set_change(change.path, path, value, placeholders)
+    return "SET", nodes.SetAction(path, _assigned(value, placeholders))
 
 
-def _set_change(target: PathTerm, path: nodes.Path, call: CallTerm, taken: _Placeholders) -> tuple[str, nodes.Action]:
+def _set_change(
+    target: PathTerm, path: nodes.Path, call: CallTerm, placeholders: _Placeholders
+) -> tuple[str, nodes.Action]:
     name = call.function.upper()
     if len(call.arguments) != 2:
         raise ValidationError(messages.set_arguments(name, call.place))
     first, second = call.arguments
     if not isinstance(first, PathTerm) or first.parts != target.parts:
         raise ValidationError(messages.set_target(name, call.place))
-    value = taken.of(second)
-    if not {"SS", "NS", "BS"} & taken.values[value.name].keys():
+    value = placeholders.of(second)
+    if not {"SS", "NS", "BS"} & placeholders.values[value.name].keys():
         raise ValidationError(messages.set_operand(name, first.place))
     if call.function == "set_add":
         return "ADD", nodes.AddAction(path, value)
     return "DELETE", nodes.DeleteAction(path, value)
 
 
-def _assigned(term: Term, taken: _Placeholders) -> nodes.SetValue:
+def _assigned(term: Term, placeholders: _Placeholders) -> nodes.SetValue:
     if isinstance(term, Infix):
         if term.operator not in ("+", "-"):
             raise ValidationError(messages.unsupported_in_update(term.operator))
         return nodes.Arithmetic(
-            term.operator, _assigned_operand(term.left, taken), _assigned_operand(term.right, taken)
+            term.operator, _assigned_operand(term.left, placeholders), _assigned_operand(term.right, placeholders)
         )
-    return _assigned_operand(term, taken)
+    return _assigned_operand(term, placeholders)
 
 
-def _assigned_operand(term: Term, taken: _Placeholders) -> nodes.Operand:
+def _assigned_operand(term: Term, placeholders: _Placeholders) -> nodes.Operand:
     match term:
         case PathTerm():
-            return taken.path(term.parts)
+            return placeholders.path(term.parts)
         case CallTerm(function="list_append"):
             if len(term.arguments) != 2:
                 raise ValidationError(expression_messages.operand_count("list_append", len(term.arguments)))
-            return nodes.Call("list_append", tuple(_assigned_operand(part, taken) for part in term.arguments))
+            return nodes.Call("list_append", tuple(_assigned_operand(part, placeholders) for part in term.arguments))
         case CallTerm():
             raise ValidationError(messages.unknown_function(term.function, term.place))
         case IsTerm() | NotTerm():
@@ -324,4 +317,4 @@ def _assigned_operand(term: Term, taken: _Placeholders) -> nodes.Operand:
         case Infix():
             raise ValidationError(messages.unsupported_in_update(term.operator))
         case _:
-            return taken.of(term)
+            return placeholders.of(term)

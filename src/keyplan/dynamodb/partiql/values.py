@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Sequence as Several
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from keyplan import limits
@@ -20,7 +19,7 @@ from keyplan.errors import ValidationError
 class Values:
     """The values that a statement's terms stand for."""
 
-    def __init__(self, given: Several[AttributeValue], wanted: int) -> None:
+    def __init__(self, given: Sequence[AttributeValue], wanted: int) -> None:
         """`given` are the request's parameters, canonical, and `wanted` is how many the statement has.
 
         Raises ValidationError if these are not the same.
@@ -113,7 +112,7 @@ def _constant(constant: Constant, path: str) -> AttributeValue:
             raise ValidationError(messages.ion_literal(constant.text, path))
 
 
-def parameters(given: Several[dict[str, Any]], *, wire: bool) -> list[AttributeValue]:
+def parameters(given: Sequence[dict[str, Any]], *, wire: bool) -> list[AttributeValue]:
     """The parameters of a request, canonical. Raises ValidationError."""
     canonical: list[AttributeValue] = []
     for value in given:

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import orjson
 
 from keyplan import limits
+from keyplan.dynamodb.java import byte_buffer, hash_order
 from keyplan.dynamodb.messages import items as value_messages
 from keyplan.dynamodb.messages import requests as messages
 from keyplan.dynamodb.shapes.model import (
@@ -30,26 +31,6 @@ from keyplan.dynamodb.shapes.model import (
 from keyplan.dynamodb.shapes.wire import NAMED_VALUES, VALUE_MEMBERS, VALUES
 from keyplan.dynamodb.values.encoding import binary_text
 from keyplan.errors import ValidationError
-
-_SMALLEST_TABLE = 16
-_FILL = 0.75
-
-
-def hash_order(names: Iterable[str], hidden: int = 0) -> list[str]:
-    """The names in the order of a Java hash map that holds them and `hidden` more."""
-    listed = list(names)
-    table = _SMALLEST_TABLE
-    while len(listed) + hidden > table * _FILL:
-        table *= 2
-    return sorted(listed, key=lambda name: _spread(name) & (table - 1))
-
-
-def _spread(name: str) -> int:
-    """Java's hash of a string (s[0]*31^(n-1) + ...), high half folded into the low one."""
-    code = 0
-    for character in name:
-        code = (code * 31 + ord(character)) & 0xFFFFFFFF
-    return code ^ (code >> 16)
 
 
 def camel(name: str) -> str:
@@ -124,7 +105,7 @@ def _member(shape: Shape, inner: Any, level: int) -> str:
 def _blob(content: Any) -> str:
     # Base64 text in JSON; in a call from Python text stands for itself, where this length is not exact.
     length = len(content.rstrip("=")) * 3 // 4 if isinstance(content, str) else len(content)
-    return f"java.nio.HeapByteBuffer[pos=0 lim={length} cap={length}]"
+    return byte_buffer(length)
 
 
 def _json(content: Any) -> str:
