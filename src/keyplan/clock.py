@@ -1,4 +1,4 @@
-"""Time and randomness: the only module that touches either, so that both can be replaced."""
+"""Time and randomness: all code gets both from a clock, so that tests can replace them."""
 
 from __future__ import annotations
 
@@ -10,58 +10,58 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What the engine asks for time and chance."""
+    """The source of time and randomness of the engine."""
 
     @property
     def random(self) -> random.Random:
-        """The source of randomness; seeded where runs must repeat."""
+        """The source of randomness; seeded for repeatable runs."""
 
     def now(self) -> float:
-        """Seconds since the Unix epoch."""
+        """Return seconds since the Unix epoch."""
 
     def monotonic(self) -> float:
-        """Seconds that never run backwards."""
+        """Return seconds that never decrease."""
 
     def wait(self, event: threading.Event, seconds: float) -> bool:
-        """Wait for the event, at most this long; True if it was set."""
+        """Wait for the event for at most this many seconds; return True if it was set."""
 
 
 class SystemClock:
-    """The machine's own time."""
+    """The time of the machine."""
 
     def __init__(self, seed: int | None = None) -> None:
-        self.random = random.Random(seed)  # noqa: S311 - chance for ids and faults, no secrets
+        self.random = random.Random(seed)  # noqa: S311 - for ids and faults, not for secrets
 
     def now(self) -> float:
-        """Seconds since the Unix epoch."""
+        """Return seconds since the Unix epoch."""
         return time.time()
 
     def monotonic(self) -> float:
-        """Seconds that never run backwards."""
+        """Return seconds that never decrease."""
         return time.monotonic()
 
     def wait(self, event: threading.Event, seconds: float) -> bool:
-        """Wait for the event, at most this long; True if it was set."""
+        """Wait for the event for at most this many seconds; return True if it was set."""
         return event.wait(seconds)
 
 
 class ManualClock:
-    """Time that moves only when told to: for tests of everything that waits or expires."""
+    """Time that changes only by `advance`, for tests of waiting and expiry."""
 
     def __init__(self, now: float = 1_700_000_000.0, seed: int = 0) -> None:
-        self.random = random.Random(seed)  # noqa: S311 - chance for ids and faults, no secrets
+        self.random = random.Random(seed)  # noqa: S311 - for ids and faults, not for secrets
         self._now = now
 
     def now(self) -> float:
-        """Seconds since the Unix epoch, as last set."""
+        """Return seconds since the Unix epoch, as set last."""
         return self._now
 
     def monotonic(self) -> float:
-        """The same seconds; they never run backwards because `advance` refuses to."""
+        """Return the same seconds; `advance` rejects negative values."""
         return self._now
 
     def wait(self, event: threading.Event, seconds: float) -> bool:
-        """Return at once: nothing passes but what `advance` adds."""
+        """Return immediately whether the event is set; only `advance` changes the time."""
         del seconds
         return event.is_set()
 
@@ -72,8 +72,8 @@ class ManualClock:
         self._now += seconds
 
 
-def check_seconds(**given: float) -> None:
-    """Raise ValueError for what no delay can be: less than nothing, without an end, or no number."""
-    for name, seconds in given.items():
+def check_seconds(**delays: float) -> None:
+    """Raise ValueError for a delay that is negative, infinite or not a number."""
+    for name, seconds in delays.items():
         if not (isinstance(seconds, (int, float)) and 0 <= seconds < math.inf):
             raise ValueError(f"{name} is in seconds, not negative: {seconds!r}")

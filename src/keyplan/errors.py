@@ -1,19 +1,19 @@
-"""The exception tree: everything keyplan raises on purpose.
+"""The exceptions that keyplan raises.
 
     KeyplanError
-    ├── StorageError                       the database file, not the request
-    │   ├── DatabaseLockedError            another process holds the write lock for too long
-    │   ├── DatabaseFullError              the disk has no room
+    ├── StorageError                       the database file cannot be used
+    │   ├── DatabaseLockedError            another process keeps the write lock
+    │   ├── DatabaseFullError              the disk is full
     │   ├── DatabaseReadOnlyError          the file or its folder cannot be written
-    │   ├── DatabaseCorruptError           the file is damaged, or no keyplan database
+    │   ├── DatabaseCorruptError           the file is damaged or not a keyplan database
     │   └── DatabaseVersionError           written by a newer keyplan
     ├── EngineClosedError                  called after close()
-    └── ServiceError                       what the service answers: code, status, message
+    └── ServiceError                       an error response: code, status, message
         ├── ValidationError                and one class for every other code, below
 
-A ServiceError is what goes over the wire: `code` is the short name that SDKs see, `namespace` the
-prefix of `__type`, `status` the HTTP status, `retryable` whether SDKs try again, `members` what the
-answer holds beside the message.
+A ServiceError is sent to clients: `code` is the short name that SDKs show, `namespace` the prefix of
+`__type`, `status` the HTTP status, `retryable` whether SDKs retry, `members` the other members of the
+response.
 
 Source: "Error handling with DynamoDB" in the developer guide, and the prefixes that the service
 sends on the wire.
@@ -29,15 +29,15 @@ DYNAMODB = "com.amazonaws.dynamodb.v20120810"
 
 
 class KeyplanError(Exception):
-    """Root of everything keyplan raises on purpose."""
+    """The base of all exceptions of keyplan."""
 
 
 class StorageError(KeyplanError):
-    """The database file could not be used; nothing of the request was applied."""
+    """The database file cannot be used; nothing of the request was applied."""
 
 
 class DatabaseLockedError(StorageError):
-    """Another process kept the write lock longer than the engine waits."""
+    """Another process keeps the write lock longer than the engine waits."""
 
 
 class DatabaseFullError(StorageError):
@@ -45,15 +45,15 @@ class DatabaseFullError(StorageError):
 
 
 class DatabaseReadOnlyError(StorageError):
-    """The database file, or the folder it lies in, cannot be written."""
+    """The database file or its folder cannot be written."""
 
 
 class DatabaseCorruptError(StorageError):
-    """The file is damaged or is not a keyplan database."""
+    """The file is damaged or not a keyplan database."""
 
 
 class DatabaseVersionError(StorageError):
-    """The file was written by a newer keyplan than this one."""
+    """The file was written by a newer version of keyplan."""
 
 
 class EngineClosedError(KeyplanError):
@@ -61,7 +61,7 @@ class EngineClosedError(KeyplanError):
 
 
 class ServiceError(KeyplanError):
-    """An answer of the service that is not success."""
+    """An error response of the service."""
 
     code: ClassVar[str] = "InternalServerError"
     namespace: ClassVar[str] = DYNAMODB
@@ -75,26 +75,26 @@ class ServiceError(KeyplanError):
 
     @property
     def wire_type(self) -> str:
-        """The `__type` of the answer: namespace, a hash sign, code."""
+        """The `__type` of the response: namespace, a hash sign, code."""
         return f"{self.namespace}#{self.code}"
 
 
 class ValidationError(ServiceError):
-    """The request breaks a rule; sending it again cannot help."""
+    """The request is invalid; a retry cannot succeed."""
 
     code = "ValidationException"
     namespace = CORAL_VALIDATE
 
 
 class SerializationError(ServiceError):
-    """The body is not JSON of the expected types."""
+    """The body is not JSON, or a member has a wrong type."""
 
     code = "SerializationException"
     namespace = CORAL_SERVICE
 
 
 class UnknownOperationError(ServiceError):
-    """No such operation, or no target given."""
+    """The operation is unknown or missing."""
 
     code = "UnknownOperationException"
     namespace = CORAL_SERVICE
@@ -108,7 +108,7 @@ class AccessDeniedError(ServiceError):
 
 
 class IncompleteSignatureError(ServiceError):
-    """The Authorization header lacks a part."""
+    """A part of the Authorization header is missing."""
 
     code = "IncompleteSignatureException"
     namespace = CORAL_SERVICE
@@ -129,26 +129,26 @@ class MissingAuthenticationTokenError(ServiceError):
 
 
 class UnrecognizedClientError(ServiceError):
-    """The access key or the session token is not known."""
+    """The access key or the session token is unknown."""
 
     code = "UnrecognizedClientException"
     namespace = CORAL_SERVICE
 
 
 class ResourceNotFoundError(ServiceError):
-    """No such table, index, stream or shard, or it is not active."""
+    """The table, index, stream or shard does not exist or is not active."""
 
     code = "ResourceNotFoundException"
 
 
 class ResourceInUseError(ServiceError):
-    """The table exists already, or is being created, changed or deleted."""
+    """The table exists already or is being created, changed or deleted."""
 
     code = "ResourceInUseException"
 
 
 class TableNotFoundError(ServiceError):
-    """No such source table (backups, exports)."""
+    """The source table of a backup, restore or export does not exist."""
 
     code = "TableNotFoundException"
 
@@ -166,13 +166,13 @@ class TableInUseError(ServiceError):
 
 
 class BackupNotFoundError(ServiceError):
-    """No backup has this ARN."""
+    """The backup does not exist."""
 
     code = "BackupNotFoundException"
 
 
 class BackupInUseError(ServiceError):
-    """The backup is being created, or restored to a table."""
+    """The backup is being created or restored."""
 
     code = "BackupInUseException"
 
@@ -184,13 +184,13 @@ class PointInTimeRecoveryUnavailableError(ServiceError):
 
 
 class InvalidRestoreTimeError(ServiceError):
-    """The table cannot be restored as of that moment."""
+    """The table cannot be restored to this time."""
 
     code = "InvalidRestoreTimeException"
 
 
 class InvalidExportTimeError(ServiceError):
-    """The time of an export lies outside of what point-in-time recovery knows, or its period is no period."""
+    """The time of an export is outside the point-in-time recovery window, or its period is invalid."""
 
     code = "InvalidExportTimeException"
 
@@ -202,7 +202,7 @@ class ExportConflictError(ServiceError):
 
 
 class ExportNotFoundError(ServiceError):
-    """No such export."""
+    """The export does not exist."""
 
     code = "ExportNotFoundException"
 
@@ -214,7 +214,7 @@ class ImportConflictError(ServiceError):
 
 
 class ImportNotFoundError(ServiceError):
-    """No such import."""
+    """The import does not exist."""
 
     code = "ImportNotFoundException"
 
@@ -226,7 +226,7 @@ class LimitExceededError(ServiceError):
 
 
 class ConditionalCheckFailedError(ServiceError):
-    """The condition of a write was false. `members["Item"]`: the item, where it was asked for."""
+    """The condition of a write is false. `members["Item"]` is the item, if requested."""
 
     code = "ConditionalCheckFailedException"
 
@@ -238,14 +238,14 @@ class TransactionCanceledError(ServiceError):
 
 
 class TransactionConflictError(ServiceError):
-    """A transaction is at work on the item."""
+    """Another transaction is in progress on the item."""
 
     code = "TransactionConflictException"
     retryable = True
 
 
 class TransactionInProgressError(ServiceError):
-    """A transaction with this client request token is being worked on."""
+    """A transaction with this client request token is in progress."""
 
     code = "TransactionInProgressException"
     retryable = True
@@ -258,40 +258,40 @@ class IdempotentParameterMismatchError(ServiceError):
 
 
 class DuplicateItemError(ServiceError):
-    """A PartiQL INSERT met an existing item."""
+    """The item of a PartiQL INSERT exists already."""
 
     code = "DuplicateItemException"
 
 
 class ProvisionedThroughputExceededError(ServiceError):
-    """More than the table, index or partition can take; SDKs back off and retry."""
+    """The throughput of the table, index or partition is exceeded; SDKs back off and retry."""
 
     code = "ProvisionedThroughputExceededException"
     retryable = True
 
 
 class RequestLimitExceededError(ServiceError):
-    """More than the account's throughput quota."""
+    """The throughput quota of the account is exceeded."""
 
     code = "RequestLimitExceeded"
     retryable = True
 
 
 class ThrottlingError(ServiceError):
-    """Throttled: control plane calls too fast, or on-demand traffic over its limit."""
+    """Throttled: too many control plane calls, or on-demand traffic over its limit."""
 
     code = "ThrottlingException"
     retryable = True
 
 
 class ItemCollectionSizeLimitExceededError(ServiceError):
-    """A partition key value of a table with local indexes reached 10 GB."""
+    """An item collection of a table with local indexes reached 10 GB."""
 
     code = "ItemCollectionSizeLimitExceededException"
 
 
 class TrimmedDataAccessError(ServiceError):
-    """The stream records asked for are older than 24 hours."""
+    """The requested stream records are older than 24 hours."""
 
     code = "TrimmedDataAccessException"
 
@@ -311,7 +311,7 @@ class InternalServerError(ServiceError):
 
 
 class ServiceUnavailableError(ServiceError):
-    """The service is briefly unavailable."""
+    """The service is temporarily unavailable."""
 
     code = "ServiceUnavailable"
     status = 503

@@ -1,7 +1,7 @@
-"""Every limit of the service that is held to here, with its unit in the name and its source beside it.
+"""The limits of the service, with the unit in the name and the source in a comment.
 
 Sources, as of November 2026: developer guide "Quotas in Amazon DynamoDB" (quotas), "Constraints"
-(constraints), the API reference (api), the pages named otherwise. KB and MB are powers of two.
+(constraints), the API reference (api), and the named pages. KB and MB are powers of two.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ LIST_TABLES_PAGE = 100
 
 # Requests (constraints, api).
 REQUEST_BYTES = 16 * MIB
-REQUEST_HEAD_BYTES = 16 * KIB  # request line and headers (ScyllaDB's issue 23438, found on the service)
-PAGE_BYTES = 1 * MIB  # what one Query or Scan evaluates
+REQUEST_HEAD_BYTES = 16 * KIB  # request line and headers (ScyllaDB's issue 23438, seen on the service)
+PAGE_BYTES = 1 * MIB  # evaluated by one Query or Scan
 BATCH_GET_KEYS = 100
 BATCH_GET_BYTES = 16 * MIB
 BATCH_WRITE_ITEMS = 25
@@ -84,12 +84,12 @@ EXPORTS_AT_ONCE = 300
 IMPORTS_AT_ONCE = 50
 IMPORT_OBJECTS = 50_000
 JOB_TOKEN_S = 8 * 3600  # idempotency of a client token
-JOB_KEPT_S = 90 * 24 * 3600  # how long an export or import is listed
+JOB_KEPT_S = 90 * 24 * 3600  # exports and imports are listed this long
 INCREMENTAL_EXPORT_MIN_S = 15 * 60
 INCREMENTAL_EXPORT_MAX_S = 24 * 3600
-INCREMENTAL_EXPORT_BILLED_BYTES = 10_000_000  # the least that is billed
+INCREMENTAL_EXPORT_BILLED_BYTES = 10_000_000  # the billed minimum
 
 # Backups (developer guide, "Backup and restore for DynamoDB").
 BACKUPS_PAGE = 100  # api
-RECOVERY_DAYS = 35  # the most, and what it is unless told otherwise
+RECOVERY_DAYS = 35  # the maximum and the default
 SYSTEM_BACKUP_RETENTION_S = 35 * 24 * 3600

@@ -1,1 +1,1 @@
-"""What DynamoDB itself defines, without storage, clock or network: values, expressions, PartiQL, shapes, messages."""
+"""What DynamoDB itself defines: values, expressions, PartiQL, request shapes, messages. No I/O, no clock."""

@@ -1,1 +1,1 @@
-"""Expressions: read, checked, compiled to closures and applied; `compiled` holds the doors."""
+"""Expressions: parsed, checked, compiled to closures and applied. `compiled` is the entry point."""

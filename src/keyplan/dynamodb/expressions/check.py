@@ -1,4 +1,15 @@
-"""The checks of conditions and updates, in the service's order."""
+"""The checks of conditions and updates, in the service's order.
+
+The service checks names, values and operand types of one condition before it looks at the next one. Names are
+known when an expression is compiled, values only with each request. So a check writes steps into a `CheckPlan`:
+a value that must be defined, a type that it must have. A problem found at compile time is raised at once if no
+step comes before it, and becomes the last step otherwise. Each request runs the steps in order.
+
+Conditions: first the whole text from left to right (reserved words, functions and where they are allowed), then
+condition by condition: names and values defined, operands counted, distinct and of the right type. Updates: the
+text from left to right, section by section; then the names of the changed paths and their overlaps; then all
+other names, and finally values and operand types. The last two run from the last action to the first.
+"""
 
 from __future__ import annotations
 
@@ -41,11 +52,11 @@ Step: TypeAlias = Callable[[Values], None]
 
 
 class AlwaysRefusedError(Exception):
-    """Checking stopped: the last step of the plan raises for every request. Never leaves this package."""
+    """Stops the check at compile time: the last step of the plan raises for every request. Internal."""
 
 
 class CheckPlan:
-    """The checks of one expression, written down in the service's order."""
+    """The checks of one expression in the service's order."""
 
     __slots__ = ("names", "parameter", "paths", "steps", "values_used")
 
@@ -57,7 +68,7 @@ class CheckPlan:
         self.paths: list[ResolvedPath] = []
 
     def fail(self, problem: str) -> NoReturn:
-        """A problem for every request, behind the steps written so far."""
+        """Add a problem that every request has, after the steps added so far."""
         text = messages.invalid(self.parameter, problem)
         if not self.steps:
             raise ValidationError(text)
@@ -69,13 +80,13 @@ class CheckPlan:
         raise AlwaysRefusedError
 
     def name(self, path: Path) -> None:
-        """The placeholders of a path must be defined."""
+        """Require that the placeholders of a path are defined."""
         undefined = self.names.undefined(path)
         if undefined is not None:
             self.fail(messages.name_undefined(undefined))
 
     def path(self, path: Path) -> ResolvedPath:
-        """A path that is read: its placeholders are defined and it is at most 32 elements long."""
+        """Require defined placeholders and at most 32 elements; return the resolved path."""
         self.name(path)
         if len(path.parts) > limits.NESTING_LEVELS:
             self.fail(messages.too_many_levels(len(path.parts)))
@@ -84,7 +95,7 @@ class CheckPlan:
         return resolved
 
     def value(self, value: Value) -> None:
-        """A value that must be defined."""
+        """Require that a value is defined."""
         name = value.name
         if name in self.values_used:
             return
@@ -98,9 +109,9 @@ class CheckPlan:
         self.steps.append(step)
 
     def require(self, operand: Operand, allowed: frozenset[str], problem: Callable[[str], str]) -> None:
-        """An operand of these types, where its type does not depend on the item.
+        """Require one of these types if the type of the operand does not depend on the item.
 
-        `problem` makes the message from the type code found.
+        `problem` returns the message for the actual type code.
         """
         if isinstance(operand, Value):
             self.steps.append(_type_step(operand.name, allowed, self.parameter, problem))
@@ -124,7 +135,7 @@ _INDEX_MAX = 2**32 - 2
 
 
 def check_path_text(path: Path, plan: CheckPlan) -> None:
-    """Reserved words and list indexes of a path."""
+    """Check a path for reserved words and list indexes out of range."""
     for part in path.parts:
         if isinstance(part, int):
             if part > _INDEX_MAX:
@@ -134,7 +145,7 @@ def check_path_text(path: Path, plan: CheckPlan) -> None:
 
 
 def check_condition(condition: Condition, plan: CheckPlan) -> None:
-    """Writes every check of a condition into the plan."""
+    """Add every check of a condition to the plan."""
     _check_text(condition, plan)
     _check_meaning(condition, plan)
 
@@ -208,7 +219,7 @@ def _check_operands(node: Compare | Between | In, plan: CheckPlan) -> None:
 
 
 def check_operand(operand: Operand, plan: CheckPlan) -> None:
-    """Names, values and function operands inside an operand of a condition or an update."""
+    """Check names, values and functions in an operand of a condition or an update."""
     match operand:
         case Path():
             plan.path(operand)
@@ -223,7 +234,7 @@ def check_operand(operand: Operand, plan: CheckPlan) -> None:
 
 
 def _check_distinct(operator: str, first: Operand, rest: tuple[Operand, ...], plan: CheckPlan) -> None:
-    """The first operand, if a path, is none of the others."""
+    """Require that the first operand, if it is a path, differs from all others."""
     if not isinstance(first, Path):
         return
     resolved = plan.names.resolve(first)
@@ -258,13 +269,13 @@ def _check_operands_distinct(call: Call, plan: CheckPlan) -> None:
 
 def _check_attribute_type(call: Call, plan: CheckPlan) -> None:
     _check_operands_distinct(call, plan)
-    wanted = call.operands[1]
+    type_operand = call.operands[1]
     wrong_type = partial(messages.operand_type, "attribute_type")
-    if isinstance(wanted, Path):
+    if isinstance(type_operand, Path):
         plan.fail(wrong_type(_ANY_TYPE))
-    plan.require(wanted, frozenset("S"), wrong_type)
-    if isinstance(wanted, Value):
-        name, parameter = wanted.name, plan.parameter
+    plan.require(type_operand, frozenset("S"), wrong_type)
+    if isinstance(type_operand, Value):
+        name, parameter = type_operand.name, plan.parameter
 
         def step(values: Values) -> None:
             type_name = values[name]["S"]
@@ -329,12 +340,12 @@ _ADDABLE_TYPES = SET_TYPES | {"N"}
 
 
 def actions_of(update: Update) -> list[Action]:
-    """All actions as written."""
+    """Return all actions in the order of the text."""
     return [action for clause in update.clauses for action in clause.actions]
 
 
 def check_update(update: Update, plan: CheckPlan) -> None:
-    """Writes every check of an update into the plan."""
+    """Add every check of an update to the plan."""
     _check_sections(update, plan)
     actions = actions_of(update)
     for action in actions:

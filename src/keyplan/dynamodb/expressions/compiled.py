@@ -1,11 +1,11 @@
-"""The doors of this package: expression text compiled once, checked and applied per request.
+"""The entry point: expressions compiled once, then checked and applied per request.
 
     compile_condition, compile_update, compile_projection, compile_key_condition
 
-read text and names, check all that is known without values, and are cached by both. `check` then
-checks the values of one request; after it `test`, `apply` and `bind` raise only for what an item
-holds. `check_names` and `check_values` look at the placeholder maps themselves, before any text is
-read, and `check_placeholders` at what no expression used, after all were.
+parse text and names and check everything that is known without values; results are cached by text and
+names. `check` then checks the values of one request; after it, `test`, `apply` and `bind` raise only for
+the content of an item. `check_names` and `check_values` check the placeholder maps before any text is
+parsed, and `check_placeholders` reports unused placeholders after all expressions are compiled.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ _NamesKey: TypeAlias = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class CompiledCondition:
-    """A condition or filter. `test(item, values)` is for an item, {} where there is none; it accepts
-    none that lacks what is `required`."""
+    """A condition or filter. `test(item, values)` tests an item, {} for a missing one; it is False for every item
+    that does not fulfil all of `required`."""
 
     attributes: frozenset[str]
     names_used: frozenset[str]
@@ -69,13 +69,13 @@ class CompiledCondition:
     required: tuple[Required, ...] = ()
 
     def check(self, values: Values | None) -> None:
-        """Raises ValidationError for undefined values and operand types. Call before `test`."""
+        """Raise ValidationError for undefined values and operand types. Call before `test`."""
         _run(self.steps, values)
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledProjection:
-    """A projection. `apply(item)` gives the parts of it that the paths name, values shared."""
+    """A projection. `apply(item)` returns the parts of an item at the paths; values are shared."""
 
     attributes: frozenset[str]
     names_used: frozenset[str]
@@ -85,9 +85,9 @@ class CompiledProjection:
 
 @dataclass(frozen=True, slots=True)
 class CompiledUpdate:
-    """An update. `attributes` are the top-level names it changes, `paths` the paths it changes,
-    `paths_read` those it reads or changes. `updated(item)` is what ReturnValues UPDATED_OLD and
-    UPDATED_NEW show of an item."""
+    """An update. `attributes` are the top-level names that it changes, `paths` the paths that it changes,
+    `paths_read` those that it reads or changes. `updated(item)` returns the part of an item that ReturnValues
+    UPDATED_OLD and UPDATED_NEW show."""
 
     attributes: frozenset[str]
     names_used: frozenset[str]
@@ -99,24 +99,24 @@ class CompiledUpdate:
     steps: tuple[Step, ...]
     charge: Charge = _NO_CHARGE
     sources: tuple[tuple[str, str], ...] = ()
-    """Attributes whose new type is known before any item is: the type, or the placeholder of a value of it."""
+    """Attributes whose new type does not depend on the item: the type, or the placeholder of a value of that type."""
 
     def check(self, values: Values | None) -> None:
-        """Raises ValidationError for undefined values and operand types. Call before `apply`."""
+        """Raise ValidationError for undefined values and operand types. Call before `apply`."""
         _run(self.steps, values)
 
     def assigned(self, values: Values | None) -> list[tuple[str, str]]:
-        """Top-level attributes with the types they will have, as far as the request alone tells."""
+        """Return top-level attributes with their new types, as far as these do not depend on the item."""
         given = _NO_VALUES if values is None else values
         return [
             (name, next(iter(given[source])) if source.startswith(":") else source) for name, source in self.sources
         ]
 
     def apply(self, item: Item, values: Values | None, *, exists: bool = True) -> Item:
-        """The item after the update, a new dict; values that did not change are shared.
+        """Return the item after the update, a new dict; unchanged values are shared.
 
-        `exists` is False for an item that is not there yet and holds only its key. Raises
-        ValidationError where the item lacks what the update reads, or holds another type.
+        `exists` is False for a new item that has only its key. Raises ValidationError if an attribute that the
+        update reads is missing or has another type.
         """
         given = _NO_VALUES if values is None else values
         return apply_branches(self.branches, item, item, given, exists=exists)
@@ -124,7 +124,7 @@ class CompiledUpdate:
 
 @dataclass(frozen=True, slots=True)
 class KeyCondition:
-    """A key condition. `problem` is why its form is not that of a key condition, if so."""
+    """A key condition. `problem` is the message if it does not have the form of a key condition."""
 
     attributes: frozenset[str]
     names_used: frozenset[str]
@@ -134,19 +134,19 @@ class KeyCondition:
     steps: tuple[Step, ...]
 
     def check(self, values: Values | None) -> None:
-        """Raises ValidationError for undefined values and operand types."""
+        """Raise ValidationError for undefined values and operand types."""
         _run(self.steps, values)
 
     def check_form(self) -> None:
-        """Raises ValidationError where no key could be asked so, such as for OR.
+        """Raise ValidationError if no key can have such a condition, for example because of OR.
 
-        The service looks at this after unused placeholders and before the table.
+        The service checks this after unused placeholders and before the table.
         """
         if self.problem is not None:
             raise ValidationError(self.problem)
 
     def bind(self, values: Values | None, partition: tuple[str, ...], sort: tuple[str, ...]) -> KeyRange:
-        """The range it selects in a key. Raises ValidationError where it does not fit that key."""
+        """Return the range of a key that it selects. Raises ValidationError if it does not fit the key."""
         self.check_form()
         given = _NO_VALUES if values is None else values
         key_attributes = len(partition) + len(sort)
@@ -159,22 +159,22 @@ class KeyCondition:
 
 
 def compile_condition(text: str, names: Mapping[str, str] | None, parameter: str) -> CompiledCondition:
-    """A condition; `parameter` is ConditionExpression, FilterExpression or STATEMENT, and begins errors."""
+    """Compile a condition. Errors start with `parameter`: ConditionExpression, FilterExpression or STATEMENT."""
     return _compile_condition(text, _names_key(names), parameter)
 
 
 def compile_projection(text: str, names: Mapping[str, str] | None) -> CompiledProjection:
-    """A projection. Raises ValidationError, undefined names and overlapping paths included."""
+    """Compile a projection. Raises ValidationError, also for undefined names and overlapping paths."""
     return _compile_projection(text, _names_key(names))
 
 
 def compile_update(text: str, names: Mapping[str, str] | None, parameter: str = "UpdateExpression") -> CompiledUpdate:
-    """An update. Raises ValidationError with the service's text."""
+    """Compile an update. Raises ValidationError with the service's text."""
     return _compile_update(text, _names_key(names), parameter)
 
 
 def compile_key_condition(text: str, names: Mapping[str, str] | None) -> KeyCondition:
-    """A key condition. Its own rules are raised by `check_form` and `bind`."""
+    """Compile a key condition. `check_form` and `bind` check the rules of key conditions."""
     return _compile_key_condition(text, _names_key(names))
 
 
@@ -211,7 +211,7 @@ def _compile_condition(text: str, names: _NamesKey, parameter: str) -> CompiledC
 
 
 def _refused(plan: CheckPlan) -> Test:
-    """For a condition whose check always fails: its test fails the same way."""
+    """Return the test of a condition whose check always fails: the test raises the same error."""
     steps = tuple(plan.steps)
 
     def test(_item: Item, values: Values) -> bool:

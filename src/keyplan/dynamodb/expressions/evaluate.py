@@ -1,7 +1,8 @@
 """Checked conditions compiled to closures that test an item.
 
 Each node becomes one closure; everything that does not depend on the item is looked up at compile time. A
-missing attribute makes every comparison false except <>, which it makes true; so does a value of another type."""
+missing attribute makes every comparison false except <>, which it makes true; so does a value of another type.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +30,14 @@ _MEMBER_TYPES = {"SS": "S", "NS": "N", "BS": "B"}
 
 
 def compile_test(condition: Condition, names: Names) -> Test:
-    """The closure that tests an item against a condition, given the request's values."""
+    """Return the closure that tests an item, with the values of a request, against a condition."""
     negated = False
     while isinstance(condition, Not):
         condition = condition.condition
         negated = not negated
     match condition:
         case And():
-            # map() and not a comprehension: one stack frame less for each level of nesting.
+            # map() instead of a comprehension: one stack frame less per level of nesting.
             test = _all(list(map(partial(compile_test, names=names), condition.conditions)))
         case Or():
             test = _any(list(map(partial(compile_test, names=names), condition.conditions)))
@@ -70,7 +71,7 @@ def _all(tests: list[Test]) -> Test:
 
         return both
 
-    # A loop, for all() over a generator costs a stack frame and twice the time.
+    # A loop: all() over a generator costs a stack frame and twice the time.
     def every(item: Item, values: Values) -> bool:
         for test in tests:  # noqa: SIM110
             if not test(item, values):
@@ -147,7 +148,7 @@ def _fast_unequal(attribute: str, name: str) -> Test:
 
 
 def _fast_order(accepts: Callable[[Any, Any], bool]) -> Callable[[str, str], Test]:
-    """Orders a top-level attribute against a value; numbers, the common case, come first."""
+    """Return a factory of tests that compare a top-level attribute with a value; numbers first, the common case."""
 
     def make(attribute: str, name: str) -> Test:
         def ordered(item: Item, values: Values) -> bool:
@@ -218,10 +219,10 @@ def _compile_not_exists(call: Call, names: Names) -> Test:
 
 def _compile_attribute_type(call: Call, names: Names) -> Test:
     get = compile_operand(call.operands[0], names)
-    wanted = compile_operand(call.operands[1], names)
+    get_type = compile_operand(call.operands[1], names)
 
     def has_type(item: Item, values: Values) -> bool:
-        value, type_name = get(item, values), wanted(item, values)
+        value, type_name = get(item, values), get_type(item, values)
         return value is not None and type_name is not None and type_name["S"] in value
 
     return has_type
@@ -240,7 +241,7 @@ def _compile_contains(call: Call, names: Names) -> Test:
 
 
 def begins_with(value: AttributeValue | None, prefix: AttributeValue | None) -> bool:
-    """Whether a string or binary begins with another of its type."""
+    """Return whether a string or binary starts with another value of its type."""
     if value is None or prefix is None:
         return False
     if "S" in value and "S" in prefix:
@@ -251,7 +252,7 @@ def begins_with(value: AttributeValue | None, prefix: AttributeValue | None) -> 
 
 
 def contains(value: AttributeValue | None, part: AttributeValue | None) -> bool:
-    """Whether a string or binary holds another of its type, or a set or list a member."""
+    """Return whether a string or binary contains another value of its type, or a set or list a member."""
     if value is None or part is None:
         return False
     ((type_code, content),) = value.items()
@@ -276,7 +277,7 @@ _FUNCTIONS: dict[str, Callable[[Call, Names], Test]] = {
 
 
 class Required(NamedTuple):
-    """No item is accepted unless this attribute equals, or as a text begins with, the value of a placeholder."""
+    """A necessary condition: the attribute equals the value of the placeholder or, as a string, starts with it."""
 
     attribute: str
     placeholder: str
@@ -284,7 +285,10 @@ class Required(NamedTuple):
 
 
 def required(condition: Condition, names: Names) -> tuple[Required, ...]:
-    """All that a checked condition requires of top-level attributes."""
+    """Return what a checked condition requires of top-level attributes, so that most items can be skipped undecoded.
+
+    Only conditions joined by AND are required: part of an OR or a NOT may be false while the whole is true.
+    """
     found: list[Required] = []
     pending = [condition]
     while pending:

@@ -1,8 +1,8 @@
 """Key conditions: the form a condition must have, and binding it to the key of a table or index.
 
-A key condition is read and checked as any condition is. Beyond that it is a conjunction of one
-condition per key attribute, each of an attribute and values. Binding puts those in the order of the
-key: equality on every partition attribute, then equalities on sort attributes from left to right
+A key condition is parsed and checked like any condition. In addition it must be a conjunction of one
+condition per key attribute, each with an attribute and values. Binding puts them in the order of the
+key: equality on every partition key attribute, then equalities on sort key attributes from left to right
 without a gap, and at most one range condition, on the last of them.
 """
 
@@ -27,7 +27,7 @@ _CLASSIC_KEY_ATTRIBUTES = 2
 
 @dataclass(frozen=True, slots=True)
 class KeyTerm:
-    """One condition on one attribute; `values` are placeholders, two for BETWEEN."""
+    """The condition on one attribute; `values` are placeholders, two for BETWEEN."""
 
     attribute: str
     operator: SortOperator
@@ -36,11 +36,11 @@ class KeyTerm:
 
 @dataclass(frozen=True, slots=True)
 class KeyRange:
-    """What to read, with the values of one request.
+    """The range of keys to read, with the values of one request.
 
-    `partition` has one value for each partition attribute. The condition names the sort attributes
-    up to some one: all before it must equal `sort_equals`, and it must fulfil `sort_op`, "=" included,
-    with `sort_values` (two for BETWEEN). `sort_op` is None when no sort attribute is named.
+    `partition` has one value for each partition key attribute. Of the sort key attributes in the condition, all but
+    the last one must equal `sort_equals`, and the last one must fulfil `sort_op` ("=" included) with `sort_values`
+    (two for BETWEEN). `sort_op` is None if the condition has no sort key attribute.
     """
 
     partition: tuple[AttributeValue, ...]
@@ -50,7 +50,7 @@ class KeyRange:
 
 
 def key_terms(condition: Condition, names: Names) -> dict[str, KeyTerm]:
-    """The conditions by attribute. Raises ValidationError where the form is not that of a key."""
+    """Return the conditions by attribute. Raises ValidationError if it does not have the form of a key condition."""
     terms: dict[str, KeyTerm] = {}
     pending: list[Condition] = [condition]
     while pending:
@@ -107,7 +107,7 @@ def _begins_with(node: Call, names: Names) -> KeyTerm:
 
 
 def _split(operands: Sequence[Operand], names: Names) -> tuple[str, tuple[str, ...]]:
-    """The one attribute among the operands, and the placeholders of the other ones."""
+    """Return the single attribute among the operands, and the placeholders of the others."""
     attribute: str | None = None
     values: list[str] = []
     for operand in operands:
@@ -132,14 +132,14 @@ def bind(
     partition: Sequence[str],
     sort: Sequence[str],
 ) -> KeyRange:
-    """The range that conditions select in a key. Raises ValidationError with the service's texts.
+    """Return the range of a key that conditions select. Raises ValidationError with the service's texts.
 
-    `terms` maps an attribute to its operator and values, in the order they were written.
+    `terms` maps an attribute to its operator and values, in the order of the text.
     """
     classic = len(partition) + len(sort) <= _CLASSIC_KEY_ATTRIBUTES
     if classic and not 0 < len(terms) <= _CLASSIC_KEY_ATTRIBUTES:
         raise ValidationError(messages.KEY_CONDITION_COUNT)
-    # Of several attributes the service looks for equalities first and names them all; of one it looks last.
+    # The service checks a multi-attribute partition key first and lists all attributes, a single attribute last.
     several = len(partition) > 1
     if several:
         _require_equalities(terms, partition)
@@ -159,14 +159,14 @@ def bind(
 def _require_equalities(
     terms: Mapping[str, tuple[SortOperator, tuple[AttributeValue, ...]]], partition: Sequence[str]
 ) -> None:
-    """Every attribute of a partition key of several equals something."""
+    """Require an equality on every attribute of a multi-attribute partition key."""
     missing = [name for name in partition if name not in terms or terms[name][0] != "="]
     if missing:
         raise ValidationError(messages.key_unequal(missing))
 
 
 def _require_named(terms: Mapping[str, object], partition: Sequence[str], sort: Sequence[str]) -> None:
-    """Every partition attribute has a condition, and every condition is on a key attribute."""
+    """Require a condition on every partition key attribute, and none on attributes outside the key."""
     for attribute in partition:
         if attribute not in terms:
             raise ValidationError(messages.key_missing(attribute))

@@ -1,9 +1,9 @@
-"""The older parameters, compiled to what expressions compile to.
+"""The older parameters, compiled to the same classes as expressions.
 
-Expected, QueryFilter and ScanFilter become a `Condition`, KeyConditions a `LegacyKeyCondition`,
-AttributeUpdates an `Update`, AttributesToGet a `Projection`. Their values stand in the parameters
-themselves and are known at once, so nothing is left to check, and the `values` given to `test`,
-`apply` and `bind` are ignored. Attribute names are plain top-level names: "a.b" is one attribute.
+Expected, QueryFilter and ScanFilter become a `CompiledCondition`, KeyConditions a `LegacyKeyCondition`,
+AttributeUpdates a `CompiledUpdate`, AttributesToGet a `CompiledProjection`. The parameters contain their
+values, so no check remains, and the `values` passed to `test`, `apply` and `bind` are ignored. Attribute
+names are plain top-level names: "a.b" is one attribute.
 
 All values must be normalised. Sources: API reference, Condition, ExpectedAttributeValue and
 AttributeValueUpdate; developer guide, "Legacy conditional parameters".
@@ -25,7 +25,7 @@ from keyplan.dynamodb.values.types import ORDERED_TYPES, SET_TYPES, AttributeVal
 from keyplan.errors import ValidationError
 
 Parameters: TypeAlias = Mapping[str, Mapping[str, Any]]
-"""Attribute names to the structures of the request: conditions, expectations or updates."""
+"""Attribute names to structures of the request: conditions, expectations or updates."""
 
 _Match: TypeAlias = Callable[[AttributeValue | None], bool]
 
@@ -49,13 +49,13 @@ _ADDABLE_TYPES = SET_TYPES | {"N", "L"}
 
 
 def compile_expected(expected: Parameters, conditional_operator: str | None) -> CompiledCondition:
-    """Expected of a write. Raises ValidationError with the service's texts."""
+    """Compile Expected of a write. Raises ValidationError with the service's texts."""
     matches = {name: _expectation(name, given) for name, given in expected.items()}
     return _condition(matches, conditional_operator)
 
 
 def compile_filter(conditions: Parameters, conditional_operator: str | None) -> CompiledCondition:
-    """QueryFilter or ScanFilter. Raises ValidationError with the service's texts."""
+    """Compile QueryFilter or ScanFilter. Raises ValidationError with the service's texts."""
     matches = {name: _filter_match(given) for name, given in conditions.items()}
     return _condition(matches, conditional_operator)
 
@@ -116,7 +116,7 @@ def _filter_match(given: Mapping[str, Any]) -> _Match:
 
 
 def check_arguments(operator: str, arguments: Sequence[AttributeValue]) -> None:
-    """Number, types and order of the values of one comparison operator."""
+    """Check number, types and order of the values of a comparison operator. Raises ValidationError."""
     if not _count_fits(operator, len(arguments)):
         raise ValidationError(messages.argument_count(operator))
     if len({type_of(argument) for argument in arguments}) > 1:
@@ -137,7 +137,7 @@ def _count_fits(operator: str, count: int) -> bool:
 
 
 def _match(operator: str, arguments: Sequence[AttributeValue]) -> _Match:
-    """What an attribute, None where missing, must be. Only NULL and NE accept a missing one."""
+    """Return the test of an attribute, None if missing. Only NULL and NE accept a missing attribute."""
     first = arguments[0] if arguments else None
     match operator:
         case "NULL":
@@ -176,23 +176,23 @@ def _order_match(operator: str, arguments: Sequence[AttributeValue]) -> _Match:
 
 @dataclass(frozen=True, slots=True)
 class LegacyKeyCondition:
-    """KeyConditions of a Query, with the doors of a `KeyCondition`."""
+    """KeyConditions of a Query, with the interface of a `KeyCondition`."""
 
     attributes: frozenset[str]
     operators: dict[str, str]
     arguments: dict[str, tuple[AttributeValue, ...]]
 
     def indexable_arguments(self, name: str) -> tuple[AttributeValue, ...]:
-        """The values that a key attribute is held against; none for an operator that no key can be asked with."""
+        """Return the values that a key attribute is compared with; none for an operator that keys do not support."""
         return self.arguments[name] if self.operators.get(name) in _KEY_OPERATORS else ()
 
     def bind(
         self,
-        values: Values | None,  # noqa: ARG002 - the door of KeyCondition
+        values: Values | None,  # noqa: ARG002 - the interface of KeyCondition
         partition: tuple[str, ...],
         sort: tuple[str, ...],
     ) -> KeyRange:
-        """The range it selects in a key. Raises ValidationError where it does not fit that key."""
+        """Return the range of a key that it selects. Raises ValidationError if it does not fit the key."""
         for attribute in partition:
             if attribute not in self.operators:
                 raise ValidationError(messages.key_missing(attribute))
@@ -206,7 +206,7 @@ class LegacyKeyCondition:
 
 
 def compile_key_conditions(conditions: Parameters) -> LegacyKeyCondition:
-    """KeyConditions of a Query. Raises ValidationError with the service's texts."""
+    """Compile KeyConditions of a Query. Raises ValidationError with the service's texts."""
     operators: dict[str, str] = {}
     arguments: dict[str, tuple[AttributeValue, ...]] = {}
     for name, given in conditions.items():
@@ -219,13 +219,13 @@ def compile_key_conditions(conditions: Parameters) -> LegacyKeyCondition:
 
 
 def compile_attributes_to_get(names: Sequence[str]) -> CompiledProjection:
-    """AttributesToGet of a read, in which no name stands twice."""
+    """Compile AttributesToGet of a read; names must be distinct."""
     paths = tuple((name,) for name in names)
     return CompiledProjection(frozenset(names), frozenset(), paths, compile_paths(paths))
 
 
 def compile_attribute_updates(updates: Parameters) -> CompiledUpdate:
-    """AttributeUpdates of an UpdateItem. Raises ValidationError with the service's texts."""
+    """Compile AttributeUpdates of an UpdateItem. Raises ValidationError with the service's texts."""
     branches = {name: Branch(_update_effect(given)) for name, given in updates.items()}
     attributes = frozenset(branches)
     nothing: frozenset[str] = frozenset()

@@ -18,14 +18,14 @@ from keyplan.dynamodb.values.types import Values
 from keyplan.errors import ValidationError
 
 ResolvedPath: TypeAlias = tuple[str | int, ...]
-"""A document path with real names: strings for map members, integers for list elements."""
+"""A document path with attribute names: strings for map members, integers for list elements."""
 
 _CACHED_KEYS = 1024
 _PLACEHOLDER = re.compile(r"[#:][A-Za-z0-9_]+\Z").match
 
 
 class Names:
-    """ExpressionAttributeNames of one expression, and which of them it uses."""
+    """ExpressionAttributeNames of one expression, and the placeholders that it uses."""
 
     __slots__ = ("_names", "used")
 
@@ -34,14 +34,14 @@ class Names:
         self.used: set[str] = set()
 
     def undefined(self, path: Path) -> str | None:
-        """The first placeholder of the path that stands for nothing."""
+        """Return the first undefined placeholder of the path, or None."""
         for part in path.parts:
             if isinstance(part, str) and part.startswith("#") and part not in self._names:
                 return part
         return None
 
     def resolve(self, path: Path) -> ResolvedPath:
-        """The path with real names; every placeholder must be defined."""
+        """Return the path with attribute names; every placeholder must be defined."""
         parts: list[str | int] = []
         for part in path.parts:
             if isinstance(part, str) and part.startswith("#"):
@@ -53,12 +53,12 @@ class Names:
 
 
 def path_text(path: ResolvedPath) -> str:
-    """A path as the service's messages show it: [a, [3], b]."""
+    """Return a path as the service's messages show it: [a, [3], b]."""
     return f"[{', '.join(f'[{part}]' if isinstance(part, int) else part for part in path)}]"
 
 
 def check_names(names: Mapping[str, str] | None) -> None:
-    """The rules of ExpressionAttributeNames itself, before any expression is read."""
+    """Check ExpressionAttributeNames itself, before any expression is parsed. Raises ValidationError."""
     if names is None:
         return
     if not names:
@@ -71,7 +71,7 @@ def check_names(names: Mapping[str, str] | None) -> None:
 
 
 def check_values(values: Values | None) -> None:
-    """The rules of the keys of ExpressionAttributeValues, before the values are looked at."""
+    """Check the keys of ExpressionAttributeValues, before its values are checked. Raises ValidationError."""
     if values is None:
         return
     if not values:
@@ -112,6 +112,7 @@ def _unused(parameter: str, given: Mapping[str, object], used: AbstractSet[str])
     return ValidationError(messages.unused(parameter, hash_order(unused, hidden=len(given) - len(unused))))
 
 
+# Source: developer guide, "Reserved words in DynamoDB" (its spelling mistakes are the service's).
 _WORDS = """
     ABORT ABSOLUTE ACTION ADD AFTER AGENT AGGREGATE ALL ALLOCATE ALTER ANALYZE AND ANY ARCHIVE ARE
     ARRAY AS ASC ASCII ASENSITIVE ASSERTION ASYMMETRIC AT ATOMIC ATTACH ATTRIBUTE AUTH
@@ -165,19 +166,23 @@ RESERVED_WORDS = frozenset(_WORDS.split())
 
 
 def is_reserved(name: str) -> bool:
-    """Whether the service refuses the name when written out; case does not matter."""
+    """Return whether the name needs a placeholder; case does not matter."""
     return name.upper() in RESERVED_WORDS
 
 
 @dataclass(slots=True)
 class _Branch:
-    first: int  # the first path that goes through here
-    ends: int | None = None  # the path that ends here
+    first: int  # the index of the first path through this branch
+    ends: int | None = None  # the index of the path that ends here
     branches: dict[str | int, _Branch] = field(default_factory=dict)
 
 
 def clash(paths: Sequence[ResolvedPath]) -> str | None:
-    """The message for the first two paths that overlap or conflict; None when all are apart."""
+    """Return the message for the first two paths that overlap or conflict, or None.
+
+    Two paths overlap if one contains the other; they conflict if they use one attribute as a map and as a list. An
+    overlap anywhere is reported before any conflict. Paths are added to a tree, so the time is linear.
+    """
     root = _Branch(0)
     conflict: tuple[int, int] | None = None
     for index, path in enumerate(paths):
@@ -198,8 +203,8 @@ def clash(paths: Sequence[ResolvedPath]) -> str | None:
 
 
 def _rival(branch: _Branch, part: str | int) -> int | None:
-    """The path that uses this branch as a list where `part` is a name, or the other way round."""
+    """Return the index of a path that uses this branch as a list if `part` is a name, or the reverse; else None."""
     for other, below in branch.branches.items():
-        # All parts of one branch are of one kind until the first conflict.
+        # All parts of a branch have one kind until the first conflict.
         return below.first if isinstance(other, int) != isinstance(part, int) else None
     return None

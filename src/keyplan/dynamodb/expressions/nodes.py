@@ -1,7 +1,8 @@
 """The trees that expressions are parsed into, and the text of a tree.
 
 Nodes hold what was written: a placeholder stays "#n" in a path and ":v" in a value, because the names and
-values come with each request. Parentheses are not nodes; the render functions put them where they matter."""
+values come with each request. Parentheses are not nodes; the render functions put them where they matter.
+"""
 
 from __future__ import annotations
 
@@ -133,7 +134,7 @@ Action: TypeAlias = SetAction | RemoveAction | AddAction | DeleteAction
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One section of an update: SET, REMOVE, ADD or DELETE and its actions."""
+    """A section of an update: SET, REMOVE, ADD or DELETE and its actions."""
 
     keyword: str
     actions: tuple[Action, ...]
@@ -141,7 +142,7 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """The sections of an update expression as written; until checked, some may stand twice."""
+    """The sections of an update expression in the order of the text; `check` rejects repeated ones."""
 
     clauses: tuple[Clause, ...]
 
@@ -154,7 +155,7 @@ class Projection:
 
 
 def render_condition(condition: Condition) -> str:
-    """The text that parses into this condition."""
+    """Return the text that parses into this condition."""
     match condition:
         case And():
             return " AND ".join(map(_render_and_part, condition.conditions))
@@ -193,7 +194,7 @@ def _render_or_part(condition: Condition) -> str:
 
 
 def render_operand(operand: Operand) -> str:
-    """The text of a path, a value or a call."""
+    """Return the text of a path, a value or a call."""
     match operand:
         case Path():
             return render_path(operand)
@@ -208,19 +209,19 @@ def _render_list(operands: tuple[Operand, ...]) -> str:
 
 
 def render_path(path: Path) -> str:
-    """The text of a document path."""
+    """Return the text of a document path."""
     first, *rest = path.parts
     steps = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in rest)
     return str(first) + "".join(steps)
 
 
 def render_projection(projection: Projection) -> str:
-    """The text that parses into this projection."""
+    """Return the text that parses into this projection."""
     return ", ".join(map(render_path, projection.paths))
 
 
 def render_update(update: Update) -> str:
-    """The text that parses into this update."""
+    """Return the text that parses into this update."""
     return " ".join(f"{clause.keyword} {', '.join(map(_render_action, clause.actions))}" for clause in update.clauses)
 
 

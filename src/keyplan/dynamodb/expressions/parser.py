@@ -1,7 +1,8 @@
 """The parsers: paths and operands, conditions, updates, projections.
 
 Nothing here is recursive: nested calls and parentheses are kept on a list, so deeply nested text costs
-memory and never exhausts the stack."""
+memory and never exhausts the stack.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ from keyplan.dynamodb.messages import expressions as messages
 
 
 def read_path(cursor: Cursor) -> Path:
-    """A document path, such as a.#b[3]."""
+    """Parse a document path, such as a.#b[3]."""
     if cursor.kind not in (WORD, NAME):
         raise cursor.syntax_error()
     parts: list[str | int] = [cursor.advance().text]
@@ -56,14 +57,14 @@ def read_path(cursor: Cursor) -> Path:
 
 @dataclass(slots=True)
 class _Open:
-    """A parenthesis not closed yet: of a call with its name, or a plain one."""
+    """An open parenthesis: of a call (with its function) or a plain one."""
 
     function: str | None
     operands: list[Operand] = field(default_factory=list)
 
 
 def read_operand(cursor: Cursor) -> Operand:
-    """A path, a value or a call, with or without parentheses around it."""
+    """Parse a path, a value or a call, with or without parentheses around it."""
     opened: list[_Open] = []
     while True:
         if cursor.kind == "(":
@@ -88,7 +89,7 @@ def _read_simple(cursor: Cursor) -> Operand:
 
 
 def _close(cursor: Cursor, opened: list[_Open], operand: Operand) -> Operand | None:
-    """Puts an operand into what is open; None when a comma asks for one more operand."""
+    """Add an operand to the open calls; return it when all are closed, None if another operand must follow."""
     parenthesised = False
     while opened:
         innermost = opened[-1]
@@ -123,12 +124,21 @@ class _Frame:
 
     @property
     def fresh(self) -> bool:
-        """Whether nothing was read in it yet."""
+        """Whether nothing was parsed in this frame yet."""
         return not (self.or_parts or self.and_parts or self.nots)
 
 
 def parse_condition(text: str, parameter: str) -> Condition:
-    """The condition in the text. Raises ValidationError with the service's text."""
+    """Parse a condition. Raises ValidationError with the service's text.
+
+    Precedence from loosest to tightest: OR, AND, NOT, then comparisons. An open parenthesis may start a condition or
+    an operand, `(a = b)` or `(a) = b`, and only the text after it shows which. So one loop parses both, with a list
+    of frames, one per open parenthesis. Depth is bounded by the operator limit.
+
+        frame       or_parts OR and_parts AND nots NOT <next term>
+        "("         pushes a frame
+        ")"         closes it: its condition, or its bare operand, becomes a term of the frame below
+    """
     cursor = Cursor(text, parameter)
     frames = [_Frame()]
     while True:
@@ -146,7 +156,7 @@ def parse_condition(text: str, parameter: str) -> Condition:
 
 
 def _read_term(cursor: Cursor, frames: list[_Frame]) -> Condition | None:
-    """The next condition; None after an open parenthesis."""
+    """Parse the next condition; return None after an open parenthesis."""
     while cursor.kind == "NOT":
         cursor.count_operator()
         cursor.advance()
@@ -167,7 +177,7 @@ def _read_term(cursor: Cursor, frames: list[_Frame]) -> Condition | None:
 
 
 def _closes_operand(cursor: Cursor, frames: list[_Frame]) -> bool:
-    """Whether the parentheses around a call end in a comparison, as in (size(a)) > :n."""
+    """Return whether a comparison follows the parentheses around a call, as in (size(a)) > :n."""
     at = cursor.at
     frame = len(frames) - 1
     while cursor.tokens[at].kind == ")" and frame > 0 and frames[frame].fresh:
@@ -230,7 +240,7 @@ def _disjunction(frame: _Frame) -> Condition:
 
 
 def _close_conditions(cursor: Cursor, frames: list[_Frame]) -> Condition | None:
-    """Closes parentheses; the whole condition when all are closed, None when a term must follow."""
+    """Close parentheses; return the whole condition when all are closed, None if a term must follow."""
     while len(frames) > 1:
         cursor.expect(")")
         frame = frames.pop()
@@ -247,7 +257,7 @@ def _close_conditions(cursor: Cursor, frames: list[_Frame]) -> Condition | None:
 
 
 def parse_update(text: str, parameter: str) -> Update:
-    """The update in the text. Raises ValidationError with the service's text."""
+    """Parse an update. Raises ValidationError with the service's text."""
     cursor = Cursor(text, parameter)
     clauses = [_read_clause(cursor)]
     while cursor.kind != END:
@@ -275,7 +285,7 @@ def _read_set(cursor: Cursor) -> SetAction:
 
 
 def _read_set_value(cursor: Cursor) -> SetValue:
-    """An operand, or two with + or - between; parentheses may stand around either."""
+    """Parse an operand, or two with + or - between them; either may be in parentheses."""
     if cursor.kind != "(":
         return _read_arithmetic(cursor)
     if not _parenthesised_arithmetic(cursor):
@@ -287,7 +297,7 @@ def _read_set_value(cursor: Cursor) -> SetValue:
 
 
 def _parenthesised_arithmetic(cursor: Cursor) -> bool:
-    """Whether the parenthesis here closes behind + or -: (a + b), and not (a) + b."""
+    """Return whether the current parenthesis contains + or -: (a + b), not (a) + b."""
     depth = 0
     for token in cursor.tokens[cursor.at :]:
         if token.kind == "(":
@@ -319,7 +329,7 @@ _READERS: dict[str, Callable[[Cursor], Action]] = {
 
 
 def parse_projection(text: str, parameter: str) -> Projection:
-    """The projection in the text. Raises ValidationError with the service's text."""
+    """Parse a projection. Raises ValidationError with the service's text."""
     cursor = Cursor(text, parameter)
     paths = [read_path(cursor)]
     while cursor.kind == ",":

@@ -11,13 +11,13 @@ from keyplan.dynamodb.values import sizes
 from keyplan.dynamodb.values.types import AttributeValue, Item, Values
 
 Get: TypeAlias = Callable[[Item, Values], AttributeValue | None]
-"""From an item and the request's values to what an operand stands for; None where missing."""
+"""Returns the value of an operand for an item and the values of a request; None if missing."""
 
 _UNSIZED = frozenset({"N", "BOOL", "NULL"})
 
 
 def compile_path(path: ResolvedPath) -> Get:
-    """The closure that reads a document path; None where the item has nothing there."""
+    """Return the closure that reads a document path."""
     first, rest = path[0], path[1:]
     assert isinstance(first, str)
     if not rest:
@@ -30,7 +30,7 @@ def compile_path(path: ResolvedPath) -> Get:
 
 
 def descend(value: AttributeValue | None, steps: ResolvedPath) -> AttributeValue | None:
-    """What lies at the steps below a value."""
+    """Return the value at the steps below a value, or None."""
     for step in steps:
         if value is None:
             return None
@@ -44,7 +44,7 @@ def descend(value: AttributeValue | None, steps: ResolvedPath) -> AttributeValue
 
 
 def compile_operand(operand: Operand, names: Names) -> Get:
-    """The closure that reads an operand of a condition."""
+    """Return the closure that reads an operand of a condition."""
     match operand:
         case Path():
             return compile_path(names.resolve(operand))
@@ -67,10 +67,10 @@ def _compile_size(call: Call, names: Names) -> Get:
 
 
 def size_of(value: AttributeValue) -> int | None:
-    """What size() gives: UTF-16 units of a string, bytes of a binary, members of the others.
+    """Return size(): UTF-16 units of a string, bytes of binary, members of others; None for types without a size.
 
-    None for types without a size. Source: developer guide, "Comparison operator and function
-    reference"; the unit of strings as in the service's downloadable version.
+    Source: developer guide, "Comparison operator and function reference"; the unit of strings as in the service's
+    downloadable version.
     """
     ((type_code, content),) = value.items()
     if type_code in _UNSIZED:
@@ -87,7 +87,11 @@ _Tree: TypeAlias = dict[Any, Any]  # a name or index to the tree below it, {} fo
 
 
 def compile_paths(paths: Sequence[ResolvedPath]) -> Apply:
-    """The closure that projects an item; the paths must not overlap."""
+    """Return the closure that projects an item to document paths, which must not overlap.
+
+    The result keeps the structure of the item; elements of a list close up in the order of their indexes. Values are
+    shared with the item. Paths that the item does not have are left out.
+    """
     tree: _Tree = {}
     for path in paths:
         branch = tree
@@ -109,7 +113,7 @@ def compile_paths(paths: Sequence[ResolvedPath]) -> Apply:
 
 
 def _by_index(tree: _Tree) -> _Tree:
-    """The tree with the elements of lists in order."""
+    """Return the tree with the elements of lists in order."""
     items = [(part, _by_index(below)) for part, below in tree.items()]
     if items and all(isinstance(part, int) for part, _ in items):
         items.sort()
@@ -117,28 +121,28 @@ def _by_index(tree: _Tree) -> _Tree:
 
 
 def _project_members(members: dict[str, AttributeValue], tree: _Tree) -> dict[str, AttributeValue]:
-    found: dict[str, AttributeValue] = {}
+    projected: dict[str, AttributeValue] = {}
     for name, below in tree.items():
         value = members.get(name)
         if value is not None:
             part = _project_value(value, below) if below else value
             if part is not None:
-                found[name] = part
-    return found
+                projected[name] = part
+    return projected
 
 
 def _project_value(value: AttributeValue, tree: _Tree) -> AttributeValue | None:
-    """The part of a value below the tree; None when there is nothing."""
+    """Return the part of a value at the tree, or None."""
     if "M" in value:
         members = _project_members(value["M"], tree)
         return {"M": members} if members else None
     if "L" not in value:
         return None
     elements = value["L"]
-    found = []
+    projected = []
     for index, below in tree.items():
         if isinstance(index, int) and index < len(elements):
             part = _project_value(elements[index], below) if below else elements[index]
             if part is not None:
-                found.append(part)
-    return {"L": found} if found else None
+                projected.append(part)
+    return {"L": projected} if projected else None

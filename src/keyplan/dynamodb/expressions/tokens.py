@@ -2,7 +2,8 @@
 
 One lexer serves every kind of expression: the service reads all of them with the same token rules,
 so `set` is a keyword in a filter too. A character that starts no token becomes a token of kind `BAD`,
-which every parser rejects."""
+which every parser rejects.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ OPERAND_COUNTS = CONDITION_FUNCTIONS | OPERAND_FUNCTIONS | UPDATE_FUNCTIONS
 
 KEYWORDS = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN", "SET", "REMOVE", "ADD", "DELETE"})
 
-WORD = "word"  # an attribute or function name written out
+WORD = "word"  # an attribute or function name
 NAME = "#name"
 VALUE = ":value"
 INDEX = "index"
@@ -54,7 +55,7 @@ class Token:
 
 
 def tokenize(text: str) -> list[Token]:
-    """All tokens of the text; the last is of kind END."""
+    """Return all tokens of the text; the last one has the kind END."""
     tokens: list[Token] = []
     position = 0
     while (match := _TOKEN.match(text, position)) and match.lastgroup:
@@ -72,10 +73,10 @@ def tokenize(text: str) -> list[Token]:
 
 
 class Cursor:
-    """A place in the tokens of one expression, with what every parser needs.
+    """A position in the tokens of one expression, with the functions that every parser needs.
 
-    `parameter` is the request parameter that the expression came in; it begins every error. What is made of a
-    statement has no length of its own: the statement has one.
+    `parameter` is the request parameter of the expression; every error starts with it. Expressions translated from
+    a statement have no length limit: the statement has one.
     """
 
     __slots__ = ("_operators", "_unknown_function", "at", "kind", "parameter", "text", "tokens")
@@ -95,43 +96,42 @@ class Cursor:
         self.kind = self.tokens[0].kind
 
     def invalid(self, problem: str) -> ValidationError:
-        """The error for a problem in this expression."""
+        """Return the error for a problem in this expression."""
         return ValidationError(messages.invalid(self.parameter, problem))
 
     def advance(self) -> Token:
-        """The current token; the next one becomes current."""
+        """Return the current token and move to the next one."""
         token = self.tokens[self.at]
         self.at += 1
         self.kind = self.tokens[self.at].kind
         return token
 
     def peek_kind(self) -> str:
-        """The kind of the token after the current one."""
+        """Return the kind of the token after the current one."""
         return self.tokens[min(self.at + 1, len(self.tokens) - 1)].kind
 
     def expect(self, kind: str) -> Token:
-        """The current token if it is of this kind, else a syntax error."""
+        """Return the current token and move on if it has this kind; otherwise raise a syntax error."""
         if self.kind != kind:
             raise self.syntax_error()
         return self.advance()
 
     def finish(self) -> None:
-        """A syntax error unless every token was read."""
+        """Raise a syntax error unless all tokens are read."""
         if self.kind != END:
             raise self.syntax_error()
 
     def syntax_error(self) -> ValidationError:
-        """The error for a current token that fits nowhere."""
+        """Return the error for an unexpected current token."""
         token = self.tokens[self.at]
         start = self.tokens[self.at - 1].start if self.at else 0
         after = self.tokens[min(self.at + 1, len(self.tokens) - 1)]
         return self.invalid(messages.syntax(token.text, self.text[start : after.end]))
 
     def count_operator(self) -> None:
-        """Counts an operator or function: an expression may hold 300 of them.
+        """Count an operator or function; raise ValidationError for more than 300 in an expression.
 
-        The limit also bounds how deep a tree can get, and so every walk over one. Source: developer guide,
-        "Constraints": "operators or functions", told of update expressions and, newer, of any single one.
+        The limit also bounds the depth of a tree, and so every walk over it. Source: developer guide, "Constraints".
         """
         self._operators += 1
         if self._operators <= limits.EXPRESSION_OPERATORS:
@@ -141,7 +141,7 @@ class Cursor:
         raise self.invalid(messages.too_many_operators(self._operators))
 
     def count_function(self, name: str) -> None:
-        """Counts a function as an operator; of a name that is none and too many operators, the name is told."""
+        """Count a function as an operator; an unknown function is reported before too many operators."""
         if self._unknown_function is None and name not in OPERAND_COUNTS:
             self._unknown_function = name
         self.count_operator()

@@ -1,4 +1,9 @@
-"""Checked updates compiled to closures that make the new item; their size charge and the types they assign."""
+"""Checked updates compiled to closures that make the new item; their size charge and the types they assign.
+
+Every action reads the item as it was before the update. The new item is a new dict; only the parts of documents
+on changed paths are copied. List indexes are those before the update: removed elements are closed up at the
+end, and elements set behind the end are appended in the order of their indexes.
+"""
 
 from __future__ import annotations
 
@@ -32,21 +37,21 @@ from keyplan.errors import ValidationError
 
 Read: TypeAlias = Callable[[Item, Values], AttributeValue]
 Effect: TypeAlias = Callable[[AttributeValue | None, Item, Values], AttributeValue | None]
-"""From what is at a path now, the old item and the values: what will be there; None for nothing."""
+"""Returns the new value at a path from the current one, the old item and the values; None removes it."""
 
 
 @dataclass(slots=True)
 class Branch:
-    """What happens at a name or index: an effect on it, or branches below it."""
+    """The change at a name or index: an effect, or branches below it."""
 
     effect: Effect | None = None
-    removes: bool = True  # nothing here but REMOVE and DELETE
+    removes: bool = True  # only REMOVE and DELETE below
     members: dict[str, Branch] = field(default_factory=dict)
     elements: dict[int, Branch] = field(default_factory=dict)
 
 
 def compile_branches(update: Update, names: Names) -> dict[str, Branch]:
-    """The branches of an update by top-level attribute."""
+    """Return the branches of an update by top-level attribute."""
     root = Branch()
     for action in actions_of(update):
         branch = root
@@ -70,9 +75,9 @@ def _sort_elements(branch: Branch) -> None:
 
 
 def apply_branches(branches: dict[str, Branch], members: Item, item: Item, values: Values, *, exists: bool) -> Item:
-    """The members of an item, or of a map inside it, as they will be.
+    """Return the new members of an item, or of a map inside it.
 
-    `exists` is False for an item made up of nothing but its key.
+    `exists` is False for a new item that has only its key.
     """
     new = dict(members)
     for name, branch in branches.items():
@@ -133,8 +138,8 @@ def _compile_effect(action: Action, names: Names) -> Effect:
 
 
 def add(current: AttributeValue | None, value: AttributeValue, mismatch: str) -> AttributeValue:
-    """ADD: a number to a number, members to a set; to nothing, the value itself. Of AttributeUpdates alone also
-    elements to a list. Raises ValidationError with the text given where there is another type."""
+    """Add a number to a number or members to a set (AttributeUpdates: also elements to a list); return the value if
+    nothing is there. Raises ValidationError with the text `mismatch` for another type."""
     if current is None:
         return value
     ((type_code, content),) = value.items()
@@ -150,7 +155,7 @@ def add(current: AttributeValue | None, value: AttributeValue, mismatch: str) ->
 
 
 def delete(current: AttributeValue | None, value: AttributeValue, mismatch: str) -> AttributeValue | None:
-    """DELETE: members from a set; None when none is left, since there are no empty sets. Raises as `add` does."""
+    """Remove members from a set; return None if none is left. Raises as `add` does."""
     if current is None:
         return None
     ((type_code, content),) = value.items()
@@ -207,7 +212,7 @@ def _compile_read(path: Path, names: Names) -> Read:
 
 
 def _compile_if_not_exists(call: Operand, names: Names) -> Read:
-    """The first path that holds something, else the operand at the end of a chain of calls."""
+    """Return the closure that reads the first existing path of a chain of calls, else the last operand."""
     gets: list[Get] = []
     while isinstance(call, Call) and call.function == "if_not_exists":
         path, call = call.operands
@@ -237,25 +242,29 @@ def _compile_list_append(call: Call, names: Names) -> Read:
     return list_append
 
 
+# The size charge. UpdateItem rejects an expression that writes too much, whatever the item: it adds up the names and
+# values in the expression, and a charge for each action, function and path. The figures are the service's, measured
+# to the byte by a public conformance suite (eu-west-2, October 2026); AWS does not document them, and some regions
+# have no such limit. Transactions and AttributeUpdates have none either.
 _UPDATE = 3
-_WRITE = 19  # SET and ADD, the path and what is written apart
-_REMOVAL = 1  # REMOVE and DELETE, the path apart; what is removed is free
-_TARGET_STEP = 4  # each further element of a path that is changed
+_WRITE = 19  # SET and ADD, without the path and the value
+_REMOVAL = 1  # REMOVE and DELETE, without the path; removed values are free
+_TARGET_STEP = 4  # each further element of a changed path
 _READ = 1
-_READ_STEP = 14  # each element of a path that is read; the value found there is free
+_READ_STEP = 14  # each element of a path that is read; the value there is free
 _FUNCTIONS = {"if_not_exists": 39, "list_append": 37}
 _ARITHMETIC = {"+": 34, "-": 37}
 
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """The charge of one expression: a fixed part, and values by how often they are used."""
+    """The charge of one expression in bytes: a fixed part, and how often each value is used."""
 
     fixed: int = 0
     uses: Counter[str] = field(default_factory=Counter)
 
     def exceeds(self, limit: int, values: Values) -> bool:
-        """Whether the charge is more than `limit` bytes."""
+        """Return whether the charge is more than `limit` bytes."""
         total = self.fixed
         for name, times in self.uses.items():
             total += times * sizes.value_bytes(values[name])
@@ -265,7 +274,7 @@ class Charge:
 
 
 def charge_of(actions: list[Action], names: Names) -> Charge:
-    """The charge of the actions of an update; names are resolved by now."""
+    """Return the charge of the actions of a checked update."""
     uses: Counter[str] = Counter()
     fixed = _UPDATE + sum(_charge_action(action, names, uses) for action in actions)
     return Charge(fixed, uses)
@@ -307,7 +316,10 @@ def _charge_operand(operand: Operand, names: Names, uses: Counter[str]) -> int:
 
 
 def sources_of(actions: Iterable[Action], names: Names) -> tuple[tuple[str, str], ...]:
-    """Top-level attributes with a type, or with the placeholder of a value that has it."""
+    """Return top-level attributes with their new type, or the placeholder of a value of that type, if known.
+
+    The service checks these types before it reads the item: an index key must not get another type.
+    """
     sources: list[tuple[str, str]] = []
     for action in actions:
         path = names.resolve(action.path)

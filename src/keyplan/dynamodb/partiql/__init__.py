@@ -1,9 +1,9 @@
-"""PartiQL: statements read into trees, and their parts made expressions of the other operations.
+"""PartiQL: statements parsed into trees, and their parts translated to expressions.
 
-    parse(statement)       the tree, or ValidationError with the service's text
-    Values(parameters)     literals and parameters made attribute values
-    conditions, updates    the same trees as `keyplan.dynamodb.expressions` has
+    parser.parse(statement)     the tree, or ValidationError with the service's text
+    values.Values(parameters)   literals and parameters as attribute values
+    translate                   conditions and updates as compiled expressions
 
 Nothing here knows a table. Source: developer guide, "PartiQL - a SQL-compatible query language for
-Amazon DynamoDB"; the texts are the service's, as public conformance suites recorded them.
+Amazon DynamoDB"; the messages are the service's, recorded by public conformance suites.
 """

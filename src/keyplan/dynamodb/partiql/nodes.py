@@ -10,16 +10,15 @@ from keyplan.dynamodb.messages import partiql as messages
 from keyplan.errors import ValidationError
 
 Parts: TypeAlias = tuple[str | int, ...]
-"""A document path: names, and list indexes."""
-
+"""A document path: names and list indexes."""
 
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
-"""The signs that compare two terms; <> is also written !=."""
+"""The comparison operators; != is an alias of <>."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathTerm:
-    """An attribute, or what lies in a document; `place` is that of its first part."""
+    """An attribute or a path in a document; `place` is the position of its first part."""
 
     parts: Parts
     place: str = ""
@@ -27,7 +26,7 @@ class PathTerm:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A literal that stands for itself: a string, a number as written, true, false, null or MISSING."""
+    """A scalar literal: a string, a number as written, true, false, null or MISSING."""
 
     kind: Literal["S", "N", "BOOL", "NULL", "MISSING", "ion"]
     text: str
@@ -50,7 +49,7 @@ class Struct:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A question mark: the value of that number."""
+    """A question mark, with its number in the statement."""
 
     number: int
     place: str = field(default="", compare=False)
@@ -131,7 +130,7 @@ Term: TypeAlias = (
 
 
 def is_test(term: Term) -> bool:
-    """Whether a term is a condition, calls aside: what functions are is not known here."""
+    """Return whether a term is a condition. Calls are not, because their functions are unknown here."""
     if isinstance(term, Infix):
         return term.operator in COMPARISONS
     return isinstance(term, BetweenTerm | InTerm | IsTerm | NotTerm | Joined)
@@ -139,7 +138,7 @@ def is_test(term: Term) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A table, or one of its indexes."""
+    """A table or one of its indexes."""
 
     table: str
     index: str | None = None
@@ -155,7 +154,7 @@ class Ordering:
 
 @dataclass(frozen=True, slots=True)
 class SelectStatement:
-    """SELECT; no `shown` stands for all attributes. `call` is the first function call in the projection."""
+    """SELECT; `shown` is None for all attributes. `call` is the first function call in the projection."""
 
     source: Source
     shown: tuple[PathTerm, ...] | None
@@ -189,7 +188,7 @@ class Removal:
 
 @dataclass(frozen=True, slots=True)
 class UpdateStatement:
-    """UPDATE; `returning` as ReturnValues of UpdateItem."""
+    """UPDATE; `returning` has the values of ReturnValues of UpdateItem."""
 
     source: Source
     changes: tuple[Assignment | Removal, ...]
@@ -208,7 +207,7 @@ class DeleteStatement:
 
 @dataclass(frozen=True, slots=True)
 class ExistsStatement:
-    """EXISTS(SELECT ...), which a transaction may hold as a check."""
+    """EXISTS(SELECT ...), a condition check in a transaction."""
 
     select: SelectStatement
 
@@ -218,14 +217,14 @@ Statement: TypeAlias = SelectStatement | InsertStatement | UpdateStatement | Del
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A statement and how many parameters it has."""
+    """A statement and the number of its parameters."""
 
     statement: Statement
     parameters: int
 
 
 def attributes(term: Term) -> list[str]:
-    """The attributes that a term names, in order."""
+    """Return the attributes in a term, in order."""
     match term:
         case PathTerm():
             return [str(term.parts[0])]
@@ -251,35 +250,35 @@ def attributes(term: Term) -> list[str]:
 def equalities(
     term: Term | None, names: Sequence[str], *, several: bool = False
 ) -> tuple[dict[str, Term], Term | None]:
-    """The terms that these attributes must equal, and what else is required.
+    """Return the terms that these attributes must equal, and the rest of the condition.
 
-    Only what is joined by AND counts. An attribute that is compared with two values is a fault, a ValidationError,
-    or, of `several`, equal to the first; the other is required besides.
+    Only terms joined by AND count. An attribute with two different values raises ValidationError or, with `several`,
+    must equal the first one, and the other one is part of the rest.
     """
-    found: dict[str, Term] = {}
+    equal: dict[str, Term] = {}
     rest: list[Term] = []
     for part in () if term is None else joined(term, "and"):
         compared = equality(part)
         if compared is not None and compared[0] in names:
             name, value = compared
-            if found.setdefault(name, value) != value:
+            if equal.setdefault(name, value) != value:
                 if not several:
                     raise ValidationError(messages.several_on_key(name))
                 rest.append(part)
         else:
             rest.append(part)
-    return found, together(rest)
+    return equal, together(rest)
 
 
 def joined(term: Term, operator: Literal["and", "or"]) -> tuple[Term, ...]:
-    """The terms that the operator joins, whatever parentheses stand between them; a term of another kind alone."""
+    """Return the terms joined by the operator, across parentheses; any other term alone."""
     if not isinstance(term, Joined) or term.operator != operator:
         return (term,)
     return tuple(inner for part in term.terms for inner in joined(part, operator))
 
 
 def equality(term: Term) -> tuple[str, Term] | None:
-    """Attribute and value of an equality of the two."""
+    """Return the attribute and the value of an equality, or None for another term."""
     if not isinstance(term, Infix) or term.operator != "=":
         return None
     for path, value in ((term.left, term.right), (term.right, term.left)):
@@ -293,19 +292,19 @@ def _is_computed(term: Term) -> bool:
 
 
 def choices_of(term: InTerm) -> Sequence[Term]:
-    """The terms that an IN names."""
+    """Return the choices of an IN."""
     return term.choices.members if isinstance(term.choices, SequenceTerm) else ()
 
 
 def single(term: Term) -> Term:
-    """The equality that an IN with one value is; another term as it is."""
+    """Return an IN with one choice as an equality; any other term unchanged."""
     if isinstance(term, InTerm) and len(choices_of(term)) == 1:
         return Infix("=", term.operand, *choices_of(term))
     return term
 
 
 def together(terms: Sequence[Term]) -> Term | None:
-    """Terms joined by AND; None for none."""
+    """Return the terms joined by AND; None without terms."""
     if not terms:
         return None
     return terms[0] if len(terms) == 1 else Joined("and", tuple(terms))

@@ -1,4 +1,4 @@
-"""The parser of statements."""
+"""The parser of PartiQL statements."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _CLAUSES_ELSEWHERE = ("group", "having", "limit", "offset", "let")
 
 @lru_cache(maxsize=_CACHED_STATEMENTS)
 def parse(text: str) -> Parsed:
-    """The statement in the text. Raises ValidationError with the service's text."""
+    """Parse a statement. Raises ValidationError with the service's text."""
     cursor = StatementCursor(text)
     word = cursor.current
     read = _READERS.get(word.text) if word.kind == KEYWORD else None
@@ -46,7 +46,7 @@ def parse(text: str) -> Parsed:
 
 
 def _no_statement(cursor: StatementCursor) -> ValidationError:
-    """A term that stands alone is refused for what it is, and all else as no statement."""
+    """Return the error for text that is not a statement; IS alone has its own message."""
     try:
         term = read_term(cursor)
         cursor.finish()
@@ -160,7 +160,7 @@ def _read_update(cursor: StatementCursor) -> UpdateStatement:
 
 
 def _read_from(cursor: StatementCursor) -> UpdateStatement:
-    """An update that begins with FROM, its condition before its changes."""
+    """Parse an update that starts with FROM: its condition comes before its changes."""
     cursor.advance()
     source = _read_source(cursor, messages.UNEXPECTED_TERM)
     _refuse_alias(cursor)
@@ -224,11 +224,11 @@ def _read_exists(cursor: StatementCursor) -> ExistsStatement:
     return ExistsStatement(select)
 
 
-# What they share
+# Parts of several statements
 
 
 def _read_source(cursor: StatementCursor, missing: str) -> Source:
-    """A table or "table"."index"; `missing` is what is said where none stands."""
+    """Parse a table or "table"."index"; `missing` is the detail of the error if there is none."""
     if cursor.current.kind == STRING or cursor.current.is_sign("[", "<<", "{", "("):
         raise ValidationError(messages.UNEXPECTED_SOURCE)
     if cursor.current.kind not in (NAME, QUOTED):

@@ -1,6 +1,6 @@
 """The parser of terms: conditions, values and paths.
 
-OR binds weakest, then AND, NOT, comparisons, + and -, * / and %. Nesting is bounded, so that no
+Precedence from loosest to tightest: OR, AND, NOT, comparisons, + - ||, * / %. Nesting is bounded, so that no
 statement exhausts the stack.
 """
 
@@ -48,13 +48,13 @@ _SECOND_WORDS = {"double": "precision", "character": "varying"}
 _FUNCTION_KEYWORDS = frozenset(("size", "exists", "count", "avg", "sum", "min", "max", "upper", "lower"))
 _OPERATOR_KEYWORDS = frozenset(("is", "like", "in", "between", "and", "or"))
 MOST_LEVELS = limits.EXPRESSION_OPERATORS // 4
-"""How deep terms may be nested: more than any value or condition that the service takes."""
+"""The maximum depth of nested terms, above that of any value or condition that the service accepts."""
 _INDEX_DIGITS = 10
-"""No index of more digits is in range."""
+"""An index with more digits is out of range."""
 
 
 def read_term(cursor: StatementCursor, level: int = 0) -> Term:
-    """A whole term. Raises ValidationError."""
+    """Parse a term. Raises ValidationError."""
     if level > MOST_LEVELS:
         raise ValidationError(messages.malformed(messages.UNEXPECTED_TERM))
     terms = [_read_and(cursor, level)]
@@ -103,20 +103,20 @@ def _read_word_comparison(cursor: StatementCursor, left: Term, level: int) -> Te
     negated = cursor.take_keyword("not") is not None
     operator = cursor.advance().text
     _expect_operand(cursor)
-    found: Term
+    comparison: Term
     if operator == "like":
         raise ValidationError(messages.unsupported_operation("Like"))
     if operator == "in":
-        found = InTerm(left, _read_choices(cursor, level))
+        comparison = InTerm(left, _read_choices(cursor, level))
     else:
         lower = _read_sum(cursor, level)
         cursor.expect_keyword("and")
-        found = BetweenTerm(left, lower, _read_sum(cursor, level))
-    return NotTerm(found) if negated else found
+        comparison = BetweenTerm(left, lower, _read_sum(cursor, level))
+    return NotTerm(comparison) if negated else comparison
 
 
 def _read_choices(cursor: StatementCursor, level: int) -> Term:
-    """What follows IN: there parentheses make a list of what they hold, even of one, as in the open-source parser."""
+    """Parse the choices of IN; parentheses make a list even of one term, as in the open-source parser."""
     if cursor.take_sign("("):
         choices = _read_terms(cursor, level)
         cursor.expect_sign(")", "RIGHT_PAREN")
@@ -135,8 +135,8 @@ def _read_is(cursor: StatementCursor, operand: Term) -> Term:
     second = _SECOND_WORDS.get(name)
     if second is not None and cursor.take_keyword(second):
         name = f"{name} {second}"
-    found = IsTerm(operand, name)
-    return NotTerm(found) if negated else found
+    comparison = IsTerm(operand, name)
+    return NotTerm(comparison) if negated else comparison
 
 
 def _read_sum(cursor: StatementCursor, level: int) -> Term:
@@ -180,7 +180,7 @@ def _read_operand(cursor: StatementCursor, level: int) -> Term:
 
 
 def _is_signed(cursor: StatementCursor) -> bool:
-    """Whether the signs here are those of a number."""
+    """Return whether the signs here belong to a number."""
     ahead = 1
     while cursor.peek(ahead).is_sign("-", "+"):
         ahead += 1
@@ -188,7 +188,7 @@ def _is_signed(cursor: StatementCursor) -> bool:
 
 
 def _sign(cursor: StatementCursor) -> str:
-    """The sign that the signs of a number make."""
+    """Parse the signs of a number; return "-" or ""."""
     negative = False
     while sign := cursor.take_sign("-", "+"):
         negative ^= sign.text == "-"
@@ -242,7 +242,7 @@ def _read_enclosed(cursor: StatementCursor, level: int) -> Term:
 
 
 def _read_terms(cursor: StatementCursor, level: int) -> list[Term]:
-    """Terms with commas between them, one level deeper."""
+    """Parse terms separated by commas, one level deeper."""
     terms = [read_term(cursor, level + 1)]
     while cursor.take_sign(","):
         terms.append(read_term(cursor, level + 1))
@@ -264,7 +264,7 @@ def _read_struct(cursor: StatementCursor, level: int) -> Struct:
 
 
 def read_path(cursor: StatementCursor) -> PathTerm:
-    """A document path. Raises ValidationError."""
+    """Parse a document path. Raises ValidationError."""
     first = cursor.current
     if first.kind not in (NAME, QUOTED):
         raise ValidationError(messages.malformed(messages.UNEXPECTED_TERM))
@@ -283,7 +283,7 @@ def read_path(cursor: StatementCursor) -> PathTerm:
 
 
 def _read_step(cursor: StatementCursor) -> str | int:
-    """What stands between brackets: a list index, or a name as a string."""
+    """Parse the content of brackets in a path: a list index, or a name as a string."""
     sign = _sign(cursor) if cursor.current.is_sign("-", "+") and _is_signed(cursor) else ""
     token = cursor.advance()
     if token.kind == NUMBER and token.text.isdigit():
@@ -297,7 +297,7 @@ def _read_step(cursor: StatementCursor) -> str | int:
 
 
 def _index(token: StatementToken, sign: str) -> int:
-    """A list index. Raises ValidationError for one out of range."""
+    """Return a list index. Raises ValidationError if it is out of range."""
     plain = token.text.lstrip("0") or "0"
     if len(plain) > _INDEX_DIGITS or not 0 <= int(sign + plain) < INT_LIMIT:
         raise ValidationError(messages.index_range(sign + plain, token.place))

@@ -1,6 +1,6 @@
-"""The lexer of PartiQL: statement text to tokens with their places.
+"""The lexer of PartiQL: tokens with their positions.
 
-Source: the PartiQL specification's lexical rules, as far as the service takes them.
+Source: the lexical rules of the PartiQL specification, as far as the service supports them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from keyplan.dynamodb.messages import partiql as messages
 from keyplan.errors import ValidationError
 
 KEYWORD = "keyword"
-NAME = "name"  # unquoted, and no keyword
+NAME = "name"  # unquoted, not a keyword
 QUOTED = "quoted"
 STRING = "string"
 NUMBER = "number"
@@ -40,7 +40,7 @@ _WORDS = """
     zone
 """
 KEYWORDS = frozenset(_WORDS.split())
-"""Words that are no attribute names unless they are quoted."""
+"""Words that are attribute names only in quotes."""
 
 INT_LIMIT = 2**31
 INT_DIGITS = len(str(INT_LIMIT))
@@ -61,7 +61,7 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class StatementToken:
-    """`text` is what is meant: a keyword in lower case, a name or string without its quotes."""
+    """A token; `text` is a keyword in lower case, or a name or string without its quotes."""
 
     kind: str
     text: str
@@ -71,20 +71,20 @@ class StatementToken:
 
     @property
     def place(self) -> str:
-        """Where it stands, as the service's messages say it: line, column, length."""
+        """The position as in the service's messages: line, column, length."""
         return f"{self.line}:{self.column}:{len(self.written)}"
 
     def is_keyword(self, *words: str) -> bool:
-        """Whether it is one of these keywords."""
+        """Return whether it is one of these keywords."""
         return self.kind == KEYWORD and self.text in words
 
     def is_sign(self, *signs: str) -> bool:
-        """Whether it is one of these signs."""
+        """Return whether it is one of these signs."""
         return self.kind == SIGN and self.text in signs
 
 
 def tokenize(text: str) -> list[StatementToken]:
-    """All tokens; the last is of kind END. Raises ValidationError for what starts no token."""
+    """Return all tokens; the last one has the kind END. Raises ValidationError for text that starts no token."""
     tokens: list[StatementToken] = []
     at, line, line_start = 0, 1, 0
     while at < len(text):
@@ -124,7 +124,7 @@ def _meaning(group: str, written: str) -> tuple[str, str]:
 
 
 def scale_of(number: str) -> int | None:
-    """The digits behind a number's point less its exponent; None if either is more than 32 bits hold."""
+    """Return the number of decimals minus the exponent; None if either does not fit 32 bits."""
     digits, _, exponent = number.lower().partition("e")
     if len(exponent.lstrip("+-0")) > INT_DIGITS:
         return None
@@ -136,7 +136,7 @@ def scale_of(number: str) -> int | None:
 
 
 class StatementCursor:
-    """A place in the tokens of one statement."""
+    """A position in the tokens of one statement."""
 
     __slots__ = ("_at", "_tokens", "parameters")
 
@@ -144,44 +144,44 @@ class StatementCursor:
         self._tokens = tokenize(text)
         self._at = 0
         self.parameters = 0
-        """How many parameters have been read."""
+        """The number of parameters parsed so far."""
 
     @property
     def current(self) -> StatementToken:
-        """The token to be read next."""
+        """The current token."""
         return self._tokens[self._at]
 
     def peek(self, ahead: int = 1) -> StatementToken:
-        """The token after the current one, or that many after it."""
+        """Return the token this many positions after the current one."""
         return self._tokens[min(self._at + ahead, len(self._tokens) - 1)]
 
     def advance(self) -> StatementToken:
-        """The current token; the next one becomes current."""
+        """Return the current token and move to the next one."""
         token = self._tokens[self._at]
         if token.kind != END:
             self._at += 1
         return token
 
     def take_keyword(self, *words: str) -> StatementToken | None:
-        """The current token if it is one of these keywords."""
+        """Return the current token and move on if it is one of these keywords, else None."""
         return self.advance() if self.current.is_keyword(*words) else None
 
     def take_sign(self, *signs: str) -> StatementToken | None:
-        """The current token if it is one of these signs."""
+        """Return the current token and move on if it is one of these signs, else None."""
         return self.advance() if self.current.is_sign(*signs) else None
 
     def expect_keyword(self, word: str) -> None:
-        """Raise ValidationError unless the keyword stands here."""
+        """Read this keyword. Raises ValidationError for another token."""
         if self.take_keyword(word) is None:
             raise ValidationError(messages.malformed(messages.expected_keyword(word)))
 
     def expect_sign(self, sign: str, name: str) -> None:
-        """Raise ValidationError unless the sign stands here."""
+        """Read this sign. Raises ValidationError for another token."""
         if self.take_sign(sign) is None:
             raise ValidationError(messages.malformed(messages.expected_sign(name)))
 
     def finish(self) -> None:
-        """Raise ValidationError unless all is read; one semicolon may end a statement."""
+        """Raise ValidationError unless all tokens are read; a semicolon may end the statement."""
         self.take_sign(";")
         if self.current.kind != END:
             raise ValidationError(messages.malformed(messages.LEFT_OVER))

@@ -1,7 +1,8 @@
 """Conditions and updates of statements translated to expressions.
 
 Names and values become placeholders, so that an attribute can have any name. The service's messages about an
-expression name the request parameter; those about a statement do not."""
+expression name the request parameter; those about a statement do not.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +55,7 @@ _SET_FUNCTIONS = ("set_add", "set_delete")
 
 @dataclass(frozen=True, slots=True)
 class StatementCondition:
-    """A compiled condition, the values of its placeholders, and the attributes it names, in order."""
+    """A compiled condition, the values of its placeholders, and its attributes in order."""
 
     compiled: compiled.CompiledCondition
     values: Item
@@ -97,12 +98,12 @@ class _Placeholders:
 
 
 def condition(term: Term, values: Values) -> StatementCondition:
-    """A condition. Raises ValidationError for what is wrong with it before any item is."""
+    """Translate, compile and check a condition. Raises ValidationError."""
     placeholders = _Placeholders(values)
     text = render_condition(_condition(term, placeholders))
-    made = compiled.compile_condition(text, placeholders.names, expression_messages.STATEMENT)
-    made.check(placeholders.values)
-    return StatementCondition(made, placeholders.values, tuple(dict.fromkeys(attributes(term))))
+    compiled_condition = compiled.compile_condition(text, placeholders.names, expression_messages.STATEMENT)
+    compiled_condition.check(placeholders.values)
+    return StatementCondition(compiled_condition, placeholders.values, tuple(dict.fromkeys(attributes(term))))
 
 
 def _condition(term: Term, placeholders: _Placeholders) -> nodes.Condition:
@@ -159,30 +160,30 @@ def _is_test(term: Term) -> bool:
 
 
 def _test_comparison(test: Term, operator: str, other: Term, placeholders: _Placeholders) -> nodes.Condition:
-    """A condition compared with something else: it equals true or false, and nothing of another type."""
+    """Translate a condition compared with another term: it equals true or false and no other value."""
     if operator not in ("=", "<>"):
         raise ValidationError(expression_messages.operand_type(operator, "BOOL"))
-    made = _compared(test, placeholders)
+    first = _compared(test, placeholders)
     equal: nodes.Condition
     if isinstance(other, Constant) and other.kind == "BOOL":
-        equal = made if other.text == "true" else nodes.Not(made)
+        equal = first if other.text == "true" else nodes.Not(first)
     elif _is_test(other):
         second = _compared(other, placeholders)
-        equal = _either(made, second, nodes.Not(second))
+        equal = _either(first, second, nodes.Not(second))
     else:
         operand = _operand(other, placeholders)
-        equal = _either(made, *(nodes.Compare("=", truth, operand) for truth in _truths(placeholders)))
+        equal = _either(first, *(nodes.Compare("=", truth, operand) for truth in _truths(placeholders)))
     return equal if operator == "=" else nodes.Not(equal)
 
 
 def _compared(test: Term, placeholders: _Placeholders) -> nodes.Condition:
-    """A condition that is compared; how deep these nest is bounded, so that no statement exhausts the stack."""
+    """Translate a compared condition. Nesting is bounded, so that no statement exhausts the stack."""
     if placeholders.level == MOST_LEVELS:
         raise ValidationError(expression_messages.too_many_operators(limits.EXPRESSION_OPERATORS + 1))
     placeholders.level += 1
-    made = _condition(test, placeholders)
+    node = _condition(test, placeholders)
     placeholders.level -= 1
-    return made
+    return node
 
 
 def _truths(placeholders: _Placeholders) -> tuple[nodes.Value, nodes.Value]:
@@ -190,7 +191,7 @@ def _truths(placeholders: _Placeholders) -> tuple[nodes.Value, nodes.Value]:
 
 
 def _either(test: nodes.Condition, if_true: nodes.Condition, if_false: nodes.Condition) -> nodes.Condition:
-    """What the one or the other condition says, as a third holds: it stands twice, since expressions compare none."""
+    """Return `if_true` if the test holds, else `if_false`; the test is repeated: expressions cannot compare it."""
     if sum(map(_operators, (test, if_true, if_false))) > limits.EXPRESSION_OPERATORS:
         raise ValidationError(expression_messages.too_many_operators(limits.EXPRESSION_OPERATORS + 1))
     return nodes.Or((nodes.And((test, if_true)), nodes.And((nodes.Not(test), if_false))))
@@ -253,16 +254,16 @@ def _operand(term: Term, placeholders: _Placeholders) -> nodes.Operand:
 
 
 def update(changes: Sequence[Assignment | Removal], values: Values) -> StatementUpdate:
-    """An update. Raises ValidationError for what is wrong with it before any item is."""
+    """Translate, compile and check an update. Raises ValidationError."""
     placeholders = _Placeholders(values)
     clauses: dict[str, list[nodes.Action]] = {}
     for change in changes:
         keyword, action = _action(change, placeholders)
         clauses.setdefault(keyword, []).append(action)
     text = render_update(nodes.Update(tuple(nodes.Clause(word, tuple(actions)) for word, actions in clauses.items())))
-    made = compiled.compile_update(text, placeholders.names, expression_messages.STATEMENT)
-    made.check(placeholders.values)
-    return StatementUpdate(made, placeholders.values)
+    compiled_update = compiled.compile_update(text, placeholders.names, expression_messages.STATEMENT)
+    compiled_update.check(placeholders.values)
+    return StatementUpdate(compiled_update, placeholders.values)
 
 
 def _action(change: Assignment | Removal, placeholders: _Placeholders) -> tuple[str, nodes.Action]:

@@ -1,4 +1,4 @@
-"""Literals and parameters made attribute values, canonical."""
+"""Literals and parameters as canonical attribute values."""
 
 from __future__ import annotations
 
@@ -17,19 +17,16 @@ from keyplan.errors import ValidationError
 
 
 class Values:
-    """The values that a statement's terms stand for."""
+    """The values of a statement's terms."""
 
-    def __init__(self, given: Sequence[AttributeValue], wanted: int) -> None:
-        """`given` are the request's parameters, canonical, and `wanted` is how many the statement has.
-
-        Raises ValidationError if these are not the same.
-        """
-        if len(given) != wanted:
+    def __init__(self, parameters: Sequence[AttributeValue], expected: int) -> None:
+        """Take the canonical parameters of the request; raise ValidationError if their number is not `expected`."""
+        if len(parameters) != expected:
             raise ValidationError(messages.PARAMETER_COUNT)
-        self._parameters = given
+        self._parameters = parameters
 
     def of(self, term: Term) -> AttributeValue:
-        """The value of a term. Raises ValidationError if it is none."""
+        """Return the value of a term. Raises ValidationError if it is not a value."""
         value = self._value(term, "root")
         try:
             return normalise(value, wire=True)[0]
@@ -71,7 +68,7 @@ class Values:
         return members
 
     def item(self, struct: Struct) -> dict[str, AttributeValue]:
-        """The attributes of an item; each value is a root of its own."""
+        """Return the attributes of an item; in messages each value is its own root."""
         return self._members(struct, lambda _name: "root", "root", 0)
 
     def _set(self, bag: SequenceTerm, path: str) -> AttributeValue:
@@ -113,35 +110,38 @@ def _constant(constant: Constant, path: str) -> AttributeValue:
 
 
 def parameters(given: Sequence[dict[str, Any]], *, wire: bool) -> list[AttributeValue]:
-    """The parameters of a request, canonical. Raises ValidationError."""
+    """Return the canonical parameters of a request. Raises ValidationError."""
     canonical: list[AttributeValue] = []
     for value in given:
         try:
             canonical.append(normalise(value, wire=wire)[0])
         except InvalidValueError as error:
-            raise ValidationError(_number_fault(value, 0) or error.older) from error
+            raise ValidationError(_number_problem(value, 0) or error.older) from error
     return canonical
 
 
-def _number_fault(value: dict[str, Any] | None, level: int) -> str | None:
-    """What is said of the first number, in the order of the value, that no decimal of the service can be."""
+def _number_problem(value: dict[str, Any] | None, level: int) -> str | None:
+    """Return the message for the first number in a value that the service cannot parse, or None."""
     if value is None or level > limits.NESTING_LEVELS:
-        return None  # nothing there, or the value nests too deeply, which is told by then
+        return None  # no value, or nested too deeply, which is reported earlier
     for kind, content in value.items():
         if content is None:
             continue
         texts = [content] if kind == "N" else content if kind == "NS" else ()
         inner = content if kind == "L" else content.values() if kind == "M" else ()
-        faults = [_of_number(text) for text in texts] + [_number_fault(member, level + 1) for member in inner]
-        for fault in faults:
-            if fault is not None:
-                return fault
+        problems = [_text_problem(text) for text in texts] + [_number_problem(member, level + 1) for member in inner]
+        for problem in problems:
+            if problem is not None:
+                return problem
     return None
 
 
-def _of_number(text: str) -> str | None:
-    """The service reads numbers of parameters into decimals whose scale has 32 bits, and compares their
-    magnitude in as many: the largest exponents overflow there to the other side."""
+def _text_problem(text: str) -> str | None:
+    """Return the message for a number in a parameter that the service cannot parse, or None.
+
+    The service parses such numbers into decimals with a scale of 32 bits and compares magnitudes in 32 bits too: the
+    largest exponents overflow and become the smallest.
+    """
     if not numbers.is_number(text):
         return value_messages.not_a_number_older(text)
     scale = scale_of(text)

@@ -1,4 +1,9 @@
-"""A shape compiled into the checker of its operation's requests."""
+"""Shapes compiled into checkers of requests.
+
+An acceptor is a closure that accepts only valid requests. It may reject a valid one (with unknown members,
+converted scalars or deep nesting); then the slower phases decide. It never accepts an invalid one; a property
+test compares both.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +33,13 @@ from keyplan.dynamodb.values.encoding import Form
 
 Acceptor: TypeAlias = Callable[[Any], bool]
 
-_DEEPEST = 40  # more is left to the walk that keeps its own stack
+_DEEPEST = 40  # deeper values are left to the phases, which keep their own stack
 _ANY_WIDTH = 1 << 31
 _TEXT_TYPES = frozenset("SN")
 
 
 def acceptor(shape: Shape, wire: bool, late: bool = False) -> Acceptor:
-    """A closure that accepts surely good content of the shape; with `late`, whatever late members hold."""
+    """Return a closure that accepts valid content of the shape; with `late`, any content of late members."""
     match shape:
         case AttributeValue():
             return _value_acceptor(wire)
@@ -79,7 +84,7 @@ def _structure(shape: Structure, wire: bool, late: bool = False) -> Acceptor:
             for name, inner in content.items():
                 if not tests[name](inner):
                     return False
-        except (KeyError, TypeError):  # an unknown member, or a name that is no text
+        except (KeyError, TypeError):  # an unknown member, or a name that is not a string
             return False
         return True
 
@@ -161,12 +166,12 @@ def _python_blob(content: Any) -> bool:
 
 
 def _item_acceptor(wire: bool) -> Acceptor:
-    """Names to attribute values."""
+    """Return the acceptor of a map of names to attribute values."""
     return _wire_item(_value_acceptor(wire)) if wire else _python_item(_value_acceptor(wire))
 
 
 def _wire_item(value_test: Acceptor) -> Acceptor:
-    """In JSON. The two commonest types are told in line: they are most of what items hold."""
+    """Return the acceptor for JSON. The two most common types are tested inline for speed."""
 
     def accept(content: Any) -> bool:
         if type(content) is not dict:
@@ -186,7 +191,7 @@ def _wire_item(value_test: Acceptor) -> Acceptor:
 
 
 def _python_item(value_test: Acceptor) -> Acceptor:
-    """In Python, where names and text may be anything."""
+    """Return the acceptor for Python, where names and strings may be anything."""
 
     def accept(content: Any) -> bool:
         if type(content) is not dict:
@@ -243,15 +248,15 @@ T = TypeVar("T")
 Request: TypeAlias = dict[str, Any]
 
 Check: TypeAlias = Callable[[dict[str, Any], bool], None]
-"""Takes a request and whether it is in wire form (binary as base64 text) or Python form (bytes).
+"""Checks a request, in wire form (True: binary as base64 text) or Python form (False: bytes).
 
 Raises SerializationError or ValidationError with the service's text. A member that is None counts as
-not given; members that the shape does not know are ignored in wire form and refused in Python.
+missing; unknown members are ignored in wire form and rejected in Python form.
 """
 
 
 def compile(shape: Structure, *, late: bool = False) -> Check:  # noqa: A001  # used as shapes.compile, as re.compile is
-    """The checker of a shape. With `late` it leaves out the members marked so: the operation is in `late_check`."""
+    """Return the checker of a shape. With `late` it skips late members; the operation must use `late_check`."""
     accepts_wire = acceptor(shape, wire=True, late=late)
     accepts_python = acceptor(shape, wire=False, late=late)
 
@@ -265,11 +270,10 @@ def compile(shape: Structure, *, late: bool = False) -> Check:  # noqa: A001  # 
 
 
 def late_check(shape: Structure) -> Callable[[Callable[[Request, Form], T]], Callable[[Request, Form], T]]:
-    """Decorates what makes a request's values canonical, from which nothing follows yet, so that it can run again.
+    """Decorate a function that makes a request's values canonical and has no other effect.
 
-    What is wrong with the members left out makes it fail in one way or another: then the whole shape is
-    checked, which comes before all else, and words the service's error; or finds nothing, or converts what
-    the service converts, and all is begun anew.
+    An error in a late member makes the function fail in any way. Then the whole shape is checked, which raises the
+    service's error, or converts values as the service does; if it does not raise, the function runs again.
     """
 
     def decorate(prepare: Callable[[Request, Form], T]) -> Callable[[Request, Form], T]:
@@ -277,7 +281,7 @@ def late_check(shape: Structure) -> Callable[[Callable[[Request, Form], T]], Cal
         def prepared(request: Request, form: Form) -> T:
             try:
                 return prepare(request, form)
-            except Exception:  # noqa: BLE001 - told by the check, or raised again
+            except Exception:  # noqa: BLE001 - reported by the check, or raised again
                 check_types(shape, request, form.wire)
                 check_constraints(shape, request)
                 return prepare(request, form)

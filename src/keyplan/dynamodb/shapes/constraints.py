@@ -1,4 +1,9 @@
-"""Phase 2: the constraints of a request's members, and the one message that lists all broken ones."""
+"""Phase 2: the constraints of a request's members, and the one message that lists all broken ones.
+
+The text depends on the `Layer` of the operation. Two kinds of requests get the older text in every layer: those
+with a missing required member, and those with a value nested 63 levels deep or deeper (seen on the service,
+October 2026).
+"""
 
 from __future__ import annotations
 
@@ -34,22 +39,22 @@ from keyplan.errors import ValidationError
 
 
 def camel(name: str) -> str:
-    """A member's name as messages show it: the first letter small."""
+    """Return a member's name as messages show it, with the first letter in lower case."""
     return name[:1].lower() + name[1:]
 
 
 _VALUE_ORDER = ("S", "N", "B", "INT", "DECIMAL", "DOUBLE", "SS", "NS", "BS", "INTSET", "DECIMALSET", "DOUBLESET")
 _VALUE_ORDER_LAST = ("M", "L", "NULL", "BOOL")
-_DEEPEST = 40  # deeper values are cut off: the service's own limit is 32, and messages are for people
+_DEEPEST = 40  # deeper values are cut off; the service's own limit is 32
 
 
 def shown(shape: Shape, content: Any) -> str:
-    """The value as it stands in a message: "null", or rendered and in quotes."""
+    """Return a value as in a message: "null", or rendered and in quotes."""
     return "null" if content is None else f"'{render(shape, content)}'"
 
 
 def render(shape: Shape, content: Any, level: int = 0) -> str:
-    """The value in the service's manner."""
+    """Return a value as the service's Java prints it."""
     if content is None:
         return "null"
     match shape:
@@ -103,21 +108,20 @@ def _member(shape: Shape, inner: Any, level: int) -> str:
 
 
 def _blob(content: Any) -> str:
-    # Base64 text in JSON; in a call from Python text stands for itself, where this length is not exact.
+    # Base64 text in JSON; in Python, text is not base64, and this length is not exact.
     length = len(content.rstrip("=")) * 3 // 4 if isinstance(content, str) else len(content)
     return byte_buffer(length)
 
 
 def _json(content: Any) -> str:
-    """Compact JSON; binary of a call in Python as base64 text."""
+    """Return compact JSON; binary is base64 text."""
     try:
         return orjson.dumps(content, default=binary_text).decode()
     except orjson.JSONEncodeError:
-        # Nested deeper than orjson follows: nobody reads such an echo.
-        return "..."
+        return "..."  # nested deeper than orjson supports
 
 
-_MOST_FAULTS = 10  # the service names no more
+_MAX_ERRORS = 10  # the service lists no more
 OLDER_READING_LEVELS = 63
 
 _TABLE_ARN = re.compile(r"arn:[a-z-]+:dynamodb:[a-z0-9-]*:[0-9]*:table/[a-zA-Z0-9_.-]{1,255}")
@@ -127,7 +131,7 @@ Path: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class BrokenConstraint:
-    """One broken constraint: where, what is there, and which. `enum` marks one of an enum."""
+    """A broken constraint: path, shape, content and the text of the constraint; `enum` marks an enum."""
 
     path: Path
     shape: Shape
@@ -137,7 +141,7 @@ class BrokenConstraint:
 
 
 def check_constraints(shape: Structure, request: dict[str, Any]) -> None:
-    """Raise ValidationError that names every broken constraint; types are right by now."""
+    """Raise ValidationError that lists every broken constraint; the types are checked already."""
     if shape.demanded is not None:
         _check_demanded(shape, shape.demanded, request)
     if shape.layer is not Layer.OLDER and not _missing(shape, request) and not reads_older(request):
@@ -152,7 +156,7 @@ def check_constraints(shape: Structure, request: dict[str, Any]) -> None:
 
 
 def _check_demanded(shape: Structure, demanded: Demanded, request: dict[str, Any]) -> None:
-    """The demanded member must be there, of the right length; its pattern alone is a constraint like all others."""
+    """Require the demanded member with a valid length; only its pattern is a constraint like all others."""
     content, member = request.get(demanded.name), shape.members[demanded.name]
     if content is None:
         raise ValidationError(demanded.absent)
@@ -190,7 +194,7 @@ def _raise_all(shape: Structure, request: dict[str, Any], newer: bool) -> None:
     faults = []
     for fault in _faults(shape, request, (), _all_constraints):
         faults.append(_worded(fault, newer))
-        if len(faults) == _MOST_FAULTS:
+        if len(faults) == _MAX_ERRORS:
             break
     if faults:
         raise ValidationError(messages.detected(faults))
@@ -207,7 +211,7 @@ _Constraints: TypeAlias = Callable[[Shape, Any], Iterator[tuple[str, bool]]]
 
 
 def _faults(shape: Shape, content: Any, path: Path, constraints: _Constraints) -> Iterator[BrokenConstraint]:
-    """Faults of a value itself, then of what is inside it."""
+    """Yield the broken constraints of a value, then those of its content."""
     if content is None:
         if constraints is _all_constraints and not isinstance(shape, AttributeValue):
             yield BrokenConstraint(path, shape, None, messages.NOT_NULL)
@@ -219,7 +223,7 @@ def _faults(shape: Shape, content: Any, path: Path, constraints: _Constraints) -
 
 
 def _inside(shape: Shape, content: Any, hashed: bool) -> Iterator[tuple[Path, Shape, Any]]:
-    """What a value holds, with the steps to it; attribute values have no constraints of their own."""
+    """Yield the content of a value with the steps to it; attribute values have no constraints."""
     if isinstance(shape, Structure):
         for name in _member_order(shape, hashed):
             if content.get(name) is not None or name in shape.required:
@@ -243,7 +247,7 @@ def _hashed_members(hidden: int, names: tuple[str, ...]) -> list[str]:
 
 
 def _all_constraints(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
-    """Every constraint that the value itself breaks, and whether it is one of an enum."""
+    """Yield every constraint that the value itself breaks, and whether it is an enum."""
     if isinstance(shape, String):
         yield from _text_constraints(shape, content)
         return
@@ -255,7 +259,7 @@ def _all_constraints(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
 
 
 def _bounds(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
-    """Broken lengths and ranges."""
+    """Yield broken lengths and ranges."""
     if isinstance(shape, Integer | Long):
         if shape.min is not None and content < shape.min:
             yield messages.min_value(shape.min), False
@@ -264,12 +268,12 @@ def _bounds(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
     elif not isinstance(shape, String) or not shape.arn:
         yield from _lengths(shape, content)
     elif shape.min is not None and len(content) < shape.min:
-        # The front layer takes names for ARNs, which may be longer.
+        # The front layer accepts ARNs in place of names, which may be longer.
         yield messages.min_length(shape.min), False
 
 
 def _lengths(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
-    """Broken lengths; an ARN in place of a name has none."""
+    """Yield broken lengths; an ARN in place of a name has no limits."""
     if not isinstance(shape, String | List | Map):
         return
     if isinstance(shape, String) and shape.arn and is_table_arn(content):
@@ -292,13 +296,13 @@ def _text_constraints(shape: String, text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _patterns(shape: String, text: str) -> Iterator[tuple[str, bool]]:
-    """The pattern, if it is broken."""
+    """Yield the pattern if it is broken."""
     if shape.pattern is not None and not re.fullmatch(shape.pattern, text):
         yield messages.pattern(shape.pattern), False
 
 
 def _name_constraints(shape: String, text: str) -> Iterator[tuple[str, bool]]:
-    """A table's name or ARN: its characters, then its length; an empty one is told by its length alone."""
+    """Yield broken constraints of a table's name or ARN: its characters, then its length; if empty, only its length."""
     if is_table_arn(text):
         return
     if text:
@@ -311,12 +315,12 @@ def _name_constraints(shape: String, text: str) -> Iterator[tuple[str, bool]]:
 
 
 def is_table_arn(text: str) -> bool:
-    """Whether the text is the ARN of a table."""
+    """Return whether the text is the ARN of a table."""
     return text.startswith("arn:") and _TABLE_ARN.fullmatch(text) is not None
 
 
 def _listed(keys: String) -> list[str]:
-    """All constraints of a map's keys, as its message lists them."""
+    """Return all constraints of a map's keys, as its message lists them."""
     listed = []
     if keys.max is not None:
         listed.append(messages.max_length(keys.max))
@@ -328,7 +332,7 @@ def _listed(keys: String) -> list[str]:
 
 
 def reads_older(request: Any) -> bool:
-    """Whether some value is nested so deep that the service reads the request in its older way."""
+    """Return whether a value is nested so deep that the service uses the older layer for the request."""
     pending = [(request, 0)]
     while pending:
         content, level = pending.pop()
@@ -346,7 +350,7 @@ def reads_older(request: Any) -> bool:
 
 
 def _null_value(content: Any, shape: Shape) -> str | None:
-    """What is said of an attribute value, or a member of a set, that is null."""
+    """Return the message for an attribute value, or a member of a set, that is null; else None."""
     if isinstance(shape, AttributeValue):
         return _null_inside(content)
     if content is None:
@@ -380,7 +384,7 @@ def _null_inside(value: Any) -> str | None:
 
 
 def key_fault(shape: Map, content: Any, path: str) -> str | None:
-    """The fault of a map whose keys break their constraints, for those told apart from all others."""
+    """Return the message for a map whose keys break their constraints, or None."""
     for text, _ in _all_constraints(shape, content):
         return messages.constraint(shown(shape, content), path, text)
     return None

@@ -1,4 +1,4 @@
-"""What a shape is: the tables that describe requests.
+"""The shapes of requests.
 
 Limits are the service model's (botocore's copy of it, `data/dynamodb/2012-08-10/service-2.json`),
 except where the service is known to answer by another one. Enum values stand in the order in which
@@ -14,14 +14,14 @@ from typing import TypeAlias
 
 
 class Layer(Enum):
-    """How an operation words what is wrong with its members and values.
+    """The validation layer of an operation, which decides the texts of errors in members and values.
 
-    The service is moving its operations from one validation layer to another, so the same fault reads
-    differently in different operations (seen on the service, June to October 2026).
+    The service is moving its operations from one layer to another, so the same error has different texts in
+    different operations (seen on the service, June to October 2026).
 
-    OLDER: every member in one message, values echoed (control plane).
-    FRONT: lengths and ranges come first, one at a time and without the value; then as OLDER.
-    ENVELOPED: as FRONT, and every later fault that needs no table, of expressions and values too, has
+    OLDER: every member in one message, with its value (control plane).
+    FRONT: lengths and ranges first, one at a time and without the value; then like OLDER.
+    ENVELOPED: like FRONT, and every later error that needs no table, also of expressions and values, has
     the prefix "1 validation error detected: " (PutItem, UpdateItem, DeleteItem).
     """
 
@@ -34,8 +34,8 @@ class Layer(Enum):
 class String:
     """Text. `min` and `max` count characters, `pattern` must match all of it.
 
-    `newer_enum` is how the newer layers list the enum, without naming the member. `arn` admits the ARN
-    of a table in place of a name. Where both are broken, the pattern is told before the length, unless
+    `newer_enum` is the enum as the newer layers list it, without the name of the member. `arn` accepts the ARN
+    of a table in place of a name. If both are broken, the pattern is listed before the length, unless
     `length_first`.
     """
 
@@ -50,7 +50,7 @@ class String:
 
 @dataclass(frozen=True, slots=True)
 class Integer:
-    """A whole number of 32 bits; JSON may give it with a fraction, which the service cuts off."""
+    """An integer of 32 bits; the service truncates a fraction in JSON."""
 
     min: int | None = None
     max: int | None = None
@@ -58,7 +58,7 @@ class Integer:
 
 @dataclass(frozen=True, slots=True)
 class Long:
-    """A whole number of 64 bits."""
+    """An integer of 64 bits."""
 
     min: int | None = None
     max: int | None = None
@@ -66,7 +66,7 @@ class Long:
 
 @dataclass(frozen=True, slots=True)
 class Boolean:
-    """True or false; JSON may also give the words true, yes, 1, false, no, 0 as text."""
+    """True or false; in JSON also the strings true, yes, 1, false, no and 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +76,12 @@ class Blob:
 
 @dataclass(frozen=True, slots=True)
 class Timestamp:
-    """A point in time: seconds since 1970 in JSON, and a datetime too in Python."""
+    """A timestamp: seconds since 1970 in JSON, also a datetime in Python."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttributeValue:
-    """An attribute value, nested to any depth: only its types are checked here, not its rules."""
+    """An attribute value of any depth; only its types are checked here, not its rules."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class List:
 class Map:
     """Names to values of one shape; `keys` constrains the names, `json_echo` shows it as JSON in messages.
 
-    `late`: attribute values that are not looked at before the operation makes them canonical (see `checker`).
+    `late` marks attribute values that are not checked before the operation makes them canonical (see `checker`).
     """
 
     value: Shape
@@ -110,7 +110,7 @@ class Map:
 
 @dataclass(frozen=True, slots=True)
 class Demanded:
-    """A member whose absence is told before all else, by a sentence of its own; a wrong length too, if it has one."""
+    """A member that is checked before all others, with its own message if missing and, optionally, for its length."""
 
     name: str
     absent: str
@@ -121,11 +121,10 @@ class Demanded:
 class Structure:
     """Named members. `name` is the service's class name, as messages show it.
 
-    `hidden` is how many more members the service's own class has than its public model: it decides
-    the order in which the service lists faults (see `order`). `alone` are members whose enum fault in
-    the newer form is reported before and without all others. `demanded` is the member that is looked at
-    before all others. `unsupported` are members of the service's that are refused here, where ignoring them
-    would pretend.
+    `hidden` is the number of members that the service's own class has in addition to its public model: it affects
+    the order of errors (see `java.hash_order`). `alone` are members whose enum error in the newer layers is
+    reported first and alone. `demanded` is the member that is checked before all others. `unsupported` are members
+    of the service that are rejected, because ignoring them would give wrong results.
     """
 
     name: str
@@ -143,6 +142,6 @@ Shape: TypeAlias = Scalar | AttributeValue | List | Map | Structure
 
 VALUE = AttributeValue()
 ITEM = Map(VALUE)
-"""Attribute names to values: a key, or what placeholders stand for."""
+"""Attribute names to values: an item, a key or the values of placeholders."""
 LATE_ITEM = Map(VALUE, late=True)
-"""The same where the operation makes all of it canonical, whatever else the request says: walked once, not twice."""
+"""The same for operations that make all of it canonical in any case: it is walked once instead of twice."""

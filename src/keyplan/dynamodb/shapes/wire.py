@@ -1,9 +1,9 @@
-"""Phase 1: the types of a request, as the service words what is wrong with them.
+"""Phase 1: the types of a request, with the service's messages.
 
-The walk over attribute values keeps its own stack, so that no nesting, however deep, meets Python's.
-What the service converts (a fraction cut off, the word "yes" taken for true) is converted in place, and
-members it does not know are dropped: a request in wire form is the server's own parsed JSON. A call in
-Python is never changed; there both are refused.
+The walk over attribute values keeps its own stack, so that no nesting exhausts Python's. In wire form a
+request is the server's own parsed JSON: values that the service converts (a truncated fraction, "yes" for
+true) are converted in place, and unknown members are dropped. A request in Python form is never changed;
+both are rejected there.
 """
 
 from __future__ import annotations
@@ -73,13 +73,13 @@ def check_types(shape: Structure, request: Any, wire: bool) -> None:
 
 
 class _Walk:
-    """One walk over one request. `field` tells a member of a structure from an element of a list or map."""
+    """A walk over one request. `field` is True for a member of a structure, False for an element of a list or map."""
 
     def __init__(self, wire: bool) -> None:
         self.wire = wire
 
     def any(self, shape: Shape, content: Any, name: str, field: bool) -> None:
-        """Content of any shape; scalars that the service converts are dealt with by their holders."""
+        """Check content of any shape; `hold` converts scalars."""
         if isinstance(shape, AttributeValue):
             self.value(content, name, field)
         elif isinstance(shape, Structure):
@@ -92,7 +92,7 @@ class _Walk:
             self.scalar(shape, content, name)
 
     def structure(self, shape: Structure, content: Any, field: bool) -> None:
-        """A structure with members of its own."""
+        """Check a structure and its members."""
         if not isinstance(content, dict):
             _refuse_as_structure(shape, content, field)
         for member, inner in list(content.items()):
@@ -108,7 +108,7 @@ class _Walk:
                 raise ValidationError(messages.unknown_member(str(member), shape.members))
 
     def map(self, shape: Map, content: Any, name: str, field: bool) -> None:
-        """Names to values."""
+        """Check a map."""
         _expect_map(shape, content, field)
         for key, inner in list(content.items()):
             self.text(key, f"a key of {name}")
@@ -116,14 +116,14 @@ class _Walk:
                 self.hold(content, key, shape.value, key, False)
 
     def list(self, shape: List, content: Any, name: str, field: bool) -> None:
-        """Elements in order."""
+        """Check a list."""
         _expect_list(content, field)
         for place, inner in enumerate(content):
             if inner is not None:
                 self.hold(content, place, shape.element, name, False)
 
     def hold(self, holder: Any, place: Any, shape: Shape, name: str, field: bool) -> None:
-        """What a holder has in one place, where it gets what the service converts it to."""
+        """Check one member of a container, and replace it if the service converts it."""
         content = holder[place]
         if self.wire and isinstance(shape, Integer | Long | Boolean):
             converted = _converted(shape, content)
@@ -132,7 +132,7 @@ class _Walk:
         self.any(shape, content, name, field)
 
     def value(self, content: Any, name: str, field: bool) -> None:
-        """An attribute value, however deep."""
+        """Check an attribute value of any depth."""
         pending = [(content, name, field)]
         while pending:
             content, name, field = pending.pop()
@@ -154,7 +154,7 @@ class _Walk:
                     self.hold(content, kind, shape, name, True)
 
     def scalar(self, shape: Shape, content: Any, name: str) -> None:
-        """Text, a number, a truth value or binary."""
+        """Check a string, number, boolean, timestamp or binary."""
         if isinstance(content, dict):
             raise SerializationError(messages.STRUCTURE_NOT_EXPECTED)
         if isinstance(content, list | tuple):
@@ -173,14 +173,14 @@ class _Walk:
             raise SerializationError(messages.not_convertible(_token(content), type(shape).__name__))
 
     def text(self, content: Any, name: str) -> None:
-        """Text that has a UTF-8 form; parsed JSON always has one."""
+        """Check text; in Python form it must have a UTF-8 encoding, which parsed JSON always has."""
         if not isinstance(content, str):
             raise SerializationError(messages.not_convertible(_token(content), "String"))
         if not self.wire and not encodable(content):
             raise SerializationError(messages.not_unicode(name))
 
     def blob(self, content: Any, name: str) -> None:
-        """Binary in the form of this door."""
+        """Check binary: base64 text in wire form, bytes or text in Python form."""
         if self.wire:
             if not isinstance(content, str):
                 raise SerializationError(messages.NOT_BASE64)
@@ -192,14 +192,14 @@ class _Walk:
 
 
 def is_time(content: Any, wire: bool) -> bool:
-    """Whether the content is a point in time in the form of this door."""
+    """Return whether the content is a timestamp: a number, or in Python form also a datetime."""
     if isinstance(content, int | float):
         return not isinstance(content, bool)
     return not wire and isinstance(content, datetime)
 
 
 def encodable(text: str) -> bool:
-    """Whether the text has a UTF-8 form: a lone surrogate has none."""
+    """Return whether the text has a UTF-8 encoding; a lone surrogate has none."""
     if text.isascii():
         return True
     try:
@@ -210,7 +210,7 @@ def encodable(text: str) -> bool:
 
 
 def canonical_base64(text: str) -> bool:
-    """Whether the text is base64 with padding and nothing left over in its last character."""
+    """Return whether the text is base64 with padding and without unused bits in its last character."""
     try:
         return b64encode(a2b_base64(text)).decode() == text
     except (Base64Error, ValueError):
@@ -271,7 +271,7 @@ def _expect_list(content: Any, field: bool) -> None:
 
 
 def _java(shape: Shape) -> str:
-    """The Java type of a shape, as messages name it."""
+    """Return the Java type of a shape, as in messages."""
     if isinstance(shape, Map):
         return f"java.util.Map<java.lang.String, {_java(shape.value)}>"
     if isinstance(shape, List):
@@ -284,7 +284,7 @@ def _java(shape: Shape) -> str:
 
 
 def _token(content: Any) -> str:
-    """What the service's JSON parser calls a scalar."""
+    """Return the name of a scalar in the service's JSON parser."""
     if isinstance(content, bool):
         return "TRUE_VALUE" if content else "FALSE_VALUE"
     if isinstance(content, str):

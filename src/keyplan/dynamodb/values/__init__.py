@@ -1,1 +1,1 @@
-"""Attribute values: numbers, sizes, capacity units, key bytes, encodings. Pure."""
+"""Attribute values: types, numbers, sizes, capacity units, key bytes, stored bytes."""

@@ -1,4 +1,4 @@
-"""Attribute values from outside made canonical, checked and measured in one walk."""
+"""Attribute values of requests: made canonical, checked and measured in one walk."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from keyplan.errors import SerializationError, ValidationError
 
 
 class _EmptyNestedNameError(ValidationError):
-    """An attribute without a name in a map."""
+    """An empty attribute name in a map."""
 
 
 _is_ascii = str.isascii
-"""Raises TypeError for bytes, which have a method of that name too."""
+"""Unlike the method, raises TypeError for bytes."""
 
 
 def normalise_item(item: Mapping[str, Any], *, wire: bool) -> tuple[Item, int]:
-    """An item made canonical and its size in bytes; what is canonical already is shared, not copied.
+    """Return the canonical item and its size in bytes. Values that are canonical already are shared, not copied.
 
-    `wire` tells how binary is given: base64 text as in JSON, or bytes as in Python (where text stands
-    for its UTF-8 bytes, as botocore has it). Raises ValidationError with the service's text, and anything
-    else for content that is not of its type: the check of the request's shape has the words for that.
+    With `wire`, binary is base64 text as in JSON; without, it is bytes or text (its UTF-8 bytes, as in botocore).
+    Raises ValidationError with the service's text, and any other exception for content of a wrong type: the check
+    of the request's shape reports that.
     """
     if "" in item:
         raise ValidationError(messages.EMPTY_NAME)
@@ -37,10 +37,10 @@ def normalise_item(item: Mapping[str, Any], *, wire: bool) -> tuple[Item, int]:
         canonical, total = _normalise_members(item, wire, 0)
     except _EmptyNestedNameError:
         for value in item.values():
-            check_depth(value)  # is told before a name inside a document
+            check_depth(value)  # the service reports this before a name inside a document
         raise
     if total > limits.ATTRIBUTE_NAME_BYTES:
-        check_attribute_names(item)  # in a smaller item no name can be too long
+        check_attribute_names(item)  # no name can be too long in a smaller item
     return canonical, total
 
 
@@ -49,12 +49,12 @@ def _normalise_members(members: Mapping[str, Any], wire: bool, level: int) -> tu
     changed: Item = {}
     for name, value in members.items():
         if len(value) == 1:
-            # The commonest types in line: they are most of what items hold.
+            # Inline for speed: most values have one of these types.
             if "S" in value and (content := value["S"]) is not None:
                 total += len(content) if _is_ascii(content) else len(content.encode())
                 continue
             if "N" in value and (content := value["N"]) is not None:
-                number, size = _known_number(content) or _measured_number(content)
+                number, size = _recent_number(content) or _measure_number(content)
                 total += size
                 if number != content:
                     changed[name] = {"N": number}
@@ -72,31 +72,31 @@ def _normalise_members(members: Mapping[str, Any], wire: bool, level: int) -> tu
     return {**members, **changed} if changed else members, total  # type: ignore[return-value]  # no changes: an Item
 
 
-_known_numbers: dict[str, tuple[str, int]] = {}
-"""Numbers met lately: canonical, and their sizes. Forgotten all at once, for keeping count of uses would cost more."""
-_known_number = _known_numbers.get
-_MOST_KNOWN_NUMBERS = 8192
+_recent_numbers: dict[str, tuple[str, int]] = {}
+"""Recent numbers: canonical text and size. Cleared as a whole, because tracking each use would cost more."""
+_recent_number = _recent_numbers.get
+_MOST_RECENT_NUMBERS = 8192
 
 
-def _measured_number(text: str) -> tuple[str, int]:
-    """The canonical spelling of a number and its size, noted for the next time."""
-    measured = _measured_plainly(text) or _measured_at_length(text)
+def _measure_number(text: str) -> tuple[str, int]:
+    """Return the canonical text of a number and its size, and cache both."""
+    measured = _measure_plain(text) or _measure_any(text)
     if len(text) <= limits.NUMBER_DIGITS:
-        if len(_known_numbers) >= _MOST_KNOWN_NUMBERS:
-            _known_numbers.clear()
-        _known_numbers[text] = measured
+        if len(_recent_numbers) >= _MOST_RECENT_NUMBERS:
+            _recent_numbers.clear()
+        _recent_numbers[text] = measured
     return measured
 
 
-def _measured_at_length(text: str) -> tuple[str, int]:
+def _measure_any(text: str) -> tuple[str, int]:
     number = numbers.canonical(text)
     return number, sizes.number_bytes(number)
 
 
-def _measured_plainly(text: str) -> tuple[str, int] | None:
-    """The same for what most numbers are: 1 or more, without sign and exponent; None for others.
+def _measure_plain(text: str) -> tuple[str, int] | None:
+    """Do the same for most numbers: at least 1, without sign and exponent. Return None for others.
 
-    So short a number is neither too large nor too precise; all it may have too much of is zeros at its end.
+    So short a number is neither too large nor too precise; only trailing zeros may have to be removed.
     """
     whole, point, fraction = text.partition(".")
     if not whole.isdigit() or whole[0] == "0" or len(text) > limits.NUMBER_DIGITS or not text.isascii():
@@ -120,7 +120,7 @@ def check_attribute_names(names: Iterable[str]) -> None:
 
 
 def normalise(value: Mapping[str, Any], *, wire: bool, level: int = 0) -> tuple[AttributeValue, int]:
-    """A canonical value and its size in bytes, without a name."""
+    """Return the canonical value and its size in bytes, without a name. Raises as `normalise_item` does."""
     if len(value) != 1:
         present = {kind: content for kind, content in value.items() if kind in TYPES and content is not None}
         if not present:
@@ -141,7 +141,7 @@ def _normalise_content(kind: str, content: Any, wire: bool, level: int) -> tuple
     if kind == "S":
         return content, sizes.text_bytes(content)
     if kind == "N":
-        return _known_number(content) or _measured_number(content)
+        return _recent_number(content) or _measure_number(content)
     if kind == "M":
         return _normalise_map(content, wire, level + 1)
     if kind == "L":
@@ -161,14 +161,14 @@ def _normalise_content(kind: str, content: Any, wire: bool, level: int) -> tuple
 
 def _expect(content: Any, kinds: type | UnionType) -> None:
     if not isinstance(content, kinds):
-        raise TypeError(f"{type(content).__name__} where an attribute value cannot have it")
+        raise TypeError(f"an attribute value cannot contain {type(content).__name__} here")
 
 
 def _normalise_map(content: Any, wire: bool, level: int) -> tuple[Item, int]:
     if type(content) is not dict:
         _expect(content, dict)
     if level >= limits.NESTING_LEVELS and content:
-        raise ValidationError(messages.NESTING)  # what is inside lies one level deeper
+        raise ValidationError(messages.NESTING)  # its content is one level deeper
     if "" in content:
         raise _EmptyNestedNameError(messages.EMPTY_NAME)
     named, size = _normalise_members(content, wire, level)
@@ -191,13 +191,13 @@ def _normalise_list(content: Any, wire: bool, level: int) -> tuple[list[Attribut
     return members, total
 
 
-def check_depth(value: Any, told: str = messages.NESTING) -> None:
-    """Raise ValidationError, with the text given, if something in a value lies deeper than the limit."""
+def check_depth(value: Any, message: str = messages.NESTING) -> None:
+    """Raise ValidationError with the message if a value is nested deeper than the limit."""
     pending = [(value, 1)]
     while pending:
         inner, level = pending.pop()
         if level > limits.NESTING_LEVELS:
-            raise ValidationError(told)
+            raise ValidationError(message)
         pending.extend((member, level + 1) for member in inner.get("L") or ())
         pending.extend((member, level + 1) for member in (inner.get("M") or {}).values())
 
@@ -229,7 +229,7 @@ def _normalise_set(kind: str, content: Any, wire: bool) -> tuple[list[str], int]
 
 
 def canonical_binary(content: Any, *, wire: bool) -> str:
-    """Binary as canonical base64 text, from base64 text (wire) or from bytes (Python)."""
+    """Return binary as canonical base64 text, from base64 text (wire) or from bytes (Python)."""
     if not wire:
         _expect(content, str | bytes | bytearray | memoryview)
         return b64encode(content.encode() if isinstance(content, str) else bytes(content)).decode()
@@ -238,6 +238,6 @@ def canonical_binary(content: Any, *, wire: bool) -> str:
         encoded = b64encode(b64decode(content, validate=True)).decode()
     except (binascii.Error, ValueError) as error:
         raise SerializationError(str(error)) from error
-    if encoded != content:  # the last character carries bits that stand for nothing
+    if encoded != content:  # the last character has unused bits that are not zero
         raise SerializationError(request_messages.BASE64_LAST_CHARACTER)
     return encoded

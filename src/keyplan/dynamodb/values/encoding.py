@@ -1,8 +1,8 @@
-"""Items to stored bytes and back, and the two forms in which answers leave the engine.
+"""Items encoded to stored bytes and decoded, and the two forms of responses.
 
-The stored body of an item is its canonical wire JSON. In the wire form it is spliced into the answer
-as it is; in the Python form it is decoded, and binary becomes bytes. Bodies that may hold binary begin
-with a blank, which JSON allows, so that all others need not be searched for it on every read.
+The stored body of an item is its canonical wire JSON. The wire form inserts it into the response unchanged; the
+Python form decodes it and turns binary into bytes. Bodies that may contain binary start with a blank, which JSON
+allows, so that reads need not search all other bodies for it.
 """
 
 from __future__ import annotations
@@ -16,34 +16,33 @@ import orjson
 from keyplan.dynamodb.values.types import AttributeValue, Item
 
 decode = orjson.loads
-"""The canonical item of stored bytes."""
+"""Return the canonical item of stored bytes."""
 
 DecodeError = orjson.JSONDecodeError
-"""What `decode` raises for bytes that it did not write."""
+"""Raised by `decode` for bytes that are not JSON."""
 
 _BLANK = ord(" ")
 _LETTER_B = ord("B")
 
 
 def encode(item: Item) -> bytes:
-    """Stored bytes of a canonical item."""
+    """Return the stored bytes of a canonical item."""
     body = orjson.dumps(item)
-    # An attribute that merely is called "B" matches too, and costs a walk on reads. Asking bytes for bytes
-    # by `in` raises and drops an exception inside, which costs more than all the rest.
+    # An attribute with the name "B" matches too, and only costs a walk on reads. `bytes in bytes` raises and drops
+    # an exception inside CPython, which costs more than everything else here; an int does not.
     if _LETTER_B in body and (body.find(b'"B":') >= 0 or body.find(b'"BS":') >= 0):
         return b" " + body
     return body
 
 
 def trace(name: str, value: AttributeValue, *, is_prefix: bool = False) -> bytes | None:
-    """Bytes that the stored bytes of every item hold whose attribute `name` has this value; None: none are known.
+    """Return bytes that are part of the body of every item whose attribute `name` has this value; None if unknown.
 
-    Equal names and scalars are written by the same bytes, and with `is_prefix` a string by bytes that begin with
-    those of its beginning. The bytes may stand elsewhere too: whoever finds them has yet to look at the item.
+    Equal names and scalars have the same bytes; with `is_prefix`, the bytes are those of every string that starts
+    with the value. Other bodies may contain the bytes too, so callers must still test the item.
     """
     ((kind, content),) = value.items()
-    # Sets are equal in any order, documents may hold sets; and a text of another class may be equal to more
-    # than it is written as.
+    # Sets are equal in any order, documents may contain sets, and a subclass of str may define its own equality.
     if type(content) is not str and type(content) is not bool:
         return None
     member = orjson.dumps({name: value})  # {"name":{"S":"text"}}
@@ -53,57 +52,57 @@ def trace(name: str, value: AttributeValue, *, is_prefix: bool = False) -> bytes
 
 
 class Form(Protocol):
-    """One of the two forms of requests and answers."""
+    """One of the two forms of requests and responses."""
 
     wire: bool
 
     def stored(self, body: bytes) -> Any:
-        """One stored item."""
+        """Return one stored item."""
 
     def page(self, bodies: Sequence[bytes], decoded: Sequence[Item] = ()) -> Any:
-        """A list of stored items; `decoded`: the same items, where they have been decoded already."""
+        """Return a list of stored items; `decoded` are the same items if they are decoded already."""
 
     def item(self, item: Item) -> Any:
-        """An item in the internal form."""
+        """Return an item that is in the internal form."""
 
     def items(self, items: Sequence[Item]) -> Any:
-        """A list of items in the internal form."""
+        """Return a list of items that are in the internal form."""
 
 
 class WireForm:
-    """Answers for JSON: stored bodies are spliced in as they are."""
+    """Responses as JSON: stored bodies are inserted unchanged."""
 
     wire = True
 
     def stored(self, body: bytes) -> Any:
-        """The stored JSON, to be spliced."""
+        """Return the stored JSON as a fragment."""
         return orjson.Fragment(body)
 
     def page(self, bodies: Sequence[bytes], decoded: Sequence[Item] = ()) -> Any:  # noqa: ARG002 - for Python
-        """The stored JSON of all items as one array, to be spliced."""
+        """Return the stored JSON of all items as one array, as a fragment."""
         return orjson.Fragment(b"[" + b",".join(bodies) + b"]")
 
     def item(self, item: Item) -> Any:
-        """The item itself: its binary is base64 text already."""
+        """Return the item itself: its binary is base64 text already."""
         return item
 
     def items(self, items: Sequence[Item]) -> Any:
-        """The items themselves."""
+        """Return the items themselves."""
         return list(items)
 
 
 class PythonForm:
-    """Answers for Python: decoded, binary as bytes."""
+    """Responses as Python values: decoded, binary as bytes."""
 
     wire = False
 
     def stored(self, body: bytes) -> Any:
-        """The item, decoded."""
+        """Return the decoded item."""
         item = decode(body)
         return python_item(item) if body[0] == _BLANK else item
 
     def page(self, bodies: Sequence[bytes], decoded: Sequence[Item] = ()) -> Any:
-        """The items, unless they are decoded by now decoded in one go."""
+        """Return the decoded items; bodies are decoded with one call."""
         items = list(decoded) or decode(b"[" + b",".join(bodies) + b"]")
         for at, body in enumerate(bodies):
             if body[0] == _BLANK:
@@ -111,11 +110,11 @@ class PythonForm:
         return items
 
     def item(self, item: Item) -> Any:
-        """A copy with binary as bytes."""
+        """Return a copy with binary as bytes."""
         return python_item(item)
 
     def items(self, items: Sequence[Item]) -> Any:
-        """Copies with binary as bytes."""
+        """Return copies with binary as bytes."""
         return [python_item(item) for item in items]
 
 
@@ -124,14 +123,14 @@ PYTHON = PythonForm()
 
 
 def binary_text(content: Any) -> str:
-    """What orjson is to make of binary in a request from Python: base64 text. Raises TypeError for all else."""
+    """Return binary as base64 text, as the `default` of orjson. Raises TypeError for everything else."""
     if isinstance(content, bytes | bytearray | memoryview):
         return b64encode(bytes(content)).decode()
     raise TypeError(type(content).__name__)
 
 
 def python_item(item: Item) -> dict[str, dict[str, Any]]:
-    """The item with binary as bytes; values without binary are shared."""
+    """Return the item with binary as bytes; values without binary are shared."""
     return {name: _python_value(value) for name, value in item.items()}
 
 

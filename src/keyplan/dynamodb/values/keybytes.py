@@ -1,16 +1,16 @@
-"""Key bytes: values encoded so that comparing bytes compares values, and keys laid out for the store.
+"""Key bytes: values encoded so that their bytes compare like the values, and the layout of stored keys.
 
 A stored key is
 
     hash (4) | length of the partition part (2) | partition part | sort part
 
-The hash, of the partition part alone, spreads partitions evenly and gives Scan a stable order whose
-ranges are the parallel segments. Inside a partition, bytes order is sort key order. Keys of an index
-end in the key of the table item they stand for, which makes them unique; wherever a part is followed
-by another it is escaped and terminated, so no value can run into its neighbour.
+The hash of the partition part spreads partitions evenly and gives Scan a stable order whose ranges are
+the parallel segments. Inside a partition, byte order is sort key order. A key of an index ends in the
+key of the table item, which makes it unique. Every part that is followed by another one is escaped and
+terminated, so that no value runs into the next.
 
-Numbers take the form the service itself is known to use: an exponent byte, then base-100 digits, all
-complemented below zero.
+Numbers have the form that the service itself is known to use: an exponent byte, then base-100 digits,
+all complemented for negative numbers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 try:
-    from _md5 import md5  # type: ignore[import-not-found]  # half the price of hashlib's wrapper
+    from _md5 import md5  # type: ignore[import-not-found]  # half the time of hashlib's wrapper
 except ImportError:  # pragma: no cover - builds without the builtin module
     from hashlib import md5
 
@@ -35,7 +35,7 @@ _LONGEST_MANTISSA = 20
 
 
 def scalar_key(kind: str, content: str) -> bytes:
-    """Order-preserving bytes of a canonical S, N or B value."""
+    """Return order-preserving bytes of a canonical S, N or B value."""
     if kind == "S":
         return content.encode()
     if kind == "N":
@@ -45,7 +45,7 @@ def scalar_key(kind: str, content: str) -> bytes:
 
 @lru_cache(maxsize=4096)
 def number_key(text: str) -> bytes:
-    """Order-preserving bytes of a canonical number, 1 to 21 of them."""
+    """Return order-preserving bytes of a canonical number, 1 to 21 bytes."""
     if text == "0":
         return b"\x80"
     negative = text[0] == "-"
@@ -70,58 +70,58 @@ def number_key(text: str) -> bytes:
 
 
 def escaped(part: bytes) -> bytes:
-    """The part so that it sorts as before with more bytes behind it, and ends where it ends."""
+    """Return the part escaped and terminated, so that it sorts the same with more bytes after it."""
     return part.replace(b"\x00", b"\x00\xff") + _TERMINATOR
 
 
 def partition_prefix(part: bytes) -> bytes:
-    """The bytes every key of one partition starts with."""
+    """Return the first bytes of every key of a partition."""
     digest: bytes = md5(_HASH_SALT + part).digest()  # noqa: S324 - spreads keys, protects nothing
     return digest[:HASH_BYTES] + len(part).to_bytes(2, "big") + part
 
 
 def tie_hash(key: bytes) -> bytes:
-    """What orders the entries of a global index that have the same index key: a hash of the item's whole key."""
+    """Return the hash of an item's whole key, which orders entries of a global index with the same index key."""
     digest: bytes = md5(_HASH_SALT + key[_PARTITION_AT:]).digest()  # noqa: S324 - spreads keys, protects nothing
     return digest[:HASH_BYTES]
 
 
 def unescaped(part: bytes) -> bytes:
-    """The part that was escaped."""
+    """Return the original part of an escaped one."""
     return unterminated(part).replace(b"\x00\xff", b"\x00")
 
 
 def unterminated(part: bytes) -> bytes:
-    """What begins the part that was escaped, and every longer one that begins with it."""
+    """Return the common prefix of the escaped part and of every longer part that starts with it."""
     return part[: -len(_TERMINATOR)]
 
 
 def joined(parts: Iterable[bytes]) -> bytes:
-    """Several key attributes as one part, each escaped."""
+    """Return several key attributes as one part, each escaped."""
     return b"".join(map(escaped, parts))
 
 
 def successor(prefix: bytes) -> bytes:
-    """The smallest bytes above everything that starts with the prefix."""
+    """Return the smallest bytes above everything that starts with the prefix."""
     stripped = prefix.rstrip(b"\xff")
     return stripped[:-1] + bytes([stripped[-1] + 1])
 
 
 def after_value(prefix: bytes) -> bytes:
-    """The bound above one escaped value: everything with it lies below, every greater value above.
+    """Return the bound above one escaped value: keys with the value are below, keys with a greater one above.
 
-    `prefix` ends in the terminator that `escaped` wrote.
+    `prefix` ends in the terminator that `escaped` writes.
     """
     return unterminated(prefix) + _ABOVE_TERMINATOR
 
 
 def hash_of(key: bytes) -> int:
-    """Where a stored key lies in the hash space, 0 to HASH_SPACE - 1."""
+    """Return the hash of a stored key, from 0 to HASH_SPACE - 1."""
     return int.from_bytes(key[:HASH_BYTES], "big")
 
 
 def segment_bounds(segment: int, total: int) -> tuple[bytes, bytes | None]:
-    """Lower and upper (exclusive; None: no bound) key of one of `total` scan segments."""
+    """Return the lower and the upper key (exclusive; None: no bound) of one of `total` scan segments."""
     low = HASH_SPACE * segment // total
     high = HASH_SPACE * (segment + 1) // total
     upper = None if high >= HASH_SPACE else high.to_bytes(HASH_BYTES, "big")

@@ -1,7 +1,7 @@
-"""Numbers as the service keeps them: 38 significant digits, exact, in one canonical spelling.
+"""Numbers as the service stores them: 38 significant digits, exact, in one canonical text.
 
-The canonical spelling is plain notation without exponent, leading or trailing zeros ("1E+3" is
-kept as "1000", "-0" as "0"), so two numbers are equal exactly when their texts are.
+The canonical text is plain notation without exponent, leading or trailing zeros ("1E+3" becomes
+"1000", "-0" becomes "0"), so two numbers are equal exactly when their texts are.
 
 Source: developer guide, "Naming rules and data types", Number: up to 38 digits of precision,
 magnitude 1E-130 to 9.9999999999999999999999999999999999999E+125.
@@ -20,42 +20,42 @@ from keyplan.errors import ValidationError
 
 _CANONICAL = re.compile(r"(?:0|-?[1-9][0-9]*|-?(?:0|[1-9][0-9]*)\.[0-9]*[1-9])\Z", re.ASCII).match
 is_number = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z", re.ASCII).match
-"""Whether a text is written as a number is: if so, a match."""
+"""Return a match if the text has the syntax of a number."""
 
-# Wide enough that no intermediate result of one addition is rounded before it is checked.
+# Precise enough that the result of one addition is not rounded before it is checked.
 _EXACT = decimal.Context(
     prec=limits.NUMBER_MAX_EXPONENT - limits.NUMBER_MIN_EXPONENT + 2 * limits.NUMBER_DIGITS,
     Emax=decimal.MAX_EMAX,
     Emin=decimal.MIN_EMIN,
     traps=[decimal.InvalidOperation],
 )
-_EXPONENT_DIGITS = 6  # more digits than this in an exponent is out of range whatever they are
+_EXPONENT_DIGITS = 6  # an exponent with more digits is out of range
 _LARGEST_INT = 2**31 - 1
 _LARGEST_LONG = 2**63 - 1
 
 
 def canonical(text: str) -> str:
-    """The canonical spelling of a number. Raises ValidationError with the service's text."""
-    # Most numbers come as they are kept, and this short they are neither too large nor too precise.
+    """Return the canonical text of a number. Raises ValidationError with the service's text."""
+    # Most numbers are canonical already, and so short a number is neither too large nor too precise.
     if len(text) <= limits.NUMBER_DIGITS and _CANONICAL(text):
         return text
     return _plain(_checked(_parse(text)))
 
 
 def as_decimal(text: str) -> Decimal:
-    """The value of a canonical number."""
+    """Return the value of a canonical number."""
     return Decimal(text)
 
 
 def add(left: str, right: str) -> str:
-    """The sum of two canonical numbers, exact. Raises ValidationError if it is out of range or too precise."""
+    """Return the exact sum of two canonical numbers. Raises ValidationError if it is out of range or too precise."""
     if len(left) < 18 and len(right) < 18 and "." not in left and "." not in right:
         return str(int(left) + int(right))
     return _result(_EXACT.add(Decimal(left), Decimal(right)))
 
 
 def subtract(left: str, right: str) -> str:
-    """The difference of two canonical numbers, exact. Raises ValidationError as `add` does."""
+    """Return the exact difference of two canonical numbers. Raises ValidationError as `add` does."""
     if len(left) < 18 and len(right) < 18 and "." not in left and "." not in right:
         return str(int(left) - int(right))
     return _result(_EXACT.subtract(Decimal(left), Decimal(right)))
@@ -75,22 +75,23 @@ def _not_a_number(text: str) -> InvalidValueError:
 
 
 def _far_out_of_range(text: str, exponent: str) -> InvalidValueError:
-    """The service reads an exponent of 64 bits; its older reading, Java's, wraps at 32.
+    """Return the error for an exponent of too many digits.
 
-    Seen on the service, October 2026; what the older one says beyond 32 bits follows from Java's.
+    The service parses exponents of 64 bits; its older layer wraps at 32 bits, as Java's parser does (seen on the
+    service, October 2026; the older message beyond 32 bits is inferred from Java's behaviour).
     """
     if len(exponent.lstrip("+-0")) > len(str(_LARGEST_LONG)) or not -_LARGEST_LONG <= int(exponent) <= _LARGEST_LONG:
         return _not_a_number(text)
-    told = messages.NUMBER_UNDERFLOW if exponent.startswith("-") else messages.NUMBER_OVERFLOW
+    message = messages.NUMBER_UNDERFLOW if exponent.startswith("-") else messages.NUMBER_OVERFLOW
     if int(exponent) == _LARGEST_INT:
-        return InvalidValueError(told, messages.NUMBER_UNDERFLOW)
+        return InvalidValueError(message, messages.NUMBER_UNDERFLOW)
     if not -_LARGEST_INT <= int(exponent) <= _LARGEST_INT:
-        return InvalidValueError(told, messages.not_a_number_older(text))
-    return InvalidValueError(told)
+        return InvalidValueError(message, messages.not_a_number_older(text))
+    return InvalidValueError(message)
 
 
 def _checked(number: Decimal) -> Decimal:
-    # Zero too has an exponent as it is written: "0e126" is out of range.
+    # The exponent of zero counts too: "0e126" is out of range.
     exponent = number.adjusted()
     if exponent > limits.NUMBER_MAX_EXPONENT:
         raise ValidationError(messages.NUMBER_OVERFLOW)
@@ -102,7 +103,7 @@ def _checked(number: Decimal) -> Decimal:
 
 
 def significant_digits(number: Decimal) -> int:
-    """How many digits are left without leading and trailing zeros; at least 1."""
+    """Return the number of digits without leading and trailing zeros; at least 1."""
     digits = "".join(map(str, number.as_tuple().digits)).strip("0")
     return max(len(digits), 1)
 
@@ -111,7 +112,7 @@ def _result(number: Decimal) -> str:
     if not number:
         return "0"
     if significant_digits(number) > limits.NUMBER_DIGITS:
-        # The service says so of every sum it cannot hold, however small (1E+50 + 1 among them).
+        # The service reports overflow for every sum that it cannot store, such as 1E+50 + 1.
         raise ValidationError(messages.NUMBER_OVERFLOW)
     return _plain(_checked(number))
 

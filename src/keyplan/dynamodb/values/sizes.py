@@ -2,7 +2,7 @@
 
 An item's size is the UTF-8 length of its attribute names plus its values: text and binary by length,
 a number about one byte for two significant digits plus one, null and boolean 1, a list or map 3 bytes
-plus 1 for each element on top of the elements themselves.
+plus 1 for each element in addition to the elements themselves.
 
 Source: developer guide, "DynamoDB item sizes and formats".
 """
@@ -20,7 +20,7 @@ ELEMENT_BYTES = 1
 
 
 def item_bytes(item: Item) -> int:
-    """Size of a canonical item."""
+    """Return the size of a canonical item."""
     total = 0
     for name, value in item.items():
         total += text_bytes(name) + value_bytes(value)
@@ -28,7 +28,7 @@ def item_bytes(item: Item) -> int:
 
 
 def changed_item_bytes(old: Item, old_bytes: int, new: Item, names: Iterable[str]) -> int:
-    """Size of a canonical item made from another of known size, which differ in these attributes at most."""
+    """Return the size of a canonical item from the size of an old one that differs at most in these attributes."""
     total = old_bytes
     for name in names:
         before, after = old.get(name), new.get(name)
@@ -44,7 +44,7 @@ def changed_item_bytes(old: Item, old_bytes: int, new: Item, names: Iterable[str
 
 
 def value_bytes(value: AttributeValue) -> int:
-    """Size of a canonical value, without its name."""
+    """Return the size of a canonical value, without its name."""
     ((kind, content),) = value.items()
     if kind == "S":
         return text_bytes(content)
@@ -69,17 +69,17 @@ def _compound_bytes(kind: str, content: Any) -> int:
 
 
 def text_bytes(text: str) -> int:
-    """UTF-8 length of a text. Raises TypeError for bytes, which have an `isascii` of their own."""
+    """Return the UTF-8 length of a text. Raises TypeError for bytes."""
     return len(text) if str.isascii(text) else len(text.encode())
 
 
 def binary_bytes(encoded: str) -> int:
-    """Length of what a canonical base64 text stands for."""
+    """Return the number of bytes that a canonical base64 text encodes."""
     return len(encoded) // 4 * 3 - encoded.count("=", -2)
 
 
 def number_bytes(text: str) -> int:
-    """Size of a canonical number: an exponent byte, one byte for two digits, one more if negative."""
+    """Return the size of a canonical number: an exponent byte, one byte per two digits, one more if negative."""
     if text.isdigit():
         if text == "0":
             return 1

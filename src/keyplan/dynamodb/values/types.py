@@ -1,6 +1,7 @@
 """The types of the internal form, and the equality and order of values.
 
-The internal form is the wire's own JSON with binary as canonical base64 text."""
+The internal form is the wire's own JSON with binary as canonical base64 text.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from typing import Any, TypeAlias
 from keyplan.errors import ValidationError
 
 AttributeValue: TypeAlias = dict[str, Any]
-"""One attribute value with exactly one member, such as {"S": "a"} or {"N": "1"}."""
+"""An attribute value with exactly one member, such as {"S": "a"} or {"N": "1"}."""
 
 Item: TypeAlias = dict[str, AttributeValue]
 """Attribute names to values."""
@@ -24,18 +25,22 @@ TYPES = frozenset(("S", "N", "B", "SS", "NS", "BS", "BOOL", "NULL", "L", "M"))
 """The type codes of all values."""
 
 ORDERED_TYPES = frozenset("SNB")
-"""Those that have an order, and can be keys and members of sets."""
+"""The type codes of values that have an order and can be keys and members of sets."""
 
 SET_TYPES = frozenset(("SS", "NS", "BS"))
 
 
 def type_of(value: AttributeValue) -> str:
-    """The type code of a canonical value."""
+    """Return the type code of a canonical value."""
     return next(iter(value))
 
 
 class InvalidValueError(ValidationError):
-    """A number or a set that cannot be; `older` is the older wording, where that is another."""
+    """An invalid number or set. `older` is the older text of the message, the same as the newer one by default.
+
+    BatchWriteItem and Scan check values in an older layer, partly with other texts than all other operations; the
+    service is moving transactions from one layer to the other (seen on the service, October 2026).
+    """
 
     def __init__(self, message: str, older: str | None = None) -> None:
         super().__init__(message)
@@ -43,18 +48,18 @@ class InvalidValueError(ValidationError):
 
 
 def in_order(kind: str, members: list[str]) -> list[str]:
-    """The canonical members of a set of kind SS, NS or BS, as the service keeps them."""
+    """Return the canonical members of a set (SS, NS or BS) in the service's order: strings and binary by bytes,
+    numbers by value (seen on the service, October 2026)."""
     if len(members) == 1:
         return members
     if kind == "SS":
-        # Code points sort as their UTF-8 does.
-        return sorted(members)
+        return sorted(members)  # code points sort like their UTF-8 bytes
     return sorted(members, key=Decimal if kind == "NS" else b64decode)
 
 
 def listed_with_duplicates(kind: str, members: Sequence[str]) -> list[str]:
-    """Members as a message about duplicates lists them: in order up to the first repeat, then it and the rest."""
-    repeat = next(place for place, member in enumerate(members) if member in members[:place])
+    """Return members as a message about duplicates lists them: sorted up to the first repeat, then as given."""
+    repeat = next(at for at, member in enumerate(members) if member in members[:at])
     return [*in_order(kind, list(members[:repeat])), *members[repeat:]]
 
 
@@ -62,14 +67,17 @@ _SHORT_DIGITS = 18  # integers of up to this many characters are compared withou
 
 
 def comparable_number(text: str) -> int | Decimal:
-    """A canonical number as something that orders and compares exactly."""
+    """Return a canonical number as a value that compares exactly."""
     if len(text) < _SHORT_DIGITS and "." not in text:
         return int(text)
     return Decimal(text)
 
 
 def order_key(type_code: str, content: Any) -> Any:
-    """What to order a value of type S, N or B by, among values of the same type."""
+    """Return the sort key of a value of type S, N or B among values of the same type.
+
+    Strings sort by code points, which is the order of their UTF-8 bytes; binary by unsigned bytes; numbers by value.
+    """
     if type_code == "N":
         return comparable_number(content)
     if type_code == "B":
@@ -78,14 +86,14 @@ def order_key(type_code: str, content: Any) -> Any:
 
 
 def compare(left: AttributeValue, right: AttributeValue) -> int:
-    """-1, 0 or 1 for two values of the same type S, N or B."""
+    """Return -1, 0 or 1 for two values of the same type S, N or B."""
     ((type_code, content),) = left.items()
     one, other = order_key(type_code, content), order_key(type_code, right[type_code])
     return int(one > other) - int(one < other)
 
 
 def same(left: AttributeValue, right: AttributeValue) -> bool:
-    """Whether two values are equal: same type, same content, sets in any order."""
+    """Return whether two canonical values are equal: same type, same content, sets in any order."""
     if left == right:
         return True
     ((type_code, content),) = left.items()
@@ -94,7 +102,7 @@ def same(left: AttributeValue, right: AttributeValue) -> bool:
         return False
     if type_code in SET_TYPES:
         return len(content) == len(other) and set(content) == set(other)
-    # Lists and maps may hold sets that are written in another order.
+    # Lists and maps may contain sets in another order.
     if type_code == "L":
         return len(content) == len(other) and all(map(same, content, other))
     if type_code == "M":
@@ -103,5 +111,5 @@ def same(left: AttributeValue, right: AttributeValue) -> bool:
 
 
 def same_members(left: Item, right: Item) -> bool:
-    """Whether two items, or the contents of two maps, are equal."""
+    """Return whether two items, or the contents of two maps, are equal."""
     return left.keys() == right.keys() and all(same(value, right[name]) for name, value in left.items())

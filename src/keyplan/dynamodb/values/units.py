@@ -1,4 +1,4 @@
-"""Capacity units: the one rounding rule, for what the engine measures and for what is predicted.
+"""Capacity units: the rounding rules, shared by the engine's metering and by cost predictions.
 
 Source: developer guide, "Read and write capacity": a read unit is one strongly consistent read of up
 to 4 KB, eventual reads cost half, transactional ones twice; a write unit is one write of up to 1 KB,
@@ -10,29 +10,29 @@ from __future__ import annotations
 from keyplan import limits
 
 TRANSACTIONAL = 2
-"""How many times the units of a single read or write a transactional one costs; indexes cost the same."""
+"""The factor for transactional reads and writes; writes to indexes cost the same as others."""
 
 
 def read_units(size_bytes: int, *, consistent: bool) -> float:
-    """Read units of one item, or of one page whose sizes were summed. A missing item counts as size 0."""
+    """Return the read units of one item, or of one page with this total size. A missing item has size 0."""
     blocks = max(1, -(-size_bytes // limits.READ_UNIT_BYTES))
     return float(blocks) if consistent else blocks / 2
 
 
 def transactional_read_units(size_bytes: int) -> float:
-    """Read units of one item read in a transaction."""
+    """Return the read units of one item in a transaction."""
     return TRANSACTIONAL * read_units(size_bytes, consistent=True)
 
 
 def write_units(size_bytes: int) -> float:
-    """Write units of one item whose larger version, before or after, has this size; at least 1."""
+    """Return the write units of one item, at least 1; the size is the larger one of before and after."""
     return float(max(1, -(-size_bytes // limits.WRITE_UNIT_BYTES)))
 
 
 def index_write_units(old_bytes: int | None, new_bytes: int | None, *, same_key: bool, same_content: bool) -> float:
-    """Write units of one index for one write, from the sizes of its old and new entry.
+    """Return the write units of one index for one write, from the sizes of its old and new entry.
 
-    None stands for an absent entry (a sparse index, or the item itself was or will be absent).
+    None stands for a missing entry (the index is sparse, or the item does not exist before or after).
     """
     if old_bytes is None:
         return 0.0 if new_bytes is None else write_units(new_bytes)
