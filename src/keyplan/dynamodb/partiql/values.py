@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from keyplan import limits
-from keyplan.dynamodb.messages import items as value_messages
+from keyplan.dynamodb.messages import items as item_messages
 from keyplan.dynamodb.messages import partiql as messages
 from keyplan.dynamodb.partiql.nodes import CallTerm, Constant, Infix, Parameter, PathTerm, SequenceTerm, Struct, Term
 from keyplan.dynamodb.partiql.tokens import INT_LIMIT, scale_of
@@ -86,7 +86,7 @@ class Values:
             written = [member.text for member in bag.members if isinstance(member, Constant)]
             if len(set(written)) == len(written):
                 raise ValidationError(messages.equal_numbers(written, path))
-            raise ValidationError(value_messages.string_set_duplicates_older(contents))
+            raise ValidationError(item_messages.string_set_duplicates_older(contents))
         return {f"{kind}S": contents}
 
 
@@ -143,12 +143,12 @@ def _text_problem(text: str) -> str | None:
     largest exponents overflow and become the smallest.
     """
     if not numbers.is_number(text):
-        return value_messages.not_a_number_older(text)
+        return item_messages.not_a_number_older(text)
     scale = scale_of(text)
     if scale is None:
-        return value_messages.not_a_number_older(text)
+        return item_messages.not_a_number_older(text)
     digits = text.lower().partition("e")[0]
     precision = len(digits.lstrip("+-").replace(".", "").lstrip("0")) or 1
     if precision - scale >= INT_LIMIT:
-        return value_messages.NUMBER_UNDERFLOW
+        return item_messages.NUMBER_UNDERFLOW
     return None

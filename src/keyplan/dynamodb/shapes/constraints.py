@@ -17,7 +17,7 @@ import orjson
 
 from keyplan import limits
 from keyplan.dynamodb.java import byte_buffer, hash_order
-from keyplan.dynamodb.messages import items as value_messages
+from keyplan.dynamodb.messages import items as item_messages
 from keyplan.dynamodb.messages import requests as messages
 from keyplan.dynamodb.shapes.model import (
     AttributeValue,
@@ -370,7 +370,7 @@ def _null_inside(value: Any) -> str | None:
     while pending:
         value = pending.pop()
         if value is None:
-            return value_messages.EMPTY_VALUE
+            return item_messages.EMPTY_VALUE
         for kind, inner in value.items():
             if inner is None:
                 continue
@@ -379,7 +379,7 @@ def _null_inside(value: Any) -> str | None:
             elif kind == "M":
                 pending.extend(inner.values())
             elif kind in ("SS", "NS", "BS") and None in inner:
-                return value_messages.NULL_STRING if kind == "SS" else value_messages.EMPTY_VALUE
+                return item_messages.NULL_STRING if kind == "SS" else item_messages.EMPTY_VALUE
     return None
 
 

@@ -17,7 +17,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keyplan.dynamodb.messages import backups as messages
-from keyplan.dynamodb.messages import tables as schema_messages
 from keyplan.dynamodb.messages import tables as table_messages
 from keyplan.engine.backups import copies
 from keyplan.engine.store.rows import Transaction, Tree
@@ -194,7 +193,7 @@ def _check_names(indexes: list[Request]) -> None:
     seen: set[str] = set()
     for index in indexes:
         if index["IndexName"] in seen:
-            raise ValidationError(schema_messages.duplicate_index(index["IndexName"]))
+            raise ValidationError(table_messages.duplicate_index(index["IndexName"]))
         seen.add(index["IndexName"])
 
 

@@ -12,7 +12,6 @@ from keyplan import limits
 from keyplan.dynamodb.expressions.compiled import CompiledUpdate, check_placeholders, compile_condition, compile_update
 from keyplan.dynamodb.expressions.legacy import compile_attribute_updates
 from keyplan.dynamodb.messages import items as messages
-from keyplan.dynamodb.messages import items as value_messages
 from keyplan.dynamodb.values import encoding, sizes
 from keyplan.dynamodb.values.attribute import check_depth, normalise_item
 from keyplan.dynamodb.values.encoding import Form
@@ -61,7 +60,7 @@ class UpdateAction(NamedTuple):
     values: Item | None
     payload: int
     """Size of the key and the values of the request."""
-    too_deep: str = value_messages.NESTING
+    too_deep: str = messages.NESTING
     """What is said of a document that it would nest too deeply."""
 
     def locate(self, table: Table) -> bytes:

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 from keyplan.dynamodb.expressions.compiled import CompiledCondition, check_placeholders, compile_condition
 from keyplan.dynamodb.expressions.legacy import compile_expected
 from keyplan.dynamodb.messages import items as messages
-from keyplan.dynamodb.messages import items as value_messages
 from keyplan.dynamodb.values.attribute import check_attribute_names, normalise, normalise_item
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.dynamodb.values.types import InvalidValueError, Item
@@ -54,7 +53,7 @@ def request_values_older(request: dict[str, Any], form: Form) -> Item | None:
             try:
                 normalise(value, wire=form.wire)
             except ValidationError as error:
-                raise ValidationError(value_messages.value_invalid(older_wording(error), key)) from error
+                raise ValidationError(messages.value_invalid(older_wording(error), key)) from error
         raise
 
 

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from keyplan import limits
 from keyplan.dynamodb.expressions.compiled import KeyRange
-from keyplan.dynamodb.messages import items as item_messages
 from keyplan.dynamodb.messages import items as messages
 from keyplan.dynamodb.values.keybytes import (
     after_value,
@@ -88,7 +87,7 @@ def _sort_parts(selected: KeyRange) -> list[bytes]:
     """The values that the sort key, or the last of an index's several, is compared with."""
     parts = [scalar_key(*next(iter(value.items()))) for value in selected.sort_values]
     if sum(map(value_bytes, selected.sort_equals)) + max(map(len, parts)) > limits.SORT_KEY_BYTES:
-        raise ValidationError(item_messages.SORT_KEY_TOO_LONG)
+        raise ValidationError(messages.SORT_KEY_TOO_LONG)
     return parts
 
 
@@ -100,7 +99,7 @@ def _next(key: bytes) -> bytes:
 def _prefix(index: Index | None, partition: tuple[AttributeValue, ...]) -> bytes:
     """What the keys of one partition key value start with. Raises ValidationError for one that is too long."""
     if sum(map(value_bytes, partition)) > limits.PARTITION_KEY_BYTES:
-        raise ValidationError(item_messages.PARTITION_KEY_TOO_LONG)
+        raise ValidationError(messages.PARTITION_KEY_TOO_LONG)
     if index is not None:
         return index.key.prefix(partition)
     ((kind, content),) = partition[0].items()
@@ -132,7 +131,7 @@ def _check_names(table: Table, schema: KeySchema, start: Item, wanted: Iterable[
         raise ValidationError(messages.START_KEY_INVALID)
     for name, kind in wanted:
         if kind not in start[name]:
-            raise ValidationError(item_messages.KEY_MISMATCH)
+            raise ValidationError(messages.KEY_MISMATCH)
 
 
 def query_start(table: Table, index: Index | None, start: Item) -> bytes:
@@ -148,7 +147,7 @@ def scan_start(table: Table, index: Index | None, start: Item) -> bytes:
         try:
             return table.key.of_key(start)
         except ValidationError as error:
-            if error.message == item_messages.KEY_MISMATCH:
+            if error.message == messages.KEY_MISMATCH:
                 raise ValidationError(messages.START_KEY_INVALID) from error
             raise ValidationError(messages.start_key_problem(error.message)) from error
     return _start_key(table, index, start)

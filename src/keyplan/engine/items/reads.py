@@ -16,9 +16,7 @@ from keyplan.dynamodb.expressions.compiled import (
 )
 from keyplan.dynamodb.expressions.legacy import LegacyKeyCondition, compile_attributes_to_get, compile_filter
 from keyplan.dynamodb.expressions.names import ResolvedPath
-from keyplan.dynamodb.messages import items as item_messages
 from keyplan.dynamodb.messages import items as messages
-from keyplan.dynamodb.messages import items as value_messages
 from keyplan.dynamodb.messages import tables as table_messages
 from keyplan.dynamodb.values import encoding
 from keyplan.dynamodb.values.attribute import normalise_item
@@ -35,11 +33,11 @@ if TYPE_CHECKING:
 
 _FAULTS_OF_START = frozenset(
     (
-        value_messages.EMPTY_VALUE,
-        value_messages.SEVERAL_TYPES,
-        value_messages.NULL_NOT_TRUE,
-        value_messages.EMPTY_STRING_SET,
-        value_messages.EMPTY_BINARY_SET,
+        messages.EMPTY_VALUE,
+        messages.SEVERAL_TYPES,
+        messages.NULL_NOT_TRUE,
+        messages.EMPTY_STRING_SET,
+        messages.EMPTY_BINARY_SET,
     )
 )
 
@@ -148,7 +146,7 @@ def check_key_types(schema: KeySchema, key_condition: KeyCondition | LegacyKeyCo
             if kind not in value:
                 raise ValidationError(messages.KEY_TYPE)
             if value[kind] == "":
-                raise ValidationError(item_messages.empty_key(name, kind))
+                raise ValidationError(messages.empty_key(name, kind))
 
 
 def _values_of(key_condition: KeyCondition | LegacyKeyCondition, name: str, values: Item) -> Sequence[AttributeValue]:

@@ -8,7 +8,7 @@ import orjson
 
 from keyplan import limits
 from keyplan.dynamodb.expressions.compiled import CompiledProjection
-from keyplan.dynamodb.messages import items as transaction_messages
+from keyplan.dynamodb.messages import items as item_messages
 from keyplan.dynamodb.messages import requests as messages
 from keyplan.dynamodb.shapes.model import Layer, List, Map, Structure
 from keyplan.dynamodb.values import encoding, units
@@ -117,7 +117,7 @@ def _block(block: dict[str, Any], form: Form) -> _Block:
     keys = [normalise_item(key, wire=form.wire)[0] for key in block["Keys"]]
     # Before the table is known: texts of the same key differ only in the order of its members.
     if len({orjson.dumps(key, option=orjson.OPT_SORT_KEYS) for key in keys}) < len(keys):
-        raise ValidationError(transaction_messages.DUPLICATE_KEYS)
+        raise ValidationError(item_messages.DUPLICATE_KEYS)
     return _Block(block, keys, projection)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from keyplan import limits
-from keyplan.dynamodb.messages import items as transaction_messages
+from keyplan.dynamodb.messages import items as item_messages
 from keyplan.dynamodb.messages import requests as messages
 from keyplan.dynamodb.shapes import late_check
 from keyplan.dynamodb.shapes.checker import acceptor
@@ -137,7 +137,7 @@ def _located(wanted: dict[str, list[tuple[Item, versions.Version | None]]], tabl
         for item, new in each_wanted:
             key = table.key.of_key(item) if new is None else _key_of(table, item)
             if key in keys:
-                raise ValidationError(transaction_messages.DUPLICATE_KEYS)
+                raise ValidationError(item_messages.DUPLICATE_KEYS)
             keys.add(key)
             if new is not None and table.indexes:
                 writes.check_index_keys(table, item)

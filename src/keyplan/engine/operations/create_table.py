@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from keyplan import limits
 from keyplan.dynamodb.messages import tables as messages
-from keyplan.dynamodb.messages import tables as table_messages
 from keyplan.dynamodb.shapes.model import Structure
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine.operations import shapes, table_rules
@@ -154,7 +153,7 @@ def _check_free(database: Database, name: str) -> None:
     if known is None:
         return
     creating = descriptions.status(known, database.clock.now()) == "CREATING"
-    raise ResourceInUseError(table_messages.being_created(name) if creating else table_messages.table_exists(name))
+    raise ResourceInUseError(messages.being_created(name) if creating else messages.table_exists(name))
 
 
 def _leave_out(answer: dict[str, Any], request: dict[str, Any]) -> None:

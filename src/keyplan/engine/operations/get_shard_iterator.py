@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from keyplan.dynamodb.messages import requests as messages
-from keyplan.dynamodb.messages import requests as stream_messages
 from keyplan.dynamodb.shapes.model import String, Structure, Timestamp
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import timestamps
@@ -65,7 +64,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
         document = streams.readable(view, arn, now)
         shard = streams.shard_number(document, request["ShardId"])
         if shard is None:
-            raise ResourceNotFoundError(stream_messages.SHARD_NOT_FOUND)
+            raise ResourceNotFoundError(messages.SHARD_NOT_FOUND)
         if kind == "AT_TIMESTAMP":
             position = _written_from(view, document, shard, timestamps.epoch_s(request["Timestamp"]))
         else:
@@ -81,9 +80,9 @@ def _position(view: View, document: dict[str, Any], shard: int, kind: str, seque
     if kind == "LATEST":
         return last + 1
     if sequence <= trimmed:
-        raise TrimmedDataAccessError(stream_messages.TRIMMED)
+        raise TrimmedDataAccessError(messages.TRIMMED)
     if sequence > last + 1:
-        raise ValidationError(stream_messages.INVALID_SEQUENCE_NUMBER)
+        raise ValidationError(messages.INVALID_SEQUENCE_NUMBER)
     return sequence + 1 if kind == "AFTER_SEQUENCE_NUMBER" else sequence
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keyplan import limits
-from keyplan.dynamodb.messages import items as transaction_messages
+from keyplan.dynamodb.messages import items as item_messages
 from keyplan.dynamodb.messages import requests as messages
 from keyplan.dynamodb.shapes import late_check
 from keyplan.dynamodb.shapes.model import LATE_ITEM, Layer, List, Shape, Structure
@@ -169,7 +169,7 @@ def check_payload(prepared: Sequence[Action]) -> None:
     """Refuse more than 4 MB: of what the request says, whatever is stored."""
     total = sum(action.payload for action in prepared)
     if total > limits.TRANSACTION_BYTES:
-        raise ValidationError(transaction_messages.payload_too_large(total))
+        raise ValidationError(item_messages.payload_too_large(total))
 
 
 def _locate(database: Database, prepared: list[tuple[Action, dict[str, Any]]]) -> list[WriteStep]:

@@ -16,7 +16,6 @@ from keyplan import limits
 from keyplan.dynamodb.expressions.compiled import KeyRange
 from keyplan.dynamodb.expressions.key_condition import SortOperator
 from keyplan.dynamodb.messages import items as item_messages
-from keyplan.dynamodb.messages import items as query_messages
 from keyplan.dynamodb.messages import partiql as messages
 from keyplan.dynamodb.partiql import nodes, translate
 from keyplan.dynamodb.partiql.nodes import (
@@ -272,7 +271,7 @@ def _check_filter(index: Index | None, partition: KeyAttribute, steps: Sequence[
         missing = [name for name in names if name not in index.attributes]
         if not missing or partition.name in names:
             return
-    raise ValidationError(query_messages.filter_not_projected(index.name, missing))
+    raise ValidationError(item_messages.filter_not_projected(index.name, missing))
 
 
 # ORDER BY

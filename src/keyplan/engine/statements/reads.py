@@ -11,7 +11,7 @@ import orjson
 
 from keyplan import limits
 from keyplan.dynamodb.expressions.read import descend
-from keyplan.dynamodb.messages import items as query_messages
+from keyplan.dynamodb.messages import items as item_messages
 from keyplan.dynamodb.messages import partiql as messages
 from keyplan.dynamodb.partiql import nodes, translate
 from keyplan.dynamodb.partiql.nodes import PathTerm, SelectStatement
@@ -129,7 +129,7 @@ def _find_index(database: Database, table: Table, statement: SelectStatement) ->
     if len(index.key.schema.partition) > 1 or len(index.key.schema.sort) > 1:
         raise ValidationError(messages.MULTI_ATTRIBUTE_INDEX)
     if index.backfilling:
-        raise ValidationError(query_messages.backfilling(name))
+        raise ValidationError(item_messages.backfilling(name))
     return index
 
 
@@ -180,7 +180,7 @@ def _check_shown(index: Index | None, shown: Sequence[PathTerm] | None) -> bool:
     names = dict.fromkeys(str(path.parts[0]) for path in shown)
     missing = [name for name in names if name not in index.attributes]
     if missing and index.is_global:
-        raise ValidationError(query_messages.not_projected(index.name, missing))
+        raise ValidationError(item_messages.not_projected(index.name, missing))
     return bool(missing)
 
 

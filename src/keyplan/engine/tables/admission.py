@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from keyplan.dynamodb.messages import tables as messages
-from keyplan.dynamodb.messages import tables as schema_messages
 from keyplan.engine.tables import descriptions
 from keyplan.engine.tables.catalog import Table
 from keyplan.errors import LimitExceededError, ResourceInUseError
@@ -66,7 +65,7 @@ def _check_indexes(table: Table, wanted: str, deleted: str | None, now: float) -
     if wanted == descriptions.INDEXES:
         others = table.indexes.keys() - {deleted}  # an index that is being filled can be deleted
         if leaving or any(descriptions.index_status(table, name, now) == "CREATING" for name in others):
-            raise LimitExceededError(schema_messages.INDEXES_AT_ONCE)
+            raise LimitExceededError(messages.INDEXES_AT_ONCE)
     elif leaving and wanted in (descriptions.CAPACITY, descriptions.STREAM, descriptions.CLASS, ON_DEMAND):
         raise ResourceInUseError(messages.index_changing(table.name, wanted, leaving, "deleted"))
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from keyplan import limits
 from keyplan.dynamodb.messages import tables as messages
-from keyplan.dynamodb.messages import tables as schema_messages
 from keyplan.engine.store import statements
 from keyplan.engine.store.rows import Transaction
 from keyplan.engine.streams import logs
@@ -158,7 +157,7 @@ def _change_capacity(database: Database, document: Document, request: Request) -
         pend(database, document, descriptions.CAPACITY, shown)
     elif units is not None:
         if mode == throughput.ON_DEMAND:
-            raise ValidationError(schema_messages.UNITS_UNWANTED)
+            raise ValidationError(messages.UNITS_UNWANTED)
         shown = throughput.set_provisioned(
             description, units, database.clock.now(), database.settings.state_delay_s, None
         )
