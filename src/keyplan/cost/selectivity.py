@@ -29,6 +29,9 @@ from keyplan.design.keys.templates import BoundTemplate
 from keyplan.design.parameters import Each, EveryShard, Param, Source
 from keyplan.design.planning.plan import KeyValue, Plan, SortCondition
 
+ASSUMED = 20.0
+"""Items that a read finds of an entity without a declared number."""
+
 
 def share_in_index(entity: EntitySpec, bound: BoundKey) -> float:
     """Return the share of an entity's items in an index: those that have all its fields and satisfy `when`.
@@ -158,10 +161,6 @@ _BY_KIND: dict[type, Callable[[Any, EntitySpec], float | None]] = {
     NotCondition: _not,
     FunctionCondition: _function,
 }
-
-
-ASSUMED = 20.0
-"""Items that a read finds of an entity without a declared number."""
 
 
 def matching(plan: Plan, entity: EntitySpec, guesses: list[str]) -> float:

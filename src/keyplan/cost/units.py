@@ -17,6 +17,8 @@ from keyplan.dynamodb.values.units import (
     write_units,
 )
 
+READS = frozenset({"GetItem", "Query", "Scan", "BatchGetItem", "TransactGetItems"})
+
 
 @dataclass(frozen=True)
 class Units:
@@ -156,9 +158,6 @@ def total(parts: Iterable[Spent]) -> Spent:
 def average(calls: Sequence[Spent]) -> Spent:
     """Return the average of several calls."""
     return total(calls).divided_by(max(1, len(calls)))
-
-
-READS = frozenset({"GetItem", "Query", "Scan", "BatchGetItem", "TransactGetItems"})
 
 
 def of_receipts(operation: str, answer: Mapping[str, Any]) -> Spent:

@@ -19,6 +19,9 @@ from keyplan.diff.entities import already_stored
 from keyplan.diff.fields import Entities
 from keyplan.dynamodb.values.units import TRANSACTIONAL, index_write_units, read_units, write_units
 
+_SENTINEL_BYTES = 200
+"""Approximate bytes of a sentinel, its own key and its owner's: one write unit, like any item up to 1 KB."""
+
 
 def seconds_of(
     written: float, indexes: Mapping[str, float], schema: Schema, month: Estimate, before: Schema | None = None
@@ -79,10 +82,6 @@ def price_of(written: float, read: float, schema: Schema, book: PriceBook) -> fl
     if schema.provisioned:
         return 0.0
     return book.on_demand(read, written, schema.table_class)
-
-
-_SENTINEL_BYTES = 200
-"""Approximate bytes of a sentinel, its own key and its owner's: one write unit, like any item up to 1 KB."""
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,19 @@ from keyplan.diff.patterns import pattern_changes
 from keyplan.diff.programs import NameUse, uses_of
 from keyplan.diff.tables import table_changes
 
+_PHASES: dict[Phase, str] = {
+    "prepare": "change tables",
+    "accept": "deploy what reads both forms",
+    "write": "deploy what writes the new form",
+    "backfill": "write stored items, each on condition that it is as it was read",
+    "switch": "deploy what reads the new table",
+    "read": "deploy the new version",
+    "remove": "clean up",
+}
+"""In order."""
+_BESIDE_COPIES: tuple[Kind, ...] = ("entity moved", "consumer changed")
+"""Changes with their own steps although the table is copied; the copy makes every other change."""
+
 
 @dataclass(frozen=True)
 class PriceChange:
@@ -91,20 +104,6 @@ class Comparison:
             *(PriceChange(pattern.name, None, pattern.total) for pattern in found.added),
             *(PriceChange(pattern.name, pattern.total, None) for pattern in found.removed),
         )
-
-
-_PHASES: dict[Phase, str] = {
-    "prepare": "change tables",
-    "accept": "deploy what reads both forms",
-    "write": "deploy what writes the new form",
-    "backfill": "write stored items, each on condition that it is as it was read",
-    "switch": "deploy what reads the new table",
-    "read": "deploy the new version",
-    "remove": "clean up",
-}
-"""In order."""
-_BESIDE_COPIES: tuple[Kind, ...] = ("entity moved", "consumer changed")
-"""Changes with their own steps although the table is copied; the copy makes every other change."""
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,13 @@ from keyplan.design.keys.placeholders import BoundPlaceholder
 from keyplan.design.parameters import CALL_SOURCES
 from keyplan.design.planning.plan import KeySelection, KeyValue, Plan
 
+Form = Hashable
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+"""The memory address in a default repr, which differs between the designs."""
+KeyForm = tuple[object, ...]
+_KINDS: tuple[type, ...] = (bool, datetime, time, timedelta, bytes, float)
+"""Types whose text differs from a str, int, date or id of the same value. A bool is an int, so it comes first."""
+
 
 class Named(Protocol):
     """An object with a name."""
@@ -84,11 +91,6 @@ def _renamed(removed: Sequence[N], added: Sequence[N], shape: Callable[[N], Hash
         found = [named for named in added if shape(named) == wanted]
         if wanted is not None and len(twins) == len(found) == 1:
             yield before, found[0]
-
-
-Form = Hashable
-_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
-"""The memory address in a default repr, which differs between the designs."""
 
 
 def condition_form(condition: Condition | None) -> Form:
@@ -170,11 +172,6 @@ def _sources(sources: Mapping[str, Any]) -> Form:
 
 def _action(action: FieldUpdate) -> Form:
     return (action.word, _operand(action.path), value_form(action.source))
-
-
-KeyForm = tuple[object, ...]
-_KINDS: tuple[type, ...] = (bool, datetime, time, timedelta, bytes, float)
-"""Types whose text differs from a str, int, date or id of the same value. A bool is an int, so it comes first."""
 
 
 @dataclass(frozen=True)

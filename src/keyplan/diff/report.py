@@ -20,6 +20,10 @@ _TITLES: dict[Verdict, str] = {
 _SIGNS: dict[str, str] = {"added": "+", "removed": "-", "gone": "-"}
 
 
+_WIDTH = 100
+_CENT = 0.01
+
+
 def text(comparison: Comparison) -> str:
     """Return everything but the findings as text."""
     if not comparison.changes:
@@ -108,10 +112,6 @@ def _wrapped(text: str, indent: int, sign: str = "") -> str:
     return fill(
         text, _WIDTH, initial_indent=first, subsequent_indent=later, break_long_words=False, break_on_hyphens=False
     )
-
-
-_WIDTH = 100
-_CENT = 0.01
 
 
 def _prices(comparison: Comparison) -> str:

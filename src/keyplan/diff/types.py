@@ -27,6 +27,12 @@ _SHOWN = 6
 """Maximum number of listed values."""
 
 
+LossKind = Literal["type", "gone", "narrowed", "lacking"]
+"""type: another attribute type or format. gone: removed values. narrowed: values may violate new limits. lacking: a
+required attribute may be missing.
+"""
+
+
 def name_of(kind: Any) -> str:
     """Return a type's name without modules."""
     bare, _ = without_none(kind)
@@ -44,12 +50,6 @@ def listed(values: Sequence[Any]) -> str:
     """Return some values and the number of others."""
     shown = ", ".join(repr(value) for value in values[:_SHOWN])
     return shown if len(values) <= _SHOWN else f"{shown} and {len(values) - _SHOWN} more"
-
-
-LossKind = Literal["type", "gone", "narrowed", "lacking"]
-"""type: another attribute type or format. gone: removed values. narrowed: values may violate new limits. lacking: a
-required attribute may be missing.
-"""
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,26 @@ N = TypeVar("N", int, float, Decimal)
 _BOUNDS = ("ge", "gt", "le", "lt", "multiple_of")
 
 
+EXAMPLE_MOMENT = datetime(2026, 1, 31, 12, tzinfo=UTC)
+_VALUES: tuple[tuple[type, Any], ...] = (
+    (bool, True),
+    (int, 1),
+    (float, 1.5),
+    (Decimal, Decimal("1.5")),
+    (UUID, UUID("00000000-0000-7000-8000-000000000001")),
+    (datetime, EXAMPLE_MOMENT),
+    (date, date(2026, 1, 31)),
+    (time, time(12)),
+    (timedelta, timedelta(hours=1)),
+    (bytes, b"bytes"),
+)
+_COLLECTIONS: dict[type, Any] = {list: list, tuple: tuple, set: set, frozenset: frozenset}
+_NOW_S = int(EXAMPLE_MOMENT.timestamp())
+_BETWEEN = re.compile(r"BETWEEN (\S+) AND (\S+)")
+_NO_EXAMPLE = (DesignError, KeyPartError, MissingField, ArithmeticError, AttributeError, TypeError, ValueError)
+"""Raised if no generated example fits."""
+
+
 def bounds_of(annotation: Any, info: FieldInfo | None = None) -> dict[str, Decimal]:
     """Return the bounds and multiple of a number, by their pydantic names."""
     return dict(_bounds([*unwrap(annotation)[2], *([info] if info is not None else [])]))
@@ -128,22 +148,6 @@ def _others(member: Any, count: int) -> Iterator[Any]:
             yield f"{member[:-1]}{number}{member[-1:]}"
         elif isinstance(member, (int, float, Decimal)):
             yield member + number
-
-
-EXAMPLE_MOMENT = datetime(2026, 1, 31, 12, tzinfo=UTC)
-_VALUES: tuple[tuple[type, Any], ...] = (
-    (bool, True),
-    (int, 1),
-    (float, 1.5),
-    (Decimal, Decimal("1.5")),
-    (UUID, UUID("00000000-0000-7000-8000-000000000001")),
-    (datetime, EXAMPLE_MOMENT),
-    (date, date(2026, 1, 31)),
-    (time, time(12)),
-    (timedelta, timedelta(hours=1)),
-    (bytes, b"bytes"),
-)
-_COLLECTIONS: dict[type, Any] = {list: list, tuple: tuple, set: set, frozenset: frozenset}
 
 
 @dataclass(frozen=True)
@@ -329,12 +333,6 @@ def example_model(model: type[BaseModel], scope: Scope = _FIRST) -> BaseModel:
         for name, info in model.model_fields.items()
     }
     return model.model_construct(**values)
-
-
-_NOW_S = int(EXAMPLE_MOMENT.timestamp())
-_BETWEEN = re.compile(r"BETWEEN (\S+) AND (\S+)")
-_NO_EXAMPLE = (DesignError, KeyPartError, MissingField, ArithmeticError, AttributeError, TypeError, ValueError)
-"""Raised if no generated example fits."""
 
 
 @dataclass(frozen=True)

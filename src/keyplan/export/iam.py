@@ -36,6 +36,11 @@ _KEYS = (
 """The condition key for each attribute of a partition key."""
 
 
+_MAY_CHANGE_NOTHING = frozenset({"set_if_missing", "add_to_set", "remove_from_set"})
+"""Actions of updates that are left out if their value is empty."""
+_FAILURE_KEY = ("consumer", "event_id")
+
+
 @dataclass(frozen=True)
 class Account:
     """The account and region of the tables, and the prefix of their names."""
@@ -200,11 +205,6 @@ def _joined(statements: Iterable[PolicyStatement], same: Any) -> list[PolicyStat
             statement.limits,
         )
     return list(found.values())
-
-
-_MAY_CHANGE_NOTHING = frozenset({"set_if_missing", "add_to_set", "remove_from_set"})
-"""Actions of updates that are left out if their value is empty."""
-_FAILURE_KEY = ("consumer", "event_id")
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,17 @@ _OF_ALL_REPLICAS = frozenset({
 _SAM_TYPES = {"String": "S", "Number": "N", "Binary": "B"}
 
 
+_NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
+"""Developer guide, "Supported data types and naming rules"; placeholders of other tools do not match."""
+_SCALING = "AWS::ApplicationAutoScaling::ScalableTarget"
+_ELSEWHERE = {
+    "AWS::CloudFormation::Stack": "is a separate stack: import its template too",
+    "AWS::Serverless::Application": "is a separate application: import its template too",
+    "Custom::DynamoDBReplica": "makes a replica: replication is not part of a design",
+}
+"""By kind of resource: where its tables may be defined instead."""
+
+
 def global_table(whole: Node) -> tuple[Node, tuple[str, ...]]:
     """Return the properties of a global table with those of its first replica: a design covers one region."""
     replicas = list(whole.each("Replicas"))
@@ -124,15 +135,6 @@ _TABLES: dict[str, Callable[[Node], Properties]] = {
     "AWS::DynamoDB::GlobalTable": global_table,
     "AWS::Serverless::SimpleTable": simple_table,
 }
-_NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
-"""Developer guide, "Supported data types and naming rules"; placeholders of other tools do not match."""
-_SCALING = "AWS::ApplicationAutoScaling::ScalableTarget"
-_ELSEWHERE = {
-    "AWS::CloudFormation::Stack": "is a separate stack: import its template too",
-    "AWS::Serverless::Application": "is a separate application: import its template too",
-    "Custom::DynamoDBReplica": "makes a replica: replication is not part of a design",
-}
-"""By kind of resource: where its tables may be defined instead."""
 
 
 def cloudformation(documents: Sequence[Document], given: Mapping[str, str]) -> ImportSource:

@@ -27,6 +27,10 @@ _STATES_OF_INDEX = frozenset({
 _OFF = {"DISABLED", "DISABLING"}
 
 
+Ask = Callable[[str, dict[str, Any]], Node]
+_MORE = ("DescribeTimeToLive", "DescribeContinuousBackups")
+
+
 def describe_table(documents: Sequence[Document]) -> ImportSource:
     """Return the tables that documents describe, in order.
 
@@ -111,10 +115,6 @@ def _figures(described: Node) -> TableStatistics | None:
     ]
     held = {index.need("IndexName").text(): found.whole() for index in indexes if (found := index.get("ItemCount"))}
     return TableStatistics(count.whole(), round(size.whole() / count.whole()), held)
-
-
-Ask = Callable[[str, dict[str, Any]], Node]
-_MORE = ("DescribeTimeToLive", "DescribeContinuousBackups")
 
 
 def fetch_descriptions(url: str, names: Sequence[str]) -> list[Document]:

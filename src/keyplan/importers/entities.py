@@ -27,6 +27,13 @@ ANY = "Any"
 _SETS = ("SS", "NS", "BS")
 
 
+_SEPARATOR = "#"
+_WORD = re.compile(r"[A-Za-z][A-Za-z_-]*")
+_TELLING_LENGTH = 6
+"""Values of this length are unlikely to be equal by chance."""
+_MADE = re.compile(r"^[gl]si|[ps]k[\W_]*\d*$", re.IGNORECASE)
+
+
 def is_item(value: object) -> bool:
     """Return True if a value has the form of an item: each attribute a type with its content."""
     return isinstance(value, Mapping) and all(map(_is_value, value.values()))
@@ -66,12 +73,6 @@ def _is_whole(content: object) -> bool:
     except InvalidOperation:
         return False
     return number.is_finite() and number == number.to_integral_value()
-
-
-_SEPARATOR = "#"
-_WORD = re.compile(r"[A-Za-z][A-Za-z_-]*")
-_TELLING_LENGTH = 6
-"""Values of this length are unlikely to be equal by chance."""
 
 
 @dataclass(frozen=True)
@@ -156,9 +157,6 @@ def _bare(name: str) -> str:
 def is_telling(column: Sequence[str]) -> bool:
     """Return True if equal columns hold the same value rather than being equal by chance."""
     return len(set(column)) > 1 or len(column[0]) >= _TELLING_LENGTH
-
-
-_MADE = re.compile(r"^[gl]si|[ps]k[\W_]*\d*$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)

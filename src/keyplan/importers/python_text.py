@@ -29,6 +29,10 @@ _LONGEST = 60
 """Longer names would not fit on a line."""
 
 
+WIDTH = 88
+_INDENT = "    "
+
+
 class PythonNames:
     """Unique names within one scope."""
 
@@ -86,10 +90,6 @@ def _settled(name: str) -> str:
     if name.isidentifier() and unicodedata.normalize("NFKC", name) == name:
         return name
     return re.sub(r"[^A-Za-z0-9_]", "", name).strip("_")
-
-
-WIDTH = 88
-_INDENT = "    "
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,9 @@ _OF_DESIGN = (
 _OTHERS = (("datetime", ("datetime",)), ("decimal", ("Decimal",)), ("typing", ("Annotated", "Any")))
 
 
+_GUESSED = "Guessed from sample items, to be looked at: "
+
+
 def design_text(source: ImportSource) -> str:
     """Return the file. Raises ImportSourceError if two tables have the same name."""
     _check_names(source)
@@ -84,9 +87,6 @@ _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"|' + r"'(?:[^'\\]|\\.)*'")
 def _without_texts(line: str) -> str:
     """Return a line without string literals and comments."""
     return _TEXT.sub('""', line).partition("#")[0]
-
-
-_GUESSED = "Guessed from sample items, to be looked at: "
 
 
 def table_blocks(table: SourceTable, names: PythonNames) -> Iterator[list[str]]:

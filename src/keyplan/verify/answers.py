@@ -27,6 +27,9 @@ from keyplan.verify.generate import has_choices
 from keyplan.verify.model import StoredEntities, index_key, place_of, read_back
 from keyplan.verify.population import AlignedPart, align
 
+Op = Literal["=", "<", "<=", ">", ">=", "between", "begins_with", "reads"]
+_SHOWN = 3
+
 
 def evaluate_condition(condition: Condition, values: Mapping[str, Any]) -> bool | None:
     """Return whether a condition holds for stored values, or None if that is unknown or no request can express it."""
@@ -34,9 +37,6 @@ def evaluate_condition(condition: Condition, values: Mapping[str, Any]) -> bool 
         return holds(condition, values)
     except (TypeError, ValueError):
         return None  # the operand cannot be stored, such as a datetime without a time zone
-
-
-Op = Literal["=", "<", "<=", ">", ">=", "between", "begins_with", "reads"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,7 +317,6 @@ _OPS: dict[str, Callable[[Any, Any, Any], bool | None]] = {
 
 
 Meant = Sequence[tuple[EntitySpec, Entity]]
-_SHOWN = 3
 
 
 def entities_in(answer: Any) -> list[Entity]:

@@ -27,6 +27,9 @@ from keyplan.dynamodb.values.sizes import item_bytes
 from keyplan.dynamodb.values.types import Item
 from keyplan.engine.engine import Engine
 
+Request = dict[str, Any]
+_DATA = READS | WRITES
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -102,10 +105,6 @@ class ModelTable:
             held = item if index is None else entry_of(self.schema, index, item)
             if held is not None:
                 yield Entry(place_in(self.schema, index, item), item_bytes(held), held, item)
-
-
-Request = dict[str, Any]
-_DATA = READS | WRITES
 
 
 @dataclass(frozen=True)

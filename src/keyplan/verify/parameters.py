@@ -32,6 +32,20 @@ from keyplan.verify.model import StoredEntities
 from keyplan.verify.targets import adjacent_value
 from keyplan.verify.values import ValueGenerator
 
+Role = Literal[
+    "equal", "own", "many", "listed", "low", "high", "above", "below", "prefix", "part", "version", "new", "amount"
+]
+"""own: the item's value, even None. many: requested keys. listed: values that a field may have.
+
+low, high: at most and at least the item's value. above, below: strictly. part: within its text or set.
+"""
+MANY = 10
+"""Keys or items per batch if the design does not declare a number."""
+_TRIES = 20
+"""Generated values, one of which may lie in a range."""
+_LISTED = 3
+"""Maximum length of a list of values for one field."""
+
 
 class Binding:
     """The arguments of one call while they are being chosen."""
@@ -81,15 +95,6 @@ def element_of(annotation: Any) -> Any:
     """Return the element type of a list type."""
     parts: Iterable[Any] = get_args(without_none(annotation)[0]) if annotation is not None else ()
     return next(iter(parts), None)
-
-
-Role = Literal[
-    "equal", "own", "many", "listed", "low", "high", "above", "below", "prefix", "part", "version", "new", "amount"
-]
-"""own: the item's value, even None. many: requested keys. listed: values that a field may have.
-
-low, high: at most and at least the item's value. above, below: strictly. part: within its text or set.
-"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,14 +208,6 @@ def _of_comparison(condition: Condition, *, certain: bool) -> Iterator[Parameter
     elif isinstance(condition, FunctionCondition) and others:
         role: Role = "prefix" if condition.name == "begins_with" else "part"
         yield ParameterUse(others[0], role, first.field, nested, within)
-
-
-MANY = 10
-"""Keys or items per batch if the design does not declare a number."""
-_TRIES = 20
-"""Generated values, one of which may lie in a range."""
-_LISTED = 3
-"""Maximum length of a list of values for one field."""
 
 
 class ParameterValues:

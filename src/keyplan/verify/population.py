@@ -40,6 +40,10 @@ Owners = Mapping[str, tuple[EntitySpec, int]]
 """By field: the entity whose key is this field alone, and its number of items."""
 
 
+Values = dict[str, Any]
+_TRIES = 60
+
+
 @dataclass(frozen=True)
 class Amount:
     """How many items of one entity to generate."""
@@ -170,10 +174,6 @@ def _named_otherwise(spec: EntitySpec, owner: EntitySpec) -> Iterator[str]:
                 continue
             if mine.template is not None and other.template is not None and same_texts(mine.template, other.template):
                 yield mine.fields[0]
-
-
-Values = dict[str, Any]
-_TRIES = 60
 
 
 class Keys:

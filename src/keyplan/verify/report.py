@@ -102,13 +102,7 @@ def as_json(report: VerificationReport) -> dict[str, Any]:
         "seed": report.seed,
         "holds": not report.failed,
         "tables": [
-            {
-                "name": table.name,
-                "loaded": [
-                    {"entity": name, "items": count, "declared": declared} for name, count, declared in table.loaded
-                ],
-                "problems": [_problem(problem) for problem in table.problems],
-            }
+            {**asdict(table), "loaded": [dict(zip(_LOADED, entry, strict=True)) for entry in table.loaded]}
             for table in report.tables
         ],
         "patterns": [_pattern(pattern) for pattern in report.patterns],
@@ -117,33 +111,22 @@ def as_json(report: VerificationReport) -> dict[str, Any]:
     }
 
 
+_LOADED = ("entity", "items", "declared")
+
+
 def _pattern(result: PatternResult) -> dict[str, Any]:
     return {
-        "name": result.name,
-        "operation": result.operation,
-        "place": result.place,
-        "calls": result.calls,
-        "evaluated": result.evaluated,
-        "returned": result.returned,
+        **asdict(result),
         "predicted": asdict(average(result.predicted)),
         "measured": asdict(average(result.measured)),
         "claims": [_claim(claim) for claim in result.claims],
         "verdict": result.verdict,
-        "problems": [_problem(problem) for problem in result.problems],
     }
 
 
 def _claim(judged: JudgedClaim) -> dict[str, str]:
-    return {
-        "text": judged.claim.text,
-        "source": judged.claim.source,
-        "standing": judged.standing,
-        "reason": judged.reason,
-    }
-
-
-def _problem(problem: Discrepancy) -> dict[str, str]:
-    return {"kind": problem.kind, "text": problem.text}
+    claim = judged.claim
+    return {"text": claim.text, "source": claim.source, "standing": judged.standing, "reason": judged.reason}
 
 
 def show(report: VerificationReport, console: Console) -> None:

@@ -44,6 +44,17 @@ Progress = Callable[[str, int, int], None]
 """Called with the name of what is loaded, the number of loaded items and the total."""
 
 
+ITEMS = 4000
+"""Default number of items to generate in all."""
+READS, WRITES, SCANS = 20, 10, 2
+"""Calls of each pattern."""
+MOST_ITEMS = 10_000
+"""Limit of items over all calls of a pattern: patterns with many items per call run fewer calls."""
+START_S = 1_767_225_600.0
+"""The time in the engine and in the data: the first second of 2026."""
+_CLOCK = SystemClock()
+
+
 @dataclass(frozen=True)
 class LoadedTables:
     """The tables that patterns can run on."""
@@ -148,19 +159,6 @@ def _write(table: str, items: list[Item], recorder: Recorder) -> None:
         recorder.engine.call("BatchWriteItem", {"RequestItems": {table: puts}})
     for item in items:
         model_table.put(item, canonical(item))
-
-
-ITEMS = 4000
-"""Default number of items to generate in all."""
-READS, WRITES, SCANS = 20, 10, 2
-"""Calls of each pattern."""
-MOST_ITEMS = 10_000
-"""Limit of items over all calls of a pattern: patterns with many items per call run fewer calls."""
-START_S = 1_767_225_600.0
-"""The time in the engine and in the data: the first second of 2026."""
-
-
-_CLOCK = SystemClock()
 
 
 def ignore_progress(_what: str, _done: int, _total: int) -> None:

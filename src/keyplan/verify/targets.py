@@ -41,6 +41,12 @@ _OPPOSITE: dict[str, Any] = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<
 _STEP = {"<": -1, ">": 1, "<>": 1}
 
 
+Known = Sequence[tuple[str, Any]]
+"""Fields and the values that they must have."""
+_REPEATS = 3
+_TRIES = 10
+
+
 def satisfying_changes(
     condition: Condition, spec: EntitySpec, values: Mapping[str, Any], choose: Choose
 ) -> Iterator[dict[str, Any]]:
@@ -151,12 +157,6 @@ def adjacent_value(value: Any, by: int) -> Any:
     if isinstance(value, str):
         return value + "~" if by > 0 else value[:-1] or value
     return value
-
-
-Known = Sequence[tuple[str, Any]]
-"""Fields and the values that they must have."""
-_REPEATS = 3
-_TRIES = 10
 
 
 class WriteTargets:

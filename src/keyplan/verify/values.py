@@ -26,6 +26,26 @@ from pydantic.fields import FieldInfo
 from keyplan.design.fields.annotations import without_none
 from keyplan.errors import KeyplanError
 
+MakeValue = Callable[[], Any]
+_TRIES = 200
+_DIFFERENT_TRIES = 20
+_ELEMENTS, _WORD, _LETTERS, _NUMBERS = 2, 8, 64, 9_999
+"""The most that a collection, text or number exceeds its minimum (at least one).
+
+A text with only a minimum length is a word; a text with a maximum may have any length up to _LETTERS.
+"""
+DEEP = 4
+"""Nesting depth of models at which optional fields are left out, so that recursive models end, and at which nested
+collections have no more elements than they need.
+"""
+_MANY: dict[Any, type] = {
+    list: list, tuple: tuple, set: set, frozenset: frozenset, Sequence: list, AbstractSet: frozenset,
+}  # fmt: skip
+_DAY_S = 86_400
+_MODEL_TRIES = 40
+_PRESENT = 0.5
+Fits = Callable[[Any], bool]
+
 
 class SampleError(KeyplanError):
     """A value or item could not be generated."""
@@ -81,23 +101,6 @@ def leaves_out(model: type[BaseModel], names: Iterable[str]) -> bool:
 def _declared_examples(model: type[BaseModel]) -> Any:
     extra = model.model_config.get("json_schema_extra")
     return extra.get("examples") if isinstance(extra, Mapping) else None
-
-
-MakeValue = Callable[[], Any]
-_TRIES = 200
-_DIFFERENT_TRIES = 20
-_ELEMENTS, _WORD, _LETTERS, _NUMBERS = 2, 8, 64, 9_999
-"""The most that a collection, text or number exceeds its minimum (at least one).
-
-A text with only a minimum length is a word; a text with a maximum may have any length up to _LETTERS.
-"""
-DEEP = 4
-"""Nesting depth of models at which optional fields are left out, so that recursive models end, and at which nested
-collections have no more elements than they need.
-"""
-_MANY: dict[Any, type] = {
-    list: list, tuple: tuple, set: set, frozenset: frozenset, Sequence: list, AbstractSet: frozenset,
-}  # fmt: skip
 
 
 class TypeGenerators:
@@ -317,15 +320,6 @@ def _is_model(kind: Any) -> TypeGuard[type[BaseModel]]:
     return isinstance(kind, type) and issubclass(kind, BaseModel)
 
 
-_DAY_S = 86_400
-_WORD_LETTERS = 8
-_MODEL_TRIES = 40
-_PRESENT = 0.5
-
-
-Fits = Callable[[Any], bool]
-
-
 def _any_fits(_value: Any) -> bool:
     return True
 
@@ -455,7 +449,7 @@ class ValueGenerator:
 
     def word(self) -> str:
         """Return some letters."""
-        return "".join(self.random.choices(ascii_lowercase, k=_WORD_LETTERS))
+        return "".join(self.random.choices(ascii_lowercase, k=_WORD))
 
     def _plain(self) -> dict[Any, MakeValue]:
         """Generators of values that depend on the seed alone and that can be part of keys."""
