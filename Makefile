@@ -9,13 +9,23 @@ WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 CHECKED := src systems tests bench docs examples conftest.py
 EXTRAS := async,aws,charts,fast,s3,verify
 
-.PHONY: run test check bench clean
+.PHONY: run test quick coverage check bench clean
 
 run: $(VENV)/.runtime
 	$(BIN)/keyplan up --folder $(FOLDER) --port $(PORT)
 
 test: $(VENV)/.dev check
 	$(BIN)/python -m pytest -q -n $(WORKERS)
+
+# Lint and quick tests, with fewer examples of each law.
+quick: $(VENV)/.dev
+	$(BIN)/ruff check $(CHECKED)
+	$(BIN)/ruff format --check $(CHECKED)
+	$(BIN)/python -m pytest -q -m "not slow" --hypothesis-profile=quick -n $(WORKERS)
+
+# Branch coverage of the toolkit by the quick tests; fails below the figure in pyproject.toml.
+coverage: $(VENV)/.dev
+	$(BIN)/python -m pytest -q -m "not slow" --hypothesis-profile=quick -n $(WORKERS) --cov --cov-report=term
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check $(CHECKED)

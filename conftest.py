@@ -1,7 +1,10 @@
-"""Runs the Python blocks of the README, as docs/conftest.py does those of the documentation; lets laws repeat."""
+"""Settings of the whole test suite: slow tests, profiles of Hypothesis, Python blocks of the README."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 from docs.conftest import enter_folder, leave_folder
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
@@ -17,17 +20,53 @@ pytest_collect_file = Sybil(
     teardown=leave_folder,
 ).pytest()
 
-# A law is held against the same examples in every run, and a busy machine is no reason to fail. To look for others:
-# pytest --hypothesis-profile=explore
+ROOT = Path(__file__).parent
+SLOW = {
+    "README.md": "runs examples",
+    "docs": "runs examples",
+    "tests/bench": "starts servers and measures them",
+    "tests/clients": "starts servers for clients of other projects",
+    "tests/conformance": "repeats thousands of recorded requests",
+    "tests/crash": "kills processes",
+    "tests/docs": "builds the documentation",
+    "tests/examples": "checks whole designs",
+    "tests/races": "runs threads and processes against each other",
+    "tests/simulation": "runs long random histories",
+    "tests/smoke": "builds and installs the wheel",
+    "tests/systems": "starts whole web systems",
+    "tests/typing": "starts type checkers",
+}
+"""Files and folders of slow tests, each with the reason. `make quick` leaves them out."""
+
+
+def _is_slow(path: Path) -> bool:
+    return any(path.is_relative_to(ROOT / slow) for slow in SLOW)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark slow tests."""
+    for item in items:
+        if _is_slow(item.path):
+            item.add_marker("slow")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Skip the import of slow test modules if only quick tests are selected."""
+    return True if config.option.markexpr == "not slow" and _is_slow(collection_path) else None
+
+
+# Tests of laws use the same examples in every run and have no deadline, so that a busy machine does not fail them.
+# `pytest --hypothesis-profile=explore` looks for other examples; `make quick` uses fewer.
 settings.register_profile(
     "explore", settings.get_profile("default"), deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("steady", settings.get_profile("explore"), derandomize=True, database=None, print_blob=True)
+settings.register_profile("quick", settings.get_profile("steady"), max_examples=20)
 settings.load_profile("steady")
-# Hypothesis also draws constants that it finds in whatever modules are loaded, which with xdist is chance.
+# Hypothesis also draws constants found in loaded modules. With xdist, the loaded modules differ from run to run.
 if hasattr(providers, "_get_local_constants"):
     providers._get_local_constants = providers.Constants
-# The engine imports an operation when it is first called, maybe in a thread; pytest parses what it imports of a plugin,
-# and CPython before 3.11.8 may fail where two threads parse at once. So all are imported before there are threads.
+# The engine imports an operation on its first call, possibly in a thread. pytest parses modules that it rewrites, and
+# CPython before 3.11.8 can fail if two threads parse at once. So import all operations before any thread starts.
 for operation in OPERATIONS:
     command(operation)
