@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.laws import examples
 
 from keyplan.check.key_overlap import are_disjoint, as_template, begins, constant, is_unlikely, overlap, skeleton
 from keyplan.design import Entity, Table, key
@@ -33,20 +34,20 @@ def bound(text: str) -> BoundTemplate:
     return parse(text).bind(FIELDS)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(deadline=None)
 @given(templates, templates)
 def test_what_beginnings_tell_apart_shares_no_key(one: BoundTemplate, other: BoundTemplate) -> None:
     if are_disjoint(one, other):
         assert keys_overlap((one,), (other,)) is None
 
 
-@settings(max_examples=100, deadline=None)
+@settings(deadline=None)
 @given(templates, templates)
 def test_the_quick_answer_is_that_of_the_algebra(one: BoundTemplate, other: BoundTemplate) -> None:
     assert (overlap((one,), (other,)) is None) == (keys_overlap((one,), (other,)) is None)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(templates, templates)
 def test_a_key_that_begins_with_a_text_begins_with_it(one: BoundTemplate, other: BoundTemplate) -> None:
     found = begins(one, other, frozenset())

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pydantic import Field
+from tests.laws import examples
 
 from keyplan.check.rules.keys.identity import key_collision
 from keyplan.check.rules.keys.references import prefix_capture
@@ -66,7 +67,7 @@ def rendered(spec: EntitySpec, with_values: Mapping[str, Any]) -> list[str] | No
         return None
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     keys=st.tuples(templates, templates, templates, templates),
     one=values(TEXTS),
@@ -142,7 +143,7 @@ def takes_in(plan: Plan, arguments: Mapping[str, Any], item: list[str]) -> bool:
     return True
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     keys=st.tuples(templates, templates, templates, templates),
     asks=st.sampled_from(["all", "first", "below", "above", "between", "prefix"]),
@@ -166,7 +167,7 @@ def test_queries_that_are_not_found_to_take_in_another_entity_do_not(
             assume(False)  # the arguments make no request at all
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     keys=st.tuples(templates, templates),
     op=st.sampled_from(["=", "begins_with"]),
@@ -200,7 +201,7 @@ def test_a_condition_that_is_found_to_be_never_true_is_not_true_of_any_item(
             assume(False)  # the arguments make no request at all
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(keys=st.tuples(templates, templates), words=templates, arguments=values(ALNUM), item_values=values(ALNUM))
 def test_a_range_that_is_found_to_lose_its_end_ends_at_no_key(
     keys: tuple[str, str], words: str, arguments: dict[str, Any], item_values: dict[str, Any]

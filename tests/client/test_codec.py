@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from tests.client import board
+from tests.laws import examples
 
 import keyplan
 from keyplan.client.codec import Sorter, reader_of
@@ -145,7 +146,9 @@ def shared() -> Any:
 
 
 @settings(
-    deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    deadline=None,
+    max_examples=examples(150),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(things)
 def test_what_is_stored_comes_back_as_it_was_whatever_its_types(shared: Any, new: Thing) -> None:

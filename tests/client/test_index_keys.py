@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.client import board
 from tests.client.board import Priority, Task, TaskId, UserId
 from tests.client.conftest import NOW
+from tests.laws import examples
 
 import keyplan
 from keyplan.client.connection import Connection
@@ -52,7 +53,7 @@ def stored(db: Connection) -> dict[str, Any]:
     return answer["Item"]  # type: ignore[no-any-return]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(statuses, moments, points, priorities, st.lists(updates, min_size=1, max_size=12))
 def test_after_any_updates_every_stored_key_is_that_of_the_whole_entity(
     status: Any, due_at: Any, count: Any, priority: Any, steps: list[tuple[Any, ...]]

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
+from tests.laws import examples
 
 import keyplan
 from keyplan.client.errors import UniqueTakenError
@@ -122,7 +123,9 @@ COMPARE = {
 
 
 @settings(
-    deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    deadline=None,
+    max_examples=examples(40),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(st.integers(-2, 12), st.sampled_from([0, 1, 400, 999]), st.sampled_from([0, 7]))
 def test_ranges_and_filters_hold_what_lies_on_their_side_of_any_moment(

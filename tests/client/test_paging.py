@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.client import board
 from tests.client.board import Comment, Task, TaskId, UserId
 from tests.client.conftest import NOW
+from tests.laws import examples
 
 import keyplan
 from keyplan.client.errors import CursorError, UnreadableItemError
@@ -106,7 +107,9 @@ def test_a_cursor_of_something_else_is_refused(db: Any) -> None:
 
 
 @settings(
-    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    deadline=None,
+    max_examples=examples(60),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(st.data())
 def test_a_cursor_that_was_tampered_with_is_refused(data: st.DataObject) -> None:

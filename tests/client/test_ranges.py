@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.laws import examples
 
 import keyplan
 from keyplan.design import GSI, Change, Cond, Entity, Table, key, pk, put, sk
@@ -117,7 +118,9 @@ def engine() -> Any:
 
 
 @settings(
-    deadline=None, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    deadline=None,
+    max_examples=examples(80),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(entries, numbers, numbers, moments, st.data())
 def test_every_range_is_what_comparing_gives(
@@ -180,7 +183,7 @@ def minutes_from(owner: str, at: datetime) -> Cond:
 SECONDS = st.integers(-400, 400).map(lambda seconds: datetime(2026, 5, 4, 12, tzinfo=UTC) + timedelta(seconds=seconds))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(SECONDS, max_size=12), SECONDS, SECONDS)
 def test_of_items_that_are_one_for_each_minute_a_range_gives_those_whose_moment_lies_in_it(
     moments: list[datetime], one: datetime, other: datetime

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tests.laws import examples
 
 from keyplan import Engine
 from keyplan.client.tables import OfPlan, create_request
@@ -132,7 +133,7 @@ def of_size(bytes_: int, item: dict[str, Any], changed: dict[str, Any]) -> tuple
 SIZES = st.sampled_from([300, 1_024, 1_100, 2_048, 2_149])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(drawn=changes, size=SIZES)
 def test_an_update_that_says_what_is_there_is_expected_to_cost_what_it_costs(
     drawn: tuple[dict[str, Any], dict[str, Any]], size: int
@@ -147,7 +148,7 @@ def test_an_update_that_says_what_is_there_is_expected_to_cost_what_it_costs(
     assert expected(pattern).units == measured(table, task, pattern.plan)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(drawn=changes, size=SIZES)
 def test_an_update_is_not_expected_to_cost_less_than_it_does(
     drawn: tuple[dict[str, Any], dict[str, Any]], size: int

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, Field
+from tests.laws import examples
 
 from keyplan.client.codec import Reader
 from keyplan.design import Attribute, Entity, Table
@@ -129,7 +130,7 @@ def test_a_type_loses_nothing_to_itself(annotation: Any) -> None:
 
 
 @pytest.mark.parametrize("old", TYPES, ids=named)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(st.data())
 def test_what_loses_nothing_is_read(old: Any, data: st.DataObject) -> None:
     value = data.draw(TYPES[old])

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.engine import tables_of
 from tests.engine.table_making import add_index, create, put
+from tests.laws import examples
 
 from keyplan.clock import ManualClock
 from keyplan.engine import commands, fsck
@@ -62,7 +63,7 @@ def on_wire(told: Any) -> Any:
     return [on_wire(each) for each in told] if isinstance(told, list) else told
 
 
-@settings(max_examples=60, deadline=None, database=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, database=None, derandomize=True)
 @given(attributes=attributes, other=attributes)
 def test_python_and_wire_form_say_the_same(attributes: dict[str, Any], other: dict[str, Any]) -> None:
     with Engine.memory() as one, Engine.memory() as another:

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.importers.tables import NASTY, described
 from tests.importers.templates import GLOBAL, KEY
+from tests.laws import examples
 
 from keyplan.errors import KeyplanError
 from keyplan.importers.cloudformation import cloudformation
@@ -62,7 +63,7 @@ def damaged(value: Any, path: tuple[Any, ...], put: Any) -> Any:
     return made
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.data())
 def test_a_damaged_document_is_imported_or_refused(data: st.DataObject) -> None:
     value, read = data.draw(st.sampled_from(READERS))

@@ -20,6 +20,7 @@ from tests.importers.tables import (
     of_design,
     table_names,
 )
+from tests.laws import examples
 
 from keyplan.check.checking import check
 from keyplan.client.codec import reader_of
@@ -30,7 +31,7 @@ from keyplan.importers.nosql_workbench import nosql_workbench
 from keyplan.importers.writing import design_text
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(create_requests())
 def test_a_described_table_is_imported_as_a_design_that_makes_the_same(request: dict[str, Any]) -> None:
     (answer,) = described(request)
@@ -44,7 +45,7 @@ def test_a_described_table_is_imported_as_a_design_that_makes_the_same(request: 
     assert lasting(described_of(design)) == lasting([answer])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(create_requests())
 def test_so_is_a_table_of_a_template(request: dict[str, Any]) -> None:
     template = {"Resources": {"One": {"Type": "AWS::DynamoDB::Table", "Properties": request}}}
@@ -90,7 +91,7 @@ def _models(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(_models())
 def test_every_sample_item_is_read_as_the_entity_that_was_guessed_of_it(model: dict[str, Any]) -> None:
     source = nosql_workbench([Document("model.json", model)])

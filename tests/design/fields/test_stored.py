@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, RootModel, TypeAdapter, create_model
 from tests.design.stored import MOMENTS, Colour, Level, Point, Shape, Street, Town, UserId, Word
+from tests.laws import examples
 
 from keyplan.design.fields.annotations import Attribute, UnstorableTypeError
 from keyplan.design.fields.stored import stored_field
@@ -93,7 +94,7 @@ TYPES: list[tuple[Any, st.SearchStrategy[Any]]] = [
 
 
 @pytest.mark.parametrize(("annotation", "values"), TYPES, ids=[str(one[0]) for one in TYPES])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(data=st.data())
 def test_what_is_written_is_read_again(annotation: Any, values: st.SearchStrategy[Any], data: st.DataObject) -> None:
     value = data.draw(values)

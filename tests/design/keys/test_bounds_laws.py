@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.design.ranges import selects
+from tests.laws import examples
 
 from keyplan.design import GSI, Cond, Entity, Page, Read, Table, attr, key, pk, sk
 from keyplan.design.fields.annotations import AttributeValue
@@ -122,7 +123,9 @@ def alike(field: str, one: Any, two: Any, sort: tuple[Any, ...], given_fields: C
     return bool(one == two)
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 @given(data=st.data())
 @pytest.mark.parametrize("number", range(len(TABLES)), ids=[str(sort) for sort in SORTS])
 def test_a_query_gives_exactly_the_items_that_are_asked_for(number: int, data: st.DataObject) -> None:
@@ -186,7 +189,7 @@ def _near(name: str, known: list[Any]) -> st.SearchStrategy[Any]:
 PREFIXES = [("NAME#{name}",), ("{name:quote}#{kind}",), ("{kind}#{name}",), (attr("kind"), attr("name"))]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(data=st.data(), prefix=NAMES, kind=KINDS)
 @pytest.mark.parametrize("sort", PREFIXES, ids=str)
 def test_begins_with_gives_exactly_the_texts_that_begin_so(

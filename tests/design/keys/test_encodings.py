@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.laws import examples
 
 from keyplan.design.fields.annotations import DeclaredField
 from keyplan.design.keys.automata import AutomatonBuilder, shared_words
@@ -377,7 +378,7 @@ def accepts(language: Language, text: str) -> bool:
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(data=st.data())
 def test_a_language_of_a_pattern_has_every_text_that_the_pattern_lets_through(
     pattern: str, data: st.DataObject

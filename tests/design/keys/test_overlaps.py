@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.laws import examples
 
 from keyplan.design.fields.annotations import DeclaredField
 from keyplan.design.keys.encodings import KeyPartError
@@ -186,7 +187,7 @@ def keys_of(template: BoundTemplate) -> set[str]:
     return made
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(shapes, shapes)
 def test_what_is_decided_agrees_with_trying_every_short_value(left: str, right: str) -> None:
     one, other = parse(left).bind(SMALL), parse(right).bind(SMALL)
@@ -198,7 +199,7 @@ def test_what_is_decided_agrees_with_trying_every_short_value(left: str, right: 
         assert one.render(found.left) == other.render(found.right) == found.text
 
 
-@settings(max_examples=100, deadline=None)
+@settings(deadline=None)
 @given(shapes, shapes, st.booleans())
 def test_what_a_prefix_captures_agrees_with_trying_every_short_value(left: str, right: str, first: bool) -> None:
     one, other = parse(left).bind(SMALL), parse(right).bind(SMALL)
@@ -253,7 +254,7 @@ def literal(text: str) -> BoundTemplate:
     return parse(text.replace("{", "{{").replace("}", "}}")).bind({})
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(st.data(), any_template)
 def test_every_key_that_is_rendered_is_a_key_for_the_algebra_too(data: st.DataObject, text: str) -> None:
     template = parse(text).bind(ALL_FIELDS)

@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
+from tests.laws import examples
 
 from keyplan.design.fields.annotations import DeclaredField
 from keyplan.design.keys.encodings import KeyPartError
@@ -57,7 +58,7 @@ def bound(text: str) -> BoundTemplate:
     return parse(text).bind({name: field for name, (field, _, _) in FIELDS.items()})
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=examples(400))
 @given(st.data(), templates())
 def test_a_reversible_template_gives_back_exactly_what_it_was_made_of(data: st.DataObject, made: BoundTemplate) -> None:
     assume(made.reversible)
@@ -69,7 +70,7 @@ def test_a_reversible_template_gives_back_exactly_what_it_was_made_of(data: st.D
     assert made.match(key) == values
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(templates(), st.text(st.sampled_from("abTx#:%-|{140é"), max_size=12))
 @example(bound("{text:quote}%{more}"), "a%41%x")
 def test_a_template_reads_only_what_it_would_render(made: BoundTemplate, text: str) -> None:

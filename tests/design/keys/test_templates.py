@@ -12,6 +12,7 @@ import pydantic
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tests.laws import examples
 
 from keyplan.design.fields.annotations import DeclaredField
 from keyplan.design.keys.encodings import KeyPartError, MissingField, TemplateError
@@ -195,7 +196,7 @@ def test_keys_sort_by_a_field_in_utf8_bytes_where_the_template_says_so(
     assert by_key == (place(field, one[field]) < place(field, other[field]))
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(st.data(), st.sampled_from(ORDERED))
 def test_bounds_hold_exactly_the_keys_of_the_range(data: st.DataObject, case: tuple[str, str]) -> None:
     text, field = case

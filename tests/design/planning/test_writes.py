@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
+from tests.laws import examples
 
 from keyplan.design import (
     GSI,
@@ -469,7 +470,7 @@ def apply_effect(item: dict[str, Any], effect: IndexEffect, arguments: Mapping[s
 MADE = {"DuePK", "DueSK", "TopPK", "CityPK", "TagPK"}
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 @given(task=TASKS, drawn=updates(), said=st.lists(st.sampled_from(["due_at", "note", "points", "status", "tags"])))
 def test_index_keys_after_an_update_are_those_of_the_whole_entity(
     task: Task, drawn: tuple[Change, dict[str, Any]], said: list[str]
@@ -492,7 +493,7 @@ def test_index_keys_after_an_update_are_those_of_the_whole_entity(
     assert {name: item.get(name) for name in MADE} == {name: wanted.get(name) for name in MADE}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(task=TASKS, drawn=updates())
 def test_knowing_every_field_leaves_no_fault(task: Task, drawn: tuple[Change, dict[str, Any]]) -> None:
     change, _ = drawn

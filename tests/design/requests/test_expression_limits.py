@@ -77,7 +77,7 @@ def is_parsed(text: str) -> bool:
     return True
 
 
-@settings(max_examples=100, deadline=None)
+@settings(deadline=None)
 @given(conditions)
 def test_operators_are_counted_as_the_service_counts_them(condition: Condition) -> None:
     text = ExpressionWriter(RequestPlaceholders(), SPEC.fields).condition(condition)

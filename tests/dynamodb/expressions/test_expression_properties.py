@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.laws import examples
 
 from keyplan.dynamodb.expressions import nodes
 from keyplan.dynamodb.expressions import parser as condition_parser
@@ -134,7 +135,7 @@ def use_key_condition(text: str) -> None:
 @given(text=texts)
 @example(text="a = :v AND begins_with(b, :v) OR NOT size(a) > :v")
 @example(text="SET a[0] = list_append(a, if_not_exists(b, :v)) ADD b :v")
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_any_text_gives_an_answer_or_a_validation_error(use: Callable[[str], None], text: str) -> None:
     with contextlib.suppress(ValidationError):
         use(text)

@@ -44,7 +44,7 @@ DRAWN = {
     for name, shape in SHAPES.items()
     for form in (WIRE, PYTHON)
 }
-RELAXED = settings(deadline=None, max_examples=100, suppress_health_check=list(HealthCheck))
+RELAXED = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def outcome(operation: str, request: Any, form: Form, check: shapes.Check) -> Any:

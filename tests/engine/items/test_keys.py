@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.laws import examples
 
 from keyplan.engine.items.keys import EmptyKeyError, IndexKey, KeyAttribute, KeySchema, PrimaryKey, partition_bytes_of
 from keyplan.errors import ValidationError
@@ -19,7 +20,7 @@ SEVERAL = IndexKey(
     KeySchema((KeyAttribute("a", "S"), KeyAttribute("b", "S")), (KeyAttribute("c", "S"), KeyAttribute("d", "B"))),
     is_global=True,
 )
-few = settings(max_examples=150, deadline=None, database=None, derandomize=True)
+few = settings(max_examples=examples(150), deadline=None, database=None, derandomize=True)
 texts = st.text(st.characters(codec="utf-8"), min_size=1, max_size=6)
 
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.engine.transfer.making import BUCKET, TABLE_ARN, Workshop, item, table
+from tests.laws import examples
 
 from keyplan.engine.engine import Engine
 from keyplan.server.thread import ThreadedServer
@@ -41,7 +42,7 @@ VALUES = st.recursive(
 ITEMS = st.dictionaries(st.text(min_size=1, max_size=10), st.dictionaries(NAMES, VALUES, max_size=4), max_size=6)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(ITEMS)
 def test_what_is_exported_and_imported_is_equal(
     tmp_path_factory: pytest.TempPathFactory, items: dict[str, dict[str, Any]]

@@ -1,0 +1,10 @@
+"""How many examples a law is tested with."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+
+
+def examples(count: int) -> int:
+    """Return `count` under the default profile, and proportionally fewer under the quick one."""
+    return max(1, count * settings.default.max_examples // 100)
