@@ -7,4 +7,4 @@ from hypothesis import settings
 
 def examples(count: int) -> int:
     """Return `count` under the default profile, and proportionally fewer under the quick one."""
-    return max(1, count * settings.default.max_examples // 100)
+    return max(1, count * settings().max_examples // 100)
