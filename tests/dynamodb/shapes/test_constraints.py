@@ -9,7 +9,6 @@ import pytest
 from keyplan.dynamodb.shapes.constraints import camel, render, shown
 from keyplan.dynamodb.shapes.model import VALUE, Blob, Boolean, Integer, List, Map, String, Structure
 
-
 EMPTY = "s=null, n=null, b=null, iNT=null, dECIMAL=null, dOUBLE=null, sS=null, nS=null, bS=null, "
 EMPTY += "iNTSET=null, dECIMALSET=null, dOUBLESET=null, m=null, l=null, nULL=null, bOOL=null"
 

@@ -43,7 +43,7 @@ class Former(NamedTuple):
     content: Content | None
 
 
-class ItemChange(NamedTuple):
+class RecordedChange(NamedTuple):
     """What became of one item from one moment to another; None: it was not there. Bodies as they are stored."""
 
     key: bytes
@@ -92,7 +92,7 @@ def next_place(last: bytes, moment_s: float) -> bytes:
     return item + _ABOVE_MOMENTS if _moment(last) > moment_s else item + _MOMENT.pack(moment_s) + b"\x00"
 
 
-def changes_between(view: View, table: Table, from_s: float, to_s: float, low: bytes = b"") -> Iterator[ItemChange]:
+def changes_between(view: View, table: Table, from_s: float, to_s: float, low: bytes = b"") -> Iterator[RecordedChange]:
     """The items, from a key on and in key order, that were written after one moment and not after another, as they
     were at both.
 
@@ -113,7 +113,7 @@ def changes_between(view: View, table: Table, from_s: float, to_s: float, low: b
             last = record
         else:
             new = view.point(table.tree, key)
-        yield ItemChange(key, first.content, new, last.changed_at)
+        yield RecordedChange(key, first.content, new, last.changed_at)
 
 
 def note(transaction: Transaction, recovery: Recovery, key: bytes, old: Content | None, now: float) -> None:

@@ -23,7 +23,7 @@ from keyplan.engine.tables.catalog import Table
 from keyplan.errors import ValidationError
 
 
-class PutAction(NamedTuple):
+class ItemPut(NamedTuple):
     """Create an item or replace the whole of it."""
 
     guard: WriteCondition | None
@@ -51,7 +51,7 @@ class PutAction(NamedTuple):
         return self.new
 
 
-class UpdateAction(NamedTuple):
+class ItemUpdate(NamedTuple):
     """Change attributes of an item, or create it."""
 
     key: Item
@@ -103,7 +103,7 @@ class UpdateAction(NamedTuple):
         return versions.Version(item, size, encoding.encode(item))
 
 
-class DeleteAction(NamedTuple):
+class ItemDelete(NamedTuple):
     """Remove an item."""
 
     key: Item
@@ -120,7 +120,7 @@ class DeleteAction(NamedTuple):
         return None
 
 
-class CheckAction(NamedTuple):
+class ItemCheck(NamedTuple):
     """Require a condition of an item that is left as it is."""
 
     key: Item
@@ -137,37 +137,37 @@ class CheckAction(NamedTuple):
         return old
 
 
-Action: TypeAlias = PutAction | UpdateAction | DeleteAction | CheckAction
+Action: TypeAlias = ItemPut | ItemUpdate | ItemDelete | ItemCheck
 
 
-def put(request: dict[str, Any], form: Form) -> PutAction:
+def put(request: dict[str, Any], form: Form) -> ItemPut:
     """A put. Raises ValidationError for values, size and condition, in this order."""
     new = versions.given(request["Item"], wire=form.wire)
-    return PutAction(write_guard(request, form), new)
+    return ItemPut(write_guard(request, form), new)
 
 
-def delete(request: dict[str, Any], form: Form) -> DeleteAction:
+def delete(request: dict[str, Any], form: Form) -> ItemDelete:
     """A delete. Raises ValidationError for condition and key values, in this order."""
     guard = write_guard(request, form)
     key, size = normalise_item(request["Key"], wire=form.wire)
-    return DeleteAction(key, guard, size + _values_bytes(guard))
+    return ItemDelete(key, guard, size + _values_bytes(guard))
 
 
-def condition_check(request: dict[str, Any], form: Form) -> CheckAction:
+def condition_check(request: dict[str, Any], form: Form) -> ItemCheck:
     """A condition check, which has the members of a delete. Raises as that does."""
-    return CheckAction(*delete(request, form))
+    return ItemCheck(*delete(request, form))
 
 
 def _values_bytes(guard: WriteCondition | None) -> int:
     return sizes.item_bytes(guard.values) if guard is not None and guard.values else 0
 
 
-def update(request: dict[str, Any], form: Form) -> UpdateAction:
+def update(request: dict[str, Any], form: Form) -> ItemUpdate:
     """An update. Raises ValidationError for key values and expressions, in this order."""
     return update_of(normalise_item(request["Key"], wire=form.wire), request, form)
 
 
-def update_of(measured_key: tuple[Item, int], request: dict[str, Any], form: Form) -> UpdateAction:
+def update_of(measured_key: tuple[Item, int], request: dict[str, Any], form: Form) -> ItemUpdate:
     """The same where the key is canonical and measured already."""
     key, key_bytes = measured_key
     text = request.get("UpdateExpression")
@@ -175,7 +175,7 @@ def update_of(measured_key: tuple[Item, int], request: dict[str, Any], form: For
     if text is None and condition_text is None:
         updates = request.get("AttributeUpdates")
         compiled = compile_attribute_updates(normalised(updates, form)) if updates else None
-        return UpdateAction(key, compiled, write_guard(request, form), None, key_bytes)
+        return ItemUpdate(key, compiled, write_guard(request, form), None, key_bytes)
     names, (values, values_bytes) = request.get("ExpressionAttributeNames"), measured_values(request, form)
     names_used: frozenset[str] = frozenset()
     values_used: frozenset[str] = frozenset()
@@ -192,4 +192,4 @@ def update_of(measured_key: tuple[Item, int], request: dict[str, Any], form: For
     if names or values:
         check_placeholders(names, values, names_used, values_used)
     guard = None if condition is None else WriteCondition(condition, values or {})
-    return UpdateAction(key, compiled, guard, values, key_bytes + values_bytes)
+    return ItemUpdate(key, compiled, guard, values, key_bytes + values_bytes)

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from keyplan.dynamodb.expressions.compiled import CompiledCondition, check_placeholders, compile_condition
+from keyplan.dynamodb.expressions.compiled import (
+    CompiledCondition,
+    check_names,
+    check_placeholders,
+    check_values,
+    compile_condition,
+)
 from keyplan.dynamodb.expressions.legacy import compile_expected
 from keyplan.dynamodb.messages import items as messages
+from keyplan.dynamodb.messages import requests as request_messages
 from keyplan.dynamodb.values.attribute import check_attribute_names, normalise, normalise_item
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.dynamodb.values.types import InvalidValueError, Item
@@ -92,3 +100,19 @@ def _normalised(given: dict[str, Any], form: Form) -> dict[str, Any]:
     if given.get("AttributeValueList") is not None:
         changed["AttributeValueList"] = [normalise(value, wire=form.wire)[0] for value in given["AttributeValueList"]]
     return changed
+
+
+def check_placeholders_wanted(
+    request: Mapping[str, Any], given: Sequence[str], *, value_expressions: Sequence[str]
+) -> None:
+    """Raise ValidationError for placeholders that no expression of the request could use."""
+    if request.get("ExpressionAttributeNames") is not None and not given:
+        raise ValidationError(request_messages.only_with_expressions("ExpressionAttributeNames"))
+    if request.get("ExpressionAttributeValues") is not None and not any(name in given for name in value_expressions):
+        raise ValidationError(request_messages.only_with_expressions("ExpressionAttributeValues"))
+
+
+def check_placeholder_maps(request: Mapping[str, Any]) -> None:
+    """Raise ValidationError for an empty map of placeholders or a placeholder with an invalid name."""
+    check_names(request.get("ExpressionAttributeNames"))
+    check_values(request.get("ExpressionAttributeValues"))

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from keyplan.engine.database import Database
 
 
+QUERY_EXPRESSIONS = ("ProjectionExpression", "FilterExpression", "KeyConditionExpression")
+QUERY_VALUE_EXPRESSIONS = ("FilterExpression", "KeyConditionExpression")
+"""Expressions of a Query, and those of them that use values."""
+
 _FAULTS_OF_START = frozenset(
     (
         messages.EMPTY_VALUE,

@@ -16,6 +16,7 @@ from keyplan.dynamodb.values.attribute import normalise_item
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.dynamodb.values.types import Item
 from keyplan.engine.items import reads
+from keyplan.engine.items.conditions import check_placeholder_maps, check_placeholders_wanted
 from keyplan.engine.items.receipts import Receipt
 from keyplan.engine.operations import rules, shapes
 from keyplan.engine.operations.answers import UNPROCESSED_ERRORS
@@ -63,9 +64,9 @@ def check(request: dict[str, Any]) -> None:
     keys = 0
     for block in request["RequestItems"].values():
         given = rules.check_mixture(block, _EXPRESSIONS, _REPLACED)
-        rules.check_placeholders_wanted(block, given, value_expressions=())
+        check_placeholders_wanted(block, given, value_expressions=())
         rules.check_attributes_to_get(block)
-        rules.check_placeholders(block)
+        check_placeholder_maps(block)
         keys += len(block["Keys"])
     if keys > limits.BATCH_GET_KEYS:
         raise ValidationError(messages.too_many_items("BatchGetItem"))

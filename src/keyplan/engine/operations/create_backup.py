@@ -8,7 +8,6 @@ from keyplan.dynamodb.shapes.model import Structure
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine.backups import backups, recovery
 from keyplan.engine.operations import shapes
-from keyplan.engine.operations import shapes as members
 from keyplan.engine.store.rows import Transaction
 from keyplan.engine.tables import backfill, descriptions
 
@@ -18,9 +17,9 @@ if TYPE_CHECKING:
 
 SHAPE = Structure(
     "CreateBackupInput",
-    {"TableName": members.NEW_TABLE_NAME, "BackupName": shapes.BACKUP_NAME},
+    {"TableName": shapes.NEW_TABLE_NAME, "BackupName": shapes.BACKUP_NAME},
     required=("BackupName",),
-    demanded=members.DEMANDED_TABLE_NAME,
+    demanded=shapes.DEMANDED_TABLE_NAME,
 )
 
 

@@ -10,8 +10,6 @@ from keyplan.dynamodb.messages import tables as messages
 from keyplan.dynamodb.shapes.model import Structure
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine.operations import shapes, table_rules
-from keyplan.engine.operations import shapes as table_members
-from keyplan.engine.operations import table_rules as schemas
 from keyplan.engine.operations.table_rules import with_billing_mode
 from keyplan.engine.store.rows import Transaction
 from keyplan.engine.tables import descriptions, documents
@@ -26,21 +24,21 @@ if TYPE_CHECKING:
 SHAPE = Structure(
     "CreateTableInput",
     {
-        "AttributeDefinitions": table_members.ATTRIBUTE_DEFINITIONS,
+        "AttributeDefinitions": shapes.ATTRIBUTE_DEFINITIONS,
         "TableName": shapes.NEW_TABLE_NAME,
-        "KeySchema": table_members.KEY_SCHEMA,
-        "LocalSecondaryIndexes": table_members.LOCAL_INDEXES,
-        "GlobalSecondaryIndexes": table_members.GLOBAL_INDEXES,
-        "BillingMode": table_members.BILLING_MODE,
-        "TableThroughputMode": table_members.BILLING_MODE,
-        "ProvisionedThroughput": table_members.PROVISIONED_THROUGHPUT,
-        "StreamSpecification": table_members.STREAM_SPECIFICATION,
-        "SSESpecification": table_members.SSE_SPECIFICATION,
-        "Tags": table_members.TAGS,
-        "TableClass": table_members.TABLE_CLASS,
+        "KeySchema": shapes.KEY_SCHEMA,
+        "LocalSecondaryIndexes": shapes.LOCAL_INDEXES,
+        "GlobalSecondaryIndexes": shapes.GLOBAL_INDEXES,
+        "BillingMode": shapes.BILLING_MODE,
+        "TableThroughputMode": shapes.BILLING_MODE,
+        "ProvisionedThroughput": shapes.PROVISIONED_THROUGHPUT,
+        "StreamSpecification": shapes.STREAM_SPECIFICATION,
+        "SSESpecification": shapes.SSE_SPECIFICATION,
+        "Tags": shapes.TAGS,
+        "TableClass": shapes.TABLE_CLASS,
         "DeletionProtectionEnabled": shapes.FLAG,
-        "WarmThroughput": table_members.WARM_THROUGHPUT,
-        "OnDemandThroughput": table_members.ON_DEMAND_THROUGHPUT,
+        "WarmThroughput": shapes.WARM_THROUGHPUT,
+        "OnDemandThroughput": shapes.ON_DEMAND_THROUGHPUT,
     },
     required=("AttributeDefinitions", "KeySchema"),
     hidden=3,
@@ -51,13 +49,13 @@ SHAPE = Structure(
 
 def check(request: dict[str, Any]) -> None:
     """Rules between members. Raises ValidationError."""
-    schemas.check_table_class(request.get("TableClass"))
+    table_rules.check_table_class(request.get("TableClass"))
     billing_mode = request.get("BillingMode") or PROVISIONED
     table_rules.check_table_capacity(request, billing_mode)
-    definitions = schemas.names_of(request["AttributeDefinitions"])
+    definitions = table_rules.names_of(request["AttributeDefinitions"])
     schema = request["KeySchema"]
-    schemas.check_table_keys(schema, definitions)
-    schemas.check_definitions(definitions)
+    table_rules.check_table_keys(schema, definitions)
+    table_rules.check_definitions(definitions)
     local, global_ = request.get("LocalSecondaryIndexes"), request.get("GlobalSecondaryIndexes")
     if local is None and global_ is None and len(schema) != len(definitions):
         raise ValidationError(messages.DEFINITIONS_COUNT)
@@ -69,7 +67,7 @@ def check(request: dict[str, Any]) -> None:
     _check_global_indexes(global_ or (), names, billing_mode)
     if sum(len(index["Projection"].get("NonKeyAttributes") or ()) for index in indexes) > limits.PROJECTED_ATTRIBUTES:
         raise ValidationError(messages.too_many_projected(limits.PROJECTED_ATTRIBUTES))
-    schemas.check_stream(request.get("StreamSpecification"), of_new_table=True)
+    table_rules.check_stream(request.get("StreamSpecification"), of_new_table=True)
 
 
 def _check_index_lists(
@@ -96,19 +94,19 @@ def _check_index_keys(
     The service reports this before other faults of an index, except for an attribute that a global key names twice:
     it reports that before an unused definition.
     """
-    used = dict.fromkeys(schemas.names_of(schema))
+    used = dict.fromkeys(table_rules.names_of(schema))
     for index in indexes:
-        schemas.check_defined(index["KeySchema"], definitions)
-        used.update(dict.fromkeys(schemas.names_of(index["KeySchema"])))
+        table_rules.check_defined(index["KeySchema"], definitions)
+        used.update(dict.fromkeys(table_rules.names_of(index["KeySchema"])))
     for index in global_:
-        schemas.check_distinct_keys(index)
+        table_rules.check_distinct_keys(index)
     if any(name not in used for name in definitions):
         raise ValidationError(messages.definitions_unused(definitions, used))
 
 
 def _check_local_indexes(indexes: Sequence[dict[str, Any]], schema: Sequence[dict[str, Any]], names: set[str]) -> None:
     for index in indexes:
-        schemas.check_local_index(index, schema[0]["AttributeName"])
+        table_rules.check_local_index(index, schema[0]["AttributeName"])
         _check_name(index["IndexName"], names)
     if len(indexes) > limits.LOCAL_INDEXES:
         raise ValidationError(messages.too_many_local_indexes(limits.LOCAL_INDEXES))
@@ -116,7 +114,7 @@ def _check_local_indexes(indexes: Sequence[dict[str, Any]], schema: Sequence[dic
 
 def _check_global_indexes(indexes: Sequence[dict[str, Any]], names: set[str], billing_mode: str) -> None:
     for index in indexes:
-        schemas.check_global_index(index)
+        table_rules.check_global_index(index)
         _check_name(index["IndexName"], names)
     if len(indexes) > limits.GLOBAL_INDEXES:
         raise ValidationError(messages.too_many_global_indexes(limits.GLOBAL_INDEXES))

@@ -67,7 +67,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
 @late_check(SHAPE)
 @enveloped
-def prepare(request: dict[str, Any], form: Form) -> actions.DeleteAction:
+def prepare(request: dict[str, Any], form: Form) -> actions.ItemDelete:
     """What can be checked without the table: key values and condition."""
     check(request)
     return actions.delete(request, form)

@@ -15,13 +15,11 @@ from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import timestamps
 from keyplan.engine.backups import history
 from keyplan.engine.operations import shapes
-from keyplan.engine.operations import shapes as members
 from keyplan.engine.operations.rules import parse_table_arn
 from keyplan.engine.store.rows import Transaction
 from keyplan.engine.tables import descriptions
 from keyplan.engine.tables.catalog import Table
 from keyplan.engine.transfer import export_files, exports, jobs
-from keyplan.engine.transfer import exports as export_filters
 from keyplan.engine.transfer.jobs import Document
 from keyplan.errors import (
     AccessDeniedError,
@@ -60,11 +58,11 @@ SHAPE = Structure(
         "FilterSpecification": Structure(
             "FilterSpecification",
             {
-                "FilterExpression": members.TEXT,
-                "ProjectionExpression": members.TEXT,
-                "KeyConditionExpression": members.TEXT,
-                "ExpressionAttributeNames": members.NAMES,
-                "ExpressionAttributeValues": members.VALUES,
+                "FilterExpression": shapes.TEXT,
+                "ProjectionExpression": shapes.TEXT,
+                "KeyConditionExpression": shapes.TEXT,
+                "ExpressionAttributeNames": shapes.NAMES,
+                "ExpressionAttributeValues": shapes.VALUES,
             },
         ),
     },
@@ -98,7 +96,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
     check(request)
     selection = None
     if request.get("FilterSpecification") is not None:
-        selection = export_filters.compiled(request["FilterSpecification"], form)
+        selection = exports.compiled(request["FilterSpecification"], form)
     if database.buckets is None:
         raise ValidationError(messages.BUCKETS_NEEDED)
     database.buckets.check_key(export_files.folders(request.get("S3Prefix"), "export", incremental=False)[0])
@@ -140,7 +138,7 @@ def _table_name(database: Database, arn: str) -> str:
     return parts.name
 
 
-def _parameters(request: dict[str, Any], selection: export_filters.Selection | None) -> dict[str, Any]:
+def _parameters(request: dict[str, Any], selection: exports.Selection | None) -> dict[str, Any]:
     """The request but for its token, in one form, so that two can be compared."""
     given = {name: value for name, value in request.items() if value is not None and name != "ClientToken"}
     if "ExportTime" in given:
@@ -153,7 +151,7 @@ def _parameters(request: dict[str, Any], selection: export_filters.Selection | N
             if value is not None
         }
     if selection is not None:
-        given["FilterSpecification"] = export_filters.to_be_kept(given["FilterSpecification"], selection)
+        given["FilterSpecification"] = exports.to_be_kept(given["FilterSpecification"], selection)
     return given
 
 

@@ -9,6 +9,7 @@ from keyplan.dynamodb.values import encoding, units
 from keyplan.dynamodb.values.attribute import normalise_item
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine.items import reads
+from keyplan.engine.items.conditions import check_placeholder_maps, check_placeholders_wanted
 from keyplan.engine.items.receipts import Receipt
 from keyplan.engine.operations import rules, shapes
 
@@ -43,13 +44,13 @@ def is_plain(request: dict[str, Any]) -> bool:
 def check(request: dict[str, Any]) -> None:
     """Rules that come before the key's values. Raises ValidationError."""
     given = rules.check_mixture(request, _EXPRESSIONS, ("AttributesToGet",))
-    rules.check_placeholders_wanted(request, given, value_expressions=())
+    check_placeholders_wanted(request, given, value_expressions=())
 
 
 def check_late(request: dict[str, Any]) -> None:
     """Rules that come after them, and before the projection. Raises ValidationError."""
     rules.check_attributes_to_get(request)
-    rules.check_placeholders(request)
+    check_placeholder_maps(request)
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:

@@ -11,8 +11,7 @@ from keyplan.dynamodb.messages import requests as messages
 from keyplan.dynamodb.shapes.model import Integer, String, Structure
 from keyplan.dynamodb.values.encoding import Form, python_item
 from keyplan.engine.store.rows import Log, View
-from keyplan.engine.streams import records as iterators
-from keyplan.engine.streams import records as streams
+from keyplan.engine.streams import records as stream_records
 from keyplan.engine.streams import retention
 from keyplan.engine.streams.records import ShardIterator
 from keyplan.errors import ResourceNotFoundError, TrimmedDataAccessError
@@ -38,19 +37,19 @@ _IMAGES = ("Keys", "NewImage", "OldImage")
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
     """Check the iterator, read, say where to go on."""
     now = database.clock.now()
-    iterator = iterators.parse_iterator(request["ShardIterator"], now)
+    iterator = stream_records.parse_iterator(request["ShardIterator"], now)
     limit = request.get("Limit") or limits.GET_RECORDS_LIMIT
     retention.trim_if_due(database, iterator.arn)
     with database.store.snapshot() as view:
-        document = streams.readable(view, iterator.arn, now)
+        document = stream_records.readable(view, iterator.arn, now)
         iterator = _placed(document, iterator)
-        last = streams.end(view, document, iterator.shard)
-        records = _read(view, streams.log_of(document), iterator, limit)
+        last = stream_records.end(view, document, iterator.shard)
+        records = _read(view, stream_records.log_of(document), iterator, limit)
     position = records[-1][0] + 1 if records else iterator.position
     answer: dict[str, Any] = {}
     if document["ended_at"] is None or position <= last:
         following = iterator._replace(position=position, issued_at=now, at_horizon=iterator.at_horizon and not records)
-        answer["NextShardIterator"] = iterators.render_iterator(following)
+        answer["NextShardIterator"] = stream_records.render_iterator(following)
     records = database.deliver(records, limit)
     answer["Records"] = _rendered(database, iterator.arn, records, form)
     return answer
@@ -60,7 +59,7 @@ def _placed(document: dict[str, Any], iterator: ShardIterator) -> ShardIterator:
     """The iterator, where trimming has left it. Raises TrimmedDataAccessError, ResourceNotFoundError."""
     if iterator.shard >= document["shards"]:
         raise ResourceNotFoundError(messages.SHARD_OF_ITERATOR_NOT_FOUND)
-    trimmed = streams.trimmed(document, iterator.shard)
+    trimmed = stream_records.trimmed(document, iterator.shard)
     if iterator.position > trimmed:
         return iterator
     if not iterator.at_horizon:
@@ -90,7 +89,13 @@ def _rendered(database: Database, arn: str, records: list[Stored], form: Form) -
     start = b'","eventVersion":"1.1","eventSource":"aws:dynamodb","awsRegion":"%b",' % database.settings.region.encode()
     bodies = [
         b'{"eventID":"%b%b%b,"ApproximateCreationDateTime":%d,"SequenceNumber":"%b"}}'
-        % (streams.event_id(arn, sequence), start, body, int(at), streams.sequence_number(sequence).encode())
+        % (
+            stream_records.event_id(arn, sequence),
+            start,
+            body,
+            int(at),
+            stream_records.sequence_number(sequence).encode(),
+        )
         for sequence, at, body in records
     ]
     joined = b"[" + b",".join(bodies) + b"]"

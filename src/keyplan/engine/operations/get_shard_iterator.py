@@ -11,7 +11,6 @@ from keyplan.engine import timestamps
 from keyplan.engine.operations import shapes
 from keyplan.engine.store.rows import View
 from keyplan.engine.streams import records, retention
-from keyplan.engine.streams import records as streams
 from keyplan.errors import ResourceNotFoundError, TrimmedDataAccessError, ValidationError
 
 if TYPE_CHECKING:
@@ -54,15 +53,15 @@ def check(request: dict[str, Any]) -> None:
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Check, find stream and shard, find the place."""
     kind, arn = request["ShardIteratorType"], request["StreamArn"]
-    streams.check_arn(arn)
+    records.check_arn(arn)
     check(request)
     number = request.get("SequenceNumber")
-    sequence = 0 if number is None else streams.sequence_of(number)
+    sequence = 0 if number is None else records.sequence_of(number)
     retention.trim_if_due(database, arn)
     now = database.clock.now()
     with database.store.snapshot() as view:
-        document = streams.readable(view, arn, now)
-        shard = streams.shard_number(document, request["ShardId"])
+        document = records.readable(view, arn, now)
+        shard = records.shard_number(document, request["ShardId"])
         if shard is None:
             raise ResourceNotFoundError(messages.SHARD_NOT_FOUND)
         if kind == "AT_TIMESTAMP":
@@ -74,7 +73,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
 
 
 def _position(view: View, document: dict[str, Any], shard: int, kind: str, sequence: int) -> int:
-    trimmed, last = streams.trimmed(document, shard), streams.end(view, document, shard)
+    trimmed, last = records.trimmed(document, shard), records.end(view, document, shard)
     if kind == "TRIM_HORIZON":
         return trimmed + 1
     if kind == "LATEST":
@@ -88,5 +87,5 @@ def _position(view: View, document: dict[str, Any], shard: int, kind: str, seque
 
 def _written_from(view: View, document: dict[str, Any], shard: int, at_s: float) -> int:
     """The first position not older than a moment."""
-    older = retention.last_before(view, streams.log_of(document), shard, at_s)
-    return max(older, streams.trimmed(document, shard)) + 1
+    older = retention.last_before(view, records.log_of(document), shard, at_s)
+    return max(older, records.trimmed(document, shard)) + 1

@@ -12,8 +12,6 @@ from keyplan.dynamodb.messages import tables as table_messages
 from keyplan.dynamodb.shapes.model import List, String, Structure
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine.operations import create_table, shapes
-from keyplan.engine.operations import shapes as members
-from keyplan.engine.operations import shapes as table_members
 from keyplan.engine.store.rows import Transaction
 from keyplan.engine.tables import descriptions, documents
 from keyplan.engine.transfer import imports, jobs
@@ -57,14 +55,14 @@ SHAPE = Structure(
         "TableCreationParameters": Structure(
             "TableCreationParameters",
             {
-                "TableName": members.LISTED_TABLE_NAME,
-                "AttributeDefinitions": table_members.ATTRIBUTE_DEFINITIONS,
-                "KeySchema": table_members.KEY_SCHEMA,
-                "BillingMode": table_members.BILLING_MODE,
-                "ProvisionedThroughput": table_members.PROVISIONED_THROUGHPUT,
-                "OnDemandThroughput": table_members.ON_DEMAND_THROUGHPUT,
-                "SSESpecification": table_members.SSE_SPECIFICATION,
-                "GlobalSecondaryIndexes": table_members.GLOBAL_INDEXES,
+                "TableName": shapes.LISTED_TABLE_NAME,
+                "AttributeDefinitions": shapes.ATTRIBUTE_DEFINITIONS,
+                "KeySchema": shapes.KEY_SCHEMA,
+                "BillingMode": shapes.BILLING_MODE,
+                "ProvisionedThroughput": shapes.PROVISIONED_THROUGHPUT,
+                "OnDemandThroughput": shapes.ON_DEMAND_THROUGHPUT,
+                "SSESpecification": shapes.SSE_SPECIFICATION,
+                "GlobalSecondaryIndexes": shapes.GLOBAL_INDEXES,
             },
             required=("TableName", "AttributeDefinitions", "KeySchema"),
             unsupported=("VectorIndexes",),
@@ -165,5 +163,5 @@ def _document(
         "table": description["TableName"],
         "description": described,
         "parameters": {},
-        "progress": imports.Progress().document(),
+        "progress": imports.ImportProgress().document(),
     }

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from keyplan.dynamodb.shapes.model import Structure
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine.operations import shapes
-from keyplan.engine.operations import shapes as members
 from keyplan.engine.tables.catalog import table_name
 from keyplan.engine.transfer import jobs
 from keyplan.engine.transfer.jobs import Document
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 SHAPE = Structure(
     "ListExportsInput",
-    {"TableArn": shapes.TABLE_ARN, "MaxResults": shapes.PAGE_SIZE, "NextToken": members.TEXT},
+    {"TableArn": shapes.TABLE_ARN, "MaxResults": shapes.PAGE_SIZE, "NextToken": shapes.TEXT},
 )
 
 

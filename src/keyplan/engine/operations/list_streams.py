@@ -8,7 +8,6 @@ from keyplan import limits
 from keyplan.dynamodb.shapes.model import Structure
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine.operations import shapes
-from keyplan.engine.operations import shapes as stream_members
 from keyplan.engine.streams import logs, records
 from keyplan.engine.tables.catalog import table_name
 
@@ -20,8 +19,8 @@ SHAPE = Structure(
     "ListStreamsInput",
     {
         "TableName": shapes.NEW_TABLE_NAME,
-        "Limit": stream_members.LISTING_LIMIT,
-        "ExclusiveStartStreamArn": stream_members.STREAM_ARN,
+        "Limit": shapes.LISTING_LIMIT,
+        "ExclusiveStartStreamArn": shapes.STREAM_ARN,
     },
 )
 

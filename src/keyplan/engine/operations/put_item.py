@@ -80,11 +80,11 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
 @late_check(SHAPE)
 @enveloped
-def prepare(request: dict[str, Any], form: Form) -> actions.PutAction:
+def prepare(request: dict[str, Any], form: Form) -> actions.ItemPut:
     """What can be checked without the table: values, size, condition."""
     if is_plain(request):
         return actions.put(request, form)
     check(request)
     new = versions.given(request["Item"], wire=form.wire)
     check_late(request)
-    return actions.PutAction(write_guard(request, form), new)
+    return actions.ItemPut(write_guard(request, form), new)

@@ -12,7 +12,12 @@ from keyplan.dynamodb.shapes.model import Integer, Layer, Structure
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.dynamodb.values.types import Item
 from keyplan.engine.items import pages, ranges, reads
-from keyplan.engine.items.conditions import normalised, request_values
+from keyplan.engine.items.conditions import (
+    check_placeholder_maps,
+    check_placeholders_wanted,
+    normalised,
+    request_values,
+)
 from keyplan.engine.operations import rules, shapes
 from keyplan.engine.operations.rules import check_attributes_to_get
 from keyplan.errors import ValidationError
@@ -47,15 +52,13 @@ SHAPE = Structure(
     alone=("ConditionalOperator",),
 )
 
-EXPRESSIONS = ("ProjectionExpression", "FilterExpression", "KeyConditionExpression")
-VALUE_EXPRESSIONS = ("FilterExpression", "KeyConditionExpression")
 _MOST_KEY_CONDITIONS = 2
 
 
 def check(request: dict[str, Any]) -> None:
     """Rules between members, before any value is looked at. Raises ValidationError."""
-    given = rules.check_mixture(request, EXPRESSIONS, _replaced(request))
-    rules.check_placeholders_wanted(request, given, value_expressions=VALUE_EXPRESSIONS)
+    given = rules.check_mixture(request, reads.QUERY_EXPRESSIONS, _replaced(request))
+    check_placeholders_wanted(request, given, value_expressions=reads.QUERY_VALUE_EXPRESSIONS)
     rules.check_select(request)
     rules.check_conditional_operator(request, "QueryFilter")
 
@@ -66,7 +69,7 @@ def check_late(request: dict[str, Any]) -> None:
         raise ValidationError(messages.NO_KEY_CONDITION)
     if request.get("KeyConditions") == {}:
         raise ValidationError(expression_messages.KEY_CONDITION_COUNT)
-    rules.check_placeholders(request)
+    check_placeholder_maps(request)
 
 
 def _replaced(request: dict[str, Any]) -> tuple[str, ...]:

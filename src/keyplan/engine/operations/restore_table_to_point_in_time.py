@@ -12,10 +12,9 @@ from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import timestamps
 from keyplan.engine.backups import copies, history, recovery, restores
 from keyplan.engine.operations import shapes
-from keyplan.engine.operations import shapes as members
 from keyplan.engine.store.rows import Transaction
 from keyplan.engine.tables import descriptions, documents
-from keyplan.engine.tables.catalog import Recovery, Table, table_name
+from keyplan.engine.tables.catalog import WHOLE_TABLE_NAME, Recovery, Table, table_name
 from keyplan.errors import (
     InvalidRestoreTimeError,
     PointInTimeRecoveryUnavailableError,
@@ -31,9 +30,9 @@ SHAPE = Structure(
     "RestoreTableToPointInTimeInput",
     {
         "SourceTableArn": String(min=1, max=1024),
-        "SourceTableName": members.LISTED_TABLE_NAME,
+        "SourceTableName": shapes.LISTED_TABLE_NAME,
         "TargetTableName": shapes.TARGET_TABLE_NAME,
-        "UseLatestRestorableTime": members.FLAG,
+        "UseLatestRestorableTime": shapes.FLAG,
         "RestoreDateTime": Timestamp(),
         **shapes.OVERRIDES,
     },
@@ -41,7 +40,7 @@ SHAPE = Structure(
     unsupported=("VectorIndexOverride",),
 )
 
-_ARN = re.compile(rf"arn:[a-z-]+:dynamodb:[a-z0-9-]*:[0-9]*:table/{members.WHOLE_TABLE_NAME}")
+_ARN = re.compile(rf"arn:[a-z-]+:dynamodb:[a-z0-9-]*:[0-9]*:table/{WHOLE_TABLE_NAME}")
 
 
 def check(request: dict[str, Any]) -> None:

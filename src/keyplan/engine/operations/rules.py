@@ -6,13 +6,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from keyplan.dynamodb.expressions.compiled import check_names as check_name_placeholders
-from keyplan.dynamodb.expressions.compiled import check_values as check_value_placeholders
 from keyplan.dynamodb.messages import expressions as expression_messages
 from keyplan.dynamodb.messages import requests as messages
 from keyplan.dynamodb.messages import tables as table_messages
 from keyplan.dynamodb.values.attribute import check_attribute_names
-from keyplan.engine.operations import shapes
+from keyplan.engine.items.conditions import check_placeholder_maps, check_placeholders_wanted
+from keyplan.engine.tables.catalog import WHOLE_TABLE_NAME
 from keyplan.errors import AccessDeniedError, ValidationError
 
 
@@ -29,22 +28,6 @@ def check_mixture(request: Mapping[str, Any], expressions: Sequence[str], others
         if mixed:
             raise ValidationError(messages.mixed_parameters(mixed, given))
     return given
-
-
-def check_placeholders_wanted(
-    request: Mapping[str, Any], given: Sequence[str], *, value_expressions: Sequence[str]
-) -> None:
-    """Refuse placeholders where no expression could use them."""
-    if request.get("ExpressionAttributeNames") is not None and not given:
-        raise ValidationError(messages.only_with_expressions("ExpressionAttributeNames"))
-    if request.get("ExpressionAttributeValues") is not None and not any(name in given for name in value_expressions):
-        raise ValidationError(messages.only_with_expressions("ExpressionAttributeValues"))
-
-
-def check_placeholders(request: Mapping[str, Any]) -> None:
-    """Refuse empty maps of placeholders and placeholders that cannot stand in an expression."""
-    check_name_placeholders(request.get("ExpressionAttributeNames"))
-    check_value_placeholders(request.get("ExpressionAttributeValues"))
 
 
 def check_attributes_to_get(request: Mapping[str, Any]) -> None:
@@ -124,7 +107,7 @@ def check_updating(request: dict[str, Any]) -> None:
 def check_conditions(request: dict[str, Any]) -> None:
     """Conditions and placeholders of all three."""
     check_conditional_operator(request, "Expected")
-    check_placeholders(request)
+    check_placeholder_maps(request)
 
 
 def _check_parameters(request: dict[str, Any], expressions: tuple[str, ...], others: tuple[str, ...]) -> None:
@@ -133,7 +116,7 @@ def _check_parameters(request: dict[str, Any], expressions: tuple[str, ...], oth
 
 
 _RESOURCE_ARN = re.compile(r"arn:[a-z-]+:(?P<service>[^:]*):[a-z0-9-]*:[0-9]*:(?P<resource>.*)")
-_TABLE_RESOURCE = re.compile(rf"table/{shapes.WHOLE_TABLE_NAME}(?:/stream/.+)?")
+_TABLE_RESOURCE = re.compile(rf"table/{WHOLE_TABLE_NAME}(?:/stream/.+)?")
 _INDEX_RESOURCE = re.compile(r"table/[^/]+/index/.+")
 _TABLE_OF_ANY_NAME = re.compile(r"table/[^/]*")
 
@@ -160,7 +143,7 @@ def check_resource_arn(arn: str) -> None:
 _TABLE_ARN = re.compile(
     r"arn:(?P<partition>[^:]*):(?P<service>[^:]*):(?P<region>[^:]*):(?P<account>[^:]*):table/(?P<name>[^/]*)(?P<rest>/.*)?"
 )
-_TABLE_NAME = re.compile(shapes.WHOLE_TABLE_NAME)
+_TABLE_NAME = re.compile(WHOLE_TABLE_NAME)
 
 
 class TableArn(NamedTuple):

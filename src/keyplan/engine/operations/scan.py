@@ -11,7 +11,7 @@ from keyplan.dynamodb.shapes.model import Integer, Layer, Structure
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.dynamodb.values.types import InvalidValueError, Item
 from keyplan.engine.items import pages, ranges, reads
-from keyplan.engine.items.conditions import request_values_older
+from keyplan.engine.items.conditions import check_placeholder_maps, check_placeholders_wanted, request_values_older
 from keyplan.engine.operations import rules, shapes
 from keyplan.errors import ValidationError
 
@@ -51,7 +51,7 @@ _EXPRESSIONS = ("ProjectionExpression", "FilterExpression")
 def check(request: dict[str, Any]) -> None:
     """Rules between members, before any value is looked at. Raises ValidationError."""
     given = rules.check_mixture(request, _EXPRESSIONS, ("AttributesToGet", "ScanFilter", "ConditionalOperator"))
-    rules.check_placeholders_wanted(request, given, value_expressions=("FilterExpression",))
+    check_placeholders_wanted(request, given, value_expressions=("FilterExpression",))
     rules.check_select(request)
     rules.check_attributes_to_get(request)
     rules.check_conditional_operator(request, "ScanFilter")
@@ -60,7 +60,7 @@ def check(request: dict[str, Any]) -> None:
 def check_late(request: dict[str, Any]) -> None:
     """Rules that the service looks at after the values of filter and start key."""
     _check_segments(request.get("Segment"), request.get("TotalSegments"))
-    rules.check_placeholders(request)
+    check_placeholder_maps(request)
 
 
 def _check_segments(segment: int | None, total: int | None) -> None:

@@ -22,9 +22,6 @@ from keyplan.dynamodb.shapes.model import (
 NAME_PATTERN = "[a-zA-Z0-9_.-]+"
 """The characters of names of tables, indexes and backups, as messages tell them."""
 
-WHOLE_TABLE_NAME = f"[a-zA-Z0-9_.-]{{{limits.TABLE_NAME_MIN},{limits.TABLE_NAME_MAX}}}"
-"""A table's name, characters and length, where it is matched as part of something longer."""
-
 # The data plane asks first for one character, as of an ARN, and then for a table's name.
 TABLE_NAME = String(min=1, max=limits.TABLE_NAME_MAX, pattern=NAME_PATTERN, arn=True)
 NEW_TABLE_NAME = String(min=limits.TABLE_NAME_MIN, max=limits.TABLE_NAME_MAX, pattern=NAME_PATTERN, arn=True)

@@ -8,7 +8,6 @@ from keyplan.dynamodb.messages import requests as messages
 from keyplan.dynamodb.shapes.model import Structure
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine.operations import rules, shapes
-from keyplan.engine.operations import shapes as table_members
 from keyplan.engine.store.rows import Transaction
 from keyplan.engine.tables import tags
 from keyplan.errors import ValidationError
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 SHAPE = Structure(
     "TagResourceInput",
-    {"ResourceArn": shapes.TEXT, "Tags": table_members.TAGS},
+    {"ResourceArn": shapes.TEXT, "Tags": shapes.TAGS},
     required=("Tags",),
     demanded=shapes.DEMANDED_RESOURCE_ARN,
 )

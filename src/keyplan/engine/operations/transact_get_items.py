@@ -14,9 +14,10 @@ from keyplan.dynamodb.values.attribute import normalise_item
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.dynamodb.values.types import Item
 from keyplan.engine.items import reads
+from keyplan.engine.items.conditions import check_placeholder_maps
 from keyplan.engine.items.receipts import Receipt, names_given
 from keyplan.engine.items.transactions import locate
-from keyplan.engine.operations import rules, shapes
+from keyplan.engine.operations import shapes
 from keyplan.engine.tables.catalog import Table
 from keyplan.errors import ValidationError
 
@@ -53,7 +54,7 @@ def check_action(get: dict[str, Any]) -> None:
 
     Raises ValidationError.
     """
-    rules.check_placeholders(get)
+    check_placeholder_maps(get)
 
 
 class _Get(NamedTuple):

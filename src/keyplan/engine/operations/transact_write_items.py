@@ -21,10 +21,11 @@ from keyplan.dynamodb.values import units
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine.items import actions, transactions, versions, writes
 from keyplan.engine.items.actions import Action
+from keyplan.engine.items.conditions import check_placeholder_maps
 from keyplan.engine.items.keys import EmptyKeyError
 from keyplan.engine.items.receipts import Receipt, names_given
 from keyplan.engine.items.transactions import CANCELLING, Reasons, cancelled_by, locate
-from keyplan.engine.operations import rules, shapes
+from keyplan.engine.operations import shapes
 from keyplan.engine.operations.answers import Collections
 from keyplan.engine.store.rows import Transaction
 from keyplan.engine.tables.catalog import Table
@@ -91,7 +92,7 @@ def check_action(action: dict[str, Any]) -> None:
 
     Unlike in requests of one item, placeholders may stand where no expression could use them.
     """
-    rules.check_placeholders(action)
+    check_placeholder_maps(action)
 
 
 _PREPARE: Mapping[str, Callable[[dict[str, Any], Form], Action]] = {
@@ -177,7 +178,7 @@ def _locate(database: Database, prepared: list[tuple[Action, dict[str, Any]]]) -
     found = [(table, action) for table, (action, _) in zip(tables, prepared, strict=True)]
     keys = locate(found)
     for _, action in found:
-        if isinstance(action, actions.UpdateAction):
+        if isinstance(action, actions.ItemUpdate):
             action.check_charge()
     return [
         WriteStep(action, table, key, given.get("ReturnValuesOnConditionCheckFailure"))
@@ -245,7 +246,7 @@ class _Work:
             step.action.guard is not None
             or not step.table.plain
             or self._counted
-            or isinstance(step.action, actions.UpdateAction)
+            or isinstance(step.action, actions.ItemUpdate)
         )
 
     def _apply(self, transaction: Transaction, changes: list[_Change], now: float) -> dict[str, Receipt]:
@@ -255,7 +256,7 @@ class _Work:
             receipt = receipts.get(step.table.name)
             if receipt is not None:
                 receipt.table_units += units.TRANSACTIONAL * units.write_units(change.size)
-            if isinstance(step.action, actions.CheckAction):
+            if isinstance(step.action, actions.ItemCheck):
                 continue
             if blind:
                 _replace(transaction, step, new)
@@ -291,7 +292,7 @@ class _Work:
         if self._asked.measured:
             collections = Collections(self._form)
             for step in self._steps:
-                if not isinstance(step.action, actions.CheckAction):
+                if not isinstance(step.action, actions.ItemCheck):
                     collections.add(transaction, step.table, step.key, step.action.key)
             answer["ItemCollectionMetrics"] = collections.by_table
         return answer

@@ -91,7 +91,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
 @late_check(SHAPE)
 @enveloped
-def prepare(request: dict[str, Any], form: Form) -> actions.UpdateAction:
+def prepare(request: dict[str, Any], form: Form) -> actions.ItemUpdate:
     """What can be checked without the table: values and expressions."""
     check(request)
     measured_key = normalise_item(request["Key"], wire=form.wire)

@@ -8,13 +8,10 @@ from keyplan.dynamodb.messages import tables as messages
 from keyplan.dynamodb.shapes.model import Structure
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine.operations import shapes, table_rules
-from keyplan.engine.operations import shapes as table_members
-from keyplan.engine.operations import table_rules as schemas
 from keyplan.engine.operations.table_rules import with_billing_mode
 from keyplan.engine.store.rows import Transaction
 from keyplan.engine.tables import admission, backfill, descriptions, throughput
-from keyplan.engine.tables import updates as index_changes
-from keyplan.engine.tables import updates as table_changes
+from keyplan.engine.tables import updates as table_updates
 from keyplan.engine.tables.catalog import Table
 from keyplan.errors import LimitExceededError, ValidationError
 
@@ -25,18 +22,18 @@ if TYPE_CHECKING:
 SHAPE = Structure(
     "UpdateTableInput",
     {
-        "AttributeDefinitions": table_members.ATTRIBUTE_DEFINITIONS,
+        "AttributeDefinitions": shapes.ATTRIBUTE_DEFINITIONS,
         "TableName": shapes.NEW_TABLE_NAME,
-        "BillingMode": table_members.BILLING_MODE,
-        "TableThroughputMode": table_members.BILLING_MODE,
-        "ProvisionedThroughput": table_members.PROVISIONED_THROUGHPUT,
-        "GlobalSecondaryIndexUpdates": table_members.GLOBAL_INDEX_UPDATES,
-        "StreamSpecification": table_members.STREAM_SPECIFICATION,
-        "SSESpecification": table_members.SSE_SPECIFICATION,
-        "TableClass": table_members.TABLE_CLASS,
+        "BillingMode": shapes.BILLING_MODE,
+        "TableThroughputMode": shapes.BILLING_MODE,
+        "ProvisionedThroughput": shapes.PROVISIONED_THROUGHPUT,
+        "GlobalSecondaryIndexUpdates": shapes.GLOBAL_INDEX_UPDATES,
+        "StreamSpecification": shapes.STREAM_SPECIFICATION,
+        "SSESpecification": shapes.SSE_SPECIFICATION,
+        "TableClass": shapes.TABLE_CLASS,
         "DeletionProtectionEnabled": shapes.FLAG,
-        "OnDemandThroughput": table_members.ON_DEMAND_THROUGHPUT,
-        "WarmThroughput": table_members.WARM_THROUGHPUT,
+        "OnDemandThroughput": shapes.ON_DEMAND_THROUGHPUT,
+        "WarmThroughput": shapes.WARM_THROUGHPUT,
     },
     hidden=5,
     demanded=shapes.DEMANDED_TABLE_NAME,
@@ -59,7 +56,7 @@ def check(request: dict[str, Any]) -> None:
     # An empty list of index changes changes nothing; every other member that is given does.
     if not any(request.get(name) not in (None, []) for name in _CHANGES):
         raise ValidationError(messages.UPDATE_NOTHING)
-    schemas.check_table_class(request.get("TableClass"))
+    table_rules.check_table_class(request.get("TableClass"))
     billing_mode = request.get("BillingMode")
     if billing_mode is None:
         table_rules.check_bounds(request.get("ProvisionedThroughput"))
@@ -68,7 +65,7 @@ def check(request: dict[str, Any]) -> None:
     names: set[str] = set()
     for update in request.get("GlobalSecondaryIndexUpdates") or ():
         _check_update(update, request, names)
-    schemas.check_stream(request.get("StreamSpecification"), of_new_table=False)
+    table_rules.check_stream(request.get("StreamSpecification"), of_new_table=False)
 
 
 def _check_update(update: dict[str, Any], request: dict[str, Any], names: set[str]) -> None:
@@ -92,8 +89,8 @@ def _check_update(update: dict[str, Any], request: dict[str, Any], names: set[st
 def _check_new_index(index: dict[str, Any], definitions: list[dict[str, Any]] | None) -> None:
     if definitions is None:
         raise ValidationError(messages.definitions_missing(index["IndexName"]))
-    schemas.check_defined(index["KeySchema"], schemas.names_of(definitions))
-    schemas.check_global_index(index)
+    table_rules.check_defined(index["KeySchema"], table_rules.names_of(definitions))
+    table_rules.check_global_index(index)
 
 
 def _is_empty(structure: dict[str, Any] | None) -> bool:
@@ -117,16 +114,16 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
     """Check, find the table, change it in one transaction, fill its new index."""
     request = with_billing_mode(request)
     check(request)
-    table_changes.check_combination(request)
+    table_updates.check_combination(request)
 
     def work(transaction: Transaction) -> tuple[dict[str, Any], list[str]]:
         table = descriptions.find_known(database, request["TableName"])
         _check_admitted(database, table, request)
         document = descriptions.settle(table.document, database.clock.now())
         before = throughput.billing_mode(document["description"])
-        table_changes.change_table(database, transaction, document, request)
+        table_updates.change_table(database, transaction, document, request)
         switched = throughput.billing_mode(document["description"]) != before
-        created = index_changes.change_indexes(database, transaction, document, request, switched)
+        created = table_updates.change_indexes(database, transaction, document, request, switched)
         changed = database.catalog.save(transaction, document)
         return descriptions.describe(database, transaction, changed, descriptions.PENDING, writing=True), created
 
@@ -149,6 +146,6 @@ def _check_admitted(database: Database, table: Table, request: dict[str, Any]) -
     now = database.clock.now()
     admission.check_state(table, now)
     check_late(request)
-    index_changes.check_names(table, request, now)
-    deleted = index_changes.deleted(request)
-    admission.check_change(table, table_changes.wanted(table.document, request, now), deleted, now)
+    table_updates.check_names(table, request, now)
+    deleted = table_updates.deleted(request)
+    admission.check_change(table, table_updates.wanted(table.document, request, now), deleted, now)

@@ -23,7 +23,7 @@ from keyplan.dynamodb.partiql.parser import parse
 from keyplan.dynamodb.partiql.values import Values
 from keyplan.dynamodb.values.attribute import normalise_item
 from keyplan.dynamodb.values.types import AttributeValue, Item
-from keyplan.engine.operations.shapes import WHOLE_TABLE_NAME
+from keyplan.engine.tables.catalog import WHOLE_TABLE_NAME
 from keyplan.errors import ValidationError
 
 _TABLE_NAME = re.compile(WHOLE_TABLE_NAME).fullmatch

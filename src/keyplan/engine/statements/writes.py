@@ -110,7 +110,7 @@ def key_fault(table: Table, prepared: Prepared) -> ValidationError | None:
     return None
 
 
-def _insert(table: Table, prepared: Prepared) -> actions.PutAction:
+def _insert(table: Table, prepared: Prepared) -> actions.ItemPut:
     item = prepared.item
     assert item is not None
     for name, kind in (*table.key.schema.partition, *table.key.schema.sort):
@@ -121,26 +121,26 @@ def _insert(table: Table, prepared: Prepared) -> actions.PutAction:
     if prepared.size > limits.ITEM_BYTES:
         raise ValidationError(item_messages.ITEM_TOO_LARGE)
     guard = _guard(_MustBeNew, _is_there(table), prepared)
-    return actions.PutAction(guard, versions.Version(item, prepared.size, encoding.encode(item)))
+    return actions.ItemPut(guard, versions.Version(item, prepared.size, encoding.encode(item)))
 
 
-def _update(table: Table, prepared: Prepared, statement: UpdateStatement) -> actions.UpdateAction:
+def _update(table: Table, prepared: Prepared, statement: UpdateStatement) -> actions.ItemUpdate:
     key, rest = _key(table, prepared, statement.where)
     update = prepared.update
     assert update is not None
     # An update changes what is there: it makes no items.
     guard = _guard(WriteCondition, _is_there(table, rest), prepared)
     payload = sizes.item_bytes(key) + sizes.item_bytes(update.values)
-    return actions.UpdateAction(key, update.compiled, guard, update.values, payload, messages.TOO_DEEP)
+    return actions.ItemUpdate(key, update.compiled, guard, update.values, payload, messages.TOO_DEEP)
 
 
-def _delete(table: Table, prepared: Prepared, statement: DeleteStatement) -> actions.DeleteAction:
+def _delete(table: Table, prepared: Prepared, statement: DeleteStatement) -> actions.ItemDelete:
     key, rest = _key(table, prepared, statement.where)
     guard = None if rest is None else _guard(_IfThere, rest, prepared)
-    return actions.DeleteAction(key, guard, sizes.item_bytes(key))
+    return actions.ItemDelete(key, guard, sizes.item_bytes(key))
 
 
-def _check(table: Table, prepared: Prepared, statement: ExistsStatement) -> actions.CheckAction:
+def _check(table: Table, prepared: Prepared, statement: ExistsStatement) -> actions.ItemCheck:
     if statement.select.source.index is not None:
         raise ValidationError(messages.EXISTS_ON_INDEX)
     found, rest = nodes.equalities(statement.select.where, table.key.names, several=True)
@@ -148,7 +148,7 @@ def _check(table: Table, prepared: Prepared, statement: ExistsStatement) -> acti
         raise ValidationError(messages.EXISTS_NEEDS_CONDITION)
     key = key_of(table, prepared, found)
     guard = _guard(WriteCondition, _is_there(table, rest), prepared)
-    return actions.CheckAction(key, guard, sizes.item_bytes(key) + sizes.item_bytes(guard.values))
+    return actions.ItemCheck(key, guard, sizes.item_bytes(key) + sizes.item_bytes(guard.values))
 
 
 def _key(table: Table, prepared: Prepared, where: Term | None) -> tuple[Item, Term | None]:

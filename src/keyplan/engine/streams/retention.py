@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from keyplan import limits
 from keyplan.engine.store.rows import Log, Transaction, View
 from keyplan.engine.streams import logs
-from keyplan.engine.streams import records as streams
+from keyplan.engine.streams import records as stream_records
 
 if TYPE_CHECKING:
     from keyplan.engine.database import Database
@@ -48,7 +48,7 @@ def trim_if_due(database: Database, arn: str) -> None:
 def _is_due(view: View, document: dict[str, Any], now: float) -> bool:
     if logs.is_gone(document, now):
         return True
-    log, before = streams.log_of(document), now - limits.STREAM_RETENTION_S
+    log, before = stream_records.log_of(document), now - limits.STREAM_RETENTION_S
     return any(_is_old(view.records(log, shard, 0, 1), before) for shard in range(document["shards"]))
 
 
@@ -78,7 +78,7 @@ def _trim_some(transaction: Transaction, arn: str, now: float) -> tuple[int, boo
     document = logs.find(transaction, arn)
     if document is None:
         return 0, True
-    log, shards = streams.log_of(document), range(document["shards"])
+    log, shards = stream_records.log_of(document), range(document["shards"])
     is_gone = logs.is_gone(document, now)
     before = math.inf if is_gone else now - limits.STREAM_RETENTION_S
     last = [transaction.last_of_older(log, shard, before, TRIM_RECORDS) for shard in shards]
@@ -87,7 +87,7 @@ def _trim_some(transaction: Transaction, arn: str, now: float) -> tuple[int, boo
     if is_gone and is_done:
         logs.drop(transaction, document)
     else:
-        document["trimmed"] = [max(streams.trimmed(document, shard), last[shard]) for shard in shards]
+        document["trimmed"] = [max(stream_records.trimmed(document, shard), last[shard]) for shard in shards]
         logs.save(transaction, document)
     return sum(removed), is_done
 

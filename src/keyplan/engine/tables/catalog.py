@@ -14,6 +14,7 @@ from typing import Any
 
 import orjson
 
+from keyplan import limits
 from keyplan.dynamodb.messages import tables as messages
 from keyplan.dynamodb.values import encoding, sizes
 from keyplan.dynamodb.values.types import Item
@@ -24,6 +25,9 @@ from keyplan.errors import ResourceNotFoundError
 
 DOCUMENT_PREFIX = "table:"
 CHANGES = "catalog"
+
+WHOLE_TABLE_NAME = f"[a-zA-Z0-9_.-]{{{limits.TABLE_NAME_MIN},{limits.TABLE_NAME_MAX}}}"
+"""Pattern of a table's name, its characters and length, to be matched as part of a longer text."""
 
 
 class CatalogChanged(Exception):  # noqa: N818 - a signal to start over, never seen outside the engine

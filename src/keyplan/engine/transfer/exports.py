@@ -26,10 +26,8 @@ from keyplan.dynamodb.values.encoding import Form
 from keyplan.dynamodb.values.types import Item
 from keyplan.engine.backups import history
 from keyplan.engine.items import ranges, reads
-from keyplan.engine.items.conditions import request_values
+from keyplan.engine.items.conditions import check_placeholder_maps, check_placeholders_wanted, request_values
 from keyplan.engine.items.ranges import Span
-from keyplan.engine.operations import rules
-from keyplan.engine.operations.query import EXPRESSIONS, VALUE_EXPRESSIONS
 from keyplan.engine.progress import Progress, percent
 from keyplan.engine.store.rows import Row, View
 from keyplan.engine.tables import throughput
@@ -152,7 +150,7 @@ def _row_bytes(row: Row) -> int:
     return len(row[2])
 
 
-def _change_bytes(change: history.ItemChange) -> int:
+def _change_bytes(change: history.RecordedChange) -> int:
     return sum(len(image[1]) for image in (change.old, change.new) if image is not None)
 
 
@@ -263,9 +261,9 @@ def compiled(given: dict[str, Any], form: Form) -> Selection:
     given = {name: value for name, value in given.items() if value is not None}
     if not given:
         raise ValidationError(messages.FILTER_EMPTY)
-    expressions = [name for name in EXPRESSIONS if name in given]
-    rules.check_placeholders_wanted(given, expressions, value_expressions=VALUE_EXPRESSIONS)
-    rules.check_placeholders(given)
+    expressions = [name for name in reads.QUERY_EXPRESSIONS if name in given]
+    check_placeholders_wanted(given, expressions, value_expressions=reads.QUERY_VALUE_EXPRESSIONS)
+    check_placeholder_maps(given)
     values = request_values(given, form)
     key_condition = None
     if "KeyConditionExpression" in given:

@@ -103,7 +103,7 @@ def _importing(view: View, document: Document) -> Table | None:
 
 
 @dataclass
-class Progress:
+class ImportProgress:
     """How far an import has come: all objects before `key`, and so many entries of that."""
 
     key: str = ""
@@ -125,13 +125,13 @@ class _Import:
     database: Database
     document: Document
     hold: Hold
-    progress: Progress = field(init=False)
+    progress: ImportProgress = field(init=False)
     table: Table = field(init=False)
     batch: list[_Write] = field(default_factory=list)
     batch_bytes: int = 0
 
     def __post_init__(self) -> None:
-        self.progress = Progress(**self.document["progress"])
+        self.progress = ImportProgress(**self.document["progress"])
         self.table = self._current(self.database.store.view())
         described = self.document["description"]
         self._compression = described["InputCompressionType"]
