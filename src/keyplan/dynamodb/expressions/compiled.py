@@ -10,7 +10,7 @@ parsed, and `check_placeholders` reports unused placeholders after all expressio
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
@@ -56,21 +56,27 @@ _NamesKey: TypeAlias = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class CompiledCondition:
-    """A condition or filter. `test(item, values)` tests an item, {} for a missing one; it is False for every item
-    that does not fulfil all of `required`."""
+class _Checked:
+    """An expression with the checks of its values."""
 
     attributes: frozenset[str]
     names_used: frozenset[str]
     values_used: frozenset[str]
-    paths: tuple[ResolvedPath, ...]
-    test: Test
     steps: tuple[Step, ...]
-    required: tuple[Required, ...] = ()
 
     def check(self, values: Values | None) -> None:
-        """Raise ValidationError for undefined values and operand types. Call before `test`."""
+        """Raise ValidationError for undefined values and operand types. Call before the expression is applied."""
         _run(self.steps, values)
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledCondition(_Checked):
+    """A condition or filter. `test(item, values)` tests an item, {} for a missing one; it is False for every item
+    that does not fulfil all of `required`."""
+
+    paths: tuple[ResolvedPath, ...]
+    test: Test
+    required: tuple[Required, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,26 +90,18 @@ class CompiledProjection:
 
 
 @dataclass(frozen=True, slots=True)
-class CompiledUpdate:
+class CompiledUpdate(_Checked):
     """An update. `attributes` are the top-level names that it changes, `paths` the paths that it changes,
     `paths_read` those that it reads or changes. `updated(item)` returns the part of an item that ReturnValues
     UPDATED_OLD and UPDATED_NEW show."""
 
-    attributes: frozenset[str]
-    names_used: frozenset[str]
-    values_used: frozenset[str]
     paths: tuple[ResolvedPath, ...]
     paths_read: tuple[ResolvedPath, ...]
     updated: Apply
     branches: dict[str, Branch]
-    steps: tuple[Step, ...]
     charge: Charge = _NO_CHARGE
     sources: tuple[tuple[str, str], ...] = ()
     """Attributes whose new type does not depend on the item: the type, or the placeholder of a value of that type."""
-
-    def check(self, values: Values | None) -> None:
-        """Raise ValidationError for undefined values and operand types. Call before `apply`."""
-        _run(self.steps, values)
 
     def assigned(self, values: Values | None) -> list[tuple[str, str]]:
         """Return top-level attributes with their new types, as far as these do not depend on the item."""
@@ -123,19 +121,11 @@ class CompiledUpdate:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyCondition:
+class KeyCondition(_Checked):
     """A key condition. `problem` is the message if it does not have the form of a key condition."""
 
-    attributes: frozenset[str]
-    names_used: frozenset[str]
-    values_used: frozenset[str]
     terms: dict[str, KeyTerm]
     problem: str | None
-    steps: tuple[Step, ...]
-
-    def check(self, values: Values | None) -> None:
-        """Raise ValidationError for undefined values and operand types."""
-        _run(self.steps, values)
 
     def check_form(self) -> None:
         """Raise ValidationError if no key can have such a condition, for example because of OR.
@@ -192,22 +182,13 @@ def _run(steps: tuple[Step, ...], values: Values | None) -> None:
 def _compile_condition(text: str, names: _NamesKey, parameter: str) -> CompiledCondition:
     node = parse_condition(text, parameter)
     plan = CheckPlan(dict(names), parameter)
-    needs: tuple[Required, ...] = ()
+    paths = plan.paths
     try:
         check_condition(node, plan)
     except AlwaysRefusedError:
-        test = _refused(plan)
-    else:
-        test, needs = compile_test(node, plan.names), required(node, plan.names)
-    return CompiledCondition(
-        attributes=_attributes(plan.paths),
-        names_used=frozenset(plan.names.used),
-        values_used=frozenset(plan.values_used),
-        paths=tuple(plan.paths),
-        test=test,
-        steps=tuple(plan.steps),
-        required=needs,
-    )
+        return CompiledCondition(*_checked(plan, paths), tuple(paths), _refused(plan))
+    test = compile_test(node, plan.names)
+    return CompiledCondition(*_checked(plan, paths), tuple(paths), test, required(node, plan.names))
 
 
 def _refused(plan: CheckPlan) -> Test:
@@ -224,11 +205,11 @@ def _refused(plan: CheckPlan) -> Test:
 @lru_cache(maxsize=_CACHED_EXPRESSIONS)
 def _compile_projection(text: str, names: _NamesKey) -> CompiledProjection:
     parameter = "ProjectionExpression"
-    node = parse_projection(text, parameter)
+    nodes = parse_projection(text, parameter)
     plan = CheckPlan(dict(names), parameter)
-    for path in node.paths:
+    for path in nodes:
         check_path_text(path, plan)
-    paths = tuple(plan.path(path) for path in node.paths)
+    paths = tuple(plan.path(path) for path in nodes)
     problem = clash(paths)
     if problem is not None:
         plan.fail(problem)
@@ -252,18 +233,8 @@ def _compile_update(text: str, names: _NamesKey, parameter: str) -> CompiledUpda
         charge = charge_of(actions_of(node), plan.names)
         sources = sources_of(actions_of(node), plan.names)
         paths = tuple(plan.names.resolve(action.path) for action in actions_of(node))
-    return CompiledUpdate(
-        attributes=_attributes(paths),
-        names_used=frozenset(plan.names.used),
-        values_used=frozenset(plan.values_used),
-        paths=paths,
-        paths_read=tuple(plan.paths),
-        updated=compile_paths(paths),
-        branches=branches,
-        steps=tuple(plan.steps),
-        charge=charge,
-        sources=sources,
-    )
+    paths_read = tuple(plan.paths)
+    return CompiledUpdate(*_checked(plan, paths), paths, paths_read, compile_paths(paths), branches, charge, sources)
 
 
 @lru_cache(maxsize=_CACHED_EXPRESSIONS)
@@ -282,15 +253,15 @@ def _compile_key_condition(text: str, names: _NamesKey) -> KeyCondition:
             terms = key_terms(node, plan.names)
         except ValidationError as error:
             problem = error.message
-    return KeyCondition(
-        attributes=_attributes(plan.paths),
-        names_used=frozenset(plan.names.used),
-        values_used=frozenset(plan.values_used),
-        terms=terms,
-        problem=problem,
-        steps=tuple(plan.steps),
-    )
+    return KeyCondition(*_checked(plan, plan.paths), terms, problem)
 
 
-def _attributes(paths: tuple[ResolvedPath, ...] | list[ResolvedPath]) -> frozenset[str]:
+def _checked(
+    plan: CheckPlan, paths: Sequence[ResolvedPath]
+) -> tuple[frozenset[str], frozenset[str], frozenset[str], tuple[Step, ...]]:
+    """Return the fields of `_Checked`."""
+    return _attributes(paths), frozenset(plan.names.used), frozenset(plan.values_used), tuple(plan.steps)
+
+
+def _attributes(paths: Sequence[ResolvedPath]) -> frozenset[str]:
     return frozenset(str(path[0]) for path in paths)

@@ -200,20 +200,16 @@ def _compile_in(node: In, names: Names) -> Test:
 
 
 def _compile_exists(call: Call, names: Names) -> Test:
-    get = compile_operand(call.operands[0], names)
     path = call.operands[0]
+    get = compile_operand(path, names)
+    exists = call.function == "attribute_exists"
     if isinstance(path, Path) and len(path.parts) == 1:
         attribute = names.resolve(path)[0]
-        return lambda item, _values: attribute in item
-    return lambda item, values: get(item, values) is not None
-
-
-def _compile_not_exists(call: Call, names: Names) -> Test:
-    get = compile_operand(call.operands[0], names)
-    path = call.operands[0]
-    if isinstance(path, Path) and len(path.parts) == 1:
-        attribute = names.resolve(path)[0]
+        if exists:
+            return lambda item, _values: attribute in item
         return lambda item, _values: attribute not in item
+    if exists:
+        return lambda item, values: get(item, values) is not None
     return lambda item, values: get(item, values) is None
 
 
@@ -228,16 +224,11 @@ def _compile_attribute_type(call: Call, names: Names) -> Test:
     return has_type
 
 
-def _compile_begins_with(call: Call, names: Names) -> Test:
-    get = compile_operand(call.operands[0], names)
-    get_prefix = compile_operand(call.operands[1], names)
-    return lambda item, values: begins_with(get(item, values), get_prefix(item, values))
-
-
-def _compile_contains(call: Call, names: Names) -> Test:
-    get = compile_operand(call.operands[0], names)
-    get_part = compile_operand(call.operands[1], names)
-    return lambda item, values: contains(get(item, values), get_part(item, values))
+def _compile_pair(
+    test: Callable[[AttributeValue | None, AttributeValue | None], bool], call: Call, names: Names
+) -> Test:
+    first, second = (compile_operand(operand, names) for operand in call.operands)
+    return lambda item, values: test(first(item, values), second(item, values))
 
 
 def begins_with(value: AttributeValue | None, prefix: AttributeValue | None) -> bool:
@@ -269,10 +260,10 @@ def contains(value: AttributeValue | None, part: AttributeValue | None) -> bool:
 
 _FUNCTIONS: dict[str, Callable[[Call, Names], Test]] = {
     "attribute_exists": _compile_exists,
-    "attribute_not_exists": _compile_not_exists,
+    "attribute_not_exists": _compile_exists,
     "attribute_type": _compile_attribute_type,
-    "begins_with": _compile_begins_with,
-    "contains": _compile_contains,
+    "begins_with": partial(_compile_pair, begins_with),
+    "contains": partial(_compile_pair, contains),
 }
 
 

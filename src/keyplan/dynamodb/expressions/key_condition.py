@@ -66,14 +66,23 @@ def key_terms(condition: Condition, names: Names) -> dict[str, KeyTerm]:
 
 
 def _term(node: Condition, names: Names) -> KeyTerm:
+    operator: SortOperator
+    operands: tuple[Operand, ...]
     match node:
         case Compare() if node.operator in _COMPARATORS:
-            return _comparison(node, names)
+            attribute, values = _split((node.left, node.right), names)
+            operators = _COMPARATORS if isinstance(node.left, Path) else _MIRRORED
+            return KeyTerm(attribute, operators[node.operator], values)
         case Between():
-            return _between(node, names)
+            operator, operands = "BETWEEN", (node.operand, node.lower, node.upper)
         case Call(function="begins_with"):
-            return _begins_with(node, names)
-    raise ValidationError(messages.key_operator(_operator_text(node)))
+            operator, operands = "begins_with", node.operands
+        case _:
+            raise ValidationError(messages.key_operator(_operator_text(node)))
+    if not isinstance(operands[0], Path):
+        raise ValidationError(messages.key_first_operand(operator))
+    attribute, values = _split(operands, names)
+    return KeyTerm(attribute, operator, values)
 
 
 def _operator_text(node: Condition) -> str:
@@ -83,27 +92,6 @@ def _operator_text(node: Condition) -> str:
         case Call():
             return node.function
     return type(node).__name__.upper()
-
-
-def _comparison(node: Compare, names: Names) -> KeyTerm:
-    attribute, values = _split((node.left, node.right), names)
-    forward = isinstance(node.left, Path)
-    operator = _COMPARATORS[node.operator] if forward else _MIRRORED[node.operator]
-    return KeyTerm(attribute, operator, values)
-
-
-def _between(node: Between, names: Names) -> KeyTerm:
-    if not isinstance(node.operand, Path):
-        raise ValidationError(messages.key_first_operand("BETWEEN"))
-    attribute, values = _split((node.operand, node.lower, node.upper), names)
-    return KeyTerm(attribute, "BETWEEN", values)
-
-
-def _begins_with(node: Call, names: Names) -> KeyTerm:
-    if not isinstance(node.operands[0], Path):
-        raise ValidationError(messages.key_first_operand("begins_with"))
-    attribute, values = _split(node.operands, names)
-    return KeyTerm(attribute, "begins_with", values)
 
 
 def _split(operands: Sequence[Operand], names: Names) -> tuple[str, tuple[str, ...]]:

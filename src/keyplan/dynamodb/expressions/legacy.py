@@ -65,7 +65,7 @@ def _condition(matches: dict[str, _Match], conditional_operator: str | None) -> 
     nothing: frozenset[str] = frozenset()
     paths = tuple((name,) for name in matches)
     test = _test(matches, any_of=conditional_operator == "OR")
-    return CompiledCondition(attributes, nothing, nothing, paths, test, ())
+    return CompiledCondition(attributes, nothing, nothing, (), paths, test)
 
 
 def _test(matches: dict[str, _Match], *, any_of: bool) -> Test:
@@ -234,7 +234,7 @@ def compile_attribute_updates(updates: Parameters) -> CompiledUpdate:
     sources = tuple(
         (name, type_of(given["Value"])) for name, given in updates.items() if given.get("Value") is not None
     )
-    return CompiledUpdate(attributes, nothing, nothing, paths, paths, updated, branches, (), sources=sources)
+    return CompiledUpdate(attributes, nothing, nothing, (), paths, paths, updated, branches, sources=sources)
 
 
 def _update_effect(given: Mapping[str, Any]) -> Effect:

@@ -147,13 +147,6 @@ class Update:
     clauses: tuple[Clause, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Projection:
-    """The paths of a projection expression."""
-
-    paths: tuple[Path, ...]
-
-
 def render_condition(condition: Condition) -> str:
     """Return the text that parses into this condition."""
     match condition:
@@ -215,9 +208,9 @@ def render_path(path: Path) -> str:
     return str(first) + "".join(steps)
 
 
-def render_projection(projection: Projection) -> str:
-    """Return the text that parses into this projection."""
-    return ", ".join(map(render_path, projection.paths))
+def render_projection(paths: tuple[Path, ...]) -> str:
+    """Return the projection expression of these paths."""
+    return ", ".join(map(render_path, paths))
 
 
 def render_update(update: Update) -> str:

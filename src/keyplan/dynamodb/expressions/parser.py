@@ -25,7 +25,6 @@ from keyplan.dynamodb.expressions.nodes import (
     Operand,
     Or,
     Path,
-    Projection,
     RemoveAction,
     SetAction,
     SetValue,
@@ -328,7 +327,7 @@ _READERS: dict[str, Callable[[Cursor], Action]] = {
 }
 
 
-def parse_projection(text: str, parameter: str) -> Projection:
+def parse_projection(text: str, parameter: str) -> tuple[Path, ...]:
     """Parse a projection. Raises ValidationError with the service's text."""
     cursor = Cursor(text, parameter)
     paths = [read_path(cursor)]
@@ -336,4 +335,4 @@ def parse_projection(text: str, parameter: str) -> Projection:
         cursor.advance()
         paths.append(read_path(cursor))
     cursor.finish()
-    return Projection(tuple(paths))
+    return tuple(paths)
