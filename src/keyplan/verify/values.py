@@ -17,13 +17,13 @@ from functools import lru_cache
 from random import Random
 from string import ascii_lowercase
 from types import UnionType
-from typing import Annotated, Any, Literal, NewType, TypeGuard, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeGuard, Union, get_args, get_origin
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic.fields import FieldInfo
 
-from keyplan.design.fields.annotations import without_none
+from keyplan.design.fields.annotations import unwrap, without_none
 from keyplan.errors import KeyplanError
 
 MakeValue = Callable[[], Any]
@@ -294,18 +294,9 @@ def _bounds(marks: Sequence[Any]) -> tuple[int, int]:
 
 def unwrapped(annotation: Any, metadata: Sequence[Any]) -> tuple[Any, list[Any]]:
     """Return the type itself, without None, and its annotations."""
-    marks = list(metadata)
-    while True:
-        if get_origin(annotation) is Annotated:
-            annotation, *beside = get_args(annotation)
-            marks += [part for mark in beside for part in (mark.metadata if isinstance(mark, FieldInfo) else [mark])]
-        elif isinstance(annotation, NewType):
-            annotation = annotation.__supertype__
-        else:
-            arms = [arm for arm in get_args(annotation) if arm is not type(None)]
-            if get_origin(annotation) not in {Union, UnionType} or len(arms) > 1:
-                return without_none(annotation)[0], marks
-            (annotation,) = arms
+    kind, _, marks = unwrap(annotation)
+    flat = (part for mark in marks for part in (mark.metadata if isinstance(mark, FieldInfo) else [mark]))
+    return kind, [*metadata, *flat]
 
 
 def _examples(annotation: Any) -> Sequence[Any]:
