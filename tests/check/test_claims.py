@@ -1,4 +1,4 @@
-"""Claims of documents are read as units, prices, times and dates."""
+"""Claims of documents are parsed as units, prices, times and dates."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from keyplan.design.errors import line_number
         ("1 write capacity unit", ClaimedUnits("write", 1, 1)),
     ],
 )
-def test_units_are_read_from_the_words_that_documents_use(text: str, units: ClaimedUnits) -> None:
+def test_units_are_parsed_in_the_forms_of_documents(text: str, units: ClaimedUnits) -> None:
     assert units_of(text) == units
 
 
 @pytest.mark.parametrize("text", ["", "fast", "5 requests", "RCU", "about two units", "$0.25 per million reads"])
-def test_what_names_no_units_is_no_claim_of_units(text: str) -> None:
+def test_text_without_units_is_not_a_claim_of_units(text: str) -> None:
     assert units_of(text) is None
 
 
@@ -64,7 +64,7 @@ def test_a_range_of_units_is_read_back(low: float, more: float, what: tuple[str,
         ("a million reads", None),
     ],
 )
-def test_prices_of_a_million_requests_are_read(text: str, price: ClaimedPrice | None) -> None:
+def test_prices_of_a_million_requests_are_parsed(text: str, price: ClaimedPrice | None) -> None:
     assert price_of(text) == price
 
 
@@ -80,7 +80,7 @@ def test_prices_of_a_million_requests_are_read(text: str, price: ClaimedPrice | 
         ("fast", None),
     ],
 )
-def test_the_longest_time_that_is_claimed_is_read(text: str, most: float | None) -> None:
+def test_the_longest_claimed_time_is_parsed(text: str, most: float | None) -> None:
     assert milliseconds_of(text) == most
 
 
@@ -88,11 +88,11 @@ def test_the_longest_time_that_is_claimed_is_read(text: str, most: float | None)
     ("source", "when"),
     [("pricing page, 2023-05", (2023, 5)), ("a blog of 2022", (2022, 12)), ("page 12", None), ("", None)],
 )
-def test_the_date_of_a_source_is_read(source: str, when: tuple[int, int] | None) -> None:
+def test_the_date_of_a_source_is_parsed(source: str, when: tuple[int, int] | None) -> None:
     assert year_and_month_of(source) == when
 
 
-def test_a_claim_knows_the_line_it_is_written_on() -> None:
+def test_a_claim_has_the_line_of_its_declaration() -> None:
     here = inspect.currentframe()
     assert here is not None
     claim, line = Claim("0.5 RCU"), here.f_lineno
@@ -100,7 +100,7 @@ def test_a_claim_knows_the_line_it_is_written_on() -> None:
     assert line_number(claim.place) == line
 
 
-def test_claims_are_equal_by_their_words_wherever_they_are_written() -> None:
+def test_claims_with_equal_text_are_equal() -> None:
     one = Claim("0.5 RCU", "page 3")
     other = Claim("0.5 RCU", "page 3")
     assert one == other

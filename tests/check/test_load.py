@@ -1,4 +1,4 @@
-"""What patterns take a second, of which request and index, and what that costs a month."""
+"""The load of patterns in units per second, and the capacity of tables and indexes that it uses."""
 
 from __future__ import annotations
 
@@ -9,16 +9,21 @@ from keyplan.check.load import monthly_price, units_a_second
 from keyplan.check.subject import Subject
 from keyplan.design import (
     GSI,
+    LSI,
     Bytes,
     Change,
+    Cond,
     Design,
     Entity,
     Items,
+    Provisioned,
     Rate,
     Table,
     WriteCall,
+    add,
     key,
     key_of,
+    pk,
     put,
     set_,
     transaction,
@@ -86,7 +91,7 @@ def bill_what_is_ordered(number: str, two: Bill) -> list[WriteCall[None] | Write
 SUBJECT = Subject(Design("d", (shop, log), (order_and_bill, bill_what_is_ordered)))
 
 
-def test_a_step_is_counted_where_it_is_called_and_by_itself_only_if_it_is() -> None:
+def test_a_step_counts_in_its_transaction_and_alone_only_with_its_own_rate() -> None:
     told = [(work.pattern.name, work.plan.entity.name, work.units.write) for work in SUBJECT.works]
     assert sorted(told) == [
         ("annotate", "Order", 1),
@@ -99,7 +104,7 @@ def test_a_step_is_counted_where_it_is_called_and_by_itself_only_if_it_is() -> N
     ]
 
 
-def test_an_index_takes_what_every_pattern_writes_of_it() -> None:
+def test_the_load_of_an_index_is_the_sum_of_all_writes_to_it() -> None:
     # An order's entry is one unit, a bill's two; a note is in the entry too.
     assert units_a_second(SUBJECT.works, shop.schema, "by_day") == 0.5 + 4 + 2 * (1 + 2) + 2
     assert units_a_second(SUBJECT.works, shop.schema, "by_day", peak=True) == 0.75 + 4 + 3 * (1 + 2) + 2
@@ -108,7 +113,7 @@ def test_an_index_takes_what_every_pattern_writes_of_it() -> None:
     assert units_a_second(SUBJECT.works, log.schema, "by_week") == 0
 
 
-def test_a_unit_a_second_costs_as_much_as_there_are_seconds() -> None:
+def test_a_unit_per_second_costs_the_price_of_a_months_seconds() -> None:
     assert monthly_price(1.0) == pytest.approx(730 * 3600 * 0.625e-6)
     assert monthly_price(20.0) == pytest.approx(20 * 730 * 3600 * 0.625e-6)
 
@@ -127,5 +132,90 @@ def test_a_unit_a_second_costs_as_much_as_there_are_seconds() -> None:
         (33, "33"),
     ],
 )
-def test_a_number_is_told_in_two_digits_or_whole(value: float, text: str) -> None:
+def test_numbers_are_formatted_whole_or_with_two_digits(value: float, text: str) -> None:
     assert number(value) == text
+
+
+table = Table(
+    "courses",
+    pk="course_id",
+    sk="part",
+    billing=Provisioned(read=20, write=10),
+    indexes=[
+        GSI("by_level", pk="level", billing=Provisioned(read=5, write=4)),
+        LSI("by_seats", sk="seats"),
+    ],
+)
+
+
+@table.entity(items=Items(count=100, bytes=Bytes(900), distinct={"course_id": 50, "level": 5}))
+class Course(Entity):
+    course_id: str
+    part: int
+    level: str
+    seats: int
+
+
+@table.create(Course)
+def create(course: Course) -> Change:
+    return put(course)
+
+
+@table.update(Course, rate=Rate(average=2, peak=6))
+def book(course_id: str, part: int) -> Change:
+    return key_of(course_id=course_id, part=part) & add(seats=-1)
+
+
+@table.query(Course, index="by_level", returns=20, rate=Rate(average=1))
+def of_level(level: str) -> Cond:
+    return pk(level=level)
+
+
+@table.query(Course, index="by_seats", returns=2, rate=Rate(average=1))
+def of_course(course_id: str) -> Cond:
+    return pk(course_id=course_id)
+
+
+@transaction(rate=Rate(average=3))
+def open_course(course: Course):  # type: ignore[no-untyped-def]
+    return [create(course)]
+
+
+@pytest.fixture
+def parts() -> dict[str, tuple[float, ...]]:
+    found = Subject(Design("d", (table,), (open_course,))).capacity_uses
+    return {part.name: (part.read, part.write, part.peak_read, part.peak_write) for part in found}
+
+
+def test_a_global_index_has_its_own_capacity_and_a_local_one_uses_the_tables(
+    parts: dict[str, tuple[float, ...]],
+) -> None:
+    assert list(parts) == ["courses", "by_level"]
+
+
+def test_writes_of_transactions_cost_the_table_twice_and_indexes_once(parts: dict[str, tuple[float, ...]]) -> None:
+    # Bookings: one unit and two for the changed key of the local index. Creations: two and one for it.
+    assert parts["courses"][1] == 2 * (1 + 2) + 3 * (2 + 1)
+    assert parts["courses"][3] == 6 * (1 + 2) + 3 * (2 + 1)
+    assert parts["by_level"][1] == 2 * 1 + 3 * 1
+
+
+def test_reads_use_the_capacity_of_the_table_or_index_they_read(parts: dict[str, tuple[float, ...]]) -> None:
+    assert parts["courses"][0] == 0.5
+    assert parts["by_level"][0] == 2.5
+
+
+def test_a_read_of_a_guessed_number_of_items_adds_no_load() -> None:
+    notes = Table("notes", pk="user_id", sk="note_id")
+
+    @notes.entity()
+    class Note(Entity):
+        user_id: str
+        note_id: str
+
+    @notes.query(Note, rate=Rate(average=1_000))
+    def of_user(user_id: str) -> Cond:
+        return pk(user_id=user_id)
+
+    (part,) = Subject(Design("d", (notes,))).capacity_uses
+    assert part.read == 0.0

@@ -1,4 +1,4 @@
-"""Load on the most used key is rates times shares times units, key by key."""
+"""The load of the most used key, and its share of all calls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyplan.check.partition_load import HotKey
+from keyplan.check.partition_load import HotKey, field_share, key_share
 from keyplan.check.subject import Subject
 from keyplan.design import (
     GSI,
@@ -34,6 +34,7 @@ from keyplan.design import (
     put,
     set_,
 )
+from keyplan.design.entities import EntitySpec, spec_of
 
 
 def subject(*tables: Table) -> Subject:
@@ -72,7 +73,7 @@ def test_shards_divide_the_load_of_an_index_whose_key_changes(shards: int, avera
     assert hot.constant == (shards == 1)
 
 
-def test_a_read_of_every_shard_asks_each_of_them() -> None:
+def test_a_read_of_every_shard_loads_each_shard() -> None:
     table, score = board(4, 10, 10)
 
     @table.query(score, index="top", returns=1, rate=Rate(average=100))
@@ -109,7 +110,7 @@ def test_a_local_index_adds_to_the_partition_of_its_table() -> None:
     assert hot.write(peak=True) == pytest.approx(40 * 0.25 * 3)
 
 
-def test_patterns_that_meet_on_one_key_are_added_up_and_named_by_their_part() -> None:
+def test_loads_on_one_key_are_added_up_and_named_largest_first() -> None:
     table, task = tasks()
 
     @table.create(task, rate=Rate(average=10))
@@ -127,7 +128,7 @@ def test_patterns_that_meet_on_one_key_are_added_up_and_named_by_their_part() ->
     assert hot.main("read") == []
 
 
-def test_a_constant_in_a_call_is_the_same_key_every_time() -> None:
+def test_a_constant_argument_uses_the_same_key_in_every_call() -> None:
     table, task = tasks()
 
     @table.query(task, returns=1, rate=Rate(average=8))
@@ -138,7 +139,7 @@ def test_a_constant_in_a_call_is_the_same_key_every_time() -> None:
     assert hot.read(peak=True) == pytest.approx(8 * 0.5)
 
 
-def test_nothing_is_said_of_fields_without_numbers_or_of_patterns_without_a_rate() -> None:
+def test_fields_without_numbers_and_patterns_without_a_rate_add_no_load() -> None:
     table = Table("notes", pk="user_id", sk="note_id")
 
     @table.entity(items=Items(count=1_000))
@@ -157,7 +158,7 @@ def test_nothing_is_said_of_fields_without_numbers_or_of_patterns_without_a_rate
     assert subject(table).hot_keys == ()
 
 
-def test_an_index_that_is_asked_for_one_text_gets_the_writes_of_those_expected_in_it() -> None:
+def test_an_index_queried_for_one_key_receives_the_writes_of_entities_expected_in_it() -> None:
     table = Table("stats", pk="user_id", indexes=[GSI("top", pk="board", sk="points")])
 
     @table.entity(items=Items(count=1_000, bytes=Bytes(1_500)))
@@ -198,7 +199,7 @@ def test_an_index_that_is_asked_for_one_text_gets_the_writes_of_those_expected_i
     ],
 )
 @pytest.mark.parametrize("of_index", [False, True])
-def test_what_is_written_now_goes_to_the_present_period(key_text: str, share: float, of_index: bool) -> None:
+def test_new_items_use_the_current_period(key_text: str, share: float, of_index: bool) -> None:
     table = Table("chat", pk="PK", sk="SK", indexes=[GSI("other", pk="GSI1PK")])
     rest = {"indexes": {"other": key(key_text)}} if of_index else {}
 
@@ -239,7 +240,7 @@ def levels() -> tuple[Table, type[Entity]]:
     return table, Player
 
 
-def test_a_value_that_is_set_is_one_key_and_a_value_that_is_added_is_not() -> None:
+def test_setting_a_constant_uses_one_key_and_adding_does_not() -> None:
     table, player = levels()
 
     @table.update(player, rate=Rate(average=5))
@@ -257,7 +258,7 @@ def test_a_value_that_is_set_is_one_key_and_a_value_that_is_added_is_not() -> No
     assert hot.share_of("write") == 1
 
 
-def test_an_index_takes_no_load_of_writes_that_do_not_touch_it_and_the_table_none_of_a_global_index() -> None:
+def test_writes_outside_of_an_index_do_not_load_it_and_a_global_index_does_not_load_the_table() -> None:
     table, player = levels()
 
     @table.update(player, rate=Rate(average=5))
@@ -273,7 +274,7 @@ def test_an_index_takes_no_load_of_writes_that_do_not_touch_it_and_the_table_non
     }
 
 
-def test_a_part_of_a_key_that_is_always_the_same_makes_no_more_keys() -> None:
+def test_a_constant_part_of_a_key_adds_no_keys() -> None:
     table, player = levels()
 
     @table.get(player, rate=Rate(average=100))
@@ -290,7 +291,7 @@ def test_a_part_of_a_key_that_is_always_the_same_makes_no_more_keys() -> None:
     assert hot.read(peak=True) == pytest.approx(1_100 * 0.5 / 500)
 
 
-def test_a_scan_asks_no_key() -> None:
+def test_a_scan_loads_no_key() -> None:
     table, player = levels()
 
     @table.scan(player, rate=Rate(average=100))
@@ -304,7 +305,7 @@ def test_a_scan_asks_no_key() -> None:
     assert (subject(table).hot_keys, subject(table).hot_items) == ((), ())
 
 
-def test_a_read_of_an_index_is_no_load_on_the_table_nor_on_another_index() -> None:
+def test_a_read_of_an_index_loads_neither_the_table_nor_another_index() -> None:
     table, player = levels()
 
     @table.query(player, index="by_level", returns=1, rate=Rate(average=100))
@@ -317,7 +318,7 @@ def test_a_read_of_an_index_is_no_load_on_the_table_nor_on_another_index() -> No
     assert subject(table).hot_items == ()
 
 
-def test_a_read_of_two_entities_is_one_read_of_their_key() -> None:
+def test_a_read_of_two_entities_counts_once_for_their_key() -> None:
     table = Table("shop", pk="PK", sk="SK", indexes=[GSI("by_day", pk="day", sk="SK")])
     days = {"day": 10}
 
@@ -339,7 +340,7 @@ def test_a_read_of_two_entities_is_one_read_of_their_key() -> None:
     assert hot.read(peak=True) == pytest.approx(100 * 0.5 / 10)
 
 
-def test_only_the_three_largest_of_many_loads_are_named() -> None:
+def test_only_the_three_largest_loads_are_named() -> None:
     table, player = levels()
     for number, rate in enumerate((3, 9, 1, 7)):
 
@@ -354,7 +355,7 @@ def test_only_the_three_largest_of_many_loads_are_named() -> None:
     assert hot.share_of("write") == 0
 
 
-def test_the_loads_of_a_table_are_those_of_its_own_patterns() -> None:
+def test_a_table_is_loaded_by_its_own_patterns_only() -> None:
     (first, player), (second, other) = levels(), tasks()
 
     @first.get(player, rate=Rate(average=100))
@@ -379,7 +380,7 @@ def test_the_loads_of_a_table_are_those_of_its_own_patterns() -> None:
 
 
 @pytest.mark.parametrize("named", ["OWNER#{owner}", "OWNER#{of}"])
-def test_a_read_of_two_entities_is_of_one_key_however_they_name_its_fields(named: str) -> None:
+def test_a_read_of_two_entities_counts_once_if_their_fields_have_other_names(named: str) -> None:
     table = Table("parts", pk="id", indexes=[GSI("by_owner", pk="G", sk="id")])
     items = Items(1_000, bytes=Bytes(100), distinct={"owner": 10, "of": 10})
 
@@ -402,7 +403,7 @@ def test_a_read_of_two_entities_is_of_one_key_however_they_name_its_fields(named
     assert read == [pytest.approx(100 / 10 * 5)] * len({"OWNER#{owner}", named})
 
 
-def test_shards_behind_another_field_are_seen() -> None:
+def test_shards_after_another_field_are_found() -> None:
     table = Table("scores", pk="PK", sk="points")
 
     @table.entity(
@@ -423,7 +424,7 @@ def test_shards_behind_another_field_are_seen() -> None:
     assert hot.write(peak=True) == pytest.approx(80 / 10 / 8)
 
 
-def test_nothing_is_said_of_what_nobody_calls_nor_of_an_index_whose_values_are_not_told() -> None:
+def test_uncalled_patterns_and_indexes_of_unknown_values_have_no_load() -> None:
     table = Table("notes", pk="note_id", indexes=[GSI("by_topic", pk="topic")])
 
     @table.entity(items=Items(count=1_000))
@@ -469,7 +470,7 @@ def test_a_get_of_items_of_no_declared_size_counts_and_a_query_of_a_guessed_numb
     assert hot.main("read") == ["look"]
 
 
-def test_of_an_index_that_is_asked_for_one_text_only_writes_of_those_expected_in_it_count() -> None:
+def test_writes_of_other_entities_do_not_load_an_index_queried_for_one_key() -> None:
     table = Table("stats", pk="PK", indexes=[GSI("top", pk="board", sk="points"), GSI("by_name", pk="name")])
 
     @table.entity(key=key("USER#{user_id}"), items=Items(count=1_000, bytes=Bytes(1_500)))
@@ -518,7 +519,7 @@ def test_of_an_index_that_is_asked_for_one_text_only_writes_of_those_expected_in
     assert [one.index.name for one in subject(table).hot_keys if one.index is not None and one.bound is None] == ["top"]
 
 
-def test_a_key_of_an_index_of_several_attributes_is_as_varied_as_they_are() -> None:
+def test_a_multi_attribute_key_has_as_many_values_as_its_attributes_combined() -> None:
     table = Table("games", pk="game_id", indexes=[GSI("listed", pk=("kind", "city"))])
 
     @table.entity(
@@ -536,3 +537,155 @@ def test_a_key_of_an_index_of_several_attributes_is_as_varied_as_they_are() -> N
     hot = one_key(subject(table).hot_keys, "listed")
     assert not hot.constant
     assert hot.write(peak=True) == pytest.approx(3)
+
+
+def flags() -> EntitySpec:
+    table = Table("flags", pk="flag_id")
+
+    @table.entity(items=Items(count=400, distinct={"region": 8, "plan": {"free": 3, "paid": 1}}))
+    class Flag(Entity):
+        flag_id: str
+        on: bool
+        colour: Literal["red", "green", "blue"]
+        region: str
+        plan: str
+        name: str
+
+    return spec_of(Flag)
+
+
+def test_shares_follow_from_numbers_types_and_keys() -> None:
+    flag = flags()
+    told = {name: field_share(flag, name) for name in flag.fields}
+    assert told == {"flag_id": 1 / 400, "on": 1 / 2, "colour": 1 / 3, "region": 1 / 8, "plan": 3 / 4, "name": None}
+
+
+def test_the_share_of_a_key_is_the_product_of_its_fields_and_one_without_fields() -> None:
+    flag = flags()
+    assert key_share(flag.key.partition, flag, {}) == 1 / 400
+    assert key_share(flag.key.partition, flag, {"flag_id": "beta"}) == 1.0
+    assert key_share((), flag, {}) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("template", "share"),
+    [
+        ("{topic:shard(4)}", 1 / 4),
+        ("{room:shard(4)}", 0.5),
+        ("{city:shard(4)}", 1 / 4),
+        ("{city}#{city:shard(4)}", 1 / 10),
+        ("{city:shard(4)}#{city}", 1 / 10),
+        ("{topic}#{topic:shard(4)}", None),
+        ("{room}#{city}", 0.5 / 10),
+        ("{room}#{topic}", None),
+    ],
+)
+def test_shards_split_a_value_but_not_beyond_its_number_of_keys(template: str, share: float | None) -> None:
+    table = Table("posts", pk="PK")
+
+    @table.entity(key=key(template + "#{post_id}"), items=Items(100, distinct={"room": Distinct(9, 0.5), "city": 10}))
+    class Post(Entity):
+        post_id: str
+        topic: str
+        room: str
+        city: str
+
+    post = spec_of(Post)
+    assert key_share(post.key.partition, post, {"post_id": "1"}) == (None if share is None else pytest.approx(share))
+
+
+def repositories() -> tuple[EntitySpec, ...]:
+    """Repositories of owners, what lies in them, and what is only named alike."""
+    table = Table("hub", pk="PK", sk="SK")
+
+    @table.entity(key=key("OWNER#{owner}", "OWNER"), items=Items(20))
+    class Owner(Entity):
+        owner: str
+
+    @table.entity(key=key("REPO#{owner}#{name}", "REPO"), items=Items(50))
+    class Repo(Entity):
+        owner: str
+        name: str
+
+    @table.entity(key=key("REPO#{owner}#{name}", "ISSUE#{number}"), items=Items(1_000))
+    class Issue(Entity):
+        owner: str
+        name: str
+        number: int
+
+    @table.entity(key=key("NUMBER#{number}", "NUMBER"), items=Items(7))
+    class Named(Entity):
+        number: str
+
+    @table.entity(key=key("NAME#{name}", "NAME"))
+    class Name(Entity):
+        name: str
+
+    return spec_of(Owner), spec_of(Repo), spec_of(Issue), spec_of(Named), spec_of(Name)
+
+
+def test_fields_that_form_another_entitys_key_have_as_many_combinations_as_its_items() -> None:
+    owner, repo, issue, named, name = repositories()
+    assert key_share(issue.key.partition, issue, {}) is None
+    assert key_share(issue.key.partition, issue, {}, (owner, name)) is None, "the name alone is not known"
+    assert key_share(issue.key.partition, issue, {}, (owner, repo)) == 1 / 50, "the larger key tells more"
+    assert key_share(issue.key.attributes, issue, {}, (owner, repo, named)) == 1 / 1_000
+
+
+def test_a_constant_value_adds_no_combinations() -> None:
+    owner, repo, issue, _, _ = repositories()
+    assert key_share(issue.key.partition, issue, {"owner": "me"}, (repo,)) is None
+    assert key_share(issue.key.partition, issue, {"name": "main"}, (owner,)) == 1 / 20
+    assert key_share(issue.key.partition, issue, {"owner": "me", "name": "main"}, (repo,)) == 1
+
+
+def test_a_field_of_another_type_is_a_different_field() -> None:
+    table = Table("app", pk="PK")
+
+    @table.entity(key=key("ORDER#{number}"), items=Items(7))
+    class Order(Entity):
+        number: str
+
+    @table.entity(key=key("BILL#{bill}"), items=Items(9))
+    class Bill(Entity):
+        bill: str
+        number: int
+
+    order, bill = spec_of(Order), spec_of(Bill)
+    assert key_share(order.key.partition, bill, {}, (order,)) is None
+
+
+def test_a_partly_declared_key_has_as_many_values_as_items() -> None:
+    table = Table("tasks", pk="user", sk="task")
+
+    @table.entity(items=Items(1_000, distinct={"user": 10}))
+    class Task(Entity):
+        user: str
+        task: str
+
+    @table.entity(items=Items(1_000, distinct={"user": 10, "task": 20}))
+    class Step(Entity):
+        user: str
+        task: str
+
+    task, step = spec_of(Task), spec_of(Step)
+    assert key_share(task.key.attributes, task, {}) == 1 / 1_000
+    assert key_share(step.key.attributes, step, {}) == pytest.approx(1 / 10 / 20)
+
+
+def test_zero_items_count_as_one() -> None:
+    table = Table("empty", pk="PK", sk="SK")
+
+    @table.entity(key=key("A#{a}", "{b}"), items=Items(0))
+    class Nothing(Entity):
+        a: str
+        b: str
+
+    @table.entity(key=key("C#{c}", "C"), items=Items(0))
+    class Neither(Entity):
+        c: str
+
+    nothing, neither = spec_of(Nothing), spec_of(Neither)
+    assert key_share(nothing.key.attributes, nothing, {}) == 1
+    assert field_share(neither, "c") == 1
+    assert field_share(nothing, "a") is None

@@ -1,8 +1,7 @@
-"""Every rule has a Markdown file of designs; lines marked `# expect` are where its findings must be, one each.
+"""Every rule has a Markdown file of designs. Each `# expect` marks the line of one finding.
 
-Words behind a mark are of the finding: of its severity, problem or fix, as in `# expect error: task is claimed`.
-
-A case of a rule of changes has two designs, the old one and the new one, which has the marks.
+Text after the mark is part of the finding's severity, problem or fix: `# expect error: task is claimed`. A case of
+a change rule has two designs; the new one has the marks.
 """
 
 from __future__ import annotations
@@ -59,13 +58,13 @@ def short(text: str) -> str:
 
 
 @pytest.mark.parametrize(("code", "title", "source"), cases(), ids=short)
-def test_the_rule_finds_what_is_marked_and_nothing_else(code: str, title: str, source: str, tmp_path: Path) -> None:
+def test_the_rule_finds_the_marked_lines_and_nothing_else(code: str, title: str, source: str, tmp_path: Path) -> None:
     findings = check(loaded(tmp_path / "design.py", source), [RULES[code]]).findings
     judge(findings, tmp_path / "design.py", code, title)
 
 
 @pytest.mark.parametrize(("code", "title", "old", "new"), cases_of_changes(), ids=short)
-def test_the_rule_finds_what_is_marked_in_the_new_design(
+def test_the_rule_finds_the_marked_lines_of_the_new_design(
     code: str, title: str, old: str, new: str, tmp_path: Path
 ) -> None:
     before, after = loaded(tmp_path / "old.py", old), loaded(tmp_path / "new.py", new)

@@ -1,4 +1,4 @@
-"""Two writes of a transaction are about one item where their keys come from the same parameters."""
+"""Two writes of a transaction write the same item if their keys come from the same parameters."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def keys_of(made: Any) -> list[dict[str, tuple[object, ...]]]:
     return [dict(one.keys) for one in written_by(made)]
 
 
-def test_the_same_parameter_gives_the_same_key_and_another_one_does_not() -> None:
+def test_equal_parameters_make_equal_keys() -> None:
     @transaction()
     def both(first: str, second: str) -> list[Any]:
         return [count(first), count(first), count(second)]
@@ -52,7 +52,7 @@ def test_the_same_parameter_gives_the_same_key_and_another_one_does_not() -> Non
     assert one != three
 
 
-def test_a_field_of_a_whole_item_is_what_it_is_passed_on_as() -> None:
+def test_a_field_of_an_item_equals_the_argument_it_is_passed_as() -> None:
     @transaction()
     def replace_order(order: Order, other: str) -> list[Any]:
         return [create_order(order), delete_order(order.order_id), delete_order(other)]
@@ -62,7 +62,7 @@ def test_a_field_of_a_whole_item_is_what_it_is_passed_on_as() -> None:
     assert created["Order"] != another["Order"]
 
 
-def test_an_item_with_unique_values_also_takes_the_keys_of_its_sentinels() -> None:
+def test_creating_an_item_also_writes_the_keys_of_its_sentinels() -> None:
     @transaction()
     def one(order: Order) -> list[Any]:
         return [create_order(order)]
@@ -71,7 +71,7 @@ def test_an_item_with_unique_values_also_takes_the_keys_of_its_sentinels() -> No
     assert set(keys) == {"Order", "the unique reference of Order"}
 
 
-def test_constants_are_equal_by_their_values() -> None:
+def test_equal_constants_make_equal_keys() -> None:
     @transaction()
     def constants(customer: str) -> list[Any]:
         return [count("a"), count("a"), count("b"), count(customer)]
@@ -81,7 +81,7 @@ def test_constants_are_equal_by_their_values() -> None:
     assert len({str(each_one) for each_one in (one, three, four)}) == 3
 
 
-def test_a_repeated_step_varies_where_its_key_takes_the_values() -> None:
+def test_a_repeated_step_varies_if_its_key_uses_the_values() -> None:
     @transaction()
     def all_of(customers: list[str], customer: str) -> list[Any]:
         return [count(each(customers)), count(customer)]
@@ -102,7 +102,7 @@ def test_members_of_repeated_items_vary_too() -> None:
     assert origin_of(one.sources["order_id"]) == ("each", "parameter", "orders", "order_id")
 
 
-def test_another_table_with_the_same_key_texts_holds_other_items() -> None:
+def test_equal_keys_in_another_table_are_different_items() -> None:
     other = Table("other", pk="PK", sk="SK")
 
     @other.entity(key=key("CUSTOMER#{customer}", "CUSTOMER"))

@@ -76,9 +76,10 @@ def _timestamp_identity(entity: EntitySpec) -> str | None:
 def lost_update(subject: Subject) -> Iterator[Finding]:
     """Lost update
 
-    Finds, without a condition on that field, a version or a comparison with the new value: updates that set a field
-    with declared choices from a parameter, or a field that another pattern adds to; replacements of whole items; and
-    updates that set a state and assign the item to a field whose name suggests a worker or holder (advice).
+    Finds updates, without a condition on the field, a version or a comparison with the new value, that set a field
+    with declared choices from a parameter, or a field that another pattern adds to; replacements of whole items
+    without a version; and updates that set a state and assign the item to a field whose name suggests a worker or
+    holder (advice).
 
     Why is this bad? A program reads a pending booking and approves it, while another has rejected it in between.
     Without a condition, the later write wins and both callers believe that they decided.
