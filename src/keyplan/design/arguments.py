@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from keyplan.design.errors import DesignError, calling_place
+from keyplan.design.errors import DesignError, calling_place, refuse
 
 MAX_NUMBER = 10**18
 """The maximum of every number in a declared load; arithmetic with greater ones would overflow to infinity."""
@@ -138,9 +138,7 @@ def is_number(value: object, least: float = 0, most: float = MAX_NUMBER) -> bool
 def check_count(word: str, values: int, most: int) -> None:
     """Refuse an empty list of values, and more values than the service accepts."""
     if not 1 <= values <= most:
-        raise DesignError(
-            f"{word} is given {values} values", place=calling_place(), fix=f"give from 1 to {most} of them"
-        )
+        refuse(f"{word} is given {values} values", f"give from 1 to {most} of them")
 
 
 def as_tuple(option: str, given: object, kinds: type | tuple[type, ...], fix: str) -> tuple[Any, ...]:

@@ -145,9 +145,9 @@ class EntitySpec:
         if self.store_key_fields:
             return frozenset()
         templates = [part.template for part in self.key.attributes if part.template is not None]
-        told = {name for template in templates if template.reversible for name in template.fields}
+        restored = {name for template in templates if template.reversible for name in template.fields}
         parts = [part for bound in self.indexes for part in bound.attributes if part.attribute not in self.schema.key]
-        return frozenset(told - {part.field.name for part in parts if part.field is not None})
+        return frozenset(restored - {part.field.name for part in parts if part.field is not None})
 
 
 def spec_of(model: type[Entity]) -> EntitySpec:

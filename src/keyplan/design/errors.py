@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType, TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 from keyplan.errors import KeyplanError
 
@@ -211,6 +211,11 @@ class DesignError(KeyplanError):
             parts += ["conflicts with", show_place(self.other)]
         parts.append(f"fix: {self.fix}")
         return "\n".join(parts)
+
+
+def refuse(problem: str, fix: str) -> NoReturn:
+    """Raise DesignError at the line that called into the design language."""
+    raise DesignError(problem, place=calling_place(), fix=fix)
 
 
 @dataclass(frozen=True)

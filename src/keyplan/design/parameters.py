@@ -16,7 +16,7 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
-from keyplan.design.errors import DesignError, calling_place
+from keyplan.design.errors import refuse
 from keyplan.design.fields.annotations import annotation_with_limits, without_none
 
 T = TypeVar("T")
@@ -41,7 +41,7 @@ class Param:
         return Param(self._name, self._annotation, (*self._path, name))
 
     def _refuse(self, does: str, fix: str) -> NoReturn:
-        raise DesignError(f"the pattern {does} its parameter {self!r}", place=calling_place(), fix=fix)
+        refuse(f"the pattern {does} its parameter {self!r}", fix)
 
     def __repr__(self) -> str:
         return ".".join((self._name, *self._path))
@@ -132,9 +132,7 @@ def each(values: Iterable[T]) -> T:
     """
     values = values if isinstance(values, (Param, str, bytes)) or not isinstance(values, Iterable) else tuple(values)
     if not isinstance(values, (Param, tuple)) or (isinstance(values, tuple) and not values):
-        raise DesignError(
-            f"each({values!r}) names no values", place=calling_place(), fix="pass a list parameter: each(user_ids)"
-        )
+        refuse(f"each({values!r}) names no values", "pass a list parameter: each(user_ids)")
     return cast("T", Each(values))
 
 

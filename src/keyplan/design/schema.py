@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from keyplan.design.arguments import as_tuple, check_flags, check_text, checked_call, invalid_option
-from keyplan.design.errors import UNKNOWN_PLACE, DesignError, Place, calling_place
+from keyplan.design.errors import UNKNOWN_PLACE, Place, calling_place, refuse
 from keyplan.design.workload import Billing, OnDemand, Provisioned
 
 StreamView = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "UNSTATED"]
@@ -31,11 +31,7 @@ def check_choice(option: str, value: object, choices: Any) -> None:
     """Refuse a value that is not one of a Literal's choices; None is accepted."""
     words = get_args(choices)
     if value is not None and value not in words:
-        raise DesignError(
-            f"{option}={value!r} is not valid",
-            place=calling_place(),
-            fix=f"write one of {', '.join(map(repr, words))}",
-        )
+        refuse(f"{option}={value!r} is not valid", f"write one of {', '.join(map(repr, words))}")
 
 
 @dataclass(frozen=True)
@@ -100,16 +96,16 @@ def LSI(name: str, *, sk: str, project: Projection | Sequence[str] | None = "all
 
 def _key(option: str, names: KeyNames | None) -> tuple[str, ...]:
     """Return the attributes of an index's key; a partition key has at least one."""
-    told = (
+    attributes = (
         () if names is None else as_tuple(option, names, str, f'write {option}="owner", or several: ["owner", "day"]')
     )
-    if option == "pk" and not told:
+    if option == "pk" and not attributes:
         raise invalid_option(
             option, names, "not a list of attributes", 'name the attribute of its partition key: pk="owner"'
         )
-    for name in told:
+    for name in attributes:
         check_text(option, name)
-    return told
+    return attributes
 
 
 def _projection(project: Projection | Sequence[str] | None) -> Projection | tuple[str, ...] | None:
@@ -117,10 +113,9 @@ def _projection(project: Projection | Sequence[str] | None) -> Projection | tupl
         return None
     if isinstance(project, str):
         if project not in {"all", "keys"}:
-            raise DesignError(
+            refuse(
                 f"project={project!r} is not a projection",
-                place=calling_place(),
-                fix=f'write project="all", project="keys", or a list: project=["{project}"]',
+                f'write project="all", project="keys", or a list: project=["{project}"]',
             )
         return "keys" if project == "keys" else "all"
     listed: tuple[str, ...] = as_tuple("project", project, str, 'write project=["title", "points"]')
@@ -177,10 +172,9 @@ class Schema:
         check_choice("table_class", self.table_class, TableClass)
         check_flags(point_in_time_recovery=self.point_in_time_recovery, deletion_protection=self.deletion_protection)
         if not isinstance(self.billing, Billing):
-            raise DesignError(
+            refuse(
                 f"billing={self.billing!r} is not a billing mode",
-                place=calling_place(),
-                fix="write billing=OnDemand() or billing=Provisioned(read=..., write=...)",
+                "write billing=OnDemand() or billing=Provisioned(read=..., write=...)",
             )
 
     def __repr__(self) -> str:

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
 from keyplan.design.arguments import check_numbers, check_text, checked_call, invalid_option, is_number
-from keyplan.design.errors import UNKNOWN_PLACE, DesignError, Place, calling_place
-
-
-def _refuse(problem: str, fix: str) -> NoReturn:
-    raise DesignError(problem, place=calling_place(), fix=fix)
+from keyplan.design.errors import UNKNOWN_PLACE, Place, calling_place, refuse
 
 
 def _is_whole(value: object, least: float = 0.0) -> bool:
@@ -30,7 +26,7 @@ class Rate:
 
     def __post_init__(self) -> None:
         if not is_number(self.average) or (self.peak is not None and not is_number(self.peak, self.average)):
-            _refuse(f"{self} is not a rate", "give calls per second: an average of at least 0, and a peak not below it")
+            refuse(f"{self} is not a rate", "give calls per second: an average of at least 0, and a peak not below it")
 
     @property
     def highest(self) -> float:
@@ -59,10 +55,10 @@ class Bytes:
     def __post_init__(self) -> None:
         least = 0.0
         if self.average is None:
-            _refuse(f"{self} are not sizes", "give the average: Bytes(400)")
+            refuse(f"{self} are not sizes", "give the average: Bytes(400)")
         for size in (self.average, self.p99, self.most):
             if size is not None and not is_number(size, least):
-                _refuse(f"{self} are not sizes", "give bytes: average, then p99 and most, none below the one before")
+                refuse(f"{self} are not sizes", "give bytes: average, then p99 and most, none below the one before")
             least = least if size is None else size
 
 
@@ -77,7 +73,7 @@ class Distinct:
 
     def __post_init__(self) -> None:
         if not _is_whole(self.count) or not (self.hottest is None or is_number(self.hottest, 0, 1)):
-            _refuse(f"{self} does not say how a field varies", "give a number of values, and a share from 0 to 1")
+            refuse(f"{self} does not say how a field varies", "give a number of values, and a share from 0 to 1")
         object.__setattr__(self, "count", int(self.count))
 
     @property
@@ -112,37 +108,37 @@ class Items:
             if not isinstance(getattr(self, option), Mapping):
                 raise invalid_option(option, getattr(self, option), "not a mapping", f'write {option}={{"field": ...}}')
         if not (self.bytes is None or isinstance(self.bytes, Bytes)):
-            _refuse(f"bytes={self.bytes!r} is not a Bytes object", f"write bytes=Bytes({self.bytes!r})")
-        for name, told in self.distinct.items():
-            if not (isinstance(told, Distinct) or _is_whole(told) or _are_shares(told)):
-                _refuse(
-                    f"distinct[{name!r}]={told!r} does not say how {name} varies",
+            refuse(f"bytes={self.bytes!r} is not a Bytes object", f"write bytes=Bytes({self.bytes!r})")
+        for name, declared in self.distinct.items():
+            if not (isinstance(declared, Distinct) or _is_whole(declared) or _are_shares(declared)):
+                refuse(
+                    f"distinct[{name!r}]={declared!r} does not say how {name} varies",
                     'give a number of values, Distinct(...), or the share of each value: {"open": 0.1, "done": 0.9}',
                 )
         for name, share in self.present.items():
             if not is_number(share, 0, 1):
-                _refuse(f"present[{name!r}]={share!r} is not a share of items", "give a number from 0 to 1")
+                refuse(f"present[{name!r}]={share!r} is not a share of items", "give a number from 0 to 1")
 
     def values_of(self, name: str) -> Distinct | None:
         """Return the distribution of a field, or None if it is not declared."""
-        told = self.distinct.get(name)
-        if told is None or isinstance(told, Distinct):
-            return told
-        if isinstance(told, (int, float)):
-            return Distinct(int(told))
-        return Distinct(len(told), max(told.values()) / sum(told.values()))
+        declared = self.distinct.get(name)
+        if declared is None or isinstance(declared, Distinct):
+            return declared
+        if isinstance(declared, (int, float)):
+            return Distinct(int(declared))
+        return Distinct(len(declared), max(declared.values()) / sum(declared.values()))
 
     def share_of(self, name: str, value: object) -> float | None:
         """Return the share of items whose field has this value, or None if it is not declared."""
-        told = self.distinct.get(name)
-        if isinstance(told, Mapping):
-            return told.get(value, 0.0) / sum(told.values())
+        declared = self.distinct.get(name)
+        if isinstance(declared, Mapping):
+            return declared.get(value, 0.0) / sum(declared.values())
         known = self.values_of(name)
         return None if known is None else 1 / max(1, known.count)
 
 
-def _are_shares(told: object) -> bool:
-    return isinstance(told, Mapping) and all(is_number(share) for share in told.values()) and sum(told.values()) > 0
+def _are_shares(shares: object) -> bool:
+    return isinstance(shares, Mapping) and all(map(is_number, shares.values())) and sum(shares.values()) > 0
 
 
 @checked_call

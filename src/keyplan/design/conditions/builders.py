@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Never, NoReturn, get_args
 
-from keyplan.design.conditions.conditions import Condition, FieldPath, paths_of, sources_of
-from keyplan.design.errors import DesignError, Place, calling_place
+from keyplan.design.conditions.conditions import Condition, FieldPath, check_condition, join_conditions
+from keyplan.design.errors import DesignError, Place, calling_place, refuse
 from keyplan.design.parameters import Each, EveryShard, Source
 
 PatternSide = Literal["reads", "writes"]
@@ -20,10 +20,9 @@ def arguments_text(fields: Mapping[str, Source]) -> str:
 
 def refuse_truth() -> NoReturn:
     """Refuse `and`, `or` and `not`."""
-    raise DesignError(
+    refuse(
         "a pattern's terms have no truth value",
-        place=calling_place(),
-        fix="join them with & instead of and; instead of or and not, declare a pattern for each case",
+        "join them with & instead of and; instead of or and not, declare a pattern for each case",
     )
 
 
@@ -31,49 +30,38 @@ def refuse_join(kind: PatternSide, other: object) -> NoReturn:
     """Refuse to join an object that is not a term, or a term of the other kind."""
     if isinstance(other, Condition):
         word = "where" if kind == "reads" else "when"
-        raise DesignError(
-            "a condition on fields is joined to terms directly",
-            place=calling_place(),
-            fix=f"wrap it: {word}(F.field == ...)",
-        )
+        refuse("a condition on fields is joined to terms directly", f"wrap it: {word}(F.field == ...)")
     if isinstance(other, (Each, EveryShard)):
-        raise DesignError(
+        refuse(
             f"{other!r} is joined to terms directly, without a field",
-            place=calling_place(),
-            fix=f"name their field: {'pk' if kind == 'reads' else 'key_of'}(field={other!r})",
+            f"name their field: {'pk' if kind == 'reads' else 'key_of'}(field={other!r})",
         )
-    raise DesignError(
+    refuse(
         f"{other!r} is joined to the terms of a pattern that {kind}",
-        place=calling_place(),
-        fix="join pk(...), sk(...) and where(...) in reads, key_of(...), set_(...), when(...) and the like in writes",
+        "join pk(...), sk(...) and where(...) in reads, key_of(...), set_(...), when(...) and the like in writes",
     )
 
 
 def refuse_positional(word: str, unnamed: Sequence[object]) -> None:
     """Refuse positional values, which do not name their field."""
     if unnamed:
-        raise DesignError(
-            f"{word}(...) is given {unnamed[0]!r} without the name of its field",
-            place=calling_place(),
-            fix=f"write {word}(field={unnamed[0]!r})",
+        refuse(
+            f"{word}(...) is given {unnamed[0]!r} without the name of its field", f"write {word}(field={unnamed[0]!r})"
         )
 
 
 def refuse_twice(twice: object, what: str) -> None:
     """Refuse a part that both sides state."""
     if twice:
-        raise DesignError(
-            f"the pattern states its {what} twice", place=calling_place(), fix="keep one: a key condition has one"
-        )
+        refuse(f"the pattern states its {what} twice", "keep one: a key condition has one")
 
 
 def refuse_both_forms(fields: object, words: object, what: str) -> None:
     """Refuse a key that is stated both by fields and as text: one of them would be ignored."""
     if fields and words is not None:
-        raise DesignError(
+        refuse(
             f"the pattern states its {what} both by fields and as text",
-            place=calling_place(),
-            fix="keep one: name the fields, or write the whole text",
+            "keep one: name the fields, or write the whole text",
         )
 
 
@@ -83,10 +71,9 @@ _KEY_TEXT_EXAMPLES = {"pk": 'pk.text("USER#{user_id}")', "sk": 'sk.text("=", "TA
 def check_key_text(word: str, words: object) -> None:
     """Refuse a key text that is not a string."""
     if not isinstance(words, str):
-        raise DesignError(
+        refuse(
             f"{word}.text is given {words!r}, which is not a string",
-            place=calling_place(),
-            fix=f"write the text out, with parameters as placeholders: {_KEY_TEXT_EXAMPLES[word]}",
+            f"write the text out, with parameters as placeholders: {_KEY_TEXT_EXAMPLES[word]}",
         )
 
 
@@ -94,29 +81,13 @@ def merge_fields(one: dict[str, Source], other: dict[str, Source]) -> dict[str, 
     """Return the fields of both sides. Raises DesignError for a field that both state."""
     for name in other:
         if name in one:
-            raise DesignError(f"the pattern says {name} twice", place=calling_place(), fix="say it once")
+            refuse(f"the pattern says {name} twice", "say it once")
     return {**one, **other}
-
-
-def join_conditions(one: Condition | None, other: Condition | None) -> Condition | None:
-    """Return the conditions of both sides, joined."""
-    return other if one is None else one if other is None else one & other
 
 
 def calling_places(names: Mapping[str, object]) -> dict[str, Place]:
     """Return the place of the calling code for each field."""
     return dict.fromkeys(names, calling_place()) if names else {}
-
-
-def check_condition(condition: Condition, word: str) -> Condition:
-    """Refuse an argument that is not a condition on fields."""
-    if not isinstance(condition, Condition):
-        raise DesignError(
-            f"{word}({condition!r}) is not a condition on fields",
-            place=calling_place(),
-            fix=f"write {word}(F.field == value), or another comparison of F.field",
-        )
-    return condition
 
 
 RangeOp = Literal["<", "<=", ">", ">=", "between", "begins_with"]
@@ -178,18 +149,20 @@ class Cond:
         refuse_truth()
 
     def __repr__(self) -> str:
-        told = []
+        parts = []
         if self.partition or self.partition_text:
-            told.append(
+            parts.append(
                 f"pk({arguments_text(self.partition)})" if self.partition else f"pk.text({self.partition_text!r})"
             )
         if self.sort:
-            told.append(f"sk({arguments_text(self.sort)})")
+            parts.append(f"sk({arguments_text(self.sort)})")
         if self.range is not None or self.sort_text is not None:
-            told.append(f"sk.{_RANGE_METHODS[self.range.op]}({self.range.field}=...)" if self.range else "sk.text(...)")
+            parts.append(
+                f"sk.{_RANGE_METHODS[self.range.op]}({self.range.field}=...)" if self.range else "sk.text(...)"
+            )
         if self.filter is not None:
-            told.append("where(...)")
-        return " & ".join(told) or "everything()"
+            parts.append("where(...)")
+        return " & ".join(parts) or "everything()"
 
 
 _RANGE_METHODS = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte", "between": "between", "begins_with": "begins_with"}
@@ -239,11 +212,7 @@ class _Sort:
         """Match items whose sort key field is in an inclusive range: sk.between(due=(start, end))."""
         ((name, pair),) = _single(bounds).items()
         if not isinstance(pair, tuple) or len(pair) != 2:
-            raise DesignError(
-                f"between requires both bounds of {name}",
-                place=calling_place(),
-                fix=f"write sk.between({name}=(low, high))",
-            )
+            refuse(f"between requires both bounds of {name}", f"write sk.between({name}=(low, high))")
         return Cond(range=Range("between", name, *pair), places=calling_places(bounds))
 
     def text(self, op: TextOp, low: str, high: str | None = None) -> Cond:
@@ -254,27 +223,21 @@ class _Sort:
         for words in (low,) if high is None else (low, high):
             check_key_text("sk", words)
         if op not in get_args(TextOp):
-            raise DesignError(
-                f"{op!r} is not a comparison of key texts",
-                place=calling_place(),
-                fix=f"write one of {', '.join(get_args(TextOp))}",
-            )
+            refuse(f"{op!r} is not a comparison of key texts", f"write one of {', '.join(get_args(TextOp))}")
         if (op == "between") is (high is None):
             given = "one text" if high is None else "two texts"
-            raise DesignError(
+            refuse(
                 f"sk.text is given {given} for {op}",
-                place=calling_place(),
-                fix='write sk.text("between", low, high), and one text for everything else',
+                'write sk.text("between", low, high), and one text for everything else',
             )
         return Cond(sort_text=KeyText(op, low, high))
 
 
 def _single(bounds: dict[str, Any]) -> dict[str, Any]:
     if len(bounds) != 1:
-        raise DesignError(
+        refuse(
             f"a range is over one field, not over {', '.join(bounds) or 'none'}",
-            place=calling_place(),
-            fix="name the leading fields that are equal with sk(...), and the one that varies in the range",
+            "name the leading fields that are equal with sk(...), and the one that varies in the range",
         )
     return bounds
 
@@ -351,17 +314,17 @@ class Change:
         refuse_truth()
 
     def __repr__(self) -> str:
-        told = [f"key_of({arguments_text(self.key)})"] if self.key else []
+        parts = [f"key_of({arguments_text(self.key)})"] if self.key else []
         if self.item is not None:
-            told.append(f"put({self.item!r})")
-        told += [f"{action.word} {action.path!r}" for action in self.actions]
+            parts.append(f"put({self.item!r})")
+        parts += [f"{action.word} {action.path!r}" for action in self.actions]
         if self.known:
-            told.append(f"known({arguments_text(self.known)})")
+            parts.append(f"known({arguments_text(self.known)})")
         if self.version is not None:
-            told.append(f"at_version({self.version!r})")
+            parts.append(f"at_version({self.version!r})")
         if self.condition is not None:
-            told.append("when(...)")
-        return " & ".join(told) or "no change"
+            parts.append("when(...)")
+        return " & ".join(parts) or "no change"
 
 
 class Key(Change):
@@ -453,11 +416,7 @@ def remove_at(path: FieldPath) -> Change:
 def _path(word: str, path: object) -> FieldPath:
     """Refuse an argument that is not a path."""
     if not isinstance(path, FieldPath):
-        raise DesignError(
-            f"{word} is given {path!r}, which is not a path",
-            place=calling_place(),
-            fix=f"write {word}(F.field[...])",
-        )
+        refuse(f"{word} is given {path!r}, which is not a path", f"write {word}(F.field[...])")
     return path
 
 
@@ -477,18 +436,3 @@ def known(**fields: object) -> Change:
     The write fails if the item holds other values, so an index key made of them cannot be wrong.
     """
     return Change(known=dict(fields), places=calling_places(fields))
-
-
-def single_sources(terms: Cond | Change) -> Iterator[Source]:
-    """Yield every source that must be one value: of ranges, conditions, changes, whole items, versions."""
-    if isinstance(terms, Cond):
-        if terms.range is not None:
-            yield from (terms.range.low, terms.range.high)
-        conditions = [terms.filter]
-    else:
-        conditions = [terms.condition, terms.replace_when]
-        yield from (action.source for action in terms.actions)
-        yield from (terms.item, terms.version, *terms.known.values())
-    paths: list[FieldPath] = [path for condition in conditions for path in paths_of(condition)]
-    yield from (source for condition in conditions for source in sources_of(condition))
-    yield from (part for path in paths for part in path.parts)

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from keyplan import limits
 from keyplan.design.arguments import check_count, shorten
-from keyplan.design.errors import UNKNOWN_PLACE, DesignError, Place, calling_place
+from keyplan.design.errors import UNKNOWN_PLACE, Place, calling_place, refuse
 from keyplan.design.fields.annotations import without_none
 from keyplan.design.parameters import Each, Param, Source, annotation_of
 
@@ -43,11 +43,10 @@ class Condition:
     def __invert__(self) -> Condition:
         return NotCondition(self)
 
-    def __bool__(self) -> bool:
-        raise DesignError(
+    def __bool__(self) -> bool:  # noqa: PLE0304 - it never returns
+        refuse(
             "a condition has no truth value: the service evaluates it for each item",
-            place=calling_place(),
-            fix="join conditions with &, | and ~ instead of and, or and not; write F.x.between(a, b) for a <= x <= b",
+            "join conditions with &, | and ~ instead of and, or and not; write F.x.between(a, b) for a <= x <= b",
         )
 
     def operands(self) -> tuple[Any, ...]:
@@ -58,10 +57,9 @@ class Condition:
 def _condition(other: object) -> Condition:
     """Refuse an operand that is not a condition: a term of a pattern, or True if parentheses are missing."""
     if not isinstance(other, Condition):
-        raise DesignError(
+        refuse(
             f"a condition on fields is joined with {other!r}",
-            place=calling_place(),
-            fix="put each comparison in parentheses, and wrap conditions in where(...) or when(...) before joining"
+            "put each comparison in parentheses, and wrap conditions in where(...) or when(...) before joining"
             " them with other terms",
         )
     return other
@@ -96,10 +94,9 @@ class Operand:
         return CompareCondition(">=", self, other)
 
     def __and__(self, other: object) -> NoReturn:
-        raise DesignError(
+        refuse(
             "& and | bind more tightly than a comparison: this joins a value with a field",
-            place=calling_place(),
-            fix='put each comparison in parentheses: (F.status == "open") & (F.points > 3)',
+            'put each comparison in parentheses: (F.status == "open") & (F.points > 3)',
         )
 
     __rand__ = __or__ = __ror__ = __and__
@@ -111,12 +108,12 @@ class Operand:
     def is_in(self, *choices: object) -> Condition:
         """Match one of up to 100 values: each an argument, or all values of a list parameter, `each(values)`."""
         _check_not_list("is_in", choices)
-        told = tuple(chain.from_iterable(map(_choices_in, choices)))
-        if sum(isinstance(choice, Each) for choice in told) > 1:
+        values = tuple(chain.from_iterable(map(_choices_in, choices)))
+        if sum(isinstance(choice, Each) for choice in values) > 1:
             fix = "join two conditions: F.x.is_in(each(some)) | F.x.is_in(each(others))"
-            raise DesignError("is_in is given two lists of values", place=calling_place(), fix=fix)
-        check_count("is_in", len(told), limits.EXPRESSION_IN_OPERANDS)
-        return InCondition(self, told)
+            refuse("is_in is given two lists of values", fix)
+        check_count("is_in", len(values), limits.EXPRESSION_IN_OPERANDS)
+        return InCondition(self, values)
 
 
 def _choices_in(choice: object) -> tuple[object, ...]:
@@ -126,10 +123,9 @@ def _choices_in(choice: object) -> tuple[object, ...]:
 
 def _not_none(value: object, instead: str) -> object:
     if value is None:
-        raise DesignError(
+        refuse(
             "a condition compares a field with None, which is stored as an absent attribute and equals nothing",
-            place=calling_place(),
-            fix=f"write F.field.{instead}()",
+            f"write F.field.{instead}()",
         )
     return value
 
@@ -152,7 +148,7 @@ class FieldPath(Operand):
     def __iter__(self) -> NoReturn:
         problem = f"{self!r} is iterated over, but only the service knows its content"
         fix = "write F.tags.contains(part), or F.scores[0] for a position in a list"
-        raise DesignError(problem, place=calling_place(), fix=fix)
+        refuse(problem, fix)
 
     def __repr__(self) -> str:
         return f"F.{self.field}" + "".join(f"[{part!r}]" for part in self.parts[1:])
@@ -336,7 +332,7 @@ def _check_not_list(word: str, values: tuple[object, ...]) -> None:
     if (get_origin(kind) or kind) in _LISTS:
         problem = f"{word} is given {shorten(value)}, a list in place of its members: no field equals it"
         fix = f"write {word}(each(values)) for a parameter that is a list, or pass each value as an argument"
-        raise DesignError(problem, place=calling_place(), fix=fix)
+        refuse(problem, fix)
 
 
 _LISTS = (list, tuple, set, frozenset, Sequence, Collection, Iterable)
@@ -346,8 +342,22 @@ def _check_path_part(path: object, part: object) -> None:
     """Refuse a part that cannot name a member of a map or list."""
     if isinstance(part, (str, Param, Enum, UUID, date)) or (type(part) is int and part >= 0):
         return
-    raise DesignError(
+    refuse(
         f"{path!r}[{part!r}] is not a path",
-        place=calling_place(),
-        fix='name a key of the map, F.scores["technical"], or a position in the list, F.scores[0]',
+        'name a key of the map, F.scores["technical"], or a position in the list, F.scores[0]',
     )
+
+
+def join_conditions(one: Condition | None, other: Condition | None) -> Condition | None:
+    """Return the conditions of both sides, joined."""
+    return other if one is None else one if other is None else one & other
+
+
+def check_condition(condition: Condition, word: str) -> Condition:
+    """Refuse an argument that is not a condition on fields."""
+    if not isinstance(condition, Condition):
+        refuse(
+            f"{word}({condition!r}) is not a condition on fields",
+            f"write {word}(F.field == value), or another comparison of F.field",
+        )
+    return condition

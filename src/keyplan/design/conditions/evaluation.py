@@ -153,18 +153,18 @@ def _member(found: Any, part: object) -> Any:
 
 
 def _all(condition: AndCondition, values: Mapping[str, Any]) -> bool | None:
-    told = [holds(part, values) for part in condition.parts]
-    return False if False in told else None if None in told else True
+    results = [holds(part, values) for part in condition.parts]
+    return False if False in results else None if None in results else True
 
 
 def _any(condition: OrCondition, values: Mapping[str, Any]) -> bool | None:
-    told = [holds(part, values) for part in condition.parts]
-    return True if True in told else None if None in told else False
+    results = [holds(part, values) for part in condition.parts]
+    return True if True in results else None if None in results else False
 
 
 def _not(condition: NotCondition, values: Mapping[str, Any]) -> bool | None:
-    told = holds(condition.part, values)
-    return None if told is None else not told
+    results = holds(condition.part, values)
+    return None if results is None else not results
 
 
 _SAME_ORDER = frozenset({str, int, bytes, Decimal})
@@ -235,23 +235,23 @@ def _compare(condition: CompareCondition, values: Mapping[str, Any]) -> bool | N
 
 
 def _between(condition: BetweenCondition, values: Mapping[str, Any]) -> bool | None:
-    told = [_value(operand, values) for operand in condition.operands()]
-    if any(one is UNKNOWN for one in told):
+    results = [_value(operand, values) for operand in condition.operands()]
+    if any(one is UNKNOWN for one in results):
         return None
-    if any(one is MISSING for one in told):
+    if any(one is MISSING for one in results):
         return False
     at_most = _ORDERS["<="]
-    return _ordered(told[1], told[0], at_most) and _ordered(told[0], told[2], at_most)
+    return _ordered(results[1], results[0], at_most) and _ordered(results[0], results[2], at_most)
 
 
 def _in(condition: InCondition, values: Mapping[str, Any]) -> bool | None:
-    told = [_value(operand, values) for operand in condition.operands()]
-    if told[0] is UNKNOWN:
+    results = [_value(operand, values) for operand in condition.operands()]
+    if results[0] is UNKNOWN:
         return None
-    if told[0] is MISSING:
+    if results[0] is MISSING:
         return False
-    known = [one for one in told[1:] if one is not UNKNOWN and one is not MISSING]
-    return True if any(_equal(told[0], one) for one in known) else None if UNKNOWN in told else False
+    known = [one for one in results[1:] if one is not UNKNOWN and one is not MISSING]
+    return True if any(_equal(results[0], one) for one in known) else None if UNKNOWN in results else False
 
 
 def _function(condition: FunctionCondition, values: Mapping[str, Any]) -> bool | None:

@@ -135,9 +135,9 @@ def build_consumer(
 ) -> Consumer:
     """Build a consumer from its declaration; its parameter's annotation states the events that it accepts."""
     place = function_place(function)
-    for option, told in (("batch", batch), ("retries", retries)):
-        if not (isinstance(told, int) or (told is None and option == "retries")):
-            raise invalid_option(option, told, "not a number of records or retries", "write a whole number")
+    for option, value in (("batch", batch), ("retries", retries)):
+        if not (isinstance(value, int) or (value is None and option == "retries")):
+            raise invalid_option(option, value, "not a number of records or retries", "write a whole number")
     check_text("on_failure", on_failure, may_be_none=True)
     check_flags(bisect=bisect, idempotent=idempotent)
     events, takes_list = _events(function, entities, place)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import Any, Literal, TypedDict
 
 from keyplan.design.arguments import as_tuple, check_flags, check_text, unknown_option
-from keyplan.design.conditions.builders import Change, Cond, single_sources
+from keyplan.design.conditions.builders import Change, Cond
+from keyplan.design.conditions.conditions import FieldPath, paths_of, sources_of
 from keyplan.design.declaring.patterns import Batch, Facts, Kind, Pattern, Read, Write, as_claims
 from keyplan.design.entities import Entity, EntitySpec, entity_of_view, spec_in_schema
-from keyplan.design.errors import DesignError, calling_place
-from keyplan.design.parameters import Each, EveryShard
+from keyplan.design.errors import DesignError, refuse
+from keyplan.design.parameters import Each, EveryShard, Source
 from keyplan.design.planning.plan import Operation, PatternDeclaration, Plan
 from keyplan.design.planning.queries import plan_query, plan_scan, read_notes
 from keyplan.design.planning.writes import plan_batch, plan_check, plan_delete, plan_get, plan_put, plan_update
@@ -104,9 +105,7 @@ def check_options(options: Mapping[str, Any], known: frozenset[str]) -> None:
     for name in ("limit", "page_size"):
         value = options.get(name)
         if value is not None and not (isinstance(value, int) and not isinstance(value, bool) and value >= 1):
-            raise DesignError(
-                f"{name}={value!r} is not a number of items", place=calling_place(), fix="give an int, at least 1"
-            )
+            refuse(f"{name}={value!r} is not a number of items", "give an int, at least 1")
     check_flags(
         **{name: options[name] for name in ("consistent", "expired", "descending", "upsert") if name in options}
     )
@@ -153,13 +152,12 @@ def check_facts(kind: Kind, entities: Sequence[object], options: Mapping[str, An
     """Return the facts that the options state. Raises DesignError for invalid options or entities."""
     for entity in entities:
         if isinstance(entity, FunctionType):
-            raise DesignError(
+            refuse(
                 f"{entity.__name__} is declared as a {kind} without an entity",
-                place=calling_place(),
-                fix=f"name the entity, in parentheses: @table.{kind}(Entity)",
+                f"name the entity, in parentheses: @table.{kind}(Entity)",
             )
     if not entities:
-        raise DesignError(f"a {kind} names no entity", place=calling_place(), fix=f"name it: @table.{kind}(Entity)")
+        refuse(f"a {kind} names no entity", f"name it: @table.{kind}(Entity)")
     check_options(options, frozenset(_KINDS[kind].options.__annotations__))
     return facts_from_options(options)
 
@@ -231,13 +229,28 @@ def _check_returns(pattern: Pattern[..., Any]) -> None:
 
 def _check_single_values(pattern: Pattern[..., Any]) -> None:
     """Refuse several values for a single one: only keys and `is_in` accept each(...)."""
-    for source in single_sources(pattern._terms):
+    for source in _single_sources(pattern._terms):
         if isinstance(source, (Each, EveryShard)):
             raise DesignError(
                 f"{pattern.name} gives {source!r} for a single value",
                 place=pattern.place.at("each(" if isinstance(source, Each) else "every_shard("),
                 fix="pass several values only to fields of a key, and to F.x.is_in(each(values))",
             )
+
+
+def _single_sources(terms: Cond | Change) -> Iterator[Source]:
+    """Yield every source that must be one value: of ranges, conditions, changes, whole items, versions."""
+    if isinstance(terms, Cond):
+        if terms.range is not None:
+            yield from (terms.range.low, terms.range.high)
+        conditions = [terms.filter]
+    else:
+        conditions = [terms.condition, terms.replace_when]
+        yield from (action.source for action in terms.actions)
+        yield from (terms.item, terms.version, *terms.known.values())
+    paths: list[FieldPath] = [path for condition in conditions for path in paths_of(condition)]
+    yield from (source for condition in conditions for source in sources_of(condition))
+    yield from (part for path in paths for part in path.parts)
 
 
 def _draft(

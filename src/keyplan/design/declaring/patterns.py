@@ -22,7 +22,15 @@ from keyplan.design.arguments import check_flags, check_numbers, check_text
 from keyplan.design.conditions.builders import Cond
 from keyplan.design.conditions.conditions import FieldPath
 from keyplan.design.declaring.argument_checks import ArgumentCheck, argument_checks
-from keyplan.design.errors import DesignError, Place, calling_names, calling_place, function_place, traceback_place
+from keyplan.design.errors import (
+    DesignError,
+    Place,
+    calling_names,
+    calling_place,
+    function_place,
+    refuse,
+    traceback_place,
+)
 from keyplan.design.parameters import Each, Param
 from keyplan.design.planning.plan import Plan
 from keyplan.design.workload import Claim, Rate
@@ -308,10 +316,9 @@ class Batch(Pattern[P, R]):
 def check_function(function: object, of_what: str) -> None:
     """Refuse a declared object that is not a function."""
     if not isinstance(function, FunctionType):
-        raise DesignError(
+        refuse(
             f"{getattr(function, '__name__', repr(function))} is declared as {of_what}, but is not a function",
-            place=calling_place(),
-            fix="write a function: def name(...)",
+            "write a function: def name(...)",
         )
 
 

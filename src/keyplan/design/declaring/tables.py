@@ -24,7 +24,7 @@ from keyplan.design.declaring.kinds import (
 )
 from keyplan.design.declaring.patterns import Batch, Kind, Page, Pattern, Read, Write, check_function
 from keyplan.design.entities import Entity, EntitySpec, Unique, bind_entity, declare_view, spec_in_schema
-from keyplan.design.errors import DesignError, calling_place, function_place
+from keyplan.design.errors import calling_place, function_place, refuse
 from keyplan.design.keys.entity_keys import KeySpec
 from keyplan.design.schema import TTL, Index, Schema, StreamView, TableClass
 from keyplan.design.workload import Billing, Items, OnDemand
@@ -62,13 +62,13 @@ class Table:
         names each item's entity, if keys alone do not identify it.
         """
         listed = as_tuple("indexes", indexes, Index, "write indexes=[GSI(...), LSI(...)]")
-        told = () if ttl is None else as_tuple("ttl", ttl, (str, TTL), 'write ttl="expires_at", the attribute\'s name')
+        ttls = () if ttl is None else as_tuple("ttl", ttl, (str, TTL), 'write ttl="expires_at", the attribute\'s name')
         self.schema = Schema(
             name=name,
             partition=pk,
             sort=sk,
             indexes=tuple(replace(index, partition=index.partition or (pk,)) for index in listed),
-            ttls=tuple(TTL(one) if isinstance(one, str) else one for one in told),
+            ttls=tuple(TTL(one) if isinstance(one, str) else one for one in ttls),
             stream=stream,
             billing=OnDemand() if billing is None else billing,
             table_class=table_class,
@@ -293,10 +293,8 @@ class Table:
     ) -> Callable[[Callable[[C], None]], Callable[[C], None]]:
         """Declare a consumer of the table's stream; its parameter's annotation states which changes it accepts."""
         if any(isinstance(entity, FunctionType) for entity in entities):
-            raise DesignError(
-                "a consumer is declared without an entity",
-                place=calling_place(),
-                fix="name the entity, in parentheses: @table.on_change(Entity)",
+            refuse(
+                "a consumer is declared without an entity", "name the entity, in parentheses: @table.on_change(Entity)"
             )
 
         def declare_consumer(function: Callable[[C], None]) -> Callable[[C], None]:

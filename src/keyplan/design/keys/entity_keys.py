@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from keyplan.design.arguments import check_text, checked_call
 from keyplan.design.conditions.conditions import Condition, paths_of
-from keyplan.design.errors import DesignError, Place, calling_place
+from keyplan.design.errors import DesignError, Place, calling_place, refuse
 from keyplan.design.fields.annotations import DeclaredField, TypeCode
 from keyplan.design.fields.stored import StoredField
 from keyplan.design.keys.encodings import TemplateError
@@ -47,15 +47,12 @@ def key(pk: KeyParts, sk: KeyParts | None = None, *, when: Condition | None = No
     sort = () if sk is None else sk if isinstance(sk, tuple) else (sk,)
     for part in (*partition, *sort):
         if not isinstance(part, (str, Attr)):
-            raise DesignError(
+            refuse(
                 f"a key is made of templates, not of {part!r}",
-                place=calling_place(),
-                fix='write text such as "TASK#{task_id}", attr("field"), or a tuple of these for several attributes',
+                'write text such as "TASK#{task_id}", attr("field"), or a tuple of these for several attributes',
             )
     if when is not None and not isinstance(when, Condition):
-        raise DesignError(
-            f"when={when!r} is not a condition on fields", place=calling_place(), fix='write when=F.status == "open"'
-        )
+        refuse(f"when={when!r} is not a condition on fields", 'write when=F.status == "open"')
     return KeySpec(partition, sort, when, calling_place())
 
 

@@ -97,20 +97,20 @@ def build(plan: Plan, arguments: Mapping[str, Any], *, table: str | None = None,
     """
     if plan.steps:
         raise ValueError(f"{plan.pattern} is a transaction: build its calls one by one")
-    told = {**arguments, NOW: now_s}
+    values = {**arguments, NOW: now_s}
     name = table or plan.schema.name
     if plan.operation == "GetItem":
-        return get_request(plan).request(told, name)
+        return get_request(plan).request(values, name)
     if plan.operation == "BatchGetItem":
         get = get_request(plan)
-        return get.batch(get.keys(told)[: limits.BATCH_GET_KEYS], name)
+        return get.batch(get.keys(values)[: limits.BATCH_GET_KEYS], name)
     if plan.operation in {"Query", "Scan"}:
         ranged = range_request(plan)
         sizes = [size for size in (plan.limit, plan.page_size) if size is not None and plan.select != "count"]
-        return ranged.request(ranged.partitions(told)[0], name) | ({"Limit": min(sizes)} if sizes else {})
+        return ranged.request(ranged.partitions(values)[0], name) | ({"Limit": min(sizes)} if sizes else {})
     if plan.operation == "BatchWriteItem":
-        return {"RequestItems": {name: batch_request(plan).writes(told)[: limits.BATCH_WRITE_ITEMS]}}
-    return write_request(plan).request(told, name)
+        return {"RequestItems": {name: batch_request(plan).writes(values)[: limits.BATCH_WRITE_ITEMS]}}
+    return write_request(plan).request(values, name)
 
 
 _OPERATORS = frozenset({"AND", "OR", "NOT", "IN", "BETWEEN", "=", "<>", "<", "<=", ">", ">="})

@@ -260,8 +260,8 @@ def _identifying_attributes(plan: Plan, placeholders: RequestPlaceholders) -> Fr
     if plan.residue is not None:
         return None
     index = plan.index.attributes if plan.index is not None else ()
-    told = plan.schema.discriminator if index_holds_discriminator(plan) else None
+    discriminator = plan.schema.discriminator if index_holds_discriminator(plan) else None
     expiry = plan.schema.ttl if _expires_unseen(plan) else None
     writer = ExpressionWriter(placeholders, {})
-    names = dict.fromkeys((*plan.schema.key, *index, *(name for name in (told, expiry) if name is not None)))
+    names = dict.fromkeys((*plan.schema.key, *index, *(name for name in (discriminator, expiry) if name is not None)))
     return writer.fragment(", ".join(writer.name(name) for name in names))

@@ -54,8 +54,8 @@ class UpdateClauses:
 
     def text(self) -> str:
         """Return the whole expression; empty if nothing changes."""
-        told = (("SET", self.sets), ("REMOVE", self.removes), ("ADD", self.adds), ("DELETE", self.deletes))
-        return " ".join(f"{word} {', '.join(clauses)}" for word, clauses in told if clauses)
+        sections = (("SET", self.sets), ("REMOVE", self.removes), ("ADD", self.adds), ("DELETE", self.deletes))
+        return " ".join(f"{word} {', '.join(clauses)}" for word, clauses in sections if clauses)
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,11 +293,11 @@ def _known_indexes(plan: Plan) -> list[IndexEffect]:
     for action in plan.actions:
         if action.name in {"set", "add"} and len(action.path.parts) == 1:
             known[action.path.field] = action.source if action.name == "set" else UNKNOWN
-    told = {id(effect.key) for effect in plan.effects}
+    changed = {id(effect.key) for effect in plan.effects}
     return [
         IndexEffect(bound, {name: known[name] for name in bound.depends_on})
         for bound in plan.entity.indexes
-        if id(bound) not in told and all(name in known for name in bound.depends_on)
+        if id(bound) not in changed and all(name in known for name in bound.depends_on)
     ]
 
 
@@ -375,6 +375,6 @@ def _check_leaves(effect: IndexEffect, unknown: list[str], values: Mapping[str, 
 
 def _used_elsewhere(touched: list[BoundKey], spec: EntitySpec) -> Mapping[str, object]:
     """Return attributes that are also part of the keys of other indexes, which the update does not change."""
-    told = {id(bound) for bound in touched}
-    others = [bound for bound in spec.indexes if id(bound) not in told]
+    changed = {id(bound) for bound in touched}
+    others = [bound for bound in spec.indexes if id(bound) not in changed]
     return {part.attribute: bound for bound in others for part in bound.attributes}
