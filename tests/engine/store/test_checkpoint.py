@@ -30,6 +30,8 @@ class Log:
         self.writers_wait: Callable[[], bool] = lambda: False
         self.waited: list[bool] = []
         """For each checkpoint, whether writers waited for it."""
+        self.synced: list[bool] = []
+        """The same for each sync of the file."""
 
     def set_busy_timeout(self, _milliseconds: int) -> None:
         pass
@@ -40,6 +42,11 @@ class Log:
         if mode == RESTART and self.held:
             raise apsw.BusyError
         return self.held, 0
+
+    def file_control(self, _name: str, _operation: int, _pointer: int) -> bool:
+        """Gives no file to sync, and takes down that one was asked for."""
+        self.synced.append(self.writers_wait())
+        return False
 
     def close(self) -> None:
         pass
@@ -91,6 +98,13 @@ def test_a_long_log_is_made_to_begin_anew(stage: Stage) -> None:
 def test_writers_wait_for_the_log_to_begin_anew_and_not_for_what_goes_before(stage: Stage) -> None:
     stage.commit(RESTART_PAGES, PASSIVE, PASSIVE, RESTART)
     assert stage.log.waited == [False, False, True]
+
+
+def test_the_file_is_synced_before_writers_wait(stage: Stage) -> None:
+    stage.commit(RESTART_PAGES - 1, PASSIVE)
+    assert stage.log.synced == []
+    stage.commit(RESTART_PAGES + PASSIVE_PAGES, PASSIVE, PASSIVE, RESTART)
+    assert stage.log.synced == [False, False]
 
 
 def test_writers_do_not_wait_for_a_long_read_however_long_the_log(stage: Stage) -> None:

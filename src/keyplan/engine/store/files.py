@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from keyplan.errors import DatabaseCorruptError, DatabaseVersionError
 
 BUSY_MS = 30_000
 CACHED_STATEMENTS = 512
+_X_SYNC = 5  # the place of xSync in sqlite3_io_methods, counted in pointers
 CACHE_KIB = 64 * 1024
 """The most pages that a connection keeps in memory."""
 
@@ -71,6 +73,19 @@ def _is_ours(connection: apsw.Connection, path: str) -> bool:
     if application or connection.pragma("schema_version"):
         raise DatabaseCorruptError(f"{path} is an SQLite database, but not keyplan's")
     return False
+
+
+def sync_file(connection: apsw.Connection) -> None:
+    """Sync the database file of a connection to the disk, by SQLite's own descriptor. A failure is left to SQLite.
+
+    A descriptor opened here would end all of SQLite's locks on the file in this process when it is closed.
+    """
+    file = ctypes.c_void_p()
+    if not connection.file_control("main", apsw.SQLITE_FCNTL_FILE_POINTER, ctypes.addressof(file)) or not file.value:
+        return
+    methods = ctypes.cast(file.value, ctypes.POINTER(ctypes.POINTER(ctypes.c_void_p)))[0]  # sqlite3_io_methods
+    sync = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int)(methods[_X_SYNC] or 0)
+    sync(file.value, apsw.SQLITE_SYNC_NORMAL)
 
 
 def copy(source: apsw.Connection, target: apsw.Connection) -> None:
