@@ -12,7 +12,7 @@ from keyplan.dynamodb.java import hash_order
     [
         (["readCapacityUnits", "writeCapacityUnits"], ["writeCapacityUnits", "readCapacityUnits"]),
         (["projection", "keySchema", "indexName"], ["indexName", "keySchema", "projection"]),
-        # These two meet in one place of the table, where the first comer stays first.
+        # These two have the same position in the table and keep their order.
         (["requestItems", "returnConsumedCapacity"], ["requestItems", "returnConsumedCapacity"]),
         (
             ["returnConsumedCapacity", "clientRequestToken", "returnItemCollectionMetrics"],

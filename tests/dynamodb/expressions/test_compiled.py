@@ -19,7 +19,7 @@ from keyplan.errors import ValidationError
 ONE = {":v": {"N": "1"}}
 
 
-def test_a_condition_tells_what_it_reads() -> None:
+def test_conditions_report_the_attributes_they_read() -> None:
     condition = compile_condition("#a.b[0] = :v AND size(c) > d.#e", {"#a": "x", "#e": "y"}, "F")
     assert condition.attributes == {"x", "c", "d"}
     assert condition.names_used == {"#a", "#e"}
@@ -27,7 +27,7 @@ def test_a_condition_tells_what_it_reads() -> None:
     assert condition.paths == (("x", "b", 0), ("c",), ("d", "y"))
 
 
-def test_an_update_tells_what_it_changes_apart_from_what_it_reads() -> None:
+def test_updates_report_changed_and_read_paths_separately() -> None:
     update = compile_update("SET a.b = c + :v REMOVE #d[2]", {"#d": "e"})
     assert update.attributes == {"a", "e"}
     assert update.paths == (("a", "b"), ("e", 2))
@@ -36,7 +36,7 @@ def test_an_update_tells_what_it_changes_apart_from_what_it_reads() -> None:
     assert update.values_used == {":v"}
 
 
-def test_a_projection_and_a_key_condition_tell_their_attributes() -> None:
+def test_projections_and_key_conditions_report_their_attributes() -> None:
     projection = compile_projection("a.b, #c", {"#c": "d"})
     assert projection.attributes == {"a", "d"}
     assert projection.names_used == {"#c"}
@@ -45,7 +45,7 @@ def test_a_projection_and_a_key_condition_tell_their_attributes() -> None:
     assert key.values_used == {":v", ":w"}
 
 
-def test_the_same_text_and_names_give_the_same_object() -> None:
+def test_compiled_expressions_are_cached_by_text_and_names() -> None:
     first = compile_condition("#a = :v", {"#a": "x"}, "FilterExpression")
     assert compile_condition("#a = :v", {"#a": "x"}, "FilterExpression") is first
     assert compile_condition("#a = :v", {"#a": "y"}, "FilterExpression") is not first
@@ -62,7 +62,7 @@ def test_an_undefined_value_before_an_undefined_name_is_reported_first() -> None
         condition.test({"a": {"N": "1"}}, {":x": {"N": "1"}, **ONE})
 
 
-def test_problems_of_an_update_that_wait_for_values_are_raised_by_check() -> None:
+def test_update_problems_that_need_values_are_raised_by_check() -> None:
     update = compile_update("SET a = if_not_exists(b), c = :v", None)
     with pytest.raises(ValidationError, match="attribute value: :v"):
         update.check(None)
@@ -70,14 +70,14 @@ def test_problems_of_an_update_that_wait_for_values_are_raised_by_check() -> Non
         update.check(ONE)
 
 
-def test_the_form_of_a_key_condition_is_checked_apart() -> None:
+def test_key_condition_form_is_checked_separately() -> None:
     key = compile_key_condition("pk = :v OR pk = :v", None)
     key.check(ONE)
     with pytest.raises(ValidationError, match="Invalid operator used in KeyConditionExpression: OR"):
         key.check_form()
 
 
-def test_what_an_update_leaves_alone_is_shared() -> None:
+def test_unchanged_values_are_shared_after_an_update() -> None:
     item: dict[str, Any] = {"a": {"M": {"x": {"L": []}, "y": {"L": []}}}, "b": {"S": "s"}}
     new = compile_update("SET a.z = :v", None).apply(item, ONE)
     assert new["b"] is item["b"]
@@ -105,7 +105,7 @@ def test_updated_shows_only_the_paths_of_the_update(text: str, updated: dict[str
     assert compile_update(text, None).updated(item) == updated
 
 
-def test_nothing_compiled_comes_near_the_recursion_limit() -> None:
+def test_compiled_expressions_stay_below_the_recursion_limit() -> None:
     """The deepest texts within the limits run on a stack with room for 400 frames."""
     condition = "a=:v"
     for level in range(148):

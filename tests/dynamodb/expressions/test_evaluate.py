@@ -1,4 +1,4 @@
-"""What conditions require of single attributes: no item without it is accepted."""
+"""The conditions that every accepted item fulfils."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ NAMES = {"#a": "a", "#dotted": "a.b", "#status": "status"}
         ("attribute_exists(a)", []),
     ],
 )
-def test_only_what_is_joined_by_and_is_required(text: str, expected: list[Any]) -> None:
+def test_only_conditions_joined_by_and_are_required(text: str, expected: list[Any]) -> None:
     used = {name: NAMES[name] for name in NAMES if name in text}
     assert list(compile_condition(text, used, "FilterExpression").required) == expected
 
 
-def test_a_condition_that_is_always_refused_requires_nothing() -> None:
+def test_conditions_that_always_fail_require_nothing() -> None:
     assert compile_condition("a = :v AND a = a", None, "FilterExpression").required == ()
 
 
@@ -81,7 +81,7 @@ def joined(inner: st.SearchStrategy[nodes.Condition]) -> st.SearchStrategy[nodes
 
 
 @given(node=st.recursive(terms, joined, max_leaves=5), item=items, bound=values)
-def test_an_item_that_is_accepted_has_what_is_required(node: nodes.Condition, item: Any, bound: Any) -> None:
+def test_accepted_items_fulfil_the_required_conditions(node: nodes.Condition, item: Any, bound: Any) -> None:
     condition = compile_condition(render_condition(node), None, "FilterExpression")
     if condition.test(item, bound):
         for attribute, placeholder, is_prefix in condition.required:

@@ -44,19 +44,19 @@ def run_update(case: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("case", load("condition_errors"))
-def test_conditions_are_refused_with_the_services_text(case: dict[str, Any]) -> None:
+def test_invalid_conditions_get_the_services_message(case: dict[str, Any]) -> None:
     assert condition_error(case) == case["error"]
 
 
 @pytest.mark.parametrize("case", load("conditions"))
-def test_conditions_hold_as_on_the_service(case: dict[str, Any]) -> None:
+def test_conditions_match_items_as_on_the_service(case: dict[str, Any]) -> None:
     condition = compile_condition(case["expression"], case.get("names"), "ConditionExpression")
     condition.check(case.get("values"))
     assert condition.test(case["item"], case.get("values") or {}) is case["expect"]
 
 
 @pytest.mark.parametrize("case", load("update_errors"))
-def test_updates_are_refused_with_the_services_text(case: dict[str, Any]) -> None:
+def test_invalid_updates_get_the_services_message(case: dict[str, Any]) -> None:
     with pytest.raises(ValidationError) as caught:
         run_update(case | {"item": {}})
     assert caught.value.message == case["error"]
@@ -105,7 +105,7 @@ def test_key_conditions_select_what_the_service_reads(case: dict[str, Any]) -> N
 
 
 @pytest.mark.parametrize("path", sorted(CASES.glob("*.json")), ids=lambda path: path.stem)
-def test_every_case_says_where_it_is_known_from(path: Path) -> None:
+def test_every_case_has_a_source(path: Path) -> None:
     for case in json.loads(path.read_text(encoding="utf-8")):
         assert case["source"] in SOURCES, case
         assert ("error" in case) != ("expect" in case), case

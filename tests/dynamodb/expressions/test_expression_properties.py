@@ -71,17 +71,17 @@ projections: st.SearchStrategy[tuple[nodes.Path, ...]] = st.lists(paths, min_siz
 
 
 @given(conditions)
-def test_parsing_turns_around_rendering_of_conditions(tree: nodes.Condition) -> None:
+def test_rendered_conditions_parse_to_the_same_tree(tree: nodes.Condition) -> None:
     assert parser.parse_condition(render_condition(tree), "FilterExpression") == tree
 
 
 @given(updates)
-def test_parsing_turns_around_rendering_of_updates(tree: nodes.Update) -> None:
+def test_rendered_updates_parse_to_the_same_tree(tree: nodes.Update) -> None:
     assert parser.parse_update(render_update(tree), "UpdateExpression") == tree
 
 
 @given(projections)
-def test_parsing_turns_around_rendering_of_projections(tree: tuple[nodes.Path, ...]) -> None:
+def test_rendered_projections_parse_to_the_same_paths(tree: tuple[nodes.Path, ...]) -> None:
     assert parser.parse_projection(render_projection(tree), "ProjectionExpression") == tree
 
 
@@ -133,7 +133,7 @@ def use_key_condition(text: str) -> None:
 @example(text="a = :v AND begins_with(b, :v) OR NOT size(a) > :v")
 @example(text="SET a[0] = list_append(a, if_not_exists(b, :v)) ADD b :v")
 @settings(max_examples=examples(150))
-def test_any_text_gives_an_answer_or_a_validation_error(use: Callable[[str], None], text: str) -> None:
+def test_any_text_compiles_or_raises_a_validation_error(use: Callable[[str], None], text: str) -> None:
     with contextlib.suppress(ValidationError):
         use(text)
 
@@ -201,7 +201,7 @@ def test_de_morgan(item: dict[str, Any], one: str, other: str) -> None:
 
 
 @given(items, plain_paths)
-def test_a_projection_holds_what_the_path_holds_and_nothing_else(item: dict[str, Any], path: str) -> None:
+def test_projections_contain_exactly_the_value_at_the_path(item: dict[str, Any], path: str) -> None:
     projected = compile_projection(path, None).apply(item)
     assert bool(projected) is holds(f"attribute_exists({path})", item)
     closed_up = path.replace("[1]", "[0]").replace("[2]", "[0]")
@@ -210,7 +210,7 @@ def test_a_projection_holds_what_the_path_holds_and_nothing_else(item: dict[str,
 
 
 @given(items, plain_paths, anything)
-def test_what_was_set_is_read_back_and_what_was_removed_is_gone(
+def test_set_values_are_read_back_and_removed_values_are_gone(
     item: dict[str, Any], path: str, value: dict[str, Any]
 ) -> None:
     present = holds(f"attribute_exists({path})", item)
@@ -238,7 +238,7 @@ SAMPLE: dict[str, Any] = {
 
 
 @given(updates, items)
-def test_an_update_leaves_the_old_item_alone(tree: nodes.Update, item: dict[str, Any]) -> None:
+def test_updates_do_not_change_the_old_item(tree: nodes.Update, item: dict[str, Any]) -> None:
     before = copy.deepcopy(item)
     with contextlib.suppress(ValidationError):
         update = compile_update(render_update(tree), NAMES)
@@ -253,7 +253,7 @@ def test_an_update_leaves_the_old_item_alone(tree: nodes.Update, item: dict[str,
 
 
 @given(conditions, items)
-def test_a_condition_reads_only_the_attributes_it_names(tree: nodes.Condition, item: dict[str, Any]) -> None:
+def test_conditions_read_only_their_attributes(tree: nodes.Condition, item: dict[str, Any]) -> None:
     with contextlib.suppress(ValidationError):
         condition = compile_condition(render_condition(tree), NAMES, "FilterExpression")
         condition.check(SAMPLE)

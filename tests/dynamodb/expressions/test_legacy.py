@@ -48,7 +48,7 @@ def matches(operator: str, arguments: list[dict[str, Any]], item: dict[str, Any]
 
 @pytest.mark.parametrize("operator", ONE_VALUE)
 @pytest.mark.parametrize("count", [0, 2])
-def test_most_operators_take_one_value(operator: str, count: int) -> None:
+def test_most_operators_accept_one_value(operator: str, count: int) -> None:
     expected = f"{INVALID}Invalid number of argument(s) for the {operator} ComparisonOperator"
     assert refused(compile_filter, filter_of(operator, *[{"S": "a"}] * count), None) == expected
 
@@ -57,7 +57,7 @@ def test_most_operators_take_one_value(operator: str, count: int) -> None:
     ("operator", "count"),
     [("NULL", 1), ("NOT_NULL", 2), ("BETWEEN", 0), ("BETWEEN", 1), ("BETWEEN", 3), ("IN", 0)],
 )
-def test_the_other_operators_take_none_two_or_any(operator: str, count: int) -> None:
+def test_other_operators_accept_none_two_or_any_values(operator: str, count: int) -> None:
     expected = f"{INVALID}Invalid number of argument(s) for the {operator} ComparisonOperator"
     assert refused(compile_filter, filter_of(operator, *[{"S": "a"}] * count), None) == expected
 
@@ -84,7 +84,7 @@ def test_each_operator_has_its_types(operators: list[str], refused_types: list[s
                 compile_filter(filter_of(operator, *arguments), None)
 
 
-def test_values_of_one_list_are_of_one_type_and_bounds_in_order() -> None:
+def test_values_of_a_list_have_one_type_and_bounds_are_in_order() -> None:
     mixed = filter_of("IN", {"S": "b"}, {"N": "1"})
     expected = INVALID + "AttributeValues inside AttributeValueList must be of same type"
     assert refused(compile_filter, mixed, None) == expected
@@ -138,7 +138,7 @@ def test_operators_do_not_match(operator: str, arguments: list[dict[str, Any]], 
     assert not matches(operator, arguments, {"a": value})
 
 
-def test_conditions_are_joined_by_and_unless_or_is_asked_for() -> None:
+def test_conditions_are_joined_by_and_unless_or_is_given() -> None:
     both = filter_of("NULL") | {"b": {"ComparisonOperator": "NULL"}}
     assert not compile_filter(both, None).test({"a": {"N": "1"}}, {})
     assert not compile_filter(both, "AND").test({"a": {"N": "1"}}, {})
@@ -174,7 +174,7 @@ def test_conditions_are_joined_by_and_unless_or_is_asked_for() -> None:
         ),
     ],
 )
-def test_expected_is_refused_with_the_services_text(given: dict[str, Any], problem: str) -> None:
+def test_invalid_expected_gets_the_services_message(given: dict[str, Any], problem: str) -> None:
     assert refused(compile_expected, {"a": given}, None) == INVALID + problem
 
 
@@ -243,13 +243,13 @@ def test_key_conditions_are_bound() -> None:
         ),
     ],
 )
-def test_key_conditions_that_do_not_fit_are_refused(
+def test_key_conditions_that_do_not_fit_the_key_are_rejected(
     conditions: dict[str, Any], sort: tuple[str, ...], problem: str
 ) -> None:
     assert refused(compile_key_conditions(conditions).bind, None, ("p",), sort) == problem
 
 
-def test_no_key_conditions_at_all_are_refused() -> None:
+def test_empty_key_conditions_are_rejected() -> None:
     assert refused(compile_key_conditions, {}) == "Conditions can be of length 1 or 2 only"
 
 
@@ -302,7 +302,7 @@ def test_attribute_updates(
         ),
     ],
 )
-def test_attribute_updates_are_refused(given: dict[str, Any], problem: str) -> None:
+def test_invalid_attribute_updates_are_rejected(given: dict[str, Any], problem: str) -> None:
     assert refused(compile_attribute_updates, {"a": given}) == INVALID + problem
 
 

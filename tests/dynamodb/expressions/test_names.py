@@ -27,7 +27,7 @@ def refused(check: object, *arguments: object) -> str:
     return caught.value.message
 
 
-def test_absent_maps_and_good_ones_pass() -> None:
+def test_missing_and_valid_maps_pass() -> None:
     check_names(None)
     check_values(None)
     check_names({"#a": "a", "#1_": "any thing: at.all"})
@@ -35,18 +35,18 @@ def test_absent_maps_and_good_ones_pass() -> None:
 
 
 @pytest.mark.parametrize("key", ["a", ":a", "#", "#a-b", "#a b", "#ä", "##"])
-def test_a_name_placeholder_is_a_hash_and_a_word(key: str) -> None:
+def test_name_placeholders_are_a_hash_sign_and_a_word(key: str) -> None:
     expected = f'ExpressionAttributeNames contains invalid key: Syntax error; key: "{key}"'
     assert refused(check_names, {key: "x"}) == expected
 
 
 @pytest.mark.parametrize("key", ["a", "#a", ":", ":a.b", ":a\n"])
-def test_a_value_placeholder_is_a_colon_and_a_word(key: str) -> None:
+def test_value_placeholders_are_a_colon_and_a_word(key: str) -> None:
     expected = f'ExpressionAttributeValues contains invalid key: Syntax error; key: "{key}"'
     assert refused(check_values, {key: {"S": ""}}) == expected
 
 
-def test_empty_maps_empty_names_and_long_placeholders_are_refused() -> None:
+def test_empty_maps_empty_names_and_long_placeholders_are_rejected() -> None:
     assert refused(check_names, {}) == "ExpressionAttributeNames must not be empty"
     assert refused(check_values, {}) == "ExpressionAttributeValues must not be empty"
     assert refused(check_names, {"#a": ""}).endswith("Empty attribute name for key #a")
@@ -62,7 +62,7 @@ def test_unused_placeholders_are_listed_names_before_values() -> None:
     assert refused(check_placeholders, names, values, {"#a", "#b"}, set()) == expected
 
 
-def test_several_unused_placeholders_come_in_the_services_hash_order() -> None:
+def test_unused_placeholders_are_listed_in_java_hash_order() -> None:
     # Java's String.hashCode gives 1183, 1182 and 37539; the last four bits are the slot.
     names = {"#b": "b", "#a": "a", "#zz": "z"}
     assert refused(check_placeholders, names, None, set(), set()).endswith("keys: {#zz, #a, #b}")
@@ -72,18 +72,18 @@ def test_paths_are_shown_with_their_indexes_in_brackets() -> None:
     assert path_text(("a", 3, "b.c", 0)) == "[a, [3], b.c, [0]]"
 
 
-def test_there_are_573_of_them_in_capitals() -> None:
+def test_the_573_reserved_words_are_in_capitals() -> None:
     assert len(RESERVED_WORDS) == 573
     assert all(word.isascii() and word.isupper() for word in RESERVED_WORDS)
 
 
 @pytest.mark.parametrize("name", ["status", "NAME", "Data", "ttl", "items", "year"])
-def test_case_does_not_matter(name: str) -> None:
+def test_reserved_words_match_in_any_case(name: str) -> None:
     assert is_reserved(name)
 
 
 @pytest.mark.parametrize("name", ["pk", "sk", "statuses", "id", "email", "remove"])
-def test_other_names_are_free(name: str) -> None:
+def test_other_names_are_not_reserved(name: str) -> None:
     assert not is_reserved(name)
 
 
@@ -106,7 +106,7 @@ def conflict(one: ResolvedPath, other: ResolvedPath) -> bool:
 
 
 @given(st.lists(paths, max_size=6))
-def test_the_tree_finds_what_comparing_every_pair_finds(given_paths: list[ResolvedPath]) -> None:
+def test_overlaps_are_found_as_by_comparing_every_pair(given_paths: list[ResolvedPath]) -> None:
     pairs = list(combinations(given_paths, 2))
     problem = clash(given_paths)
     if any(overlap(*pair) for pair in pairs):
@@ -119,5 +119,5 @@ def test_the_tree_finds_what_comparing_every_pair_finds(given_paths: list[Resolv
         assert problem is None
 
 
-def test_a_long_list_of_paths_takes_no_quadratic_time() -> None:
+def test_long_lists_of_paths_take_linear_time() -> None:
     assert clash([(f"a{index}", "b") for index in range(20_000)]) is None

@@ -55,13 +55,13 @@ def test_precedence_and_parentheses(text: str, tree: Condition) -> None:
     assert read_condition(text) == tree
 
 
-def test_three_hundred_operators_are_read_and_one_more_is_not() -> None:
+def test_an_expression_has_at_most_300_operators() -> None:
     assert isinstance(read_condition(" OR ".join(["a=b"] * 150)), Or)  # 150 comparisons and 149 OR
     with pytest.raises(ValidationError, match=r"The expression contains too many operators; operator count: 301$"):
         read_condition(" OR ".join(["a=b"] * 200))
 
 
-def test_a_function_that_does_not_exist_is_told_rather_than_too_many_of_it() -> None:
+def test_unknown_functions_are_reported_before_too_many_operators() -> None:
     with pytest.raises(ValidationError, match=r"Invalid function name; function: f$"):
         read_condition("a < " + "f(" * 400 + "b" + ")" * 400)
 
@@ -79,12 +79,12 @@ def test_a_function_that_does_not_exist_is_told_rather_than_too_many_of_it() -> 
         "a[0]" * 1000 + " = :v",
     ],
 )
-def test_depth_is_refused_and_never_exhausts_the_stack(text: str) -> None:
+def test_deep_conditions_are_rejected_without_exhausting_the_stack(text: str) -> None:
     with pytest.raises(ValidationError):
         read_condition(text)
 
 
-def test_the_deepest_condition_within_the_limits_is_read() -> None:
+def test_the_deepest_condition_within_the_limits_is_parsed() -> None:
     text = "a=b"
     for level in range(148):
         text = f"({text}){' OR ' if level % 2 else ' AND '}a=b"
@@ -98,7 +98,7 @@ def read_update(text: str) -> Update:
     return parse_update(text, "UpdateExpression")
 
 
-def test_every_section_is_read_in_any_order_and_case() -> None:
+def test_sections_are_parsed_in_any_order_and_case() -> None:
     update = read_update("add a :v Remove a, b[1].#c SET a = b[1].#c delete a :v")
     assert update.clauses == (
         Clause("ADD", (AddAction(PATH_A, Value(":v")),)),
@@ -109,12 +109,12 @@ def test_every_section_is_read_in_any_order_and_case() -> None:
 
 
 @pytest.mark.parametrize("text", ["SET a = a + :v", "SET a = (a + :v)", "SET a = (a) + (:v)", "SET a = ((a) + (:v))"])
-def test_parentheses_may_stand_around_a_sum_and_its_operands(text: str) -> None:
+def test_sums_and_their_operands_may_be_in_parentheses(text: str) -> None:
     total = Arithmetic("+", PATH_A, Value(":v"))
     assert read_update(text) == Update((Clause("SET", (SetAction(PATH_A, total),)),))
 
 
-def test_functions_nest_and_take_parentheses() -> None:
+def test_functions_nest_and_allow_parentheses() -> None:
     (clause,) = read_update("SET a = list_append(if_not_exists(a, :v), (b[1].#c))").clauses
     inner = Call("if_not_exists", (PATH_A, Value(":v")))
     assert clause.actions == (SetAction(PATH_A, Call("list_append", (inner, PATH_B))),)
@@ -129,7 +129,7 @@ def test_functions_nest_and_take_parentheses() -> None:
         "REMOVE a" + "[0]" * 1300,
     ],
 )
-def test_depth_never_exhausts_the_stack(text: str) -> None:
+def test_deep_updates_do_not_exhaust_the_stack(text: str) -> None:
     if text.startswith("REMOVE"):
         assert len(read_update(text).clauses[0].actions[0].path.parts) == 1301
         return

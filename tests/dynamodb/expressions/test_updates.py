@@ -34,7 +34,7 @@ def test_a_placeholder_is_charged_as_its_name() -> None:
 
 
 @pytest.mark.parametrize(("length", "over"), [(76, False), (77, True)])
-def test_the_limit_itself_is_allowed(length: int, over: bool) -> None:
+def test_a_charge_at_the_limit_is_allowed(length: int, over: bool) -> None:
     values: dict[str, Any] = {":v": {"S": "x" * length}}
     assert compile_update("SET b = :v", None).charge.exceeds(3 + 20 + 76, values) is over
 
@@ -52,15 +52,15 @@ VALUES: dict[str, Any] = {":s": {"S": "x"}, ":n": {"N": "1"}, ":set": {"SS": ["x
         ("SET a = b, c = if_not_exists(c, :s), d.e = :s REMOVE f", []),
     ],
 )
-def test_of_an_expression(text: str, assigned: list[tuple[str, str]]) -> None:
+def test_assigned_types_of_an_update_expression(text: str, assigned: list[tuple[str, str]]) -> None:
     assert compile_update(text, None).assigned(VALUES) == assigned
 
 
-def test_a_name_placeholder_stands_for_its_name() -> None:
+def test_assigned_types_resolve_name_placeholders() -> None:
     assert compile_update("SET #n = :s", {"#n": "a.b"}).assigned(VALUES) == [("a.b", "S")]
 
 
-def test_of_attribute_updates() -> None:
+def test_assigned_types_of_attribute_updates() -> None:
     updates: dict[str, Any] = {
         "a": {"Action": "PUT", "Value": {"B": "YQ=="}},
         "b": {"Action": "DELETE"},

@@ -142,13 +142,13 @@ def test_a_check() -> None:
 
 
 @pytest.mark.parametrize("opening", ["(", "[", "<<", "{'a': ", "NOT ", "f("])
-def test_nesting_without_end_is_refused_and_not_followed(opening: str) -> None:
+def test_deeply_nested_terms_are_rejected(opening: str) -> None:
     with pytest.raises(ValidationError):
         parse("SELECT * FROM t WHERE a = " + opening * 1500)
 
 
 @given(st.text(alphabet="SELECT*FROMWHEREtabc 'q'\"=<>()[]{}?,.-+/;0123\n", max_size=80) | st.text(max_size=80))
-def test_any_text_is_a_statement_or_refused(text: str) -> None:
+def test_any_text_is_parsed_or_rejected(text: str) -> None:
     try:
         parse(text)
     except ValidationError:

@@ -12,11 +12,11 @@ def kinds(text: str) -> list[tuple[str, str]]:
     return [(token.kind, token.text) for token in tokenize(text)[:-1]]
 
 
-def test_quotes_tell_strings_from_names_and_are_doubled_inside() -> None:
+def test_single_quotes_are_strings_and_double_quotes_names() -> None:
     assert kinds("'it''s' " + '"a ""b""" plain') == [(STRING, "it's"), (QUOTED, 'a "b"'), (NAME, "plain")]
 
 
-def test_keywords_are_so_in_any_case_and_not_when_quoted() -> None:
+def test_keywords_match_in_any_case_unless_quoted() -> None:
     assert kinds('SeLeCt "select"') == [(KEYWORD, "select"), (QUOTED, "select")]
 
 
@@ -33,7 +33,7 @@ def test_a_number_ends_before_a_blank() -> None:
     assert kinds("1 e5") == [(NUMBER, "1"), (NAME, "e5")]
 
 
-def test_signs_are_read_as_long_as_they_can_be() -> None:
+def test_the_longest_sign_matches() -> None:
     assert kinds("<<1>>a<=b!=c") == [
         (SIGN, "<<"),
         (NUMBER, "1"),
@@ -46,15 +46,15 @@ def test_signs_are_read_as_long_as_they_can_be() -> None:
     ]
 
 
-def test_comments_and_blanks_are_nothing() -> None:
+def test_comments_and_blanks_are_skipped() -> None:
     assert kinds("a -- b\n /* c\n d */ e") == [(NAME, "a"), (NAME, "e")]
 
 
-def test_backquotes_hold_a_literal_of_another_language() -> None:
+def test_backquotes_enclose_ion_literals() -> None:
     assert kinds("`{a: 1}`") == [(ION, "{a: 1}")]
 
 
-def test_a_place_is_line_column_and_length() -> None:
+def test_positions_are_line_column_and_length() -> None:
     tokens = tokenize("ab\n  'cd' /*\n*/ef")
     assert [token.place for token in tokens] == ["1:1:2", "2:3:4", "3:3:2", "3:5:0"]
     assert tokens[-1].kind == END
@@ -63,12 +63,12 @@ def test_a_place_is_line_column_and_length() -> None:
 @pytest.mark.parametrize(
     "text", ["#", "'open", '"open', "/* open", "a \\ b", "1e2147483648", "1.5e-2147483647", f"1e{'9' * 5000}"]
 )
-def test_what_starts_no_token_is_refused_without_a_detail(text: str) -> None:
+def test_text_that_starts_no_token_is_rejected_without_a_detail(text: str) -> None:
     with pytest.raises(ValidationError) as caught:
         tokenize(text)
     assert caught.value.message == "Statement wasn't well formed, can't be processed: "
 
 
-def test_zeros_before_an_exponent_count_for_nothing() -> None:
+def test_zeros_before_an_exponent_are_ignored() -> None:
     number = f"1e-{'0' * 5000}2"
     assert kinds(number) == [(NUMBER, number)]

@@ -62,16 +62,16 @@ def test_conditions_have_no_order(text: str) -> None:
         "attribute_exists(n)" + " IN [true]" * 700,
     ],
 )
-def test_conditions_are_not_compared_without_end(text: str) -> None:
+def test_nested_comparisons_of_conditions_are_bounded(text: str) -> None:
     with pytest.raises(ValidationError, match="too many operators"):
         holds(text)
 
 
-def test_deep_conditions_leave_the_stack_alone() -> None:
+def test_deep_conditions_do_not_exhaust_the_stack() -> None:
     levels = 70
     assert holds("(flag = 'x' OR NOT " * levels + "yes = true" + ") = true" * levels)
 
 
-def test_what_a_condition_becomes_has_no_length_of_its_own() -> None:
+def test_translated_conditions_have_no_length_limit() -> None:
     choices = ", ".join(str(number % 10) for number in range(100))
     assert holds(" AND ".join([f"n IN [{choices}]"] * 12))

@@ -47,7 +47,7 @@ def test_literals(literal: str, expected: Any) -> None:
         ("<<?>>", "Unsupported data type in Bag. DynamoDB only supports either numbers or strings in bags"),
     ],
 )
-def test_a_parameter_is_a_whole_value(literal: str, message: str) -> None:
+def test_parameters_replace_whole_values_only(literal: str, message: str) -> None:
     assert value("?", {"N": "1.0"}) == {"N": "1"}
     with pytest.raises(ValidationError) as caught:
         value(literal, {"S": "x"})
@@ -70,13 +70,13 @@ def test_a_parameter_is_a_whole_value(literal: str, message: str) -> None:
         ("1 + 1", "Unsupported operation: +"),
     ],
 )
-def test_what_is_no_value(literal: str, message: str) -> None:
+def test_terms_that_are_not_values_are_rejected(literal: str, message: str) -> None:
     with pytest.raises(ValidationError) as caught:
         value(literal)
     assert caught.value.message == message
 
 
-def test_deep_values_are_refused_as_everywhere() -> None:
+def test_deep_values_are_rejected() -> None:
     with pytest.raises(ValidationError, match="Nesting Levels have exceeded supported limits"):
         value("[" * 40 + "]" * 40)
 
@@ -119,5 +119,5 @@ def written(attribute_value: dict[str, Any]) -> str:
 
 
 @given(_VALUES)
-def test_a_literal_is_what_the_same_parameter_is(attribute_value: dict[str, Any]) -> None:
+def test_literals_equal_the_same_parameter(attribute_value: dict[str, Any]) -> None:
     assert value(written(attribute_value)) == value("?", attribute_value)

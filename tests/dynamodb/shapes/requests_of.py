@@ -28,7 +28,7 @@ SCALARS = (
     st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False) | TEXT
 )
 JSON = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3))
-# Made anew each time: a damaged request may be damaged again inside.
+# Generated again each time: a damaged request may be damaged again inside.
 ODD = st.one_of(
     st.builds(lambda: b"x"),
     st.builds(lambda: bytearray(b"y")),
@@ -110,7 +110,7 @@ def _good_scalar(shape: Shape, wire: bool) -> st.SearchStrategy[Any]:
 
 
 def _matching(pattern: str, low: int, high: int) -> st.SearchStrategy[str]:
-    """Text of that length; what is too short is repeated, which a pattern of repeated pieces takes too."""
+    """Return text of this length; shorter text is repeated, which patterns of repeated parts accept."""
     texts = st.from_regex(pattern, fullmatch=True).filter(bool)
     return texts.map(lambda text: text * -(-low // len(text))).filter(lambda text: low <= len(text) <= high)
 

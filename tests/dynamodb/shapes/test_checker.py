@@ -48,8 +48,8 @@ RELAXED = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def outcome(operation: str, request: Any, form: Form, check: shapes.Check) -> Any:
-    """What is made of a request, or the service's error; any other exception is a fault of the engine."""
-    given_request = copy.deepcopy(request) if form.wire else request  # what is converted is changed in place
+    """Return the prepared request or the service's error; any other exception is a bug."""
+    given_request = copy.deepcopy(request) if form.wire else request  # conversions change it in place
     try:
         check(given_request, form.wire)
         return re.sub(" at 0x[0-9a-f]+", "", repr(PREPARED[operation](given_request, form)))
@@ -98,7 +98,7 @@ def with_values(operation: str, values: Any, *, expression: bool) -> dict[str, A
 @FORMS
 @RELAXED
 @given(data=st.data())
-def test_a_damaged_request_meets_the_same_error(operation: str, form: Form, data: st.DataObject) -> None:
+def test_damaged_requests_get_the_same_error_with_late_checks(operation: str, form: Form, data: st.DataObject) -> None:
     assert_agrees(operation, data.draw(DRAWN[operation, form.wire]), form)
 
 
@@ -106,7 +106,7 @@ def test_a_damaged_request_meets_the_same_error(operation: str, form: Form, data
 @FORMS
 @RELAXED
 @given(data=st.data())
-def test_an_item_may_hold_anything(operation: str, form: Form, data: st.DataObject) -> None:
+def test_items_of_any_content_get_the_same_error(operation: str, form: Form, data: st.DataObject) -> None:
     anything = JSON if form.wire else JSON | ODD
     kinds = st.sampled_from(["S", "N", "B", "SS", "NS", "BS", "BOOL", "NULL", "L", "M", "X"])
     values = st.dictionaries(kinds, anything, min_size=1, max_size=2) | anything
@@ -150,7 +150,7 @@ def test_an_item_may_hold_anything(operation: str, form: Form, data: st.DataObje
         5,
     ],
 )
-def test_content_of_another_type_meets_the_same_error(operation: str, value: Any) -> None:
+def test_content_of_another_type_gets_the_same_error(operation: str, value: Any) -> None:
     for form in (WIRE, PYTHON):
         assert_agrees(operation, with_item(operation, {"pk": {"S": "a"}, "a": value}), form)
         assert_agrees(operation, with_item(operation, {"a": {"L": [value]}}), form)
@@ -178,7 +178,7 @@ def test_content_of_another_type_meets_the_same_error(operation: str, value: Any
         {"": {"S": "a"}},
     ],
 )
-def test_values_of_placeholders_meet_the_same_error(operation: str, values: Any) -> None:
+def test_placeholder_values_get_the_same_error(operation: str, values: Any) -> None:
     for expression in (True, False):
         for form in (WIRE, PYTHON):
             assert_agrees(operation, with_values(operation, values, expression=expression), form)
@@ -186,7 +186,7 @@ def test_values_of_placeholders_meet_the_same_error(operation: str, values: Any)
 
 @OPERATIONS
 @pytest.mark.parametrize("value", [{"S": "\ud800"}, {"SS": ["\ud800"]}, {"M": {"\ud800": {"S": "a"}}}])
-def test_text_without_a_utf8_form_meets_the_same_error(operation: str, value: Any) -> None:
+def test_text_without_utf8_encoding_gets_the_same_error(operation: str, value: Any) -> None:
     assert_agrees(operation, with_item(operation, {"pk": value}), PYTHON)
     assert_agrees(operation, with_item(operation, {"\ud800": value}), PYTHON)
     if operation != "BatchWriteItem":
@@ -195,18 +195,18 @@ def test_text_without_a_utf8_form_meets_the_same_error(operation: str, value: An
 
 
 @pytest.mark.parametrize("text", ["YQ=", "YR==", "Y?==", "é"])
-def test_base64_is_as_strict_as_before(text: str) -> None:
+def test_base64_is_checked_strictly(text: str) -> None:
     for value in ({"B": text}, {"BS": [text]}):
         assert_agrees("PutItem", with_item("PutItem", {"pk": value}), WIRE)
 
 
-def test_words_for_true_are_converted_before_the_item_is_written() -> None:
+def test_words_for_true_are_converted_before_the_write() -> None:
     request = with_item("PutItem", {"pk": {"S": "a"}, "a": {"BOOL": "yes"}, "b": {"L": [{"NULL": "TRUE"}]}})
     put = put_item.prepare(request, WIRE)
     assert put.new.body == b'{"pk":{"S":"a"},"a":{"BOOL":true},"b":{"L":[{"NULL":true}]}}'
 
 
-def test_the_types_of_a_request_come_before_its_rules() -> None:
+def test_types_are_checked_before_rules() -> None:
     request = with_item("PutItem", {"pk": {"S": 5}}) | {"ConditionExpression": "a", "Expected": {}}
     with pytest.raises(SerializationError):
         put_item.prepare(request, PYTHON)

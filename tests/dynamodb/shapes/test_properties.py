@@ -1,4 +1,4 @@
-"""Whatever a request holds, it is accepted or answered as the service answers, never anything else."""
+"""Every request is accepted or gets an error of the service."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def passes(operation: str, request: dict[str, Any], wire: bool) -> bool:
 @forms
 @RELAXED
 @given(data=st.data())
-def test_good_requests_pass_the_shape_and_python_calls_are_not_changed(
+def test_valid_requests_pass_and_python_requests_are_not_changed(
     operation: str, wire: bool, data: st.DataObject
 ) -> None:
     request = data.draw(GOOD[operation, wire])
@@ -63,7 +63,7 @@ def test_good_requests_pass_the_shape_and_python_calls_are_not_changed(
 @operations
 @RELAXED
 @given(data=st.data())
-def test_members_may_hold_anything(operation: str, data: st.DataObject) -> None:
+def test_members_accept_any_content_without_an_internal_error(operation: str, data: st.DataObject) -> None:
     names = st.sampled_from([*MODULES[operation].SHAPE.members, "Unknown"])
     passes(operation, data.draw(st.dictionaries(names, JSON, max_size=4)), True)
     passes(operation, data.draw(st.dictionaries(names, JSON | ODD, max_size=4)), False)
@@ -73,7 +73,7 @@ def test_members_may_hold_anything(operation: str, data: st.DataObject) -> None:
 @forms
 @RELAXED
 @given(data=st.data())
-def test_damaged_requests_are_answered_and_the_fast_check_accepts_none_that_the_slow_one_refuses(
+def test_acceptors_never_accept_requests_that_the_phases_reject(
     operation: str, wire: bool, data: st.DataObject
 ) -> None:
     shape = MODULES[operation].SHAPE

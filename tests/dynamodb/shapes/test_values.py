@@ -33,17 +33,17 @@ def test_binary_in_python(content: Any) -> None:
 
 
 @pytest.mark.parametrize("content", [1, None, [b"x"], Decimal(1), {"a": 1}])
-def test_other_things_are_no_binary_in_python(content: Any) -> None:
+def test_other_types_are_rejected_as_binary_in_python(content: Any) -> None:
     with pytest.raises((SerializationError, ValidationError)):
         put(request({"BS": [content]}), False)
 
 
-def test_base64_is_text_in_python() -> None:
+def test_strings_are_not_decoded_as_base64_in_python() -> None:
     put(request({"B": "=+/="}), False)
 
 
 @pytest.mark.parametrize("content", [Decimal(1), 1, 1.5, b"1"])
-def test_a_number_is_text(content: Any) -> None:
+def test_numbers_must_be_strings(content: Any) -> None:
     with pytest.raises(SerializationError, match="cannot be converted to String"):
         put(request({"N": content}), False)
 
@@ -60,21 +60,21 @@ def test_a_number_is_text(content: Any) -> None:
         {"TableName": "abc", "Item": {}, "ExpressionAttributeNames": {"#a": "\ud800"}},
     ],
 )
-def test_text_without_utf8_form_is_refused(damaged: dict[str, Any]) -> None:
+def test_text_without_utf8_encoding_is_rejected(damaged: dict[str, Any]) -> None:
     with pytest.raises(SerializationError, match="not valid Unicode"):
         put(damaged, False)
 
 
-def test_a_misspelt_parameter_is_refused_in_python() -> None:
+def test_unknown_parameters_are_rejected_in_python() -> None:
     with pytest.raises(ValidationError, match='Unknown parameter in input: "Itm"'):
         put({"TableName": "abc", "Item": {}, "Itm": {}}, False)
 
 
-def test_a_misspelt_parameter_is_ignored_in_json() -> None:
+def test_unknown_parameters_are_ignored_in_json() -> None:
     put({"TableName": "abc", "Item": {}, "Itm": {}}, True)
 
 
-def test_none_is_not_given() -> None:
+def test_none_counts_as_missing() -> None:
     put({"TableName": "abc", "Item": {}, "ReturnValues": None, "ExpressionAttributeNames": None}, False)
 
 
@@ -87,20 +87,20 @@ def test_types_are_checked_to_any_depth(depth: int, wire: bool) -> None:
 
 
 @pytest.mark.parametrize("depth", [100, 20_000])
-def test_messages_never_follow_deep_values_to_the_end(depth: int) -> None:
+def test_messages_truncate_deep_values(depth: int) -> None:
     get = shapes.compile(get_item.SHAPE)
     with pytest.raises(ValidationError, match="tableName"):
         get({"Key": {"pk": nested(depth, {"S": "leaf"})}}, True)
 
 
-def test_words_for_truth_are_converted_in_json() -> None:
+def test_words_for_booleans_are_converted_in_json() -> None:
     given = request({"BOOL": "Yes"})
     put(given, True)
     assert given["Item"] == {"pk": {"BOOL": True}}
     assert normalise_item(given["Item"], wire=True)[0] == {"pk": {"BOOL": True}}
 
 
-def test_fractions_are_cut_off_in_json_and_refused_in_python() -> None:
+def test_fractions_are_truncated_in_json_and_rejected_in_python() -> None:
     check = shapes.compile(query.SHAPE)
     given = {"TableName": "abc", "Limit": 2.9}
     with pytest.raises(SerializationError, match="DECIMAL_VALUE cannot be converted to Integer"):
@@ -119,6 +119,6 @@ def test_fractions_are_cut_off_in_json_and_refused_in_python() -> None:
     ],
 )
 @pytest.mark.parametrize("wire", [True, False])
-def test_null_is_no_value(value: Any, said: str, wire: bool) -> None:
+def test_null_values_are_rejected(value: Any, said: str, wire: bool) -> None:
     with pytest.raises(ValidationError, match=said):
         put(request(value), wire)

@@ -1,4 +1,4 @@
-"""Attribute values from outside: what is made of them and what is refused."""
+"""Attribute values of requests: canonical form and errors."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_values_become_canonical(given_value: dict[str, Any], canonical: dict[st
         ({"M": {"a": {}}}, messages.EMPTY_VALUE),
     ],
 )
-def test_what_is_no_value_is_refused(given_value: dict[str, Any], message: str) -> None:
+def test_invalid_values_are_rejected(given_value: dict[str, Any], message: str) -> None:
     with pytest.raises(ValidationError) as raised:
         normalise(given_value, wire=False)
     assert raised.value.message == message
@@ -81,7 +81,7 @@ _DIGITS = st.text("0123456789", max_size=40)
 
 
 @given(st.builds("{}{}{}{}".format, st.sampled_from(["", "-", "+"]), _DIGITS, st.sampled_from(["", "."]), _DIGITS))
-def test_numbers_are_measured_as_their_canonical_spelling_is(text: str) -> None:
+def test_numbers_have_the_size_of_their_canonical_text(text: str) -> None:
     assert measured(text) == measured_at_length(text)
     assert measured(text) == measured_at_length(text)  # now from memory
 
@@ -105,17 +105,17 @@ def measured_at_length(text: str) -> tuple[str, int] | str:
 
 
 @pytest.mark.parametrize("text", ["²", "1.²", "٣", "1٣", "1.٣", "1.2.3", "1..2", ".", "", "0.", "1 ", "1_0", "1,5"])
-def test_digits_of_other_scripts_and_scraps_are_no_numbers(text: str) -> None:
+def test_digits_of_other_scripts_and_fragments_are_not_numbers(text: str) -> None:
     assert measured(text) == measured_at_length(text)
 
 
-def test_numbers_are_right_however_many_have_been_met() -> None:
+def test_numbers_stay_correct_when_the_cache_is_full() -> None:
     for number in range(5000):
         assert measured(f"{number}.50") == (f"{number}.5", sizes.number_bytes(f"{number}.5"))
 
 
 @pytest.mark.parametrize("kind", ["L", "M"])
-def test_thirty_two_levels_are_the_limit(kind: str) -> None:
+def test_values_nest_up_to_32_levels(kind: str) -> None:
     value: dict[str, Any] = {"S": "deep"}
     for _ in range(31):
         value = {"L": [value]} if kind == "L" else {"M": {"a": value}}
@@ -163,13 +163,13 @@ def test_an_item_survives_storage_in_the_python_form(item: dict[str, Any]) -> No
 
 
 @given(ITEMS)
-def test_canonical_items_stay_as_they_are(item: dict[str, Any]) -> None:
+def test_canonical_items_are_not_changed(item: dict[str, Any]) -> None:
     canonical, size = normalise_item(item, wire=False)
     assert normalise_item(canonical, wire=True) == (canonical, size)
 
 
 @pytest.mark.parametrize("value", [{"S": None}, {"N": None}, {"L": None}, {}])
-def test_an_item_with_an_empty_value_is_refused(value: dict[str, Any]) -> None:
+def test_items_with_an_empty_value_are_rejected(value: dict[str, Any]) -> None:
     with pytest.raises(ValidationError) as raised:
         normalise_item({"a": value}, wire=True)
     assert raised.value.message == messages.EMPTY_VALUE

@@ -1,4 +1,4 @@
-"""Traces: the bytes by which an item can be told not to have a value, without decoding it."""
+"""Traces: bytes that show without decoding that an item does not have a value."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ items = st.dictionaries(names, scalars | st.lists(scalars, max_size=2).map(lambd
 
 
 @given(item=items, name=names, value=scalars)
-def test_an_item_with_a_value_holds_its_trace(item: Any, name: str, value: Any) -> None:
+def test_items_with_a_value_contain_its_trace(item: Any, name: str, value: Any) -> None:
     trace = encoding.trace(name, value)
     assert trace is not None
     assert trace in encoding.encode({**item, name: value})
@@ -33,16 +33,14 @@ def test_an_item_with_a_value_holds_its_trace(item: Any, name: str, value: Any) 
 @given(item=items, name=names, text=texts, rest=texts)
 @example(item={}, name="a", text='x"', rest='"')
 @example(item={}, name="a", text="\U0001f600e", rest="\u0301")
-def test_an_item_whose_text_begins_so_holds_the_trace_of_the_beginning(
-    item: Any, name: str, text: str, rest: str
-) -> None:
+def test_items_whose_string_has_a_prefix_contain_its_trace(item: Any, name: str, text: str, rest: str) -> None:
     trace = encoding.trace(name, {"S": text}, is_prefix=True)
     assert trace is not None
     assert trace in encoding.encode({**item, name: {"S": text + rest}})
 
 
 @given(name=names, value=scalars, other=scalars)
-def test_another_value_of_the_attribute_leaves_no_trace(name: str, value: Any, other: Any) -> None:
+def test_items_with_another_value_do_not_contain_the_trace(name: str, value: Any, other: Any) -> None:
     trace = encoding.trace(name, value)
     assert trace is not None
     assert (trace in encoding.encode({name: other})) == (value == other)
@@ -61,18 +59,18 @@ class Folded(str):
 @pytest.mark.parametrize(
     "value", [{"SS": ["a", "b"]}, {"NS": ["1"]}, {"L": []}, {"M": {"a": {"SS": ["b", "a"]}}}, {"S": Folded("a")}]
 )
-def test_what_may_be_equal_in_other_bytes_has_no_trace(value: Any) -> None:
+def test_values_with_several_encodings_have_no_trace(value: Any) -> None:
     assert encoding.trace("a", value) is None
     assert encoding.trace("a", value, is_prefix=True) is None
 
 
-def test_binary_has_no_trace_of_its_beginning() -> None:
+def test_binary_has_no_prefix_trace() -> None:
     """The base64 text of a beginning is not the beginning of the text."""
     assert encoding.trace("a", {"B": "YWI="}, is_prefix=True) is None
 
 
 @pytest.mark.parametrize("decoded", [False, True])
-def test_a_page_may_be_given_its_items_decoded(decoded: bool) -> None:
+def test_a_page_accepts_decoded_items(decoded: bool) -> None:
     items: list[Any] = [{"a": {"B": "YWI="}}, {"a": {"S": "x"}}, {"B": {"N": "1"}}]
     bodies = [encoding.encode(item) for item in items]
     known = items if decoded else []

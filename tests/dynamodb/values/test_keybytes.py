@@ -27,7 +27,7 @@ def test_escaping_keeps_order(left: bytes, right: bytes) -> None:
 
 
 @given(NASTY, NASTY, NASTY, NASTY)
-def test_escaped_parts_never_run_into_what_follows(
+def test_escaped_parts_never_run_into_the_next_part(
     left: bytes, left_end: bytes, right: bytes, right_end: bytes
 ) -> None:
     if left < right:
@@ -37,7 +37,7 @@ def test_escaped_parts_never_run_into_what_follows(
 
 
 @given(NASTY, NASTY, NASTY)
-def test_after_value_lies_above_one_value_and_below_the_next(value: bytes, other: bytes, rest: bytes) -> None:
+def test_after_value_is_above_one_value_and_below_the_next(value: bytes, other: bytes, rest: bytes) -> None:
     bound = after_value(escaped(value))
     assert escaped(value) + rest < bound
     if other > value:
@@ -45,12 +45,12 @@ def test_after_value_lies_above_one_value_and_below_the_next(value: bytes, other
 
 
 @given(st.lists(NASTY, min_size=1, max_size=4), st.lists(NASTY, min_size=1, max_size=4))
-def test_joined_parts_are_told_apart(left: list[bytes], right: list[bytes]) -> None:
+def test_joined_parts_are_unambiguous(left: list[bytes], right: list[bytes]) -> None:
     assert (joined(left) == joined(right)) == (left == right)
 
 
 @given(st.binary(max_size=20), st.binary(max_size=20))
-def test_a_partition_holds_exactly_the_keys_with_its_prefix(part: bytes, rest: bytes) -> None:
+def test_a_partition_contains_exactly_the_keys_with_its_prefix(part: bytes, rest: bytes) -> None:
     prefix = partition_prefix(part)
     assert prefix <= prefix + rest < successor(prefix)
 
@@ -81,6 +81,6 @@ def test_hashes_spread_over_the_whole_space() -> None:
     assert max(counts) < 350
 
 
-def test_equal_index_keys_lie_in_the_order_seen_on_the_service() -> None:
+def test_equal_index_keys_have_the_order_seen_on_the_service() -> None:
     keys = [partition_prefix(one) + other for one, other in ((b"a", b"a"), (b"b", b"b"), (b"c", b"d"), (b"c", b"e"))]
     assert sorted(keys, key=tie_hash) == [keys[1], keys[0], keys[3], keys[2]]

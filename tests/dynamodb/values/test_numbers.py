@@ -44,7 +44,7 @@ NUMBERS = st.builds(
         ("1" + "0" * 60, "1" + "0" * 60),
     ],
 )
-def test_a_number_is_kept_in_plain_notation(given_text: str, kept: str) -> None:
+def test_numbers_are_stored_in_plain_notation(given_text: str, kept: str) -> None:
     assert numbers.canonical(given_text) == kept
     assert numbers.canonical(kept) == kept
 
@@ -73,14 +73,14 @@ def test_a_number_is_kept_in_plain_notation(given_text: str, kept: str) -> None:
         ("1." + "1" * 38, messages.NUMBER_PRECISION),
     ],
 )
-def test_what_is_no_number_of_the_service_is_refused(given_text: str, message: str) -> None:
+def test_invalid_numbers_are_rejected(given_text: str, message: str) -> None:
     with pytest.raises(ValidationError) as raised:
         numbers.canonical(given_text)
     assert raised.value.message == message
 
 
 @given(NUMBERS, NUMBERS)
-def test_key_bytes_sort_as_numbers_do(left: str, right: str) -> None:
+def test_key_bytes_sort_like_the_numbers(left: str, right: str) -> None:
     assert (number_key(left) < number_key(right)) == (Decimal(left) < Decimal(right))
     assert (number_key(left) == number_key(right)) == (left == right)
 
@@ -105,7 +105,7 @@ def test_sums_of_integers_are_exact(left: int, right: int) -> None:
 
 
 @given(NUMBERS, NUMBERS)
-def test_a_sum_is_exact_or_refused(left: str, right: str) -> None:
+def test_sums_are_exact_or_rejected(left: str, right: str) -> None:
     with localcontext() as context:
         context.prec = 400
         exact = Decimal(left) + Decimal(right)

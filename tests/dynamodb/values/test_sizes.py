@@ -1,4 +1,4 @@
-"""The size of an item made from another is what measuring it anew would give."""
+"""Sizes of items and values."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ ITEMS = st.dictionaries(st.text("abcdé", min_size=1, max_size=2), VALUES, max_s
 
 
 @given(old=ITEMS, changed=ITEMS, removed=st.sets(st.text("abcdé", min_size=1, max_size=2)))
-def test_only_what_changed_is_measured(old: dict[str, Any], changed: dict[str, Any], removed: set[str]) -> None:
+def test_changed_item_bytes_equals_measuring_the_new_item(
+    old: dict[str, Any], changed: dict[str, Any], removed: set[str]
+) -> None:
     new = {name: value for name, value in {**old, **changed}.items() if name not in removed}
     names = changed.keys() | removed
     assert sizes.changed_item_bytes(old, sizes.item_bytes(old), new, names) == sizes.item_bytes(new)
 
 
 @given(st.binary(max_size=40))
-def test_binary_is_as_long_as_what_it_stands_for(content: bytes) -> None:
+def test_binary_has_the_size_of_its_decoded_bytes(content: bytes) -> None:
     assert sizes.value_bytes({"B": base64.b64encode(content).decode()}) == len(content)

@@ -23,7 +23,7 @@ from keyplan.dynamodb.values.types import comparable_number, compare, same
         ("SS", ["one"], ["one"]),
     ],
 )
-def test_members_are_kept_in_order(kind: str, written: list[str], kept: list[str]) -> None:
+def test_set_members_are_stored_in_order(kind: str, written: list[str], kept: list[str]) -> None:
     assert types.in_order(kind, written) == kept
 
 
@@ -57,7 +57,7 @@ def test_strings_order_by_their_utf8_bytes(one: str, other: str) -> None:
     assert compare({"S": one}, {"S": other}) == (first > second) - (first < second)
 
 
-def test_long_and_broken_numbers_are_compared_exactly() -> None:
+def test_long_and_fractional_numbers_are_compared_exactly() -> None:
     assert comparable_number("9007199254740993") == 9007199254740993
     assert comparable_number("12345678901234567890.5") == Decimal("12345678901234567890.5")
 
