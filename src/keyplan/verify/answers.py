@@ -316,7 +316,7 @@ _OPS: dict[str, Callable[[Any, Any, Any], bool | None]] = {
 }
 
 
-Meant = Sequence[tuple[EntitySpec, Entity]]
+Matches = Sequence[tuple[EntitySpec, Entity]]
 
 
 def entities_in(answer: Any) -> list[Entity]:
@@ -344,7 +344,7 @@ def difference(
 
 
 def _differences(
-    meaning: ReadMeaning, text: str, expected: Meant, got: Sequence[Entity], arguments: Arguments
+    meaning: ReadMeaning, text: str, expected: Matches, got: Sequence[Entity], arguments: Arguments
 ) -> Iterator[str]:
     plan = meaning.plan
     wanted = {(spec, place_of(spec, entity)): entity for spec, entity in expected}
@@ -389,7 +389,7 @@ def _name(spec: EntitySpec, entity: Entity) -> str:
     return f"{spec.name}({', '.join(f'{name}={getattr(entity, name)!r}' for name in spec.key.fields)})"
 
 
-def _common_cause(meaning: ReadMeaning, missing: Meant, arguments: Arguments) -> str:
+def _common_cause(meaning: ReadMeaning, missing: Matches, arguments: Arguments) -> str:
     """Describe what the missing items have in common if that explains why they are missing."""
     for number, key_test in enumerate(meaning.key_tests):
         if key_test.op != "between" or not missing:
@@ -403,7 +403,7 @@ def _common_cause(meaning: ReadMeaning, missing: Meant, arguments: Arguments) ->
     return ""
 
 
-def _out_of_order(pattern: Pattern[..., Any], expected: Meant, got: Sequence[Entity]) -> str | None:
+def _out_of_order(pattern: Pattern[..., Any], expected: Matches, got: Sequence[Entity]) -> str | None:
     """Return a message if results are not in the declared order, or a limit cuts off items that come first in it."""
     wanted = pattern.facts.ordered_by
     if not wanted:

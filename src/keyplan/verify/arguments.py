@@ -94,7 +94,7 @@ class ArgumentGenerator:
             or meaning_of(pattern).all(self._stored_entities, arguments, now_s)
         ):
             return arguments
-        self._targets.suit(*found, fill(pattern.plan.filter, arguments))
+        self._targets.make_satisfy(*found, fill(pattern.plan.filter, arguments))
         return arguments
 
     def _pick(self, meaning: ReadMeaning) -> tuple[EntitySpec, Entity] | None:
@@ -134,7 +134,7 @@ class ArgumentGenerator:
             if not self._write(pattern, {**call.arguments, name: element}, trial):
                 return False
             values.append(self._value(element, trial))
-            binding.take(trial, but=element._name)  # what all repetitions have in common
+            binding.adopt(trial, but=element._name)  # what all repetitions have in common
         binding.set(repeated.values, values)
         return len({repr(value) for value in values}) == len(values)
 
@@ -155,7 +155,7 @@ class ArgumentGenerator:
             return False
         self._parameter_values.bind(spec, target, uses, binding, pattern)
         for name, source in given.items():
-            if isinstance(source, Param) and not source._path and not binding.touches(source):
+            if isinstance(source, Param) and not source._path and not binding.knows_part_of(source):
                 annotation = annotation_of(source) or annotation_of(pattern.parameters[name])
                 binding.set(source, self._parameter_values.any(annotation, name))
         return self._targets.allowed(plan, target, self._known(pattern, given, binding))

@@ -48,7 +48,7 @@ class EntityGenerator:
         self._made = 0
         self._keys: set[str] = set()
 
-    def refer(self, others: Sequence[Keys]) -> None:
+    def refer_to(self, others: Sequence[Keys]) -> None:
         """Let the fields that form a key of another entity refer to existing keys."""
         fixed = self._open if has_examples(self.spec.model) else frozenset[str]()  # examples keep values together
         self._references = References(self.spec, others, fixed, self.value_generator.random)
@@ -104,7 +104,7 @@ class EntityGenerator:
         planned = self.keys.at(number) if attempt == 0 and self.keys.followed else {}
         counted = [name for name in self.spec.key.fields if name in self.amount.values]
         if attempt <= _TRIES // 2:
-            values = self._references.taken({**values, **planned}, number, settled=planned)
+            values = self._references.resolve({**values, **planned}, number, settled=planned)
         elif counted:
             values[counted[0]] = self._nth(counted[0])(self.amount.values[counted[0]] + number)
         return self.spec.model.model_validate(values, by_name=True)
@@ -112,7 +112,7 @@ class EntityGenerator:
     def _key(self, number: int) -> dict[str, Any]:
         """Return the key fields of the entity with a number."""
         names = dict.fromkeys([*self.spec.key.fields, *self._references.names])
-        values = self._references.taken({name: self._columns[name](number) for name in names}, number)
+        values = self._references.resolve({name: self._columns[name](number) for name in names}, number)
         return {name: values[name] for name in self.spec.key.fields}
 
     def _like_example(self, number: int) -> dict[str, Any]:
@@ -351,5 +351,5 @@ def generators(design: Design, total: int, value_generator: ValueGenerator) -> d
         for spec, amount in wanted.items()
     }
     for spec, others in referenced_specs({spec: amount.count for spec, amount in wanted.items()}).items():
-        found[spec].refer([found[spec].keys for spec in others])
+        found[spec].refer_to([found[spec].keys for spec in others])
     return found

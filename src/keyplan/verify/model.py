@@ -155,10 +155,10 @@ class Recorder:
         self.exchanges.append(Exchange(operation, request, answer, written, held, of_receipts(operation, answer)))
         return answer
 
-    def taken(self) -> list[Exchange]:
+    def pop_exchanges(self) -> list[Exchange]:
         """Return and remove the recorded requests."""
-        taken, self.exchanges = self.exchanges, []
-        return taken
+        exchanges, self.exchanges = self.exchanges, []
+        return exchanges
 
     def close(self) -> None:
         """Do nothing: the owner closes the engine."""
@@ -268,12 +268,12 @@ class StoredEntities:
                 groups.setdefault(_hashable([getattr(entity, name) for name in fields]), []).append(entity)
         return groups.get(_hashable(values), [])
 
-    def is_there(self, spec: EntitySpec, entity: Entity) -> bool:
+    def exists(self, spec: EntitySpec, entity: Entity) -> bool:
         """Return True if an item of any kind has the entity's key."""
         place = place_of(spec, entity)
         return any(place in live for other, live in self._live.items() if other.schema is spec.schema)
 
-    def follow(
+    def apply(
         self, exchanges: Iterable[Exchange], schemas: Mapping[str, Schema]
     ) -> list[tuple[EntitySpec, EntityItem, Entity]]:
         """Apply recorded writes; return the written items with the entities that they are read as."""
@@ -282,7 +282,7 @@ class StoredEntities:
             for written in exchange.written:
                 schema = schemas[written.table]
                 place = table_place(schema, canonical(written.key))
-                live = self._gone(schema, place)
+                live = self._remove(schema, place)
                 if written.stored is not None and OWNER not in written.stored:
                     spec = live or self._kind(schema, written.stored)
                     if spec is not None:
@@ -292,7 +292,7 @@ class StoredEntities:
         self._forget()
         return changes
 
-    def _gone(self, schema: Schema, place: bytes) -> EntitySpec | None:
+    def _remove(self, schema: Schema, place: bytes) -> EntitySpec | None:
         """Remove an entity and return its kind."""
         for spec, live in self._live.items():
             if spec.schema is schema and live.pop(place, None) is not None:

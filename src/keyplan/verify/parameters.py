@@ -61,12 +61,12 @@ class Binding:
         other.parts = {name: dict(parts) for name, parts in self.parts.items()}
         return other
 
-    def take(self, other: Binding, but: str) -> None:
+    def adopt(self, other: Binding, but: str) -> None:
         """Adopt what a copy knows about all parameters but one."""
         self.whole.update({name: value for name, value in other.whole.items() if name != but})
         self.parts.update({name: dict(parts) for name, parts in other.parts.items() if name != but})
 
-    def touches(self, source: Param) -> bool:
+    def knows_part_of(self, source: Param) -> bool:
         """Return True if a value is known for a parameter or a part of it."""
         return source._name in self.whole or source._name in self.parts
 

@@ -231,7 +231,7 @@ class References:
         self._spec, self._chance = spec, chance
         self.names = tuple(dict.fromkeys(name for keys in self._targets for name in keys.names))
 
-    def taken(self, values: Values, number: int, *, settled: Collection[str] = ()) -> Values:
+    def resolve(self, values: Values, number: int, *, settled: Collection[str] = ()) -> Values:
         """Return the values of the item with a number, with the references replaced by existing keys.
 
         `settled`: fields that must keep their values.

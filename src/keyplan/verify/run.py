@@ -121,7 +121,7 @@ def _fill(
     waiting: list[Item] = []
     try:
         for number, entity in enumerate(generator.all(), 1):
-            if stored_entities.is_there(spec, entity):
+            if stored_entities.exists(spec, entity):
                 continue  # another entity has the same key: only one of them can be stored
             stored_entities.add(spec, entity)
             waiting += [item_builder(spec).item(entity), *sentinels_of(spec, entity)]
@@ -270,7 +270,7 @@ class _Run:
             try:
                 runs.append(self._call(pattern))
             except KeyplanError as error:
-                self.recorder.taken()
+                self.recorder.pop_exchanges()
                 problems.append(Discrepancy("failed", f"{type(error).__name__}: {error}"))
                 break
         problems += _first_problem([run.defect for run in runs], "defect", len(runs))
@@ -286,11 +286,11 @@ class _Run:
     def _call(self, pattern: Pattern[..., Any]) -> _Call:
         plan, arguments = pattern.plan, self._argument_generator.draw(pattern)
         call = pattern(**arguments)
-        self.recorder.taken()
+        self.recorder.pop_exchanges()
         listing = plan.operation in {"Query", "Scan"} and plan.select == "all" and plan.limit is None
         read = self._connection.all if listing and plan.page_size is None else self._connection.run
         answer: Any = read(call)
-        exchanges = self.recorder.taken()
+        exchanges = self.recorder.pop_exchanges()
         known = {**arguments, NOW: int(self.value_generator.now_s)}
         call_result = _Call(measured=total(exchange.spent for exchange in exchanges))
         self._hold_against_prediction(call_result, pattern, exchanges)
@@ -324,7 +324,7 @@ class _Run:
 
     def _written(self, exchanges: Sequence[Exchange]) -> str | None:
         """Check that every written item has the keys that its entity derives, including index keys."""
-        for spec, item, entity in self.stored_entities.follow(exchanges, self.loaded.schemas):
+        for spec, item, entity in self.stored_entities.apply(exchanges, self.loaded.schemas):
             expected, found = canonical(item_builder(spec).item(entity)), canonical(item)
             names = [name for name in spec.schema.key_attributes() if expected.get(name) != found.get(name)]
             if names:

@@ -215,7 +215,7 @@ class WriteTargets:
     def _added(self, spec: EntitySpec, fields: Mapping[str, Any]) -> Entity | None:
         """Store and return another item with these values, or None if its key exists."""
         entity = _with(spec, self._entity_generators[spec].make(), fields)
-        if entity is None or self._stored_entities.is_there(spec, entity):
+        if entity is None or self._stored_entities.exists(spec, entity):
             return None
         self._add(spec, entity)
         return entity
@@ -252,9 +252,9 @@ class WriteTargets:
         condition = fill(plan.condition, arguments)
         if evaluate_condition(condition, _stored(target)) is not False:
             return True
-        return plan.exists != "must_not" and self.suit(plan.entity, target, condition)
+        return plan.exists != "must_not" and self.make_satisfy(plan.entity, target, condition)
 
-    def suit(self, spec: EntitySpec, target: Entity, condition: Condition) -> bool:
+    def make_satisfy(self, spec: EntitySpec, target: Entity, condition: Condition) -> bool:
         """Store the item changed so that a condition without parameters holds; return False if that fails."""
         unique = {name for rule in spec.uniques for name in rule.fields}
         fixed = {*spec.key.fields, spec.version, *unique}
