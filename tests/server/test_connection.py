@@ -15,7 +15,7 @@ from tests.server.plain_http import Client, get, headers_for, put, put_body, raw
 
 from keyplan.server.asyncio_server import Server
 from keyplan.server.connection import DISCARD_BYTES, FEW_WORKS, HEAD_BYTES, MOST_WORKS, HttpConnection
-from keyplan.server.protocol import Call, DynamoDBProtocol
+from keyplan.server.protocol import DynamoDBProtocol, ProtocolCall
 from keyplan.server.thread import ThreadedServer
 from keyplan.server.wire import Request
 
@@ -119,7 +119,7 @@ def test_of_large_requests_in_line_few_are_parsed_and_no_more_are_read(engine: F
         connection.connection_made(transport)
         connection.data_received(b"".join(packed(str(number)) for number in range(12)) + get("11"))
         assert not transport.reading
-        assert [type(work) for work in connection.works] == [Call] * 2 + [Request] * 11
+        assert [type(work) for work in connection.works] == [ProtocolCall] * 2 + [Request] * 11
         turns = 0
         while connection.works:
             before = transport.answers

@@ -14,7 +14,7 @@ from tests.server.fake_engine import FakeEngine
 from tests.server.plain_http import headers_for
 
 from keyplan.errors import DatabaseFullError, DatabaseLockedError
-from keyplan.server.protocol import Call, DynamoDBProtocol
+from keyplan.server.protocol import DynamoDBProtocol, ProtocolCall
 from keyplan.server.turns import HELD_BYTES, Entry, TurnQueue, Turns, Work, stretch
 from keyplan.server.wire import Answer, Request
 
@@ -22,7 +22,7 @@ from keyplan.server.wire import Answer, Request
 class FakeLane:
     """A lane that keeps its answers."""
 
-    def __init__(self, *works: Call | Answer) -> None:
+    def __init__(self, *works: ProtocolCall | Answer) -> None:
         self.works: deque[Work] = deque(works)
         self.queued = False
         self.stalled = False
@@ -34,8 +34,8 @@ class FakeLane:
         self.heard()
 
 
-def call(operation: str, key: str = "k") -> Call:
-    return Call(operation, {"Item": {"p": {"S": key}}, "Key": {"p": {"S": key}}}, b"t", {})
+def call(operation: str, key: str = "k") -> ProtocolCall:
+    return ProtocolCall(operation, {"Item": {"p": {"S": key}}, "Key": {"p": {"S": key}}}, b"t", {})
 
 
 def serve(engine: FakeEngine, *lanes: FakeLane) -> None:
@@ -89,7 +89,7 @@ def test_reads_are_answered_together_while_their_answers_are_small(engine: FakeE
             return super().call_wire(operation, request)
 
     sizes = [1, 1, HELD_BYTES, 1]
-    lanes = [FakeLane(Call("Scan", {"Size": size}, b"t", {})) for size in sizes]
+    lanes = [FakeLane(ProtocolCall("Scan", {"Size": size}, b"t", {})) for size in sizes]
     for lane in lanes:
         lane.heard = lambda: order.append("answer")
     serve(Noting(), *lanes)
@@ -179,7 +179,7 @@ def test_any_mix_keeps_each_lane_in_order(mix: list[tuple[int, str]]) -> None:
 def test_the_protocol_feeds_the_turns(engine: FakeEngine) -> None:
     protocol = DynamoDBProtocol(engine)
     work = protocol.read(Request(b"POST", b"/", headers_for("ListTables"), b"{}"))
-    assert isinstance(work, Call)
+    assert isinstance(work, ProtocolCall)
     assert work.operation == "ListTables"
 
 

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from keyplan.limits import REQUEST_BYTES, REQUEST_HEAD_BYTES
 from keyplan.server.hosts import LocalHosts, is_loopback
-from keyplan.server.protocol import Call, DynamoDBProtocol, ServedEngine
+from keyplan.server.protocol import DynamoDBProtocol, ProtocolCall, ServedEngine
 from keyplan.server.sigv4 import Signatures
 from keyplan.server.turns import Turns, Work
 from keyplan.server.wire import Answer, Request
@@ -31,7 +31,7 @@ class _DisconnectedError(Exception):
 class _Waiter:
     """The lane of one request: a future for its answer."""
 
-    def __init__(self, work: Call | Answer, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, work: ProtocolCall | Answer, loop: asyncio.AbstractEventLoop) -> None:
         self.works: deque[Work] = deque((work,))
         self.queued = False
         self.stalled = False
@@ -99,7 +99,7 @@ class DynamoDBApplication:
         shown = b"" if scope["method"] == "HEAD" else answer.body
         await send({"type": "http.response.body", "body": shown})
 
-    async def _answer(self, work: Call | Answer) -> Answer:
+    async def _answer(self, work: ProtocolCall | Answer) -> Answer:
         if isinstance(work, Answer):
             return work
         loop = asyncio.get_running_loop()

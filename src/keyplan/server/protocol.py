@@ -78,7 +78,7 @@ class ServedEngine(Protocol):
         """Writes inside share one commit at the end."""
 
 
-class Call(NamedTuple):
+class ProtocolCall(NamedTuple):
     """A request that passed every check that needs no engine."""
 
     operation: str
@@ -108,7 +108,7 @@ class DynamoDBProtocol:
         """The answer to a request, whatever it is."""
         return self.finish(self.read(request))
 
-    def read(self, request: Request) -> Call | Answer:
+    def read(self, request: Request) -> ProtocolCall | Answer:
         """Everything that needs no engine: a call that can be run, or already the answer."""
         headers, content_type = request.headers, JSON
         if self._hosts is not None and (reason := self._hosts.refusal(headers)) is not None:
@@ -131,7 +131,7 @@ class DynamoDBProtocol:
         except Exception as error:  # noqa: BLE001 - every exception is an answer
             return self._error(self.failure(error), content_type, headers)
 
-    def _read_call(self, request: Request, content_type: bytes) -> Call:
+    def _read_call(self, request: Request, content_type: bytes) -> ProtocolCall:
         headers = request.headers
         body = request.body
         if b"content-encoding" in headers:
@@ -146,20 +146,20 @@ class DynamoDBProtocol:
         self._signatures.check(request)
         if type(parsed) is not dict:
             raise _not_a_structure(parsed, operation)
-        return Call(operation, parsed, content_type, headers)
+        return ProtocolCall(operation, parsed, content_type, headers)
 
-    def finish(self, work: Call | Answer) -> Answer:
+    def finish(self, work: ProtocolCall | Answer) -> Answer:
         """The answer to what `read` gave."""
-        return self.render(work, self.run(work)) if isinstance(work, Call) else work
+        return self.render(work, self.run(work)) if isinstance(work, ProtocolCall) else work
 
-    def run(self, call: Call) -> dict[str, Any] | Exception:
+    def run(self, call: ProtocolCall) -> dict[str, Any] | Exception:
         """What the engine says: the answer's members, or why there is none."""
         try:
             return self._call(call.operation, call.request)
         except Exception as error:  # noqa: BLE001 - every exception is an answer
             return error
 
-    def render(self, call: Call, result: dict[str, Any] | Exception) -> Answer:
+    def render(self, call: ProtocolCall, result: dict[str, Any] | Exception) -> Answer:
         """The answer made of what `run` gave, or of the error that befell it afterwards."""
         if isinstance(result, Exception):
             return self._error(self.failure(result), call.content_type, call.headers)

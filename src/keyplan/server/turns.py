@@ -20,7 +20,7 @@ from collections import deque
 from typing import Protocol, TypeAlias
 
 from keyplan.server.catalogue import ITEM_READS, ITEM_WRITES, STATEMENTS
-from keyplan.server.protocol import Call, DynamoDBProtocol
+from keyplan.server.protocol import DynamoDBProtocol, ProtocolCall
 from keyplan.server.wire import Answer, Request
 
 WORKS_PER_TURN = 64
@@ -40,9 +40,9 @@ class TurnQueue(Protocol):
         """Take the answer to the oldest work that has none."""
 
 
-Work: TypeAlias = Call | Answer | Request
+Work: TypeAlias = ProtocolCall | Answer | Request
 """A request; it may wait unparsed, where others of its lane are large."""
-Entry: TypeAlias = tuple[TurnQueue, Call | Answer]
+Entry: TypeAlias = tuple[TurnQueue, ProtocolCall | Answer]
 
 
 class Turns:
@@ -152,10 +152,10 @@ class Turns:
             answers = self._failed([work for _, work in entries], error)
         _send([(lane, answer) for (lane, _), answer in zip(entries, answers, strict=True)])
 
-    def _failed(self, works: list[Call | Answer], error: Exception) -> list[Answer]:
+    def _failed(self, works: list[ProtocolCall | Answer], error: Exception) -> list[Answer]:
         protocol = self._protocol
         failure = protocol.failure(error)
-        return [protocol.render(work, failure) if isinstance(work, Call) else work for work in works]
+        return [protocol.render(work, failure) if isinstance(work, ProtocolCall) else work for work in works]
 
 
 def _send(done: list[tuple[TurnQueue, Answer]]) -> None:
@@ -171,7 +171,7 @@ def stretch(batch: list[Entry], start: int) -> tuple[int, list[Entry], list[Entr
     writers: set[TurnQueue] = set()
     for position in range(start, len(batch)):
         entry = lane, work = batch[position]
-        if not isinstance(work, Call):
+        if not isinstance(work, ProtocolCall):
             (late if lane in writers else early).append(entry)
         elif work.operation in ITEM_WRITES:
             late.append(entry)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from keyplan.engine.store import combine
-from keyplan.engine.store.combine import LOOKS_IN_VAIN, Call, Combiner
+from keyplan.engine.store.combine import LOOKS_IN_VAIN, CombinedCall, Combiner
 from keyplan.errors import StorageError
 
 WAIT_S = 240
@@ -25,14 +25,14 @@ class Batches:
         self.hold = threading.Event()
         self.hold.set()
 
-    def run(self, batch: list[Call]) -> int:
+    def run(self, batch: list[CombinedCall]) -> int:
         self.sizes.append(len(batch))
         assert self.hold.wait(WAIT_S)
         for call in batch:
             call.result = call.work()
         return len(self.sizes)
 
-    def settle(self, _batch: list[Call], _ticket: int) -> None:
+    def settle(self, _batch: list[CombinedCall], _ticket: int) -> None:
         pass
 
 
@@ -79,7 +79,7 @@ def test_a_thread_that_leads_lets_those_call_that_were_answered_with_it(
     combiner: Combiner, batches: Batches, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     together(combiner, batches, 3)
-    late = [Call(lambda: "late", settled=True) for _ in range(2)]
+    late = [CombinedCall(lambda: "late", settled=True) for _ in range(2)]
 
     def give_way() -> None:
         combiner._queue.append(late.pop())
@@ -104,7 +104,7 @@ def test_it_waits_in_vain_only_for_so_long_and_expects_fewer_each_time(
 
 
 def test_a_call_gets_the_error_it_was_given(combiner: Combiner) -> None:
-    def settle(batch: list[Call], _ticket: int) -> None:
+    def settle(batch: list[CombinedCall], _ticket: int) -> None:
         batch[0].error = OSError("full")
 
     combiner._settle = settle
@@ -197,7 +197,7 @@ def test_a_thread_interrupted_while_it_settles_leaves_that_to_each_of_its_batch(
 ) -> None:
     settled: list[list[Any]] = []
 
-    def settle(batch: list[Call], ticket: int) -> None:
+    def settle(batch: list[CombinedCall], ticket: int) -> None:
         settled.append([ticket, *(call.result for call in batch)])
         if len(batch) > 1:
             raise InterruptedHereError
@@ -222,7 +222,7 @@ def test_a_thread_interrupted_while_it_settles_leaves_that_to_each_of_its_batch(
 def test_a_thread_interrupted_while_it_runs_a_batch_tells_the_others_so(combiner: Combiner, batches: Batches) -> None:
     true = batches.run
 
-    def run(batch: list[Call]) -> int:
+    def run(batch: list[CombinedCall]) -> int:
         ticket = true(batch)
         if len(batch) > 1:
             raise InterruptedHereError

@@ -27,7 +27,7 @@ LOOKS_IN_VAIN = 4
 """Turns given to other threads that bring no call, until a batch waits no more."""
 
 
-class Call:
+class CombinedCall:
     """One piece of work waiting to be run, and what became of it."""
 
     __slots__ = ("batch", "done", "error", "leads", "result", "settled", "ticket", "wake", "work")
@@ -39,7 +39,7 @@ class Call:
         self.error: BaseException | None = None
         self.done = False
         self.leads = False
-        self.batch: Sequence[Call] = ()
+        self.batch: Sequence[CombinedCall] = ()
         """The calls that wait for this one's thread, which leads."""
         self.ticket: int | None = None
         """What its thread is to settle by itself, because the one that led was interrupted."""
@@ -51,17 +51,19 @@ class Combiner:
     """Runs calls in batches. `run` makes a batch's results, `settle` makes them last; neither raises
     anything of its own."""
 
-    def __init__(self, run: Callable[[list[Call]], int], settle: Callable[[list[Call], int], None]) -> None:
+    def __init__(
+        self, run: Callable[[list[CombinedCall]], int], settle: Callable[[list[CombinedCall], int], None]
+    ) -> None:
         self._run = run
         self._settle = settle
         self._mutex = threading.Lock()
-        self._queue: list[Call] = []
+        self._queue: list[CombinedCall] = []
         self._led = False
         self._company = 0  # how many calls may be expected to come together
 
     def submit(self, work: Callable[..., Any], settled: bool) -> Any:
         """Run the work in some batch; its result, or the exception that it or the batch met."""
-        call = Call(work, settled)
+        call = CombinedCall(work, settled)
         try:
             with self._mutex:
                 self._queue.append(call)
@@ -82,7 +84,7 @@ class Combiner:
             raise call.error
         return call.result
 
-    def _withdraw(self, call: Call) -> None:
+    def _withdraw(self, call: CombinedCall) -> None:
         """Leave the queue, and to the next one in it what this thread was to lead."""
         with self._mutex:
             if call in self._queue:
@@ -90,7 +92,7 @@ class Combiner:
             self._hand_on(call)
         _wake(call)
 
-    def _hand_on(self, own: Call) -> None:
+    def _hand_on(self, own: CombinedCall) -> None:
         """Have the first in the queue lead, if this one still does. Under the mutex."""
         others = bool(self._queue)
         if own.leads:
@@ -100,7 +102,7 @@ class Combiner:
                 first.leads = True
                 first.wake.release()
 
-    def _lead(self, own: Call) -> None:
+    def _lead(self, own: CombinedCall) -> None:
         ticket = None
         try:
             with self._mutex:
@@ -129,7 +131,7 @@ class Combiner:
             seen = there
 
 
-def _wake(own: Call) -> None:
+def _wake(own: CombinedCall) -> None:
     """Let the threads of a batch go on. What an interruption has kept from one is done when this is called again."""
     for call in own.batch:
         if not call.done:

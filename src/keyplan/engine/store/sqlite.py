@@ -17,7 +17,7 @@ import apsw
 
 from keyplan.engine.store import statements
 from keyplan.engine.store.checkpoint import Checkpointer
-from keyplan.engine.store.combine import Call, Combiner
+from keyplan.engine.store.combine import CombinedCall, Combiner
 from keyplan.engine.store.failures import failures, storage_error
 from keyplan.engine.store.files import check_free, connect, copy, new_file, prepare
 from keyplan.engine.store.forks import LeftBehind, watch
@@ -216,7 +216,7 @@ class SqliteStore:
         execute(statements.RELEASE)
         return result
 
-    def _run_batch(self, calls: list[Call]) -> int:
+    def _run_batch(self, calls: list[CombinedCall]) -> int:
         """Run the calls of several threads in one transaction; the number of its commit.
 
         Raises what a signal's handler raises here, which is for none of the other threads.
@@ -231,7 +231,7 @@ class SqliteStore:
                 call.error = error  # nothing of the batch is kept, whatever became of each call
         return self.sync.committed if self.sync is not None else 0
 
-    def _run_in_one(self, calls: list[Call]) -> None:
+    def _run_in_one(self, calls: list[CombinedCall]) -> None:
         try:
             with failures(self.path):
                 self._begin()
@@ -242,7 +242,7 @@ class SqliteStore:
                 self._undo(error)
             raise
 
-    def _run_calls(self, calls: list[Call]) -> None:
+    def _run_calls(self, calls: list[CombinedCall]) -> None:
         if len(calls) == 1:
             calls[0].result = calls[0].work(self._writing)
             return
@@ -254,7 +254,7 @@ class SqliteStore:
             except Exception as error:  # noqa: BLE001 - this call's own; the savepoint undid what it wrote
                 call.error = error
 
-    def _settle_batch(self, calls: list[Call], commit: int) -> None:
+    def _settle_batch(self, calls: list[CombinedCall], commit: int) -> None:
         """Wait until the commit is on the disk; if the disk fails, no call of it succeeded."""
         if self.sync is None or all(call.error is not None for call in calls):
             return
