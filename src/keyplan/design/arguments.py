@@ -65,16 +65,19 @@ def _binds(signature: inspect.Signature, given: tuple[Any, ...], options: Mappin
 
 def _misnamed(signature: inspect.Signature, options: Mapping[str, Any]) -> bool:
     """Return True if an option is named like a positional-only parameter, which Python 3.12 and later let `bind`."""
-    return any(one.kind is one.POSITIONAL_ONLY and one.name in options for one in signature.parameters.values())
+    return any(
+        parameter.kind is parameter.POSITIONAL_ONLY and parameter.name in options
+        for parameter in signature.parameters.values()
+    )
 
 
 def _call_error(
     name: str, signature: inspect.Signature, given: tuple[Any, ...], options: Mapping[str, Any]
 ) -> DesignError:
     """Return the error for a call with an unknown, a missing or an unnamed argument."""
-    takes = [one for one in signature.parameters.values() if one.name not in {"self", "cls"}]
-    if not any(one.kind is one.VAR_KEYWORD for one in takes):
-        known = [one.name for one in takes if one.kind is not one.VAR_POSITIONAL]
+    takes = [parameter for parameter in signature.parameters.values() if parameter.name not in {"self", "cls"}]
+    if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in takes):
+        known = [parameter.name for parameter in takes if parameter.kind is not parameter.VAR_POSITIONAL]
         for option in options:
             if option not in known:
                 return unknown_option(option, known)
@@ -85,16 +88,24 @@ def _call_error(
         bound = None
     if bound is None:
         return DesignError(f"{name} is called with the wrong arguments", place=calling_place(), fix=fix)
-    needed = [one.name for one in takes if one.default is one.empty and _argument_form(one) != "..."]
+    needed = [
+        parameter.name
+        for parameter in takes
+        if parameter.default is parameter.empty and _argument_form(parameter) != "..."
+    ]
     lacking = [name for name in needed if name not in bound]
     return DesignError(f"{name} is missing {', '.join(lacking)}", place=calling_place(), fix=fix)
 
 
-def _argument_form(one: inspect.Parameter) -> str:
+def _argument_form(parameter: inspect.Parameter) -> str:
     """Return a parameter as it is written in a call."""
-    if one.kind in {one.VAR_POSITIONAL, one.VAR_KEYWORD}:
+    if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}:
         return "..."
-    return one.name if one.default is one.empty and one.kind is not one.KEYWORD_ONLY else f"{one.name}=..."
+    return (
+        parameter.name
+        if parameter.default is parameter.empty and parameter.kind is not parameter.KEYWORD_ONLY
+        else f"{parameter.name}=..."
+    )
 
 
 def unknown_option(option: str, options: Iterable[str]) -> DesignError:
@@ -148,7 +159,7 @@ def as_tuple(option: str, given: object, kinds: type | tuple[type, ...], fix: st
     if not isinstance(given, Iterable) or isinstance(given, (str, bytes, Mapping)):
         raise invalid_option(option, given, "not an accepted value", fix)
     several = tuple(given)
-    for one in several:
-        if not isinstance(one, kinds):
-            raise invalid_option(option, one, "not an accepted value", fix)
+    for value in several:
+        if not isinstance(value, kinds):
+            raise invalid_option(option, value, "not an accepted value", fix)
     return several

@@ -107,30 +107,30 @@ def stated_values(condition: Condition | None, fields: Mapping[str, StoredField]
 
 def listed_constants(condition: Condition | None) -> dict[str, tuple[Source, ...]]:
     """Return fields that must equal one of several constants, with the constants."""
-    found: dict[str, tuple[Source, ...]] = {}
+    constants: dict[str, tuple[Source, ...]] = {}
     for part in condition.parts if isinstance(condition, AndCondition) else (condition,):
         if not isinstance(part, InCondition) or any(isinstance(choice, _NO_CONSTANT) for choice in part.choices):
             continue
         if isinstance(part.operand, FieldPath) and len(part.operand.parts) == 1:
-            found[part.operand.field] = part.choices
-    return found
+            constants[part.operand.field] = part.choices
+    return constants
 
 
 def _value(operand: object, values: Mapping[str, Any]) -> Any:
     if isinstance(operand, FieldPath):
-        found = values.get(operand.field, UNKNOWN)
+        value = values.get(operand.field, UNKNOWN)
         for part in operand.parts[1:]:
-            found = _member(found, part)
-        return MISSING if is_stored_as_absent(found) else UNKNOWN if isinstance(found, Param) else plain_value(found)
+            value = _member(value, part)
+        return MISSING if is_stored_as_absent(value) else UNKNOWN if isinstance(value, Param) else plain_value(value)
     if isinstance(operand, FieldSize):
-        found = _value(operand.path, values)
-        return found if found is MISSING or found is UNKNOWN else _size(found)
+        value = _value(operand.path, values)
+        return value if value is MISSING or value is UNKNOWN else _size(value)
     return UNKNOWN if isinstance(operand, (Param, Each)) else plain_value(operand)
 
 
-def _size(found: Any) -> Any:
+def _size(value: Any) -> Any:
     """Return a size as the service counts it: UTF-16 units of a string, bytes of a binary, members of other types."""
-    ((code, content),) = encode_value(found).items()
+    ((code, content),) = encode_value(value).items()
     if code == "S":
         return len(content.encode("utf-16-le", "surrogatepass")) // 2
     return len(content) if code in _SIZED else UNKNOWN
@@ -139,17 +139,17 @@ def _size(found: Any) -> Any:
 _SIZED = frozenset({"B", "L", "M", "SS", "NS", "BS"})
 
 
-def _member(found: Any, part: object) -> Any:
+def _member(value: Any, part: object) -> Any:
     """Return a member of a map or model, or an element of a list."""
-    if found is None or found is MISSING:
+    if value is None or value is MISSING:
         return MISSING
-    if isinstance(found, (Param, UnknownValue)) or isinstance(part, Param):
+    if isinstance(value, (Param, UnknownValue)) or isinstance(part, Param):
         return UNKNOWN
-    if isinstance(found, Mapping):
-        return found.get(part, MISSING)
-    if isinstance(found, (list, tuple)):
-        return found[part] if isinstance(part, int) and part < len(found) else MISSING
-    return getattr(found, str(part), MISSING)
+    if isinstance(value, Mapping):
+        return value.get(part, MISSING)
+    if isinstance(value, (list, tuple)):
+        return value[part] if isinstance(part, int) and part < len(value) else MISSING
+    return getattr(value, str(part), MISSING)
 
 
 def _all(condition: AndCondition, values: Mapping[str, Any]) -> bool | None:
@@ -255,27 +255,27 @@ def _in(condition: InCondition, values: Mapping[str, Any]) -> bool | None:
 
 
 def _function(condition: FunctionCondition, values: Mapping[str, Any]) -> bool | None:
-    found = _value(condition.path, values)
+    value = _value(condition.path, values)
     if condition.name in {"attribute_exists", "attribute_not_exists"}:
-        if found is UNKNOWN and len(condition.path.parts) == 1 and is_never_none(values.get(condition.path.field)):
+        if value is UNKNOWN and len(condition.path.parts) == 1 and is_never_none(values.get(condition.path.field)):
             return condition.name == "attribute_exists"
         # A parameter that gives the field its value may be None, and the field so be absent.
-        return None if found is UNKNOWN else (found is MISSING) == (condition.name == "attribute_not_exists")
+        return None if value is UNKNOWN else (value is MISSING) == (condition.name == "attribute_not_exists")
     argument = _value(condition.argument, values)
-    if found is UNKNOWN or argument is UNKNOWN:
+    if value is UNKNOWN or argument is UNKNOWN:
         return None
-    if found is MISSING or argument is MISSING:
+    if value is MISSING or argument is MISSING:
         return False
-    return _begins(found, argument) if condition.name == "begins_with" else _contains(found, argument)
+    return _begins(value, argument) if condition.name == "begins_with" else _contains(value, argument)
 
 
-def _begins(found: Any, prefix: Any) -> bool:
-    (one, text), (other, start) = _comparable(found), _comparable(prefix)
+def _begins(value: Any, prefix: Any) -> bool:
+    (one, text), (other, start) = _comparable(value), _comparable(prefix)
     return one == other and one in {"S", "B"} and bool(text.startswith(start))
 
 
-def _contains(found: Any, part: Any) -> bool:
-    (one, whole), (other, content) = _comparable(found), _comparable(part)
+def _contains(value: Any, part: Any) -> bool:
+    (one, whole), (other, content) = _comparable(value), _comparable(part)
     if one == other and one in {"S", "B"}:
         return bool(content in whole)
     if one in {"SS", "NS", "BS"}:

@@ -169,65 +169,65 @@ def _last_placeholder(template: BoundTemplate, known: Sequence[str]) -> BoundPla
 
 
 def _range(pattern: PatternDeclaration, part: BoundKeyAttribute, cond: Cond) -> SortKeyPlan:
-    asks = cond.range
-    assert asks is not None, "the caller looked"
+    range_ = cond.range
+    assert range_ is not None, "the caller looked"
     if part.template is None:
-        return _stored_range(pattern, part, asks)
-    low = key_value(part, {**cond.sort, asks.field: asks.low}, "lower")
-    placeholder = _last_placeholder(part.template, [*cond.sort, asks.field])
+        return _stored_range(pattern, part, range_)
+    low = key_value(part, {**cond.sort, range_.field: range_.low}, "lower")
+    placeholder = _last_placeholder(part.template, [*cond.sort, range_.field])
     assert placeholder is not None, "the field is in the template"
-    if asks.op == "begins_with":
+    if range_.op == "begins_with":
         condition = SortCondition("begins_with", replace(low, part="begins"))
-        return SortKeyPlan((condition,), _number_prefix(pattern, asks, placeholder.field.type))
-    in_order = part.template.keeps_order_from(asks.field)
+        return SortKeyPlan((condition,), _number_prefix(pattern, range_, placeholder.field.type))
+    in_order = part.template.keeps_order_from(range_.field)
     if not in_order and pattern.index is None:
-        in_order = part.template.ends_in_period(asks.field)
-    faults = [] if in_order else [_unordered(pattern, asks, part.template, placeholder)]
-    if placeholder.name != asks.field:
-        faults.append(_trailing_field(pattern, asks, part.template, placeholder))
+        in_order = part.template.ends_in_period(range_.field)
+    faults = [] if in_order else [_unordered(pattern, range_, part.template, placeholder)]
+    if placeholder.name != range_.field:
+        faults.append(_trailing_field(pattern, range_, part.template, placeholder))
     if placeholder.encoding.reversible and placeholder.encoding.rounds_to is None:
-        condition, residue = _exact(asks, low, part, cond, placeholder)
+        condition, residue = _exact(range_, low, part, cond, placeholder)
     else:
-        condition, residue = _rounded(asks, low, part, cond)
+        condition, residue = _rounded(range_, low, part, cond)
     return SortKeyPlan((condition,), faults, residue)
 
 
-def _number_prefix(pattern: PatternDeclaration, asks: Range, kind: object) -> list[Fault]:
+def _number_prefix(pattern: PatternDeclaration, range_: Range, kind: object) -> list[Fault]:
     if kind not in {int, float, bool} and getattr(kind, "__name__", "") != "Decimal":
         return []
     return [
         pattern.fault(
             "KP301",
-            f"{pattern.name} asks for what begins with {asks.field}, which is a number: its first digits say nothing",
-            f"ask for a range: sk.between({asks.field}=(low, high))",
+            f"{pattern.name} asks for what begins with {range_.field}, which is a number: its first digits say nothing",
+            f"ask for a range: sk.between({range_.field}=(low, high))",
             pattern.entities[0].place,
         )
     ]
 
 
 def _unordered(
-    pattern: PatternDeclaration, asks: Range, template: BoundTemplate, placeholder: BoundPlaceholder
+    pattern: PatternDeclaration, range_: Range, template: BoundTemplate, placeholder: BoundPlaceholder
 ) -> Fault:
     group = None if placeholder.encoding.reversible else placeholder.encoding.rounds_to
     sorts = f"of which {template.text} holds only the {group}: within one, keys are not in its order"
     return pattern.fault(
         "KP206",
-        f"{pattern.name} asks for a range of {asks.field}, "
+        f"{pattern.name} asks for a range of {range_.field}, "
         + (f"whose text in {template.text} does not sort in the order of its values" if group is None else sorts),
-        f"write a placeholder that keeps the order, such as {{{asks.field}:010d}} for numbers or"
-        f" {{{asks.field}:utc_ms}} for timestamps",
+        f"write a placeholder that keeps the order, such as {{{range_.field}:010d}} for numbers or"
+        f" {{{range_.field}:utc_ms}} for timestamps",
         pattern.entities[0].place,
     )
 
 
 def _trailing_field(
-    pattern: PatternDeclaration, asks: Range, template: BoundTemplate, placeholder: BoundPlaceholder
+    pattern: PatternDeclaration, range_: Range, template: BoundTemplate, placeholder: BoundPlaceholder
 ) -> Fault:
     return pattern.fault(
         "KP206",
-        f"{pattern.name} asks for a range of {asks.field}, after which {template.text} goes on with"
+        f"{pattern.name} asks for a range of {range_.field}, after which {template.text} goes on with"
         f" {placeholder.name}, which is given: keys with the same combined text cannot be told apart",
-        f"ask for {asks.field} as a value, or use a key in which {placeholder.name} stands before it only",
+        f"ask for {range_.field} as a value, or use a key in which {placeholder.name} stands before it only",
         pattern.entities[0].place,
     )
 
@@ -241,11 +241,11 @@ def _open(part: BoundKeyAttribute, cond: Cond) -> bool:
     return not part.template.literal_prefix and not any(name in cond.sort for name in part.fields)
 
 
-def _exact(asks: Range, low: KeyValue, part: BoundKeyAttribute, cond: Cond, placeholder: BoundPlaceholder) -> Planned:
+def _exact(range_: Range, low: KeyValue, part: BoundKeyAttribute, cond: Cond, placeholder: BoundPlaceholder) -> Planned:
     """Plan a range of a field whose text identifies one value: the texts decide."""
     upper = replace(low, part="upper")
-    if asks.op == "between":
-        return SortCondition("BETWEEN", low, key_value(part, {**cond.sort, asks.field: asks.high}, "upper")), None
+    if range_.op == "between":
+        return SortCondition("BETWEEN", low, key_value(part, {**cond.sort, range_.field: range_.high}, "upper")), None
     if _open(part, cond):
         ends: dict[str, tuple[SortOp, KeyValue]] = {
             "<": ("<", low),
@@ -253,43 +253,43 @@ def _exact(asks: Range, low: KeyValue, part: BoundKeyAttribute, cond: Cond, plac
             ">": (">", upper),
             ">=": (">=", low),
         }
-        return SortCondition(*ends[asks.op]), None
+        return SortCondition(*ends[range_.op]), None
     floor, ceiling = key_value(part, cond.sort, "lower"), key_value(part, cond.sort, "upper")
-    if asks.op == "<" and placeholder.last and placeholder.encoding.width is None:
+    if range_.op == "<" and placeholder.last and placeholder.encoding.width is None:
         # BETWEEN includes its ends, and the text just below one without a width is as long as a key may be.
-        return SortCondition("BETWEEN", floor, upper), CompareCondition("<", FieldPath(asks.field), asks.low)
+        return SortCondition("BETWEEN", floor, upper), CompareCondition("<", FieldPath(range_.field), range_.low)
     between = {
         "<": (floor, replace(low, part="before")),
         "<=": (floor, upper),
         ">": (replace(low, part="after"), ceiling),
         ">=": (low, ceiling),
     }
-    return SortCondition("BETWEEN", *between[asks.op]), None
+    return SortCondition("BETWEEN", *between[range_.op]), None
 
 
-def _rounded(asks: Range, low: KeyValue, part: BoundKeyAttribute, cond: Cond) -> Planned:
+def _rounded(range_: Range, low: KeyValue, part: BoundKeyAttribute, cond: Cond) -> Planned:
     """Plan a range of a field whose text stands for several values: include the bounds, and compare the results."""
     upper = replace(low, part="upper")
-    path = FieldPath(asks.field)
-    if asks.op == "between":
-        high = key_value(part, {**cond.sort, asks.field: asks.high}, "upper")
-        return SortCondition("BETWEEN", low, high), BetweenCondition(path, asks.low, asks.high)
-    assert asks.op != "begins_with", "the caller looked"
-    residue = CompareCondition(asks.op, path, asks.low)
-    below = asks.op in {"<", "<="}
+    path = FieldPath(range_.field)
+    if range_.op == "between":
+        high = key_value(part, {**cond.sort, range_.field: range_.high}, "upper")
+        return SortCondition("BETWEEN", low, high), BetweenCondition(path, range_.low, range_.high)
+    assert range_.op != "begins_with", "the caller looked"
+    residue = CompareCondition(range_.op, path, range_.low)
+    below = range_.op in {"<", "<="}
     if _open(part, cond):
         return (SortCondition("<=", upper) if below else SortCondition(">=", low)), residue
     floor, ceiling = key_value(part, cond.sort, "lower"), key_value(part, cond.sort, "upper")
     return SortCondition("BETWEEN", *((floor, upper) if below else (low, ceiling))), residue
 
 
-def _stored_range(pattern: PatternDeclaration, part: BoundKeyAttribute, asks: Range) -> SortKeyPlan:
+def _stored_range(pattern: PatternDeclaration, part: BoundKeyAttribute, range_: Range) -> SortKeyPlan:
     """Plan a range of an attribute that holds a stored field."""
-    op: SortOp = "BETWEEN" if asks.op == "between" else asks.op
-    high = key_value(part, {asks.field: asks.high}) if asks.op == "between" else None
-    numeric = asks.op == "begins_with" and part.type_code == "N"
-    faults = _number_prefix(pattern, asks, int) if numeric else []
+    op: SortOp = "BETWEEN" if range_.op == "between" else range_.op
+    high = key_value(part, {range_.field: range_.high}) if range_.op == "between" else None
+    numeric = range_.op == "begins_with" and part.type_code == "N"
+    faults = _number_prefix(pattern, range_, int) if numeric else []
     # Stored values are whole units: those from a finer timestamp on start with the next unit.
     rounds = part.field is not None and part.field.stored is not None and op in {"<", ">=", "BETWEEN"}
-    low = key_value(part, {asks.field: asks.low}, "rounded_up" if rounds else "whole")
+    low = key_value(part, {range_.field: range_.low}, "rounded_up" if rounds else "whole")
     return SortKeyPlan((SortCondition(op, low, high),), faults)
