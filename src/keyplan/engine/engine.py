@@ -1,7 +1,8 @@
 """The engine: the service without sockets.
 
 `Engine.open("data.db")` or `Engine.memory()`, then `call("PutItem", {...})` with the service's own
-request and answer shapes. Everything else about an operation stands in its module under `operations/`.
+request and answer shapes. Everything about an operation is in its module under `operations/`; what the operations
+share is in `database.py`.
 """
 
 from __future__ import annotations
@@ -39,16 +40,16 @@ class Engine:
 
     Options of `open`, `memory` and `copy`, each with its default:
 
-    * `clock=SystemClock()`: where it gets the time from; `keyplan.clock.ManualClock` moves when it is told to.
-    * `region="us-east-1"`, `account="123456789012"`: what names (ARNs) say.
+    * `clock=SystemClock()`: the source of time; a `keyplan.clock.ManualClock` moves only when a test moves it.
+    * `region="us-east-1"`, `account="123456789012"`: Region and account in ARNs.
     * `state_delay_s=0.0`: seconds that tables and indexes stay CREATING, UPDATING or DELETING.
-    * `stream_shards=1`: shards of a new stream; None: one for each partition the service would begin with.
+    * `stream_shards=1`: shards of a new stream; None: one for each partition that the service would start with.
     * `ttl_delay_s=0.0`: seconds that items stay after they have expired.
-    * `ttl_sweep_s=1.0`: seconds between looks for what has expired, in a thread; None: only `sweep` looks.
-    * `faults=None`: a `Faults`, what goes wrong on purpose.
-    * `buckets=None`: a folder, "s3://" or `S3Buckets`: where exports go and imports come from.
+    * `ttl_sweep_s=1.0`: seconds between sweeps of expired items in a thread; None: only calls of `sweep` remove them.
+    * `faults=None`: a `Faults`, the faults to inject.
+    * `buckets=None`: a folder, "s3://" or `S3Buckets`, for exports and imports.
 
-    Raises ValueError for what an option cannot be.
+    Raises ValueError for an invalid option.
     """
 
     def __init__(
@@ -80,9 +81,9 @@ class Engine:
         self.region = region
         self.account = account
         self.buckets = None if buckets is None else _open_buckets(buckets)
-        """Where exports go and imports come from: a folder of folders, "s3://", or buckets made already."""
+        """Buckets for exports and imports, if any."""
         self.faults: Injector | None = None
-        """What injects faults, if any."""
+        """Decides about injected faults, if any."""
         if faults is None:
             self.database = Database(store, self.clock, settings, self.buckets)
         else:
@@ -109,7 +110,7 @@ class Engine:
 
         `durability="normal"`: a commit survives a killed process; after a power cut the last ones may be
         missing, never damaged. `"full"`: every acknowledged commit is synced to the disk. The other options
-        are those of the class. Raises StorageError where the file cannot be used, ValueError for an option.
+        are those of the class. Raises StorageError if the file cannot be used, ValueError for an invalid option.
         """
         store = SqliteStore(os.fspath(path), durability=durability)
         try:
@@ -122,19 +123,18 @@ class Engine:
 
     @classmethod
     def memory(cls, **options: Any) -> Engine:
-        """A database that lives as long as the engine; the options are those of the class. Raises ValueError."""
+        """Return an engine whose data lives in memory; the options are those of the class. Raises ValueError."""
         return cls(SqliteStore(MEMORY), **options)
 
     @property
     def operations(self) -> frozenset[str]:
-        """The names of all operations that `call` knows."""
+        """Names of the operations that `call` accepts."""
         return frozenset(OPERATIONS)
 
     def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         """Run one operation. Python form: binary as bytes.
 
-        Raises ServiceError for what the service refuses, StorageError where the file cannot be used, and
-        EngineClosedError.
+        Raises ServiceError as the service does, StorageError if the file cannot be used, and EngineClosedError.
         """
         return self.database.answer(command(operation), request, PYTHON)
 
@@ -143,28 +143,28 @@ class Engine:
         return self.database.answer(command(operation), request, WIRE)
 
     def sweep(self, stopped: Callable[[], bool] = lambda: False) -> int:
-        """Remove what has expired, as the background thread does every `ttl_sweep_s` seconds; how many items.
+        """Remove expired items, as the background thread does every `ttl_sweep_s` seconds, and return their number.
 
-        Raises DatabaseCorruptError, after all the rest, where an item cannot be read.
+        Raises DatabaseCorruptError for an item that cannot be read, after all others are removed.
         """
-        return self._kept_up(lambda: sweep(self.database, stopped))
+        return self._maintain(lambda: sweep(self.database, stopped))
 
     def trim_streams(self, stopped: Callable[[], bool] = lambda: False) -> int:
-        """Remove stream records older than 24 hours, as the background thread does; how many."""
-        return self._kept_up(lambda: trim_streams(self.database, stopped))
+        """Remove stream records older than 24 hours, as the background thread does, and return their number."""
+        return self._maintain(lambda: trim_streams(self.database, stopped))
 
     def trim_history(self) -> int:
-        """Remove what recovery cannot reach any more, and system backups whose time is over; how many."""
-        return self._kept_up(lambda: trim(self.database))
+        """Remove records that recovery no longer needs and expired system backups, and return their number."""
+        return self._maintain(lambda: trim(self.database))
 
-    def _kept_up(self, work: Callable[[], int]) -> int:
+    def _maintain(self, work: Callable[[], int]) -> int:
         try:
             return work()
         except (Failure, DecodeError) as error:
             raise self.database.public_error(error) from error
 
     def settle(self) -> None:
-        """Apply the index writes that are due; all of them, where indexes do not lag."""
+        """Apply the index writes that are due; all of them if indexes do not lag."""
         if self.faults is None:
             lag.settle(self.database, everything=True)
         else:
@@ -177,18 +177,18 @@ class Engine:
         return lagging or any(table.expiry or table.stream or table.recovery for table in self.catalog.known())
 
     def group(self) -> AbstractContextManager[None]:
-        """Writes made inside by this thread share one commit, made at the end."""
+        """Return a block in which the writes of this thread share one commit at its end."""
         return self.store.group()
 
     @property
     def waits_for_disk(self) -> bool:
-        """Whether a write returns only when it is on the disk (durability "full")."""
+        """Whether a write returns only after it is on the disk (durability "full")."""
         return self.store.sync is not None
 
     def snapshot(self, path: str | os.PathLike[str]) -> None:
-        """Copy the database, as of one moment, into a new file; others may go on writing meanwhile.
+        """Copy the database, as of one time, into a new file. Writes continue during the copy.
 
-        Raises FileExistsError where there is a file, StorageError where it cannot be written.
+        Raises FileExistsError if the file exists, StorageError if it cannot be written.
         """
         self.store.copy_to(os.fspath(path))
 

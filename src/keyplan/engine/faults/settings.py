@@ -1,4 +1,4 @@
-"""Settings of fault injection: what goes wrong on purpose, and how often."""
+"""Settings of fault injection: which faults, and how often."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _PROBABILITIES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Faults:
-    """What goes wrong on purpose. Everything is off by default. Raises ValueError for what cannot be."""
+    """Faults to inject. All are off by default. Raises ValueError for an invalid setting."""
 
     seed: int = 0
-    """Runs with the same seed and the same calls meet the same faults."""
+    """Runs with the same seed and the same calls get the same faults."""
     gsi_lag: float | tuple[float, float] = 0.0
-    """Seconds until a write is seen in global indexes; a pair: at random between the two."""
+    """Seconds until a write is visible in global indexes; a pair: a random number between the two."""
     stale_reads: float = 0.0
     """Probability that an eventually consistent read sees an earlier state."""
     stale_s: float = 1.0
-    """How far back a stale read may lie, seconds."""
+    """Largest age of the state that a stale read sees, seconds."""
     throttle: bool = False
-    """Whether partitions, provisioned and on-demand capacity have limits."""
+    """Whether requests beyond the limits of partitions, provisioned and on-demand capacity are throttled."""
     unprocessed: float = 0.0
     """Probability that a batch leaves one of its keys or writes unprocessed; never all of them."""
     conflicts: float = 0.0
