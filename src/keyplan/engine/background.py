@@ -25,7 +25,7 @@ LONGEST_S, FEWEST_ROWS = 0.005, 10
 
 
 class Pace:
-    """How many rows a transaction of background work changes: so many that writers wait for some milliseconds."""
+    """The number of rows that a transaction of background work changes, so that writers wait only some milliseconds."""
 
     def __init__(self, clock: Clock, most: int) -> None:
         self._clock = clock
@@ -45,7 +45,7 @@ class Pace:
 
 
 class Worker(ABC, Generic[T]):
-    """One such thread. It ends when nothing is pending, and a later `wake` starts another."""
+    """A thread for one kind of work. It ends when nothing is pending, and a later `wake` starts another."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -56,14 +56,14 @@ class Worker(ABC, Generic[T]):
 
     @abstractmethod
     def _pending(self) -> Sequence[T]:
-        """What is to be done, the next thing first."""
+        """Return the pending work, the next first."""
 
     @abstractmethod
     def _run(self) -> None:
         """Work until `_look` finds nothing; or end, and a later `wake` starts another thread for what is pending."""
 
     def wake(self) -> None:
-        """See to it that what is pending is worked on; by a later `wake` where there is no thread to be had now."""
+        """Start the thread if work is pending. If no thread can be started now, a later `wake` tries again."""
         with self._lock:
             if self._thread is None and not self._stop.is_set() and self._pending():
                 self._thread = self._latest = started(self._work_on, self._name)
@@ -84,7 +84,7 @@ class Worker(ABC, Generic[T]):
             thread.join()
 
     def _look(self) -> Sequence[T]:
-        """What is pending. For nothing, or once closed, the thread is to end: it counts as gone."""
+        """Return the pending work. If it is empty, or after `close`, the thread ends and already counts as ended."""
         with self._lock:
             found = () if self._stop.is_set() else self._pending()
             if not found:
@@ -135,7 +135,7 @@ class Maintained(Protocol):
 
 
 class Background:
-    """Owns the thread for regular work."""
+    """The thread for regular work."""
 
     def __init__(self, database: Maintained, sweep_s: float | None) -> None:
         self._database = database
@@ -186,7 +186,7 @@ class Background:
 
 
 def _attempt(work: Callable[[], object]) -> None:
-    """Do one kind of work; what keeps it from being done keeps no other from it, now or later."""
+    """Do one kind of work. An error is logged, so that the other kinds and later attempts still run."""
     try:
         work()
     except EngineClosedError:

@@ -1,4 +1,4 @@
-"""Moments as requests give them and as messages tell them."""
+"""Timestamps in requests and in messages."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _FIRST_S, _LAST_S = -62_135_596_800, 253_402_300_799  # of the years 1 and 9999,
 
 
 def epoch_s(given: datetime | float) -> float:
-    """A Timestamp in seconds since 1970: it is a datetime in Python form, seconds in JSON.
+    """Return a Timestamp in seconds since 1970. It is a datetime in Python form, a number of seconds in JSON.
 
-    Raises SerializationError for what is no number, or none that can be a moment.
+    Raises SerializationError for a value that is not a finite number or that no timestamp can have.
     """
     try:
         at_s = given.timestamp() if isinstance(given, datetime) else float(given)
@@ -26,6 +26,6 @@ def epoch_s(given: datetime | float) -> float:
 
 
 def text(at_s: float) -> str:
-    """A moment as the service writes it in messages: to the second, in UTC."""
+    """Return a timestamp as the service writes it in messages: to the second, in UTC."""
     moment = datetime.fromtimestamp(min(max(at_s, _FIRST_S), _LAST_S), UTC)
     return moment.isoformat(timespec="seconds").replace("+00:00", "Z")

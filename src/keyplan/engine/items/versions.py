@@ -26,7 +26,7 @@ class Version:
 
 
 def given(item: dict[str, Any], *, wire: bool) -> Version:
-    """The version that a request, or a file, gives. Raises ValidationError for its values and its size."""
+    """Return the version that a request or a file gives. Raises ValidationError for invalid values or size."""
     canonical, size = normalise_item(item, wire=wire)
     if size > limits.ITEM_BYTES:
         raise ValidationError(messages.ITEM_TOO_LARGE)
@@ -34,7 +34,7 @@ def given(item: dict[str, Any], *, wire: bool) -> Version:
 
 
 def load(transaction: Transaction, table: Table, key: bytes) -> Version | None:
-    """The item under a key, decoded."""
+    """Return the decoded item under a key, or None."""
     row = transaction.point(table.tree, key)
     if row is None:
         return None
@@ -43,7 +43,7 @@ def load(transaction: Transaction, table: Table, key: bytes) -> Version | None:
 
 
 def put_blindly(transaction: Transaction, table: Table, key: bytes, new: Version) -> None:
-    """Write an item of a `blind` table over whatever is there, and its index entries over theirs."""
+    """Write an item of a `blind` table and its index entries over any earlier ones."""
     transaction.put(table.tree, key, new.size, new.body)
     for index in table.indexes.values():
         entry = index.key.entry(new.item, key)
@@ -52,7 +52,7 @@ def put_blindly(transaction: Transaction, table: Table, key: bytes, new: Version
 
 
 def delete_blindly(transaction: Transaction, table: Table, key: bytes, item: Item) -> None:
-    """Remove an item of a `blind` table, there or not, and its index entries; `item` holds at least its key."""
+    """Remove an item of a `blind` table, if it exists, and its index entries; `item` holds at least its key."""
     transaction.delete(table.tree, key)
     for index in table.indexes.values():
         entry = index.key.entry(item, key)
@@ -63,8 +63,10 @@ def delete_blindly(transaction: Transaction, table: Table, key: bytes, item: Ite
 def change_blindly(
     transaction: Transaction, table: Table, changes: Sequence[tuple[bytes, Item, Version | None]]
 ) -> None:
-    """Several changes of items of a `blind` table, no two of the same: for each its key, an item that holds at
-    least the key, and the new version or, to remove it, None."""
+    """Write changes of different items of a `blind` table.
+
+    A change is the stored key, an item that holds at least the key, and the new version, or None to remove the item.
+    """
     puts = [(key, new) for key, _, new in changes if new is not None]
     transaction.put_all(table.tree, [(key, new.size, new.body) for key, new in puts])
     for index in table.indexes.values():

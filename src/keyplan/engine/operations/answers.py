@@ -31,7 +31,7 @@ UNPROCESSED_ERRORS = (ProvisionedThroughputExceededError, ThrottlingError, Trans
 
 
 def enveloped(prepare: Callable[[dict[str, Any], Form], T]) -> Callable[[dict[str, Any], Form], T]:
-    """Word the ValidationErrors of what is checked before the table as PutItem, UpdateItem, DeleteItem do."""
+    """Wrap a function that checks what needs no table, so that its errors have the envelope of single writes."""
 
     @functools.wraps(prepare)
     def with_envelope(request: dict[str, Any], form: Form) -> T:
@@ -46,14 +46,14 @@ def enveloped(prepare: Callable[[dict[str, Any], Form], T]) -> Callable[[dict[st
 
 
 def collection_metrics(database: Database, table: Table, key: bytes, item: Item, form: Form) -> dict[str, Any]:
-    """ItemCollectionMetrics for a write's answer, where the table has local indexes."""
+    """Return ItemCollectionMetrics for a write's answer, or nothing for a table without local indexes."""
     if table.collections is None:
         return {}
     return {"ItemCollectionMetrics": _collection(database.store.view(), table, key, item, form)}
 
 
 class Collections:
-    """ItemCollectionMetrics of several writes: each collection once, by table."""
+    """ItemCollectionMetrics of several writes: each item collection once, by table."""
 
     __slots__ = ("_form", "_seen", "by_table")
 
@@ -63,7 +63,7 @@ class Collections:
         self.by_table: dict[str, list[dict[str, Any]]] = {}
 
     def add(self, view: View, table: Table, key: bytes, item: Item) -> None:
-        """Note the collection of an item that was written, as it is now."""
+        """Add the current size of a written item's collection."""
         if table.collections is None:
             return
         partition = (table.name, partition_bytes_of(key))

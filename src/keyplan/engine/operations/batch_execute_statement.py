@@ -57,7 +57,7 @@ _CODES: dict[type[ServiceError], str] = {
     AccessDeniedError: "AccessDenied",
     RequestLimitExceededError: "RequestLimitExceeded",
 }
-"""What a statement may fail with without failing the batch. Source: API reference, BatchStatementError."""
+"""Errors of a statement that do not fail the batch. Source: API reference, BatchStatementError."""
 
 
 class _Asked(NamedTuple):
@@ -65,22 +65,22 @@ class _Asked(NamedTuple):
 
     prepared: Prepared | ValidationError
     given: dict[str, Any]
-    """As the request has it."""
+    """The statement's element of the request."""
     place: tuple[str, bytes] | None = None
-    """Table and stored key of the item that it is on; None if it is to fail by itself."""
+    """Table and stored key of its item; None if the statement is going to fail by itself."""
     located: Located | None = None
     """Of one that writes."""
 
 
 class _Costs:
-    """What the statements of a batch cost, by the names that they have for their tables."""
+    """Capacity that the statements of a batch consume, by the names that they use for their tables."""
 
     def __init__(self) -> None:
         self.receipts: dict[str, Receipt] = {}
         self._refused: dict[str, float] = {}
 
     def add(self, name: str, attempt: Attempt) -> None:
-        """Count a statement."""
+        """Add the capacity of a statement."""
         if attempt.failure is not None:
             self._refused[name] = self._refused.get(name, 0.0) + attempt.receipt.table_units
         elif name in self.receipts:
@@ -89,7 +89,7 @@ class _Costs:
             self.receipts[name] = attempt.receipt
 
     def render(self, detail: str) -> list[dict[str, Any]]:
-        """ConsumedCapacity: refused writes are told in the total of a table of which anything else succeeded."""
+        """Return ConsumedCapacity: a refused write counts for its table if another statement on it succeeded."""
         for name, receipt in self.receipts.items():
             receipt.refused_units = self._refused.get(name, 0.0)
         return [receipt.render(detail, name) for name, receipt in self.receipts.items()]

@@ -60,7 +60,7 @@ _REPLACED = ("AttributesToGet",)
 
 
 def check(request: dict[str, Any]) -> None:
-    """Rules between members, of each table and then over all tables. Raises ValidationError."""
+    """Check the rules between members, of each table and then over all tables. Raises ValidationError."""
     keys = 0
     for block in request["RequestItems"].values():
         given = rules.check_mixture(block, _EXPRESSIONS, _REPLACED)
@@ -74,14 +74,14 @@ def check(request: dict[str, Any]) -> None:
 
 
 def _check_one_style(blocks: Any) -> None:
-    """An expression for one table and names for another do not go together either."""
+    """Refuse expressions for one table and older parameters for another. Raises ValidationError."""
     used = [name for name in (*_EXPRESSIONS, *_REPLACED) if any(block.get(name) is not None for block in blocks)]
     if len(used) > 1:
         raise ValidationError(messages.mixed_parameters(_REPLACED, _EXPRESSIONS))
 
 
 class _Block(NamedTuple):
-    """What is asked of one table, checked as far as that needs no table."""
+    """The request for one table, checked as far as that needs no table."""
 
     request: dict[str, Any]
     keys: list[Item]
@@ -89,7 +89,7 @@ class _Block(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """The same with the table and the stored keys."""
+    """The request for one table, with the table and the stored keys."""
 
     block: _Block
     table: Table
@@ -128,7 +128,7 @@ def _plan(block: _Block, table: Table) -> _Plan:
 
 
 class _Reading:
-    """The answer in the making: it is full when one more item would exceed 16 MB."""
+    """Collects the answer: it is full when one more item would exceed 16 MB."""
 
     def __init__(self, database: Database, form: Form, *, counted: bool) -> None:
         self._view = database.view()
@@ -143,7 +143,7 @@ class _Reading:
         self._refused: ServiceError | None = None
 
     def read(self, name: str, plan: _Plan) -> None:
-        """Read the keys of one table; those that find no room go back to the caller."""
+        """Read the keys of one table; those that exceed the answer's size become UnprocessedKeys."""
         bodies: list[bytes] = []
         left: list[int] = []
         table_units = 0.0
@@ -185,5 +185,5 @@ class _Reading:
 
 
 def _remainder(block: dict[str, Any], left: list[int]) -> dict[str, Any]:
-    """The request of a table with only the keys that were not read."""
+    """Return the request of a table with only the keys that were not read."""
     return {**block, "Keys": [block["Keys"][number] for number in left]}

@@ -52,7 +52,7 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Names of tables and how many writes each has (only now: other faults come alone), then each write, then all."""
+    """Check table names and writes per table, then each write, then the total. Raises ValidationError."""
     items = request["RequestItems"]
     faults = []
     if not all(map(_is_surely_name, items)):
@@ -109,7 +109,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
 @late_check(SHAPE)
 def prepare(request: dict[str, Any], form: Form) -> dict[str, list[tuple[Item, versions.Version | None]]]:
-    """What can be checked without the tables: the items of each, and their new versions."""
+    """Check what needs no table; return the writes of each table as items and their new versions."""
     check(request)
     wire = form.wire
     try:
@@ -119,7 +119,7 @@ def prepare(request: dict[str, Any], form: Form) -> dict[str, list[tuple[Item, v
 
 
 def _wanted(write: dict[str, Any], wire: bool) -> tuple[Item, versions.Version | None]:
-    """The item that holds the key, and the new version of a put. Raises ValidationError."""
+    """Return the item that holds the key, and the new version of a put. Raises ValidationError."""
     put = write.get("PutRequest")
     if put is None:
         return normalise_item(write["DeleteRequest"]["Key"], wire=wire)[0], None
@@ -147,7 +147,7 @@ def _located(wanted: dict[str, list[tuple[Item, versions.Version | None]]], tabl
 
 
 def _key_of(table: Table, item: Item) -> bytes:
-    """The stored key of a put item; its faults are worded as those of a Key, other than PutItem's."""
+    """Return the stored key of a put item; errors have the messages of a Key, unlike PutItem's."""
     try:
         return table.key.of_item(item)
     except ValidationError:
@@ -200,7 +200,7 @@ def _answer(
 
 
 def _unprocessed(request: dict[str, Any], left: list[int]) -> dict[str, list[dict[str, Any]]]:
-    """The writes that were left out, as they were asked for."""
+    """Return the unprocessed writes as the request has them."""
     if not left:
         return {}
     asked = [(name, write) for name, given in request["RequestItems"].items() for write in given]

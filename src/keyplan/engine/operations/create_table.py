@@ -48,7 +48,7 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Rules between members. Raises ValidationError."""
+    """Check the rules between members. Raises ValidationError."""
     table_rules.check_table_class(request.get("TableClass"))
     billing_mode = request.get("BillingMode") or PROVISIONED
     table_rules.check_table_capacity(request, billing_mode)
@@ -73,7 +73,7 @@ def check(request: dict[str, Any]) -> None:
 def _check_index_lists(
     local: Sequence[dict[str, Any]] | None, global_: Sequence[dict[str, Any]] | None, schema: Sequence[dict[str, Any]]
 ) -> None:
-    """A list of indexes that is given has some, and local ones need a range key."""
+    """Refuse an empty list of indexes, and local indexes of a table without a sort key."""
     if local is not None:
         if not local:
             raise ValidationError(messages.index_list_empty("LocalSecondaryIndexes"))

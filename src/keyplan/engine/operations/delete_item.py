@@ -28,7 +28,7 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Rules between members. Raises ValidationError."""
+    """Check the rules between members. Raises ValidationError."""
     if request.keys() <= rules.WITHOUT_RULES:
         return
     rules.check_replacing(request)
@@ -68,6 +68,6 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 @late_check(SHAPE)
 @enveloped
 def prepare(request: dict[str, Any], form: Form) -> actions.ItemDelete:
-    """What can be checked without the table: key values and condition."""
+    """Check what needs no table: key values and condition."""
     check(request)
     return actions.delete(request, form)

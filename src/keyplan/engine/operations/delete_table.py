@@ -34,7 +34,7 @@ _TOLD = (
     "TableClassSummary",
     "WarmThroughput",
 )
-"""What the service tells of a table that it is about to delete: not its keys, not its indexes."""
+"""Members that the service returns of a table that it is about to delete: neither keys nor indexes."""
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:

@@ -18,6 +18,6 @@ _CACHE_MINUTES = 1440
 
 
 def run(database: Database, _request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Answer."""
+    """Return the endpoint and how long clients may cache it."""
     address = f"dynamodb.{database.settings.region}.amazonaws.com"
     return {"Endpoints": [{"Address": address, "CachePeriodInMinutes": _CACHE_MINUTES}]}

@@ -16,7 +16,7 @@ SHAPE = Structure("DescribeLimitsInput", {})
 
 
 def run(_database: Database, _request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Answer."""
+    """Return the capacity limits of account and table."""
     return {
         "AccountMaxReadCapacityUnits": limits.ACCOUNT_READ_UNITS,
         "AccountMaxWriteCapacityUnits": limits.ACCOUNT_WRITE_UNITS,

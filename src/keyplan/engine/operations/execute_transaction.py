@@ -80,7 +80,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
 
 def _told(number: int, work: Callable[[], T]) -> T:
-    """Do it; what is wrong with a statement is told with its number."""
+    """Run a function; a ValidationError names the number of the statement."""
     try:
         return work()
     except ValidationError as error:
@@ -88,7 +88,7 @@ def _told(number: int, work: Callable[[], T]) -> T:
 
 
 def _tables(database: Database, prepared: Sequence[Prepared]) -> list[Table]:
-    """The tables of the statements; those that there are not cancel the transaction, unless another is malformed."""
+    """Return the tables of the statements. A missing table cancels the transaction, unless a statement is malformed."""
     reasons = Reasons(len(prepared))
     tables: list[Table] = []
     for number, each in enumerate(prepared):

@@ -71,7 +71,7 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Rules between members. Raises ValidationError."""
+    """Check the rules between members. Raises ValidationError."""
     if not request["TableArn"]:
         raise ValidationError(messages.TABLE_ARN_EMPTY)
     if request.get("ExportFormat") == "ION":
@@ -139,7 +139,7 @@ def _table_name(database: Database, arn: str) -> str:
 
 
 def _parameters(request: dict[str, Any], selection: exports.Selection | None) -> dict[str, Any]:
-    """The request but for its token, in one form, so that two can be compared."""
+    """Return the request without its token, in a form that can be compared."""
     given = {name: value for name, value in request.items() if value is not None and name != "ClientToken"}
     if "ExportTime" in given:
         given["ExportTime"] = timestamps.epoch_s(given["ExportTime"])
@@ -156,7 +156,7 @@ def _parameters(request: dict[str, Any], selection: exports.Selection | None) ->
 
 
 def _document(database: Database, table: Table, parameters: dict[str, Any], token: str) -> Document:
-    """A new export. Raises InvalidExportTimeError or PointInTimeRecoveryUnavailableError."""
+    """Return the document of a new export. Raises InvalidExportTimeError or PointInTimeRecoveryUnavailableError."""
     now = database.clock.now()
     now_ms = int(now * 1000)
     of_table = table.document["description"]
@@ -200,7 +200,7 @@ def _document(database: Database, table: Table, parameters: dict[str, Any], toke
 
 
 def _created_s(table: Table) -> int:
-    """When the table was created, to the second, as clients write moments."""
+    """Return when the table was created, in whole seconds, as clients write timestamps."""
     created_s: float = table.document["description"]["CreationDateTime"]
     return math.floor(created_s)
 

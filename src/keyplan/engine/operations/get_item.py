@@ -37,18 +37,18 @@ _WITHOUT_RULES = frozenset(("TableName", "Key", "ConsistentRead", "ReturnConsume
 
 
 def is_plain(request: dict[str, Any]) -> bool:
-    """Whether no rule between members is about this request."""
+    """Return True if no rule between members concerns the request."""
     return request.keys() <= _WITHOUT_RULES
 
 
 def check(request: dict[str, Any]) -> None:
-    """Rules that come before the key's values. Raises ValidationError."""
+    """Check the rules that come before the key's values. Raises ValidationError."""
     given = rules.check_mixture(request, _EXPRESSIONS, ("AttributesToGet",))
     check_placeholders_wanted(request, given, value_expressions=())
 
 
 def check_late(request: dict[str, Any]) -> None:
-    """Rules that come after them, and before the projection. Raises ValidationError."""
+    """Check the rules between the key's values and the projection. Raises ValidationError."""
     rules.check_attributes_to_get(request)
     check_placeholder_maps(request)
 

@@ -28,7 +28,7 @@ SHAPE = Structure(
 
 
 Stored = tuple[int, float, bytes]
-"""A record as the log has it: sequence, written at (epoch seconds), body."""
+"""A record of a log: sequence, time of the write (epoch seconds), body."""
 
 _CHUNK = 50
 _IMAGES = ("Keys", "NewImage", "OldImage")
@@ -56,7 +56,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
 
 def _placed(document: dict[str, Any], iterator: ShardIterator) -> ShardIterator:
-    """The iterator, where trimming has left it. Raises TrimmedDataAccessError, ResourceNotFoundError."""
+    """Return the iterator, moved past trimmed records. Raises TrimmedDataAccessError, ResourceNotFoundError."""
     if iterator.shard >= document["shards"]:
         raise ResourceNotFoundError(messages.SHARD_OF_ITERATOR_NOT_FOUND)
     trimmed = stream_records.trimmed(document, iterator.shard)
@@ -68,7 +68,7 @@ def _placed(document: dict[str, Any], iterator: ShardIterator) -> ShardIterator:
 
 
 def _read(view: View, log: Log, iterator: ShardIterator, limit: int) -> list[Stored]:
-    """Records up to the limit or 1 MB, in chunks: a record may be as large as two items."""
+    """Return records up to the limit or 1 MB. They are read in chunks: a record may be as large as two items."""
     found: list[Stored] = []
     position, size = iterator.position, 0
     while len(found) < limit:

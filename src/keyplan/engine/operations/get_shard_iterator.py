@@ -39,7 +39,7 @@ _START = {
 
 
 def check(request: dict[str, Any]) -> None:
-    """The place to start at is given exactly where the type needs one. Raises ValidationError."""
+    """Require a start position exactly for the types that need one. Raises ValidationError."""
     kind = request["ShardIteratorType"]
     needed = _START.get(kind)
     for member in ("SequenceNumber", "Timestamp"):
@@ -86,6 +86,6 @@ def _position(view: View, document: dict[str, Any], shard: int, kind: str, seque
 
 
 def _written_from(view: View, document: dict[str, Any], shard: int, at_s: float) -> int:
-    """The first position not older than a moment."""
+    """Return the first position that is not older than a time."""
     older = retention.last_before(view, records.log_of(document), shard, at_s)
     return max(older, records.trimmed(document, shard)) + 1

@@ -33,7 +33,7 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """The span of time is one. Raises ValidationError."""
+    """Require that the period does not end before it starts. Raises ValidationError."""
     low, high = request.get("TimeRangeLowerBound"), request.get("TimeRangeUpperBound")
     if low is not None and high is not None and epoch_s(low) > epoch_s(high):
         raise ValidationError(messages.TIME_RANGE_INVERTED)

@@ -40,7 +40,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
 
 
 def _of_table(database: Database, documents: list[Document], arn: str) -> list[Document]:
-    """Those of the table that is there now: of a former one with the same name the service lists none."""
+    """Return the exports of the current table: the service lists none of an earlier table of the same name."""
     table = database.catalog.find(table_name(arn), database.store.view())
     if table is None:
         return []

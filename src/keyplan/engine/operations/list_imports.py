@@ -50,5 +50,5 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
 
 
 def _age(arn: str) -> tuple[str, str]:
-    """What an ARN ends in begins with the moment."""
+    """Return the sort key of an import: the last part of its ARN, which starts with its time."""
     return arn.rpartition("/")[2], arn

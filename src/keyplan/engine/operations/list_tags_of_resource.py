@@ -25,7 +25,7 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """The resource is a table or stream. Raises ValidationError."""
+    """Require the ARN of a table or stream. Raises ValidationError."""
     rules.check_resource_arn(request["ResourceArn"])
 
 

@@ -29,17 +29,17 @@ SHAPE = Structure(
 
 
 def is_plain(request: dict[str, Any]) -> bool:
-    """Whether no rule between members is about this request."""
+    """Return True if no rule between members concerns the request."""
     return request.keys() <= rules.WITHOUT_RULES
 
 
 def check(request: dict[str, Any]) -> None:
-    """Rules that come before the item's values. Raises ValidationError."""
+    """Check the rules that come before the item's values. Raises ValidationError."""
     rules.check_replacing(request)
 
 
 def check_late(request: dict[str, Any]) -> None:
-    """Rules that come after them, and before the condition. Raises ValidationError."""
+    """Check the rules between the item's values and the condition. Raises ValidationError."""
     rules.check_replacing_late(request)
 
 
@@ -81,7 +81,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 @late_check(SHAPE)
 @enveloped
 def prepare(request: dict[str, Any], form: Form) -> actions.ItemPut:
-    """What can be checked without the table: values, size, condition."""
+    """Check what needs no table: values, size, condition."""
     if is_plain(request):
         return actions.put(request, form)
     check(request)

@@ -56,7 +56,7 @@ _MOST_KEY_CONDITIONS = 2
 
 
 def check(request: dict[str, Any]) -> None:
-    """Rules between members, before any value is looked at. Raises ValidationError."""
+    """Check the rules between members, before any value. Raises ValidationError."""
     given = rules.check_mixture(request, reads.QUERY_EXPRESSIONS, _replaced(request))
     check_placeholders_wanted(request, given, value_expressions=reads.QUERY_VALUE_EXPRESSIONS)
     rules.check_select(request)
@@ -64,7 +64,7 @@ def check(request: dict[str, Any]) -> None:
 
 
 def check_late(request: dict[str, Any]) -> None:
-    """Rules that the service looks at after the values of filter and start key."""
+    """Check the rules that come after the values of filter and start key. Raises ValidationError."""
     if request.get("KeyConditions") is None and request.get("KeyConditionExpression") is None:
         raise ValidationError(messages.NO_KEY_CONDITION)
     if request.get("KeyConditions") == {}:
@@ -73,7 +73,7 @@ def check_late(request: dict[str, Any]) -> None:
 
 
 def _replaced(request: dict[str, Any]) -> tuple[str, ...]:
-    """Parameters that expressions replaced; KeyConditions may stand beside a FilterExpression."""
+    """Return the parameters that expressions replaced; KeyConditions may be combined with a FilterExpression."""
     replaced = ("AttributesToGet", "QueryFilter", "ConditionalOperator")
     return (*replaced, "KeyConditions") if request.get("KeyConditionExpression") is not None else replaced
 
@@ -86,7 +86,7 @@ def check_key_conditions(request: dict[str, Any]) -> None:
 
 
 class _Prepared(NamedTuple):
-    """What a request says, checked as far as that needs no table."""
+    """A request, checked as far as that needs no table."""
 
     values: Item | None
     key_condition: KeyCondition | LegacyKeyCondition
@@ -136,7 +136,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
 
 def _prepare(request: dict[str, Any], form: Form) -> _Prepared:
-    """Filter and start key before key condition, each expression checked before the next is read."""
+    """Check what needs no table: filter and start key before the key condition, one expression after the other."""
     check(request)
     condition = reads.compile_legacy_filter(request, "QueryFilter", form)
     check_attributes_to_get(request)

@@ -44,7 +44,7 @@ _ARN = re.compile(rf"arn:[a-z-]+:dynamodb:[a-z0-9-]*:[0-9]*:table/{WHOLE_TABLE_N
 
 
 def check(request: dict[str, Any]) -> None:
-    """One source and one moment. Raises ValidationError."""
+    """Require exactly one source and one time. Raises ValidationError."""
     arn, name = request.get("SourceTableArn"), request.get("SourceTableName")
     if arn is not None and name is not None:
         raise ValidationError(messages.SOURCE_AMBIGUOUS)

@@ -16,12 +16,12 @@ from keyplan.errors import AccessDeniedError, ValidationError
 
 
 def enveloped(error: ValidationError) -> ValidationError:
-    """The fault in the envelope of PutItem, UpdateItem and DeleteItem."""
+    """Return the error with the envelope that PutItem, UpdateItem and DeleteItem put around messages."""
     return ValidationError(messages.enveloped(error.message), **error.members)
 
 
 def check_mixture(request: Mapping[str, Any], expressions: Sequence[str], others: Sequence[str]) -> list[str]:
-    """Refuse expressions beside the parameters they replaced; the expressions that are given."""
+    """Return the given expressions. Raises ValidationError if parameters that they replaced are given too."""
     given = [name for name in expressions if request.get(name) is not None]
     if given:
         mixed = [name for name in others if request.get(name) is not None]
@@ -80,32 +80,32 @@ WITHOUT_RULES = frozenset(
         "ReturnValuesOnConditionCheckFailure",
     )
 )
-"""Members of PutItem and DeleteItem that no rule is about."""
+"""Members of PutItem and DeleteItem that no rule concerns."""
 
 _OLDER = ("AttributeUpdates", "Expected", "ConditionalOperator")
 
 
 def check_replacing(request: dict[str, Any]) -> None:
-    """The parameters of PutItem and DeleteItem."""
+    """Check which parameters of PutItem and DeleteItem are combined. Raises ValidationError."""
     if request.get("ConditionExpression") is None or not request.keys().isdisjoint(_OLDER):
         _check_parameters(request, ("ConditionExpression",), _OLDER[1:])
 
 
 def check_replacing_late(request: dict[str, Any]) -> None:
-    """ReturnValues, conditions and placeholders of the two."""
+    """Check ReturnValues, conditions and placeholders of PutItem and DeleteItem. Raises ValidationError."""
     if request.get("ReturnValues") not in _OLD_OR_NONE:
         raise ValidationError(messages.RETURN_VALUES_OLD_OR_NONE)
     check_conditions(request)
 
 
 def check_updating(request: dict[str, Any]) -> None:
-    """The parameters of UpdateItem."""
+    """Check which parameters of UpdateItem are combined. Raises ValidationError."""
     if request.get("UpdateExpression") is None or not request.keys().isdisjoint(_OLDER):
         _check_parameters(request, ("UpdateExpression", "ConditionExpression"), _OLDER)
 
 
 def check_conditions(request: dict[str, Any]) -> None:
-    """Conditions and placeholders of all three."""
+    """Check conditions and placeholders of PutItem, UpdateItem and DeleteItem. Raises ValidationError."""
     check_conditional_operator(request, "Expected")
     check_placeholder_maps(request)
 

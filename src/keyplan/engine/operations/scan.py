@@ -49,7 +49,7 @@ _EXPRESSIONS = ("ProjectionExpression", "FilterExpression")
 
 
 def check(request: dict[str, Any]) -> None:
-    """Rules between members, before any value is looked at. Raises ValidationError."""
+    """Check the rules between members, before any value. Raises ValidationError."""
     given = rules.check_mixture(request, _EXPRESSIONS, ("AttributesToGet", "ScanFilter", "ConditionalOperator"))
     check_placeholders_wanted(request, given, value_expressions=("FilterExpression",))
     rules.check_select(request)
@@ -58,7 +58,7 @@ def check(request: dict[str, Any]) -> None:
 
 
 def check_late(request: dict[str, Any]) -> None:
-    """Rules that the service looks at after the values of filter and start key."""
+    """Check the rules that come after the values of filter and start key. Raises ValidationError."""
     _check_segments(request.get("Segment"), request.get("TotalSegments"))
     check_placeholder_maps(request)
 
@@ -110,7 +110,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
 
 def _prepare(request: dict[str, Any], form: Form) -> tuple[reads.Filter | None, CompiledProjection | None, Item | None]:
-    """What can be checked without the table: filter and start key before placeholders and expressions."""
+    """Check what needs no table: filter and start key before placeholders and expressions."""
     check(request)
     condition = reads.compile_legacy_filter(request, "ScanFilter", form)
     start = reads.start_item(request, form)

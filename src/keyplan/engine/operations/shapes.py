@@ -20,7 +20,7 @@ from keyplan.dynamodb.shapes.model import (
 )
 
 NAME_PATTERN = "[a-zA-Z0-9_.-]+"
-"""The characters of names of tables, indexes and backups, as messages tell them."""
+"""The characters of names of tables, indexes and backups, as messages show them."""
 
 # The data plane asks first for one character, as of an ARN, and then for a table's name.
 TABLE_NAME = String(min=1, max=limits.TABLE_NAME_MAX, pattern=NAME_PATTERN, arn=True)
@@ -202,7 +202,7 @@ OVERRIDES: dict[str, Shape] = {
     "OnDemandThroughputOverride": ON_DEMAND_THROUGHPUT,
     "SSESpecificationOverride": SSE_SPECIFICATION,
 }
-"""What a restored table may have otherwise than its source."""
+"""Settings of a restored table that override those of its source."""
 
 
 STREAM_ARN = String(min=37, max=1024)

@@ -14,12 +14,12 @@ _TABLE_CLASSES = ("STANDARD", "STANDARD_INFREQUENT_ACCESS")
 
 
 def names_of(schema: Iterable[dict[str, Any]]) -> list[str]:
-    """The attribute names of a key schema or of attribute definitions, in order."""
+    """Return the attribute names of a key schema or of attribute definitions, in order."""
     return [element["AttributeName"] for element in schema]
 
 
 def check_table_keys(schema: Sequence[dict[str, Any]], definitions: Sequence[str]) -> None:
-    """A table's own key: one HASH attribute and perhaps one RANGE attribute, both defined."""
+    """Check a table's key: one HASH attribute and optionally one RANGE attribute, both defined."""
     keys = names_of(schema)
     undefined = any(key not in definitions for key in keys)
     if len(keys) == 1 and undefined and definitions:
@@ -32,7 +32,7 @@ def check_table_keys(schema: Sequence[dict[str, Any]], definitions: Sequence[str
 
 
 def check_definitions(definitions: Sequence[str]) -> None:
-    """No attribute is defined twice."""
+    """Refuse an attribute that is defined twice."""
     for place, name in enumerate(definitions):
         if name in definitions[:place]:
             raise ValidationError(messages.definition_twice(name))
@@ -49,14 +49,14 @@ def _check_pair(schema: Sequence[dict[str, Any]]) -> None:
 
 
 def check_defined(schema: Sequence[dict[str, Any]], definitions: Sequence[str]) -> None:
-    """Every key attribute of an index is defined."""
+    """Require a definition of every key attribute of an index."""
     keys = names_of(schema)
     if any(key not in definitions for key in keys):
         raise ValidationError(messages.keys_undefined(keys, definitions))
 
 
 def check_local_index(index: dict[str, Any], table_hash: str) -> None:
-    """A local index: its table's HASH attribute and a RANGE attribute of its own."""
+    """Check a local index: its table's HASH attribute and its own RANGE attribute."""
     schema, name = index["KeySchema"], index["IndexName"]
     _check_pair(schema)
     if len(schema) == 1:
@@ -75,7 +75,7 @@ def check_distinct_keys(index: dict[str, Any]) -> None:
 
 
 def check_global_index(index: dict[str, Any]) -> None:
-    """A global index: up to four HASH attributes, then up to four RANGE attributes, all different."""
+    """Check a global index: up to four HASH attributes, then up to four RANGE attributes, all different."""
     check_distinct_keys(index)
     schema = index["KeySchema"]
     kinds = [element["KeyType"] for element in schema]
@@ -90,7 +90,7 @@ def check_global_index(index: dict[str, Any]) -> None:
 
 
 def check_projection(projection: dict[str, Any]) -> None:
-    """Attributes are named exactly where the projection type takes them."""
+    """Require attribute names exactly for the projection type INCLUDE."""
     kind: str | None = projection.get("ProjectionType")
     named: list[str] | None = projection.get("NonKeyAttributes")
     if kind is None:
@@ -107,7 +107,7 @@ def check_projection(projection: dict[str, Any]) -> None:
 
 
 def check_stream(specification: dict[str, Any] | None, *, of_new_table: bool) -> None:
-    """A stream that is on has a view type, one that is off has none."""
+    """Require a view type for an enabled stream, and refuse one for a disabled stream."""
     if specification is None:
         return
     enabled, view = specification["StreamEnabled"], specification.get("StreamViewType")
@@ -118,7 +118,7 @@ def check_stream(specification: dict[str, Any] | None, *, of_new_table: bool) ->
 
 
 def check_table_class(table_class: str | None) -> None:
-    """The class is one that there is; an enum, but not told as one."""
+    """Refuse an unknown table class, with a message that differs from other enums."""
     if table_class is not None and table_class not in _TABLE_CLASSES:
         raise ValidationError(messages.TABLE_CLASS_UNKNOWN)
 
@@ -128,7 +128,7 @@ _UNITS = ("ReadCapacityUnits", "WriteCapacityUnits")
 
 
 def with_billing_mode(request: dict[str, Any]) -> dict[str, Any]:
-    """The request without TableThroughputMode, another name of BillingMode: where both are given, BillingMode decides.
+    """Return the request without TableThroughputMode, another name of BillingMode. BillingMode wins.
 
     Measured on the service in August 2026; its public model has the name in no request.
     """
@@ -139,7 +139,7 @@ def with_billing_mode(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_table_capacity(request: dict[str, Any], billing_mode: str) -> None:
-    """A new table has capacity units exactly where it is not paid by request, and maxima where it is."""
+    """Check a new table: capacity units exactly for PROVISIONED, maxima only for PAY_PER_REQUEST."""
     throughput = request.get("ProvisionedThroughput")
     if billing_mode == PROVISIONED:
         if throughput is None:
@@ -151,7 +151,7 @@ def check_table_capacity(request: dict[str, Any], billing_mode: str) -> None:
 
 
 def check_switch(request: dict[str, Any], billing_mode: str) -> None:
-    """A change of the billing mode comes with capacity units exactly where the table will need them."""
+    """Check a change of the billing mode: it has capacity units exactly if the new mode is PROVISIONED."""
     throughput = request.get("ProvisionedThroughput")
     if billing_mode == PROVISIONED and throughput is None:
         raise ValidationError(messages.SWITCH_UNITS_MISSING)
@@ -161,7 +161,7 @@ def check_switch(request: dict[str, Any], billing_mode: str) -> None:
 
 
 def check_index_capacity(index: dict[str, Any], billing_mode: str) -> None:
-    """A new table's index has capacity units exactly where the table has."""
+    """Check an index of a new table: it has capacity units exactly if the table has."""
     throughput, name = index.get("ProvisionedThroughput"), index["IndexName"]
     if billing_mode == PROVISIONED:
         if throughput is None:
@@ -179,7 +179,7 @@ def _check_no_maxima(maxima: dict[str, Any] | None, index: str | None = None) ->
 
 
 def check_bounds(throughput: dict[str, Any] | None, index: str | None = None) -> None:
-    """Capacity units stay below what any table can have."""
+    """Refuse more capacity units than any table can have."""
     beyond = _beyond_bounds(throughput)
     if beyond is not None:
         member, units = beyond
@@ -187,13 +187,13 @@ def check_bounds(throughput: dict[str, Any] | None, index: str | None = None) ->
 
 
 def check_known_index(throughput: dict[str, Any] | None) -> None:
-    """The same of an index that is there already: told after the table is found, and in other words."""
+    """Check the units of an existing index: after the table is found, and with another message."""
     if _beyond_bounds(throughput) is not None:
         raise ValidationError(messages.INDEX_UPDATE_BLOCKED)
 
 
 def _beyond_bounds(throughput: dict[str, Any] | None) -> tuple[str, int] | None:
-    """The first member with more units than any table can have, and how many."""
+    """Return the first member with more units than any table can have, and its units."""
     for member in _UNITS:
         if throughput is not None and throughput[member] > _MOST_UNITS:
             return member, throughput[member]

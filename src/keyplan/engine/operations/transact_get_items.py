@@ -50,7 +50,7 @@ SHAPE = Structure(
 
 
 def check_action(get: dict[str, Any]) -> None:
-    """Rules of the members of one Get, checked in the order of the request; names may stand without a projection.
+    """Check the members of one Get; names may be given without a projection.
 
     Raises ValidationError.
     """
@@ -58,20 +58,20 @@ def check_action(get: dict[str, Any]) -> None:
 
 
 class _Get(NamedTuple):
-    """One read, checked as far as that needs no table."""
+    """A Get, checked as far as that needs no table."""
 
     table: str
     key: Item
     projection: CompiledProjection | None
 
     def locate(self, table: Table) -> bytes:
-        """The stored key. Raises ValidationError if it, or the projection, does not fit the table."""
+        """Return the stored key. Raises ValidationError if key or projection does not fit the table."""
         reads.check_scalar_keys(table, self.projection)
         return table.key.of_key(self.key)
 
 
 class TransactionRead(NamedTuple):
-    """One item to be read: how the request names its table, where it lies, and what is shown of it."""
+    """An item to read: the name that the request uses for its table, its stored key, its projection."""
 
     name: str
     table: Table
@@ -92,7 +92,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
 
 def read_together(database: Database, wanted: Sequence[TransactionRead], detail: str, form: Form) -> dict[str, Any]:
-    """Read the items as of one moment; the answer. Raises ValidationError for more than 4 MB."""
+    """Read the items as of one time and return the answer. Raises ValidationError for more than 4 MB."""
     with database.snapshot() as view:
         rows = [view.point(read.table.tree, read.key) for read in wanted]
     total = sum(row[0] for row in rows if row is not None)
@@ -116,7 +116,7 @@ def _prepare(get: dict[str, Any], form: Form) -> _Get:
 
 
 def _response(read: TransactionRead, row: tuple[int, bytes] | None, form: Form) -> dict[str, Any]:
-    """What one read shows: no Item where there is none, and none where the projection finds nothing in it."""
+    """Return the response of a read: without Item if the item does not exist or the projection finds nothing in it."""
     if row is None:
         return {}
     if read.project is None:

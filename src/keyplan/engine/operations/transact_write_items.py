@@ -77,7 +77,7 @@ SHAPE = Structure(
 
 
 def actions_of(request: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """The action of each element: its kind and its members. Raises ValidationError unless it holds exactly one."""
+    """Return the kind and the members of each element's action. Raises ValidationError unless it holds exactly one."""
     found = []
     for element in request["TransactItems"]:
         actions = [(kind, element[kind]) for kind in ACTIONS if kind in element and element[kind] is not None]
@@ -88,7 +88,7 @@ def actions_of(request: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 
 
 def check_action(action: dict[str, Any]) -> None:
-    """Rules of the members of one action. Raises ValidationError.
+    """Check the members of one action. Raises ValidationError.
 
     Unlike in requests of one item, placeholders may stand where no expression could use them.
     """
@@ -104,7 +104,7 @@ _PREPARE: Mapping[str, Callable[[dict[str, Any], Form], Action]] = {
 
 
 class WriteStep(NamedTuple):
-    """One action with its table, its stored key, and what its failed condition is to show."""
+    """An action with its table, its stored key, and ReturnValuesOnConditionCheckFailure."""
 
     action: Action
     table: Table
@@ -113,7 +113,7 @@ class WriteStep(NamedTuple):
 
 
 class AnswerOptions(NamedTuple):
-    """What the answer is to tell of capacity and item collections, and how the request names its tables."""
+    """Capacity and item collections that the answer reports, and the names that the request uses for its tables."""
 
     detail: str
     measured: bool
@@ -121,7 +121,7 @@ class AnswerOptions(NamedTuple):
 
 
 class _Change(NamedTuple):
-    """What a step makes of its item; `blind`: without having looked at it."""
+    """The versions of an item before and after a step; `blind`: the step did not read it."""
 
     old: versions.Version | None
     new: versions.Version | None
@@ -129,7 +129,7 @@ class _Change(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The larger of what was there and what is now, in bytes: a transaction pays for it."""
+        """The size of the larger version in bytes: a transaction pays for it."""
         return max(self.old.size if self.old else 0, self.new.size if self.new else 0)
 
 
@@ -149,7 +149,7 @@ def write_together(
     form: Form,
     asked: AnswerOptions,
 ) -> dict[str, Any]:
-    """Decide and write all steps in one transaction; the answer."""
+    """Check and write all steps in one transaction, and return the answer."""
     work = _Work(database, form, steps, token, asked)
     # Not one of each name: the table may have been changed while it was looked up for one step after another.
     return database.write_all([step.table for step in steps], work.run)
@@ -157,7 +157,7 @@ def write_together(
 
 @late_check(SHAPE)
 def prepare(request: dict[str, Any], form: Form) -> list[tuple[Action, dict[str, Any]]]:
-    """What can be checked without the tables: the actions one at a time, each with its members; their size."""
+    """Check what needs no table: the actions one at a time, each with its members, then their total size."""
     prepared: list[tuple[Action, dict[str, Any]]] = []
     for kind, given in actions_of(request):
         check_action(given)
@@ -187,7 +187,7 @@ def _locate(database: Database, prepared: list[tuple[Action, dict[str, Any]]]) -
 
 
 class _Work:
-    """What happens inside the write transaction. It may run again from the start."""
+    """The work inside the write transaction. It may run again from the start."""
 
     def __init__(
         self,
@@ -205,7 +205,7 @@ class _Work:
         self._counted = asked.detail != "NONE"
 
     def run(self, transaction: Transaction) -> dict[str, Any]:
-        """The answer; a repeated request is answered without being applied."""
+        """Return the answer; a repeated request is answered without being applied."""
         now = self._database.clock.now()
         token = self._token
         sizes = None if token is None else transactions.repeated_sizes(transaction, token, now)
@@ -218,7 +218,7 @@ class _Work:
         return self._answer(transaction, receipts, "Write")
 
     def _decide(self, transaction: Transaction) -> list[_Change]:
-        """What every step makes of its item. Raises TransactionCanceledError with all reasons."""
+        """Return the change of every step. Raises TransactionCanceledError with all reasons."""
         reasons = Reasons(len(self._steps))
         changes: list[_Change] = []
         for number, step in enumerate(self._steps):
@@ -241,7 +241,7 @@ class _Work:
         return _Change(old, action.outcome(step.table, old))
 
     def _needs_old(self, step: WriteStep) -> bool:
-        """Whether the stored version matters: not to an unconditional put or delete of a plain table."""
+        """Return True if a step must read the stored version; some puts and deletes of plain tables need not."""
         return (
             step.action.guard is not None
             or not step.table.plain
@@ -299,7 +299,7 @@ class _Work:
 
 
 def _replace(transaction: Transaction, step: WriteStep, new: versions.Version | None) -> None:
-    """Put or delete the row of a plain table without having looked at it."""
+    """Put or delete the row of a plain table without reading it."""
     if new is not None:
         transaction.put(step.table.tree, step.key, new.size, new.body)
     else:

@@ -25,7 +25,7 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """The resource is a table or stream, and there are keys of tags. Raises ValidationError."""
+    """Require the ARN of a table or stream, and keys of tags. Raises ValidationError."""
     rules.check_resource_arn(request["ResourceArn"])
     if not request["TagKeys"]:
         raise ValidationError(messages.NO_TAG_KEYS)

@@ -37,7 +37,7 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """A period goes with recovery that is on. Raises ValidationError."""
+    """Refuse a recovery period for recovery that is off. Raises ValidationError."""
     given = request["PointInTimeRecoverySpecification"]
     if not given["PointInTimeRecoveryEnabled"] and given.get("RecoveryPeriodInDays") is not None:
         raise ValidationError(messages.PERIOD_WHILE_DISABLING)

@@ -46,12 +46,12 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Rules that come before the key's values. Raises ValidationError."""
+    """Check the rules that come before the key's values. Raises ValidationError."""
     rules.check_updating(request)
 
 
 def check_late(request: dict[str, Any]) -> None:
-    """Rules that come after them, and before the expressions. Raises ValidationError."""
+    """Check the rules between the key's values and the expressions. Raises ValidationError."""
     rules.check_conditions(request)
 
 
@@ -92,7 +92,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 @late_check(SHAPE)
 @enveloped
 def prepare(request: dict[str, Any], form: Form) -> actions.ItemUpdate:
-    """What can be checked without the table: values and expressions."""
+    """Check what needs no table: values and expressions."""
     check(request)
     measured_key = normalise_item(request["Key"], wire=form.wire)
     check_late(request)
@@ -100,7 +100,7 @@ def prepare(request: dict[str, Any], form: Form) -> actions.ItemUpdate:
 
 
 def _attributes(returned: str, update: CompiledUpdate | None, version: versions.Version, form: Form) -> dict[str, Any]:
-    """Attributes for the answer: all of this version, or those that the update names."""
+    """Return Attributes for the answer: all of this version, or those that the update names."""
     if returned.startswith("ALL"):
         return {"Attributes": form.stored(version.body)}
     touched = {} if update is None else update.updated(version.item)

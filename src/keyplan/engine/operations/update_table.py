@@ -52,7 +52,7 @@ _KINDS = ("Update", "Create", "Delete")
 
 
 def check(request: dict[str, Any]) -> None:
-    """Rules between members. Raises ValidationError."""
+    """Check the rules between members. Raises ValidationError."""
     # An empty list of index changes changes nothing; every other member that is given does.
     if not any(request.get(name) not in (None, []) for name in _CHANGES):
         raise ValidationError(messages.UPDATE_NOTHING)
@@ -94,12 +94,12 @@ def _check_new_index(index: dict[str, Any], definitions: list[dict[str, Any]] | 
 
 
 def _is_empty(structure: dict[str, Any] | None) -> bool:
-    """Whether a structure is given, and nothing in it."""
+    """Return True for a structure that is given without members."""
     return structure is not None and all(content is None for content in structure.values())
 
 
 def check_late(request: dict[str, Any]) -> None:
-    """What is looked at once the table is found: one index at a time may be created or deleted.
+    """Check what comes after the table is found: only one index at a time may be created or deleted.
 
     Raises LimitExceededError for more, ValidationError for more capacity than an index can have.
     """
@@ -136,7 +136,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
 
 
 def _show_lifted(description: dict[str, Any], maxima: dict[str, Any]) -> None:
-    """A maximum that is lifted stands in this answer as it was asked for, -1, and in no later one."""
+    """Show a removed maximum as -1, as requested; later answers leave it out."""
     lifted = {member: maximum for member, maximum in maxima.items() if maximum == throughput.NO_MAXIMUM}
     if lifted:
         description["OnDemandThroughput"] = {**description.get("OnDemandThroughput", {}), **lifted}

@@ -31,12 +31,12 @@ WHOLE_TABLE_NAME = f"[a-zA-Z0-9_.-]{{{limits.TABLE_NAME_MIN},{limits.TABLE_NAME_
 
 
 class CatalogChanged(Exception):  # noqa: N818 - a signal to start over, never seen outside the engine
-    """The table is not what it was when the operation looked it up: start the operation over."""
+    """The table has changed since the operation looked it up: the operation starts over."""
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """One secondary index."""
+    """A secondary index."""
 
     name: str
     is_global: bool
@@ -44,20 +44,20 @@ class Index:
     projection: str
     """ALL, KEYS_ONLY or INCLUDE."""
     attributes: frozenset[str]
-    """What an entry holds, keys included; empty for ALL."""
+    """Attributes of an entry, keys included; empty for ALL."""
     tree: Tree
     backfilling: bool = False
-    """Being filled: written to, but not yet to be read."""
+    """Whether a backfill is running: writes maintain the index, reads must not use it yet."""
 
     def project(self, item: Item) -> Item:
-        """The part of an item that an entry holds."""
+        """Return the attributes of an item that an entry holds."""
         if self.projection == "ALL":
             return item
         attributes = self.attributes
         return {name: value for name, value in item.items() if name in attributes}
 
     def row(self, item: Item, size: int, body: bytes) -> tuple[int, bytes]:
-        """Size and body of the entry of an item whose own size and body are given."""
+        """Return size and body of the entry of an item with the given size and body."""
         if self.projection == "ALL":
             return size, body
         projected = self.project(item)
@@ -66,7 +66,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Expiry:
-    """Time to live: the attribute, and the tree of moments at which items expire."""
+    """Time to live: the attribute, and the tree of the times at which items expire."""
 
     attribute: str
     tree: Tree
@@ -94,7 +94,7 @@ class Recovery:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table."""
+    """A table."""
 
     name: str
     document: dict[str, Any] = field(repr=False)
@@ -108,17 +108,17 @@ class Table:
     stream: Stream | None
     recovery: Recovery | None
     copies: tuple[Tree, ...]
-    """Where changes leave what items were, for copies of the table that are being made."""
+    """Trees in which changes record earlier versions of items, for unfinished copies of the table."""
     ready_at: float
     """When the table becomes ACTIVE, epoch seconds; 0: it is."""
     gone_at: float | None
-    """When a table that is being deleted is gone."""
+    """When the deletion of a table ends."""
     settles_at: float
-    """When the next index may turn readable, epoch seconds; 0: look whether it has."""
+    """When the next index may become readable, epoch seconds; 0: at any time."""
     plain: bool
-    """Whether a write touches nothing but the table's own tree."""
+    """Whether a write changes only the table's own tree."""
     blind: bool
-    """Whether a write need not know what was there before: entries of indexes lie where the table's key says."""
+    """Whether a write need not read the earlier version: the table's key determines the keys of all index entries."""
 
 
 def parse(document: dict[str, Any], *, observed: bool = False) -> Table:
@@ -162,13 +162,13 @@ def parse(document: dict[str, Any], *, observed: bool = False) -> Table:
 
 
 def stored_table(view: View, name: str) -> Table | None:
-    """The table of that name as a view shows it, whatever the catalog knows."""
+    """Return the table of a name as a view shows it, regardless of the catalog."""
     body = view.document(DOCUMENT_PREFIX + name)
     return None if body is None else parse(orjson.loads(body))
 
 
 def stored_tables(view: View) -> list[Table]:
-    """All tables as a view shows them, by name, whatever the catalog knows."""
+    """Return all tables as a view shows them, by name, regardless of the catalog."""
     return [parse(orjson.loads(body)) for _, body in view.documents(DOCUMENT_PREFIX)]
 
 
@@ -208,14 +208,14 @@ def _index(
 
 
 def _settles_at(document: dict[str, Any], after: float) -> float:
-    """When the next index may turn readable; 0 for at any time, by the work of whichever process."""
+    """Return when the next index may become readable; 0: at any time, by the backfill of any process."""
     if document.get("backfills"):
         return 0.0
     return min((at for at in document.get("index_ready_at", {}).values() if at > after), default=math.inf)
 
 
 def _settled(table: Table, now: float) -> Table:
-    """The table with every index readable whose moment has come."""
+    """Return the table with every index readable that is ready by now."""
     due = (name for name, at in table.document.get("index_ready_at", {}).items() if at <= now)
     ready = {name for name in due if table.indexes[name].backfilling}
     if not ready:
@@ -227,7 +227,7 @@ def _settled(table: Table, now: float) -> Table:
 
 
 def table_name(name_or_arn: str) -> str:
-    """The name of a table given by name or by ARN."""
+    """Return the name of a table given by name or by ARN."""
     if name_or_arn.startswith("arn:"):
         return name_or_arn.partition(":table/")[2].partition("/")[0] or name_or_arn
     return name_or_arn
@@ -249,7 +249,7 @@ class Catalog:
         self.reload(view)
 
     def reload(self, view: View) -> None:
-        """Read every table again, if the catalog was changed since."""
+        """Read every table again if the catalog has changed."""
         changes = view.sequence(CHANGES)
         if changes == self._changes:
             return
@@ -270,7 +270,7 @@ class Catalog:
                 self._changes = changes
 
     def find(self, name: str, view: View) -> Table | None:
-        """The table of that name (or ARN), whatever its state."""
+        """Return the table of a name or ARN in any state, or None."""
         table = self._tables.get(name)
         if table is not None:
             return table
@@ -278,11 +278,11 @@ class Catalog:
         return self._tables.get(table_name(name))
 
     def steady(self, name: str) -> Table | None:
-        """The table, if it is known to be ready and to stay as it is until the catalog changes."""
+        """Return the table if it is ready and stays as it is until the catalog changes, or None."""
         return self._steady.get(name)
 
     def active(self, name: str, view: View, now: float) -> Table:
-        """The table, ready for items. Raises ResourceNotFoundError, as the service says it there."""
+        """Return the table, ready for items. Raises ResourceNotFoundError with the message for item operations."""
         table = self.find(name, view)
         if table is not None and table.ready_at == math.inf:
             self.reload(view)  # another process may have built it
@@ -325,18 +325,18 @@ class Catalog:
             raise CatalogChanged
 
     def as_of(self, table: Table) -> int:
-        """The count of changes at which the table is known to be current. Raises CatalogChanged if it is not."""
+        """Return the count of changes at which the table is current. Raises CatalogChanged if it is not."""
         changes = self._changes  # read first: a reload in another thread counts up last
         if self._tables.get(table.name) is not table:
             raise CatalogChanged
         return changes
 
     def known(self) -> list[Table]:
-        """All tables as of the last reload, by name, in whatever state."""
+        """Return all tables as of the last reload, by name, in any state."""
         return [table for _, table in sorted(self._tables.items())]
 
     def known_table(self, name_or_arn: str) -> Table | None:
-        """The table as of the last reload: for transactions of `Database.alter`, which begin with one."""
+        """Return the table as of the last reload: for transactions of `Database.alter`, which start with one."""
         return self._tables.get(table_name(name_or_arn))
 
     def save(self, transaction: Transaction, document: dict[str, Any]) -> Table:

@@ -40,13 +40,13 @@ _log = logging.getLogger(__name__)
 
 
 def arn_of(document: Document) -> str:
-    """The ARN of a job."""
+    """Return the ARN of a job."""
     arn: str = document["description"][_ARN[document["kind"]]]
     return arn
 
 
 def status_of(document: Document) -> str:
-    """The status of a job."""
+    """Return the status of a job."""
     status: str = document["description"][_STATUS[document["kind"]]]
     return status
 
@@ -56,17 +56,17 @@ _STATUS = {EXPORT: "ExportStatus", IMPORT: "ImportStatus"}
 
 
 def new_arn(database: Database, kind: str, table_arn: str, now_ms: int) -> str:
-    """The ARN of a new job: the moment and chance."""
+    """Return the ARN of a new job: it ends in the time and a random number."""
     return f"{table_arn}/{kind}/{now_ms:014d}-{database.clock.random.getrandbits(32):08x}"
 
 
 def stored(view: View, kind: str) -> list[Document]:
-    """The jobs of one kind, by ARN."""
+    """Return the jobs of one kind, by ARN."""
     return [orjson.loads(body) for _, body in view.documents(f"{kind}:")]
 
 
 def find(view: View, kind: str, arn: str) -> Document | None:
-    """The job of that ARN."""
+    """Return the job of an ARN, or None."""
     body = view.document(f"{kind}:{arn}")
     return None if body is None else orjson.loads(body)
 
@@ -77,7 +77,7 @@ def save(transaction: Transaction, document: Document) -> None:
 
 
 def begin(transaction: Transaction, document: Document, now: float) -> Document:
-    """Write a new job, which nobody works on yet; those that are no longer listed go."""
+    """Write a new job without a runner, and delete those that are no longer listed."""
     _purge(transaction, document["kind"], now)
     document = {**document, "runner": None, "beat_s": now}
     save(transaction, document)
@@ -85,21 +85,21 @@ def begin(transaction: Transaction, document: Document, now: float) -> Document:
 
 
 def _purge(transaction: Transaction, kind: str, now: float) -> None:
-    """Forget the jobs that are no longer listed."""
+    """Delete the jobs that are no longer listed."""
     for document in stored(transaction, kind):
         if status_of(document) != IN_PROGRESS and document["description"]["StartTime"] + limits.JOB_KEPT_S <= now:
             transaction.delete_document(f"{kind}:{arn_of(document)}")
 
 
 def check_number(documents: list[Document], kind: str) -> None:
-    """Raise LimitExceededError if as many jobs of the kind are under way as there may be at once."""
+    """Raise LimitExceededError if the maximum number of jobs of the kind is running."""
     most = limits.EXPORTS_AT_ONCE if kind == EXPORT else limits.IMPORTS_AT_ONCE
     if sum(status_of(document) == IN_PROGRESS for document in documents) >= most:
         raise LimitExceededError(messages.too_many_jobs(f"{kind}s", most))
 
 
 def with_token(documents: list[Document], token: str, now: float) -> Document | None:
-    """The job that was asked for with a token that still counts: eight hours from when its job has ended."""
+    """Return the job of a token that is still valid: until eight hours after the end of its job."""
     for document in documents:
         described = document["description"]
         if described["ClientToken"] == token and described.get("EndTime", now) + limits.JOB_TOKEN_S > now:
@@ -118,7 +118,7 @@ class Hold:
         self._beaten_at = database.clock.monotonic()
 
     def beat(self) -> None:
-        """Say now and then that the job is worked on. Raises StoppedError or LostError."""
+        """Write from time to time that the job is running. Raises StoppedError or LostError."""
         if self._stop.is_set():
             raise StoppedError
         now = self._database.clock.monotonic()
@@ -127,7 +127,7 @@ class Hold:
             self._database.store.write(lambda transaction: self.save(transaction, self.confirm(transaction)))
 
     def confirm(self, transaction: Transaction) -> Document:
-        """The job as it is. Raises LostError unless it is still to be done here."""
+        """Return the job as it is stored. Raises LostError unless it is still this runner's."""
         document = find(transaction, self._kind, self._arn)
         if document is None or status_of(document) != IN_PROGRESS or document["runner"] != self._runner:
             raise LostError
@@ -146,7 +146,7 @@ class Hold:
         return document
 
     def release(self) -> None:
-        """Leave the job to whoever comes next. Raises LostError."""
+        """Leave the job to another runner. Raises LostError."""
 
         def work(transaction: Transaction) -> None:
             save(transaction, {**self.confirm(transaction), "runner": None})
@@ -160,11 +160,11 @@ _DEFAULT_PAGE = 10
 _LEAST_BYTES = 56  # a token has at least 112 hexadecimal digits, and a multiple of 16
 
 Order = Callable[[str], Any]
-"""What jobs are sorted by, from their ARN; listed from the last to the first."""
+"""Computes a job's sort key from its ARN. Jobs are listed in descending order."""
 
 
 def listed(database: Database, kind: str) -> list[Document]:
-    """The jobs of one kind that are still listed; those that rest are gone on with."""
+    """Return the jobs of one kind that are still listed, and wake the thread for unfinished ones."""
     found = stored(database.store.view(), kind)
     if any(status_of(document) == IN_PROGRESS for document in found):
         database.wake_jobs()
@@ -173,7 +173,7 @@ def listed(database: Database, kind: str) -> list[Document]:
 
 
 def find_listed(database: Database, kind: str, arn: str) -> Document | None:
-    """The job of an ARN, if it is still there."""
+    """Return the job of an ARN, or None, and wake the thread if the job is unfinished."""
     document = find(database.store.view(), kind, arn)
     if document is not None and status_of(document) == IN_PROGRESS:
         database.wake_jobs()
@@ -183,7 +183,7 @@ def find_listed(database: Database, kind: str, arn: str) -> Document | None:
 def page(
     documents: list[Document], kind: str, order: Order, *, size: int | None, token: str | None
 ) -> tuple[list[Document], str | None]:
-    """A page of jobs, from the last to the first, and the token of the next. Raises ValidationError."""
+    """Return a page of jobs in descending order, and the token of the next page. Raises ValidationError."""
     ordered = sorted(documents, key=lambda document: order(arn_of(document)), reverse=True)
     if token is not None:
         after = order(_arn_of_token(kind, token))
