@@ -131,6 +131,8 @@ def _jobs(settings: Settings, limit_s: float, say: Say) -> Iterator[Job]:
     yield run("export", _export)
     yield run("time to live backfill", _expiry_backfill)
     yield run("time to live sweep", _sweep, _EarlyClock())
+    with engine_class().open(settings.folder / f"{COPY}.db", ttl_sweep_s=None) as engine:
+        engine.call("UpdateTimeToLive", _time_to_live(settings, on=False))
     yield run("index backfill", _index_backfill)
 
 
@@ -186,10 +188,8 @@ def _expiry_backfill(engine: Engine, settings: Settings, deadline_s: float) -> i
     return _backfilled(engine, settings, deadline_s)
 
 
-def _sweep(engine: Engine, settings: Settings, deadline_s: float) -> int:
-    removed = engine.sweep(lambda: time.monotonic() >= deadline_s)
-    engine.call("UpdateTimeToLive", _time_to_live(settings, on=False))
-    return removed
+def _sweep(engine: Engine, _settings: Settings, deadline_s: float) -> int:
+    return engine.sweep(lambda: time.monotonic() >= deadline_s)
 
 
 def _time_to_live(settings: Settings, *, on: bool) -> dict[str, Any]:

@@ -78,19 +78,21 @@ def once(runs: Sequence[Run]) -> Figure:
 
 
 def paced(runs: Runs, every_s: float, ended: threading.Event) -> Figure:
-    """One client with a call due every so many seconds, until an event is set.
+    """One client with a call due every so many seconds, until an event is set, and once at least.
 
     A call's time counts from when it was due: one that has to wait makes those behind it late as well.
     """
     clock, every_ns = time.perf_counter_ns, int(every_s * 1e9)
     times_ns: list[int] = []
     started_ns = due_ns = clock()
-    while not ended.is_set():
+    for run in runs:
         if (ahead_ns := due_ns - clock()) > 0:
             time.sleep(ahead_ns / 1e9)
-        next(runs)()
+        run()
         times_ns.append(clock() - due_ns)
         due_ns += every_ns
+        if ended.is_set():
+            break
     return _figure(times_ns, clock() - started_ns)
 
 

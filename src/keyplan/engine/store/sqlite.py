@@ -31,8 +31,8 @@ T = TypeVar("T")
 Durability = Literal["normal", "full"]
 
 MEMORY = ":memory:"
-INTEGRITY_STEPS = 1_000_000
-"""Steps of SQLite's machine between two looks at how far its check has come: a fraction of a second."""
+INTEGRITY_STEPS = 10_000
+"""Pages read, or steps of SQLite's machine, between two looks at how far its check has come: some milliseconds."""
 
 
 class SqliteStore:
