@@ -335,7 +335,7 @@ def test_calls_take_arguments_as_functions_do() -> None:
         things(user="me")  # type: ignore[call-arg]
     with pytest.raises(TypeError, match=r"things\(\) got twice owner"):
         things("me", owner="you")  # type: ignore[misc]
-    with pytest.raises(TypeError, match=r"things\(\) lacks owner"):
+    with pytest.raises(TypeError, match=r"things\(\) is missing owner"):
         things()  # type: ignore[call-arg]
 
 
