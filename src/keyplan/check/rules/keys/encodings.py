@@ -88,7 +88,7 @@ def sort_order_not_preserved(subject: Subject) -> Iterator[Finding]:
     or varying precision sort by their text; high, low, medium are in alphabetical order. A range returns wrong items
     and misses others.
 
-    Fix: use holes that keep the order: `{points:010d}` for numbers, `{due_at:utc_ms}` for timestamps,
+    Fix: use placeholders that keep the order: `{points:010d}` for numbers, `{due_at:utc_ms}` for timestamps,
     `{priority:rank(urgent,high,low)}` for words.
 
     Source: developer guide, "Best practices for using sort keys to organize data"; naming rules, String order.
@@ -218,7 +218,7 @@ def timestamp_as_text(subject: Subject) -> Iterator[Finding]:
     digits and a fixed ending. `12:00:00.500Z` sorts before `12:00:00Z`, and `+02:00` sorts by local time. Python's
     `isoformat()` omits zero microseconds.
 
-    Fix: declare the field as `datetime` (stored as UTC with six digits) or `date`, use a hole such as
+    Fix: declare the field as `datetime` (stored as UTC with six digits) or `date`, use a placeholder such as
     `{created_at:utc_ms}`, or restrict the text with `Field(pattern=...)`.
 
     Source: developer guide, "Supported data types and naming rules", String as date type.
@@ -253,7 +253,7 @@ def irreversible_key(subject: Subject) -> Iterator[Finding]:
     the value changes between write and read. If a key cannot be parsed (`{name:lower}`, `{id:shard(8)}`), its fields
     are stored anyway, and the option saves nothing.
 
-    Fix: use a hole that keeps the value (`{at:utc_us}`), or store the fields.
+    Fix: use a placeholder that keeps the value (`{at:utc_us}`), or store the fields.
 
     Source: encodings of keyplan.
     """
@@ -271,7 +271,7 @@ def _irreversible(entity: EntitySpec, part: BoundKeyAttribute, template: BoundTe
             entity.name,
             f"store_key_fields=False saves nothing: {part.attribute} of {entity.name} ({template.text})"
             " cannot be parsed, so its fields are stored",
-            "use holes that can be read back, or remove the option",
+            "use placeholders that can be read back, or remove the option",
             entity.key.place.at(template.text),
             entity.place,
             severity="advice",
