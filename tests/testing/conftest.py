@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import boto3
+import botocore.loaders
+import botocore.session
 import pytest
 from botocore.config import Config
 
@@ -28,6 +31,14 @@ class ScriptedEngine:
         if isinstance(answer, ServiceError):
             raise answer
         return answer
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_loader() -> Iterator[None]:
+    """Read the files of botocore once for all sessions, because each client would take 0.1 s to make."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(botocore.session, "create_loader", cache(botocore.loaders.create_loader))
+        yield
 
 
 @pytest.fixture
