@@ -25,18 +25,36 @@ SLOW = {
     "README.md": "runs examples",
     "docs": "runs examples",
     "tests/bench": "starts servers and measures them",
+    "tests/cli/test_commands.py": "starts processes",
+    "tests/cli/test_output.py": "starts processes",
     "tests/clients": "starts servers for clients of other projects",
     "tests/conformance": "repeats thousands of recorded requests",
     "tests/crash": "kills processes",
     "tests/docs": "builds the documentation",
+    "tests/engine/faults/throttling/test_partitions.py": "simulates minutes of heavy load",
+    "tests/engine/store/test_forks.py": "starts processes",
+    "tests/engine/store/test_interrupts.py": "interrupts threads by signals",
+    "tests/engine/transfer/test_kill.py": "kills processes",
+    "tests/engine/transfer/test_s3.py": "starts a server of moto",
     "tests/examples": "checks whole designs",
+    "tests/export/test_aws_commands.py": "loads the AWS CLI",
+    "tests/export/test_commands_run.py": "runs the AWS CLI",
+    "tests/export/test_deployed.py": "deploys templates to moto",
+    "tests/importers/test_writing.py": "starts processes",
     "tests/races": "runs threads and processes against each other",
+    "tests/server/test_serve.py": "starts processes",
     "tests/simulation": "runs long random histories",
     "tests/smoke": "builds and installs the wheel",
+    "tests/streams/test_kill.py": "kills processes",
     "tests/systems": "starts whole web systems",
+    "tests/testing/test_classes.py": "starts test runs",
+    "tests/testing/test_plugin.py": "starts test runs",
     "tests/typing": "starts type checkers",
+    "tests/verify/test_run.py": "verifies whole designs",
 }
 """Files and folders of slow tests, each with the reason. `make quick` leaves them out."""
+SERVED = {"served", "async served", "moto", "over_http"}
+"""Parameters of fixtures with which a test also runs against a server; `make quick` runs it in process only."""
 
 
 def _is_slow(path: Path) -> bool:
@@ -46,7 +64,9 @@ def _is_slow(path: Path) -> bool:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark slow tests."""
     for item in items:
-        if _is_slow(item.path):
+        parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+        is_served = any(isinstance(value, str) and value in SERVED for value in parameters)
+        if _is_slow(item.path) or is_served or "over_http" in getattr(item, "fixturenames", ()):
             item.add_marker("slow")
 
 

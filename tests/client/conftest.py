@@ -10,13 +10,15 @@ from typing import Any
 import boto3
 import pytest
 from tests.client.board import TABLES
-from tests.sdk import ONCE, alone
+from tests.sdk import ONCE, alone, shared_loader
 
 import keyplan
 from keyplan.client.requests import Retries
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
 from keyplan.server.thread import ThreadedServer
+
+__all__ = ["shared_loader"]  # a fixture
 
 NOW = 1_800_000_000.0
 """The present moment of the tests' clock, seconds since 1970."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import boto3
 import pytest
-from tests.sdk import ONCE, alone
+from tests.sdk import ONCE, alone, shared_loader
 from tests.streams.shop import NOW, Shop, World
 
 from keyplan.client.connect import connect
@@ -14,6 +14,8 @@ from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
 from keyplan.server.thread import ThreadedServer
 from keyplan.streams import TableCheckpoints
+
+__all__ = ["shared_loader"]  # a fixture
 
 
 @pytest.fixture(autouse=True)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Callable
 from typing import Any
 
 import boto3
-import botocore.loaders
-import botocore.session
 import pytest
 from botocore.config import Config
+from tests.sdk import shared_loader
 
 from keyplan.errors import ServiceError
+
+__all__ = ["shared_loader"]  # a fixture
 
 Answer = dict[str, Any] | ServiceError
 
@@ -31,14 +31,6 @@ class ScriptedEngine:
         if isinstance(answer, ServiceError):
             raise answer
         return answer
-
-
-@pytest.fixture(scope="session", autouse=True)
-def shared_loader() -> Iterator[None]:
-    """Read the files of botocore once for all sessions, because each client would take 0.1 s to make."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(botocore.session, "create_loader", cache(botocore.loaders.create_loader))
-        yield
 
 
 @pytest.fixture
