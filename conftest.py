@@ -61,6 +61,13 @@ def _is_slow(path: Path) -> bool:
     return any(path.is_relative_to(ROOT / slow) for slow in SLOW)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse to select quick tests by a list with paths that do not exist."""
+    missing = [slow for slow in SLOW if not (ROOT / slow).exists()]
+    if missing and config.option.markexpr == "not slow":
+        raise pytest.UsageError(f"conftest.py lists slow tests that do not exist: {', '.join(missing)}")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark slow tests."""
     for item in items:
