@@ -183,7 +183,7 @@ def _from_header(authorization: str, headers: Mapping[bytes, bytes]) -> Signatur
     lacking = [name for name in _HEADER_PARTS if not parts.get(name)]
     date = headers.get(b"x-amz-date") or headers.get(b"date")
     if lacking or not date:
-        raise IncompleteSignatureError(texts.header_lacks(lacking, date is not None, authorization))
+        raise IncompleteSignatureError(texts.header_incomplete(lacking, date is not None, authorization))
     token = headers.get(b"x-amz-security-token")
     return Signature(
         algorithm=algorithm,
@@ -198,7 +198,7 @@ def _from_header(authorization: str, headers: Mapping[bytes, bytes]) -> Signatur
 def _from_query(query: Mapping[str, str]) -> Signature:
     lacking = [name for name in _QUERY_PARTS if not query.get(name)]
     if lacking:
-        raise IncompleteSignatureError(texts.query_lacks(lacking))
+        raise IncompleteSignatureError(texts.query_incomplete(lacking))
     return Signature(
         algorithm=query["X-Amz-Algorithm"],
         credential=query["X-Amz-Credential"],

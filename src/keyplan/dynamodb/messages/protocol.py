@@ -41,7 +41,7 @@ def foreign_origin(origin: str) -> str:
 storage_failed: Template1 = "The database could not be used: {}".format  # keyplan's own
 
 
-def header_lacks(parameters: list[str], dated: bool, authorization: str) -> str:
+def header_incomplete(parameters: list[str], dated: bool, authorization: str) -> str:
     """An Authorization header with missing parts."""
     parts = [f"Authorization header requires '{name}' parameter. " for name in parameters]
     if not dated:
@@ -52,7 +52,7 @@ def header_lacks(parameters: list[str], dated: bool, authorization: str) -> str:
 no_equal_sign: Template2 = "'{}' not a valid key=value pair (missing equal-sign) in Authorization header: '{}'.".format
 
 
-def query_lacks(parameters: list[str]) -> str:
+def query_incomplete(parameters: list[str]) -> str:
     """A signature in the query string with missing parts."""
     parts = [f"AWS query-string parameters must include '{name}'. " for name in parameters]
     return "".join(parts) + "Re-examine the query-string parameters."
