@@ -351,7 +351,7 @@ def _check_own_fields(
         if name is None or (part.fields == (name,) and part.text == f"{{{name}}}"):
             continue
         if not store_key_fields and part.template is not None and part.template.reversible and name in part.fields:
-            continue  # the field is in the key's text only
+            continue  # the field is stored only in the key's text
         raise DesignError(
             f"{part.attribute} is to hold the key {part.text}, and {model.__name__}.{name} is stored there",
             place=bound.place.at(part.text),

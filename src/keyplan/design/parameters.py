@@ -29,7 +29,7 @@ _FIX_COMPUTE = "compute the value before the call and pass it as a parameter"
 class Param:
     """A parameter of a pattern, or with a path an attribute of it."""
 
-    # Names begin with an underscore, so that every field of an entity can be asked for by its own name.
+    # Private names, so that every field of an entity is available under its own name.
     __slots__ = ("_annotation", "_name", "_path")
 
     def __init__(self, name: str, annotation: Any, path: tuple[str, ...] = ()) -> None:

@@ -119,7 +119,7 @@ def _of_key(value: KeyValue) -> Iterator[tuple[Source, Any]]:
     if value.field is not None:
         yield value.sources[value.field.name], value.field.annotation
         return
-    # A template refuses other values of its own accord; of the beginning of a text it accepts any text.
+    # Templates refuse other values themselves; as a prefix they accept any text.
     holes = {hole.name: hole for hole in value.template.placeholders} if value.template is not None else {}
     for name, source in value.sources.items():
         hole = holes.get(name)
@@ -193,7 +193,7 @@ def _choice_check(choices: tuple[Any, ...]) -> TypeCheck:
 
     def accept(value: Any) -> bool:
         given = plain_value(value)
-        # Not by equality alone: True == 1.
+        # Compare types too, because True == 1.
         return any(
             isinstance(given, type(one)) and isinstance(given, bool) == isinstance(one, bool) and given == one
             for one in stored
@@ -221,7 +221,7 @@ def _members_check(parts: tuple[Any, ...]) -> TypeCheck:
 
     def accept(value: Any) -> bool:
         if isinstance(value, (str, bytes)):
-            return True  # refused where each(...) takes it apart, or by the entity's model
+            return True  # refused by each(...) or by the entity's model
         if not isinstance(value, Iterable) or isinstance(value, Mapping):
             return False
         if accept_one is None or not isinstance(value, Collection):

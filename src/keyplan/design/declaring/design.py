@@ -152,7 +152,7 @@ def _module_values(module: ModuleType, name: str, kind: type[T], example: str) -
 
 
 def _load_file(path: Path) -> ModuleType:
-    # Annotations are looked up in sys.modules; the name is made so that no other module is hidden.
+    # Annotations are looked up in sys.modules, so the module needs a unique name there.
     name = f"{_FILE_MODULE}{path.resolve()}"
     spec = importlib.util.spec_from_file_location(name, path)
     if not path.is_file() or spec is None or spec.loader is None:

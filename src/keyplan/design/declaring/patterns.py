@@ -72,7 +72,7 @@ def _source(function: Callable[..., Any]) -> str:
     try:
         return textwrap.dedent(inspect.getsource(function))
     except (OSError, TypeError):
-        return ""  # made by exec, or typed at a prompt: there is nothing to look at
+        return ""  # made by exec or at a prompt: no source is available
 
 
 def _tree(function: Callable[..., Any]) -> ast.AST:
@@ -81,7 +81,7 @@ def _tree(function: Callable[..., Any]) -> ast.AST:
         try:
             return ast.parse(source)
         except SyntaxError:
-            break  # a text of several lines that begins further left than the function
+            break  # a multi-line string that is indented less than the function
         except SystemError:
             if attempt == _ATTEMPTS:
                 raise

@@ -266,7 +266,7 @@ def attribute_of(info: FieldInfo) -> Attribute:
     """Return the Attribute in a field's annotation, also if it annotates the part of a union that is not None."""
     marks = [mark for mark in info.metadata if isinstance(mark, Attribute)] or list(_attributes_in(info.annotation))
     mark = marks[-1] if marks else Attribute()
-    # A model that goes out under other names by pydantic's own means is stored under them too.
+    # A model with serialization aliases is stored under them.
     return replace(mark, name=info.serialization_alias) if mark.name is None and info.serialization_alias else mark
 
 

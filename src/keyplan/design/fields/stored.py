@@ -78,7 +78,7 @@ def round_up(stored: StoredAs, value: Any) -> Any:
     try:
         return value + timedelta(microseconds=unit_us - over) if over else value
     except OverflowError:
-        return value  # the last unit that there is
+        return value  # the last representable unit
 
 
 Encoder = Callable[[Any], AttributeValue]

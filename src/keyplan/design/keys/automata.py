@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from keyplan.design.keys.languages import ANY, Chain, CharSet, Language, OneOf, Repeat, Run, Word
 
-_LONGEST_RUN = 256  # a longer one is taken as endless
+_LONGEST_RUN = 256  # a longer run counts as endless
 _MOST_REPEATS = 32
 _NOTHING = CharSet(())
 

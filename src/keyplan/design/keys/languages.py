@@ -18,7 +18,7 @@ from itertools import islice
 
 HIGHEST = 0x10FFFF
 _SURROGATES = (0xD800, 0xDFFF)
-# Characters a reader likes to see in an example, first the plainest.
+# Characters for examples, the most readable first.
 _PLAIN = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-_.~:/#"
 
 
@@ -346,7 +346,7 @@ class _Reader:
         found = self._quantifier()
         if found is None:
             return part
-        self._took("?")  # whether it is greedy makes no difference to what it can be
+        self._took("?")  # greediness does not change the language
         if self._quantifier() is not None:
             raise _NotUnderstoodError
         low, high = found

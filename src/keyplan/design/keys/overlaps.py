@@ -21,7 +21,7 @@ from keyplan.design.keys.languages import CharSet, Run, Word
 from keyplan.design.keys.placeholders import BoundPart, BoundPlaceholder, Text
 from keyplan.design.keys.templates import BoundTemplate
 
-_BETWEEN = "\ud800"  # parts the attributes of a key: no text holds a surrogate
+_BETWEEN = "\ud800"  # separates the attributes of a key: no text holds a surrogate
 _CANDIDATES = 300
 _NOTHING = CharSet(())
 

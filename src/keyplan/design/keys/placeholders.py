@@ -154,7 +154,7 @@ _PLAIN: dict[type, Callable[[DeclaredField], Encoding]] = {
     date: lambda field: time.time_encoding(field, time.DATE),
 }
 
-# Types that no template takes as they are, and what to do about it.
+# Types that no template accepts without a spec: the problem and the fix.
 _REFUSED: dict[type, tuple[str, str]] = {
     float: ("a float has no one spelling", "keep the number as an int of its smallest unit and write {%s:010d}"),
     Decimal: ("a Decimal has many spellings (1.0, 1.00)", "keep it as an int of its smallest unit and write {%s:010d}"),

@@ -32,7 +32,7 @@ from keyplan.design.keys.languages import (
     words,
 )
 
-_TRIES = 200_000  # enough to find a value of any of the 9,999 shards that there can be
+_TRIES = 200_000  # enough to find a value of each of up to 9,999 shards
 
 
 def choice_encoding(field: DeclaredField, name: str, spell: Callable[[str], str] = str) -> Encoding:
@@ -85,7 +85,7 @@ def _table_encoding(field: DeclaredField, name: str, texts: dict[Any, str], *, k
         back.setdefault(text, choice)
 
     def encode(value: Any) -> str:
-        if type(value) not in kinds:  # True == 1 and 1.0 == 1 would be found
+        if type(value) not in kinds:  # otherwise True and 1.0 would equal 1
             raise wrong_type(field, value, f"one of {', '.join(map(repr, texts))}")
         text = table.get(value)
         if text is None:
@@ -252,7 +252,7 @@ def quote_encoding(field: DeclaredField, delimiter: str) -> Encoding:
     escape = Chain((Word("%"), Run(_HEX, 2, 2)))
     language = Repeat(OneOf((Run(kept, 1, 1), escape)), low, None if high is None else high * _ESCAPES)
     made = _open_encoding("quote", field, encode, decode, language)
-    # What follows may hold the delimiter: only the characters of a quoted text tell where it ends.
+    # The text after it may hold the delimiter: only the characters of a quoted text mark its end.
     pattern = f"(?:{_class_of(kept)}|%[0-9A-F]{{2}}){made.pattern[-1]}"
     return replace(made, pattern=pattern, keeps_order=False, reachable=chars_of(language))
 

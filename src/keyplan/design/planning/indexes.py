@@ -46,7 +46,7 @@ def index_effects(pattern: PatternDeclaration, change: Change, *, creates: bool)
     said = stated_values(change.condition, entity.fields)
     values = {name: said[name] for name in said.keys() - changed} | _values_after(change)
     if entity.version is not None:
-        values[entity.version] = UNKNOWN  # it counts by itself
+        values[entity.version] = UNKNOWN  # the update increments it
     choices = listed_constants(change.condition)
     before = _cases(said | change.known | change.key, choices)
     after = _cases(values, {name: choices[name] for name in choices.keys() - changed})
@@ -124,7 +124,7 @@ def _missing_fields(bound: BoundKey, entity: EntitySpec, values: Mapping[str, So
     """Return the fields that must be known to compute the index key and are not."""
     inside = holds(bound.when, values)
     if inside is False:
-        return []  # out of the index, whatever its key would have been
+        return []  # not in the index, so its key does not matter
     if any(values.get(name, UNKNOWN) is None for name in bound.fields):
         return []
     made_of = _key_fields(bound, entity)
@@ -225,7 +225,7 @@ def fetched_attributes(plan: Plan) -> tuple[str, ...]:
     wanted: list[str] = []
     if needs_whole_items(plan):
         wanted += [spec.fields[name].attribute for spec in plan.entities for name in missing_in_plan(plan, spec)]
-    if plan.select == "count":  # counted without what has expired, and without other entities
+    if plan.select == "count":  # expired items and other entities are not counted
         wanted += [plan.schema.ttl] if drops_expired(plan) and plan.schema.ttl is not None else []
         wanted += [plan.schema.discriminator] if plan.schema.discriminator is not None else []
     return tuple(dict.fromkeys(name for name in wanted if not index.projects(name, plan.schema.key)))
@@ -243,7 +243,7 @@ def index_holds(plan: Plan, attribute: str | None) -> bool:
     return attribute is not None and (plan.index is None or plan.index.projects(attribute, plan.schema.key))
 
 
-# Whose item an entry is.
+# The entity of an index entry.
 
 
 def index_holds_discriminator(plan: Plan) -> bool:

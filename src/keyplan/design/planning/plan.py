@@ -216,7 +216,7 @@ class PatternDeclaration:
 
     def written(self, attribute: str, words: str, part: TextPart = "whole") -> KeyValue:
         """Return a key value written as text; its placeholders are the pattern's parameters."""
-        # A parameter without annotation is taken to be the field of its name, or text.
+        # A parameter without annotation has the type of the field with its name, or is text.
         own = declared_fields(self.entities[0].fields)
         fields = {name: own.get(name, DeclaredField(name, str)) for name in self.parameters}
         annotated = {name: param for name, param in self.parameters.items() if annotation_of(param) is not None}

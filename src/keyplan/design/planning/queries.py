@@ -187,7 +187,7 @@ def _is_sharded(bound: BoundKey, name: str) -> bool:
     return bool(shards) and all(shards)
 
 
-# What an index can answer.
+# Limits of indexes.
 
 
 def read_faults(pattern: PatternDeclaration, index: Index | None, draft: Plan) -> list[Fault]:

@@ -72,7 +72,7 @@ def _key_text(pattern: PatternDeclaration, bound: BoundKey, words: KeyText) -> S
     return SortKeyPlan((SortCondition(op, pattern.written(attribute, words.low), high),))
 
 
-# What no condition can say.
+# Faults.
 
 
 def _no_sort_key(pattern: PatternDeclaration, bound: BoundKey, cond: Cond) -> SortKeyPlan:
@@ -148,7 +148,7 @@ def _prefix(part: BoundKeyAttribute, cond: Cond) -> SortKeyPlan:
         return SortKeyPlan()
     condition = SortCondition("begins_with", key_value(part, cond.sort, "prefix"))
     placeholder = _last_placeholder(template, known)
-    # Where a placeholder of any width comes next, the prefix is also that of longer values.
+    # Before a placeholder of varying width, the prefix also matches longer values.
     unclear = placeholder is not None and not placeholder.told_apart
     residue = (
         CompareCondition("=", FieldPath(placeholder.name), cond.sort[placeholder.name])
@@ -256,7 +256,7 @@ def _exact(range_: Range, low: KeyValue, part: BoundKeyAttribute, cond: Cond, pl
         return SortCondition(*ends[range_.op]), None
     floor, ceiling = key_value(part, cond.sort, "lower"), key_value(part, cond.sort, "upper")
     if range_.op == "<" and placeholder.last and placeholder.encoding.width is None:
-        # BETWEEN includes its ends, and the text just below one without a width is as long as a key may be.
+        # BETWEEN includes its bounds, and the text just below one of varying width has the maximum length of a key.
         return SortCondition("BETWEEN", floor, upper), CompareCondition("<", FieldPath(range_.field), range_.low)
     between = {
         "<": (floor, replace(low, part="before")),

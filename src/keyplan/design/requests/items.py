@@ -144,7 +144,7 @@ def key_value_maker(value: KeyValue) -> ValueMaker:
     assert template is not None, "a key attribute is made by a template or a field"
     text = _TEXTS[value.part](template)
     if value.part == "whole" and all(is_argument(source, name) for name, source in value.sources.items()):
-        # Only a whole text: other arguments may have the names of fields that are not to be in a part of it.
+        # Only for a whole text: in a prefix, arguments could be taken for fields that are not part of it.
         return lambda arguments: {"S": text(arguments)}
     reads = [(name, reader(source)) for name, source in value.sources.items()]
     return lambda arguments: {"S": text({name: read(arguments) for name, read in reads})}
@@ -177,7 +177,7 @@ def _begins_with_text(template: BoundTemplate) -> Callable[[Mapping[str, Any]], 
             if isinstance(part, Text):
                 pieces.append(part.text)
             elif number == last and isinstance(values[part.name], str) and part.field.type is not str:
-                pieces.append(values[part.name])  # the beginning of a day, a UUID: no whole value of its type
+                pieces.append(values[part.name])  # a prefix of a date or UUID, not a value of the type
             else:
                 pieces.append(part.encode(values[part.name]))
         return "".join(pieces)

@@ -136,7 +136,7 @@ def _adding(encode_amount: Encoder) -> Callable[[NewWriter, FieldPath, Source, E
         value = writer.value(_value_name(path), amount)
         if len(path.parts) == 1:
             return fixed_clause("adds", writer.fragment(f"{name} {value}"))
-        # ADD takes attributes only, not what lies in them.
+        # ADD accepts attributes only, not members of them.
         zero = writer.value("zero", lambda _arguments: {"N": "0"})
         return fixed_clause("sets", writer.fragment(f"{name} = if_not_exists({name}, {zero}) + {value}"))
 

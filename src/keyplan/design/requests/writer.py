@@ -349,7 +349,7 @@ def _function(writer: ExpressionWriter, condition: FunctionCondition) -> str:
     argument = condition.argument
     if isinstance(argument, (FieldPath, FieldSize)):
         return f"{condition.name}({path}, {writer.operand(argument, condition.path)})"
-    # A member or a part of text: never in the form of the whole field.
+    # A member or a part of a text, which is not encoded as the whole field.
     return f"{condition.name}({path}, {writer.source(_operand_name(condition.path), argument, encode_value)})"
 
 
@@ -380,7 +380,7 @@ _WRITERS: dict[type, Callable[[ExpressionWriter, Any], str]] = {
 }
 
 
-# What lies in a field, by its annotation.
+# Members of a field, by its annotation.
 
 
 def _is_list(annotation: Any) -> bool:

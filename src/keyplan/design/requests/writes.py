@@ -67,7 +67,7 @@ class WriteConditions:
         if plan.exists == "must_not":
             return [self._absence(plan, ttl)]
         if plan.operation == "UpdateItem" and ttl is not None:
-            return [self._alive(ttl)]  # an update that may create must not wake what has expired
+            return [self._alive(ttl)]  # an upsert must not revive an expired item
         return []
 
     def _alive(self, ttl: str) -> Fragment:
