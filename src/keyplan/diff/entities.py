@@ -206,8 +206,8 @@ def _facts(pair: Entities) -> Iterator[DesignChange]:
     old, new = pair.old, pair.new
     if old.items != new.items:
         was, now = (side.items.count if side.items is not None else None for side in (old, new))
-        of = f": {_count(now)}, and were {_count(was)}" if was != now else ": their sizes, or how their fields vary"
-        what = f"the declared numbers of {new.name} change{of}"
+        change = f": {_count(now)}, and were {_count(was)}" if was != now else ": their sizes, or how their fields vary"
+        what = f"the declared numbers of {new.name} change{change}"
         yield _said(pair, what, "Only the reckoning changes.")
     if old.found_by != new.found_by:
         yield _said(pair, f"what {new.name} is to be found by changes", "Only checks look at it.")
@@ -354,15 +354,16 @@ def _enters(pair: Entities, now: BoundIndexKey) -> DesignChange:
 
 
 def _leaves(pair: Entities, was: BoundIndexKey) -> DesignChange:
-    gone = own_attributes(pair, was)
+    removed = own_attributes(pair, was)
+    attributes = ", ".join(removed)
     what = f"{pair.new.name} is in index {was.index.name} no more"
-    how = f"Stored items keep {', '.join(gone)}, and their entries there, as they were last written."
+    how = f"Stored items keep {attributes}, and their entries there, as they were last written."
     steps = form_steps(
-        accept=f"a version that reads {pair.new.name} by {was.index.name} no more, and still writes {', '.join(gone)}",
-        write=f"a version that writes {', '.join(gone)} of {pair.new.name} no more",
-        backfill=f"remove {', '.join(gone)} from every stored {pair.new.name}",
+        accept=f"a version that reads {pair.new.name} by {was.index.name} no more, and still writes {attributes}",
+        write=f"a version that writes {attributes} of {pair.new.name} no more",
+        backfill=f"remove {attributes} from every stored {pair.new.name}",
     )
-    return _index_change(pair, None, was, what=what, how=how, steps=steps, attributes=gone)
+    return _index_change(pair, None, was, what=what, how=how, steps=steps, attributes=removed)
 
 
 def _index_key(pair: Entities, was: BoundIndexKey, now: BoundIndexKey) -> DesignChange:

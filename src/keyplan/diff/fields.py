@@ -38,8 +38,8 @@ def gone_share(spec: EntitySpec, field: str, lost: Sequence[Loss]) -> float | No
     shares = shares_of(spec, field, None)
     if shares is None or not all(loss.values for loss in lost):
         return None
-    gone = {plain_value(value) for loss in lost for value in loss.values}
-    return present_share(spec, field) * sum(shares.get(value, 0.0) for value in gone)
+    removed = {plain_value(value) for loss in lost for value in loss.values}
+    return present_share(spec, field) * sum(shares.get(value, 0.0) for value in removed)
 
 
 @dataclass(frozen=True)

@@ -61,12 +61,12 @@ def matched(old: Iterable[N], new: Iterable[N], shape: Callable[[N], Hashable | 
     removed = [shape for name, shape in theirs.items() if name not in ours]
     added = [shape for name, shape in ours.items() if name not in theirs]
     renamed = [] if shape is None else list(_renamed(removed, added, shape))
-    gone = {before.name for before, _ in renamed}
+    renamed_names = {before.name for before, _ in renamed}
     come = {after.name for _, after in renamed}
     return Matched(
         kept,
         tuple(renamed),
-        tuple(named for named in removed if named.name not in gone),
+        tuple(named for named in removed if named.name not in renamed_names),
         tuple(named for named in added if named.name not in come),
     )
 
@@ -86,10 +86,10 @@ def _by_name(several: Iterable[N]) -> dict[str, N]:
 
 def _renamed(removed: Sequence[N], added: Sequence[N], shape: Callable[[N], Hashable | None]) -> Iterable[tuple[N, N]]:
     for before in removed:
-        wanted = shape(before)
-        twins = [named for named in removed if shape(named) == wanted]
-        found = [named for named in added if shape(named) == wanted]
-        if wanted is not None and len(twins) == len(found) == 1:
+        old_shape = shape(before)
+        twins = [named for named in removed if shape(named) == old_shape]
+        found = [named for named in added if shape(named) == old_shape]
+        if old_shape is not None and len(twins) == len(found) == 1:
             yield before, found[0]
 
 

@@ -138,9 +138,9 @@ def uses_of(
 
     Files of the designs themselves are left out. Raises UnreadableProgramError.
     """
-    wanted, left_out = set(names), {path.resolve() for path in without}
+    searched, left_out = set(names), {path.resolve() for path in without}
     files = [file for path in paths for file in _files(path) if file.resolve() not in left_out]
-    return tuple(use for file in files for use in _in_file(file, module, wanted))
+    return tuple(use for file in files for use in _in_file(file, module, searched))
 
 
 def _files(path: Path) -> list[Path]:

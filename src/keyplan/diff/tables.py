@@ -67,14 +67,14 @@ def table_changes(old: tuple[Table, ...], new: tuple[Table, ...]) -> Iterator[De
     for before, after in found.renamed:
         yield _renamed(before, after)
     moved = list(_moved(found))
-    gone = {(str(change.facts["from"]), change.subject) for change in moved}
+    moved_subjects = {(str(change.facts["from"]), change.subject) for change in moved}
     come = {(change.table, change.subject) for change in moved}
     for before, after in found.pairs:
         yield from _primary_key(before, after)
         yield from index_changes(before, after)
         yield from setting_changes(before, after)
         for change in entity_changes(before, after):
-            is_told = change.kind == "entity removed" and (before.name, change.subject) in gone
+            is_told = change.kind == "entity removed" and (before.name, change.subject) in moved_subjects
             if not is_told and not (change.kind == "entity added" and (after.name, change.subject) in come):
                 yield change
         yield from consumer_changes(before, after)
@@ -241,9 +241,9 @@ def index_changes(old: Table, new: Table) -> Iterator[DesignChange]:
 
 def _lookalikes(before: Mapping[str, Index], after: Mapping[str, Index]) -> Mapping[str, Index]:
     """Map each new index to a removed one with its key and projection."""
-    gone = [index for name, index in before.items() if name not in after]
+    removed = [index for name, index in before.items() if name not in after]
     come = [index for name, index in after.items() if name not in before]
-    return lookalikes(gone, come, lambda index: (index.kind, index.partition, index.sort, projected(index)))
+    return lookalikes(removed, come, lambda index: (index.kind, index.partition, index.sort, projected(index)))
 
 
 def _differs(old: Table, new: Table, was: Index, now: Index) -> bool:
@@ -415,9 +415,9 @@ def _without_keys(old: Table, new: Table, index: Index) -> Iterator[RolloutStep]
         if bound is None:
             continue
         templated = {part.attribute for part in bound.attributes if part.template is not None}
-        gone = [name for name in own_attributes(Entities(before, after), bound) if name in templated]
-        if gone:
-            names = f"{', '.join(gone)} of {after.name}"
+        removed = [name for name in own_attributes(Entities(before, after), bound) if name in templated]
+        if removed:
+            names = f"{', '.join(removed)} of {after.name}"
             yield RolloutStep("accept", f"a version that reads {index.name} no more, and still writes {names}")
             yield RolloutStep("read", f"the new version, which writes {names} no more")
 

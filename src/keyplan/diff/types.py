@@ -154,10 +154,10 @@ def _choices(pair: _Pair, was: tuple[Any, ...] | None, now: tuple[Any, ...]) -> 
     if was is None:
         yield Loss("narrowed", f"{_at(pair)}any {name_of(pair.old)} is stored, and only {listed(now)} is read")
         return
-    gone = [value for value in was if value not in now]
-    if gone:
-        values = () if pair.path else tuple(gone)
-        yield Loss("gone", f"{_at(pair)}{listed(gone)} may be stored, and only {listed(now)} is read", values)
+    removed = [value for value in was if value not in now]
+    if removed:
+        values = () if pair.path else tuple(removed)
+        yield Loss("gone", f"{_at(pair)}{listed(removed)} may be stored, and only {listed(now)} is read", values)
 
 
 # Parts of a type.
@@ -212,9 +212,9 @@ def _models(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
             continue
         was = ours[name][1]
         yield from _between(_Pair(was.annotation, info.annotation, was, info, path, seen))
-    gone = [label for name, (label, _) in ours.items() if name not in theirs]
-    if gone and new.model_config.get("extra") == "forbid":
-        yield Loss("gone", f"{_at(pair)}{', '.join(gone)} is stored, and {new.__name__} takes no more fields")
+    removed = [label for name, (label, _) in ours.items() if name not in theirs]
+    if removed and new.model_config.get("extra") == "forbid":
+        yield Loss("gone", f"{_at(pair)}{', '.join(removed)} is stored, and {new.__name__} takes no more fields")
     yield from added_validators(old, new)
 
 

@@ -303,7 +303,11 @@ def _of_class(kind: type, name: str, scope: Scope) -> Any:
             return _varied(value, scope.turn)
     hints = {} if kind.__module__ == "builtins" else get_type_hints(kind, include_extras=True)
     # Only the accessed attributes of a dataclass, named tuple or protocol matter.
-    return SimpleNamespace(**{of: example(hint, of, scope) for of, hint in hints.items()}) if hints else f"<{name}>"
+    return (
+        SimpleNamespace(**{attribute: example(hint, attribute, scope) for attribute, hint in hints.items()})
+        if hints
+        else f"<{name}>"
+    )
 
 
 def _varied(value: Any, turn: int) -> Any:

@@ -94,11 +94,11 @@ class _Page:
 
     def _anchor(self, opening: Token, text: str) -> None:
         """Return a unique id for a heading."""
-        wanted = re.sub(r"[^\w]+", "-", text.lower()).strip("-") or "section"
+        slug = re.sub(r"[^\w]+", "-", text.lower()).strip("-") or "section"
         taken = {name for _, name, _ in self._headings}
-        name, number = f"s-{wanted}", 2
+        name, number = f"s-{slug}", 2
         while name in taken:
-            name, number = f"s-{wanted}-{number}", number + 1
+            name, number = f"s-{slug}-{number}", number + 1
         opening.attrSet("id", name)
         self._headings.append((int(opening.tag[1:]), name, text))
 

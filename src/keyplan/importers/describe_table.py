@@ -130,11 +130,11 @@ def fetch_descriptions(url: str, names: Sequence[str]) -> list[Document]:
         raise ImportSourceError(f"--from {url}: {error}") from None
     with connection:
         ask = _asking(url, connection.transport.call, is_elsewhere=not target.is_embedded)
-        wanted = [target.prefix + name for name in names] or list(_names(ask, target.prefix))
-        if not wanted:
+        requested = [target.prefix + name for name in names] or list(_names(ask, target.prefix))
+        if not requested:
             raise ImportSourceError(f"--from {url}: no table exists there")
         called = Path(target.path).name if target.path is not None else target.endpoint or f"aws://{target.region}"
-        return [Document(called, answer) for name in wanted for answer in _described_table(ask, name)]
+        return [Document(called, answer) for name in requested for answer in _described_table(ask, name)]
 
 
 def _check_file(url: str, path: Path) -> None:

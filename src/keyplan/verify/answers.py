@@ -189,8 +189,12 @@ def meaning_of(pattern: Pattern[..., Any]) -> ReadMeaning:
     given = {**terms.partition, **terms.sort}
     key_tests = [KeyTest(name, "=", source, encoded=lossy.get(name)) for name, source in given.items()]
     if terms.range is not None:
-        of = terms.range
-        key_tests.append(KeyTest(of.field, of.op, of.low, of.high, encoded=_ranks(plan).get(of.field)))
+        key_range = terms.range
+        key_tests.append(
+            KeyTest(
+                key_range.field, key_range.op, key_range.low, key_range.high, encoded=_ranks(plan).get(key_range.field)
+            )
+        )
     written, unlike = _written(plan, terms)
     return ReadMeaning(plan, (*key_tests, *written), tuple(unlike))
 
@@ -339,33 +343,41 @@ def difference(
     text = meaning.text(arguments)
     if isinstance(answer, int):
         return None if answer == len(expected) else f"counts {answer}, {len(expected)} have {text}"
-    got = entities_in(answer)
-    return next(_differences(meaning, text, expected, got, arguments), None) or _out_of_order(pattern, expected, got)
+    returned = entities_in(answer)
+    return next(_differences(meaning, text, expected, returned, arguments), None) or _out_of_order(
+        pattern, expected, returned
+    )
 
 
 def _differences(
-    meaning: ReadMeaning, text: str, expected: Matches, got: Sequence[Entity], arguments: Arguments
+    meaning: ReadMeaning, text: str, expected: Matches, returned: Sequence[Entity], arguments: Arguments
 ) -> Iterator[str]:
     plan = meaning.plan
-    wanted = {(spec, place_of(spec, entity)): entity for spec, entity in expected}
-    found = {_placed(plan, entity): entity for entity in got}
+    expected_by_place = {(spec, place_of(spec, entity)): entity for spec, entity in expected}
+    found = {_placed(plan, entity): entity for entity in returned}
     most = len(expected) if plan.limit is None else min(plan.limit, len(expected))
-    extra = [entity for place, entity in found.items() if place not in wanted]
-    missing = [(spec, entity) for (spec, place), entity in wanted.items() if (spec, place) not in found]
-    if len(got) < most:
-        yield f"returns {len(got)} items, {len(expected)} have {text}{_common_cause(meaning, missing, arguments)}"
-    if len(found) < len(got):
-        yield f"returns {len(got) - len(found)} items twice"
+    extra = [entity for place, entity in found.items() if place not in expected_by_place]
+    missing = [(spec, entity) for (spec, place), entity in expected_by_place.items() if (spec, place) not in found]
+    if len(returned) < most:
+        yield f"returns {len(returned)} items, {len(expected)} have {text}{_common_cause(meaning, missing, arguments)}"
+    if len(found) < len(returned):
+        yield f"returns {len(returned) - len(found)} items twice"
     if extra:
         yield f"returns {_named(plan, extra)}, which is not with {text}"
     if plan.view is not None:
         for place, entity in found.items():
-            if place in wanted and any(getattr(wanted[place], name) != held for name, held in entity):
-                yield f"returns {entity!r}, and {wanted[place]!r} was stored"
+            if place in expected_by_place and any(
+                getattr(expected_by_place[place], name) != held for name, held in entity
+            ):
+                yield f"returns {entity!r}, and {expected_by_place[place]!r} was stored"
     elif plan.index is None or plan.index.kind == "LSI" or plan.index.project in {"all", None}:
         for place, entity in found.items():
-            if place in wanted and wanted[place] != entity and read_back(place[0], wanted[place]) != entity:
-                yield f"returns {entity!r}, and {wanted[place]!r} was stored"
+            if (
+                place in expected_by_place
+                and expected_by_place[place] != entity
+                and read_back(place[0], expected_by_place[place]) != entity
+            ):
+                yield f"returns {entity!r}, and {expected_by_place[place]!r} was stored"
 
 
 def _spec_of(plan: Plan, entity: Entity) -> EntitySpec:
@@ -403,17 +415,17 @@ def _common_cause(meaning: ReadMeaning, missing: Matches, arguments: Arguments) 
     return ""
 
 
-def _out_of_order(pattern: Pattern[..., Any], expected: Matches, got: Sequence[Entity]) -> str | None:
+def _out_of_order(pattern: Pattern[..., Any], expected: Matches, returned: Sequence[Entity]) -> str | None:
     """Return a message if results are not in the declared order, or a limit cuts off items that come first in it."""
-    wanted = pattern.facts.ordered_by
-    if not wanted:
+    ordered_by = pattern.facts.ordered_by
+    if not ordered_by:
         return None
-    name = wanted.removeprefix("-")
+    name = ordered_by.removeprefix("-")
     spec = next((spec for spec in pattern.plan.entities if name in spec.fields), None)
-    values = [getattr(entity, name) for entity in got if getattr(entity, name, None) is not None]
+    values = [getattr(entity, name) for entity in returned if getattr(entity, name, None) is not None]
     if spec is None:
         return None
-    falls = pattern.plan.descending or wanted != name
+    falls = pattern.plan.descending or ordered_by != name
     expected_values = [getattr(entity, name, None) for _, entity in expected]
     choices = _choices(spec, name) if has_choices(spec.fields[name]) else None
     if choices and (_ranked(spec, pattern.plan, name) or not set(values) | set(expected_values) <= {*choices, None}):

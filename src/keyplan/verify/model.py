@@ -193,9 +193,9 @@ def _keys(operation: str, request: Request) -> Iterator[tuple[str, Request, bool
     if operation == "GetItem":
         yield request["TableName"], request["Key"], bool(request.get("ConsistentRead"))
     elif operation == "BatchGetItem":
-        for table, wanted in request["RequestItems"].items():
-            for key in wanted["Keys"]:
-                yield table, key, bool(wanted.get("ConsistentRead"))
+        for table, read in request["RequestItems"].items():
+            for key in read["Keys"]:
+                yield table, key, bool(read.get("ConsistentRead"))
 
 
 @lru_cache(maxsize=4096)

@@ -293,9 +293,9 @@ class ParameterValues:
 
     def _within(self, spec: EntitySpec, target: Entity, use: ParameterUse, fits: Sequence[Any]) -> Any:
         """Return a bound that the parameter's own constraints accept. If none fits, the item must be changed."""
-        taken = next((value for value in fits if self._is_taken(spec, use, value)), None)
-        if taken is not None:
-            return taken
+        accepted = next((value for value in fits if self._is_taken(spec, use, value)), None)
+        if accepted is not None:
+            return accepted
         own = getattr(target, use.field)
         others = [self.new(spec, target, use) for _ in range(_TRIES)]
         return next((value for value in others if _FITS[use.role](value, own)), others[0])

@@ -147,13 +147,13 @@ def same_type(owner: EntitySpec, stored: StoredField) -> bool:
     return bool(own.annotation == stored.annotation)
 
 
-def owners_of(spec: EntitySpec, wanted: Mapping[EntitySpec, Amount]) -> Owners:
+def owners_of(spec: EntitySpec, by_owner: Mapping[EntitySpec, Amount]) -> Owners:
     """Return the owners of an entity's fields, including fields that the owner names differently.
 
     The position in a partition key decides: of `TXN#{id}` and `TXN#{transaction_id}` the second refers to the
     first, even if the entity has another field called `id`.
     """
-    single = {owner: amount.count for owner, amount in wanted.items() if len(owner.key.fields) == 1}
+    single = {owner: amount.count for owner, amount in by_owner.items() if len(owner.key.fields) == 1}
     found = {owner.key.fields[0]: (owner, count) for owner, count in single.items()}
     for owner, count in single.items():
         for name in _named_otherwise(spec, owner):

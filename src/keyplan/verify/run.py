@@ -74,7 +74,7 @@ def load(
     """Create the tables that can be created and fill them."""
     schemas: dict[str, Schema] = {}
     results = []
-    wanted = sum(generator.amount.count for generator in entity_generators.values())
+    total_items = sum(generator.amount.count for generator in entity_generators.values())
     done = 0
     for table in design.tables:
         problems = _create(table, recorder)
@@ -86,7 +86,7 @@ def load(
             for spec in table.entities:
                 try:
                     for count in _fill(spec, entity_generators[spec], recorder, stored_entities):
-                        progress(spec.name, done + count, wanted)
+                        progress(spec.name, done + count, total_items)
                 except (SampleError, ServiceError, TemplateError, MissingField) as error:
                     problems.append(Discrepancy("failed", f"{spec.name} could not be loaded in full: {error}"))
                 done += len(stored_entities.all(spec))
@@ -184,23 +184,23 @@ def verify(
     starts after `seconds`; patterns without a call are reported as not run.
     """
     ends_s = None if seconds is None else _CLOCK.monotonic() + seconds
-    wanted = [design.pattern(pattern)] if pattern is not None else list(design.patterns)
+    patterns = [design.pattern(pattern)] if pattern is not None else list(design.patterns)
     prices = book or shipped_book()
     value_generator = ValueGenerator(seed, START_S)
     with closing(Engine.memory(clock=ManualClock(START_S, seed))) as engine:
         run = _Run(
             design, Recorder(engine), StoredEntities(design.entities), value_generator, items, progress, running, ends_s
         )
-        results = {each: run.pattern(each) for each in sorted(wanted, key=_turn)}
+        results = {each: run.pattern(each) for each in sorted(patterns, key=_turn)}
     month = estimate(design, prices)
-    reads = [read for read in wanted if read.plan.reading and not all_faults(read.plan)]
+    reads = [read for read in patterns if read.plan.reading and not all_faults(read.plan)]
     long = [(read.name, pages(read)) for read in reads]
     assumed = {read.name: found for read in reads if (found := undeclared_numbers(expected(read).guesses))}
     return VerificationReport(
         design=design.name,
         seed=seed,
         tables=run.loaded.results,
-        patterns=tuple(results[each] for each in wanted),
+        patterns=tuple(results[each] for each in patterns),
         claims=tuple(judge_of_design(claim, month, prices, long, assumed) for claim in design.claims)
         if not pattern
         else (),
@@ -308,18 +308,20 @@ class _Run:
         self, call_result: _Call, pattern: Pattern[..., Any], exchanges: Sequence[Exchange]
     ) -> None:
         for exchange in exchanges:
-            wanted = predict(exchange, pattern.plan, self.recorder.model_tables)
-            call_result.predicted += wanted.spent
+            prediction = predict(exchange, pattern.plan, self.recorder.model_tables)
+            call_result.predicted += prediction.spent
             if exchange.operation != "GetItem" or pattern.plan.reading:
-                call_result.evaluated += wanted.evaluated
-            if wanted.spent != exchange.spent:
+                call_result.evaluated += prediction.evaluated
+            if prediction.spent != exchange.spent:
                 call_result.defect = (
-                    f"{exchange.operation} cost {exchange.spent.text()}, and {wanted.spent.text()} was predicted"
+                    f"{exchange.operation} cost {exchange.spent.text()}, and {prediction.spent.text()} was predicted"
                 )
-            scanned = exchange.answer.get("ScannedCount", wanted.evaluated)
-            if exchange.operation in {"Query", "Scan"} and scanned != wanted.evaluated:
-                call_result.defect = f"{exchange.operation} read {scanned} items, and {wanted.evaluated} were predicted"
-            if wanted.more is not None and wanted.more != ("LastEvaluatedKey" in exchange.answer):
+            scanned = exchange.answer.get("ScannedCount", prediction.evaluated)
+            if exchange.operation in {"Query", "Scan"} and scanned != prediction.evaluated:
+                call_result.defect = (
+                    f"{exchange.operation} read {scanned} items, and {prediction.evaluated} were predicted"
+                )
+            if prediction.more is not None and prediction.more != ("LastEvaluatedKey" in exchange.answer):
                 call_result.defect = f"{exchange.operation} ends a page where none was predicted to end"
 
     def _written(self, exchanges: Sequence[Exchange]) -> str | None:

@@ -145,12 +145,12 @@ class SizeAdjuster:
             stored, value = self._spec.fields[name], getattr(entity, name)
             if stored.type_code == "L" and isinstance(value, (list, tuple)):
                 most = length_limits(stored.info.annotation, stored.info.metadata)[1]
-                wanted = min(most, len(value) + by // _bytes_of_each(stored, value))
+                members = min(most, len(value) + by // _bytes_of_each(stored, value))
                 longer = list(value)
-                while len(longer) < wanted:
+                while len(longer) < members:
                     longer += self._value_generator.field(self._spec.model, name)
                 if len(longer) > len(value):
-                    return {name: longer[:wanted]}
+                    return {name: longer[:members]}
         return {}
 
 

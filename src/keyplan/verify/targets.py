@@ -290,11 +290,11 @@ def _with(spec: EntitySpec, entity: Entity, fields: Mapping[str, Any]) -> Entity
 
 def _changed(spec: EntitySpec, entity: Entity, changes: Mapping[str, Any]) -> Entity | None:
     """Return the entity with other values; a None removes a field, even one that the model requires."""
-    gone = {name for name, value in changes.items() if value is None and not spec.fields[name].optional}
-    changed = _with(spec, entity, {name: value for name, value in changes.items() if name not in gone})
-    if changed is None or not gone:
+    removed = {name for name, value in changes.items() if value is None and not spec.fields[name].optional}
+    changed = _with(spec, entity, {name: value for name, value in changes.items() if name not in removed})
+    if changed is None or not removed:
         return changed
-    return _without(spec, changed, gone) if leaves_out(spec.model, gone) else None
+    return _without(spec, changed, removed) if leaves_out(spec.model, removed) else None
 
 
 def _without(spec: EntitySpec, entity: Entity, names: set[str]) -> Entity | None:

@@ -187,9 +187,9 @@ class TypeGenerators:
 
         return make
 
-    def _different(self, element: MakeValue, wanted: int) -> list[Any]:
+    def _different(self, element: MakeValue, count: int) -> list[Any]:
         members: list[Any] = []
-        for _ in range(wanted):
+        for _ in range(count):
             value = element()
             for _ in range(_DIFFERENT_TRIES):
                 if value not in members:
