@@ -1,4 +1,4 @@
-"""Models and moments that the tests of stored fields write and read."""
+"""Models and timestamps that the tests of stored fields write and read."""
 
 from __future__ import annotations
 

@@ -220,12 +220,12 @@ TABLE: dict[str, Any] = {
 }
 
 
-def test_moments_of_the_hour_that_a_clock_shows_twice_are_those_that_they_are() -> None:
+def test_timestamps_of_the_hour_that_a_clock_shows_twice_are_those_that_they_are() -> None:
     first = datetime(2026, 10, 25, 2, 30, tzinfo=ZoneInfo("Europe/Berlin"))
     second = first.replace(minute=10, fold=1)
-    for moment in (first, second):
-        assert holds(F.at == moment.astimezone(UTC), {"at": moment}) is True
-        assert holds(F.at.is_in(moment), {"at": moment.astimezone(UTC)}) is True
+    for timestamp in (first, second):
+        assert holds(F.at == timestamp.astimezone(UTC), {"at": timestamp}) is True
+        assert holds(F.at.is_in(timestamp), {"at": timestamp.astimezone(UTC)}) is True
     assert holds(F.at < second, {"at": first}) is True
     assert holds(F.at == second, {"at": first}) is False
     assert holds(F.at.between(first, second), {"at": first.astimezone(UTC) + timedelta(minutes=20)}) is True

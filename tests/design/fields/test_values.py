@@ -56,18 +56,18 @@ def test_values_of_subclasses_are_stored_as_what_they_are() -> None:
     assert type_code(Long) == "N"
 
 
-def test_moments_are_texts_of_one_width_that_sort_by_time() -> None:
+def test_timestamps_are_texts_of_one_width_that_sort_by_time() -> None:
     assert timestamp_text(datetime(7, 1, 2, 3, 4, 5, 6, tzinfo=UTC)) == "0007-01-02T03:04:05.000006Z"
     east = datetime(2026, 1, 1, 1, tzinfo=timezone(timedelta(hours=2)))
     assert timestamp_text(east) == "2025-12-31T23:00:00.000000Z"
 
 
 @given(one=MOMENTS, two=MOMENTS)
-def test_texts_of_moments_sort_as_the_moments_do(one: datetime, two: datetime) -> None:
+def test_texts_of_timestamps_sort_as_the_timestamps_do(one: datetime, two: datetime) -> None:
     assert (one < two) == (timestamp_text(one) < timestamp_text(two))
 
 
-def test_a_moment_without_a_time_zone_is_refused() -> None:
+def test_a_timestamp_without_a_time_zone_is_refused() -> None:
     naive = datetime(2026, 1, 1)
     with pytest.raises(ValueError, match="has no time zone"):
         encode_value(naive)

@@ -48,7 +48,7 @@ FIELDS = {
     "priority": DeclaredField("priority", Priority, choices=tuple(Priority)),
 }
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
-moments = st.datetimes(timezones=st.timezones(), min_value=datetime(2, 1, 1), max_value=datetime(9998, 1, 1))
+timestamps = st.datetimes(timezones=st.timezones(), min_value=datetime(2, 1, 1), max_value=datetime(9998, 1, 1))
 since_1970 = st.datetimes(timezones=st.just(UTC), min_value=datetime(1970, 1, 1), max_value=datetime(2286, 1, 1))
 VALUES: dict[tuple[str, str], st.SearchStrategy[Any]] = {
     ("text", ""): texts,
@@ -64,16 +64,16 @@ VALUES: dict[tuple[str, str], st.SearchStrategy[Any]] = {
     ("level", "03d"): st.sampled_from(Level),
     ("id", ""): st.uuids(),
     ("id", "shard(100)"): st.uuids(),
-    ("at", "utc_s"): moments,
-    ("at", "utc_ms"): moments,
-    ("at", "utc_us"): moments,
+    ("at", "utc_s"): timestamps,
+    ("at", "utc_ms"): timestamps,
+    ("at", "utc_us"): timestamps,
     ("at", "epoch_s"): since_1970,
     ("at", "epoch_ms"): since_1970,
-    ("at", "date"): moments,
-    ("at", "month"): moments,
-    ("at", "year"): moments,
-    ("at", "hour"): moments,
-    ("at", "minute"): moments,
+    ("at", "date"): timestamps,
+    ("at", "month"): timestamps,
+    ("at", "year"): timestamps,
+    ("at", "hour"): timestamps,
+    ("at", "minute"): timestamps,
     ("day", ""): st.dates(),
     ("day", "date"): st.dates(),
     ("day", "month"): st.dates(),
@@ -109,9 +109,9 @@ def test_a_reversible_text_gives_its_value_back_at_the_precision_of_the_spec(
         assert encoding.exact(value)
 
 
-def test_a_moment_of_the_hour_that_a_clock_shows_twice_is_known_by_its_text() -> None:
+def test_a_timestamp_of_the_hour_that_a_clock_shows_twice_is_known_by_its_text() -> None:
     twice = datetime(2026, 10, 25, 2, 30, tzinfo=ZoneInfo("Europe/Berlin"))
-    texts = [made("at", "utc_s").encode(moment) for moment in (twice, twice.replace(fold=1))]
+    texts = [made("at", "utc_s").encode(timestamp) for timestamp in (twice, twice.replace(fold=1))]
     assert texts == ["2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"]
     assert made("at", "utc_s").exact(twice)
     assert not made("at", "utc_s").exact(twice.replace(microsecond=1))
@@ -341,7 +341,7 @@ def test_every_spec_of_the_table_is_tried_in_these_tests() -> None:
     assert [each.written for each in SPECS if not any(each.syntax.fullmatch(spec) for spec in tried)] == []
 
 
-def test_a_moment_group_decodes_to_its_first_moment_in_utc() -> None:
+def test_a_timestamp_group_decodes_to_its_first_timestamp_in_utc() -> None:
     starts = [made("at", spec).decode(text) for spec, text in (
         ("year", "2025"), ("month", "2025-01"), ("date", "2025-01-01"), ("hour", "2025-01-01T00"),
         ("minute", "2025-01-01T00:00"),

@@ -149,7 +149,7 @@ def test_a_captured_key_is_foreign_where_there_is_a_choice() -> None:
     assert bound("TASK#{a}").render(found.right) == found.text
 
 
-def test_a_range_over_moments_leaves_words_out_and_takes_numbers_in() -> None:
+def test_a_range_over_timestamps_leaves_words_out_and_takes_numbers_in() -> None:
     wanted = bound("A#{at:utc_ms}")
     assert range_captures(wanted, bound("A#META"), []) is None
     found = range_captures(wanted, bound("A#{a}"), [])

@@ -218,11 +218,11 @@ def test_bounds_hold_exactly_the_keys_of_the_range(data: st.DataObject, case: tu
 def test_bounds_are_short_texts_around_the_delimiter() -> None:
     template = bound("TASK#{user}#{at:utc_ms}#{task}")
     values = {"user": "bob", "at": AT}
-    moment = "TASK#bob#2025-01-02T03:04:05.678Z"
-    assert template.lower(values) == moment + "#"
-    assert template.upper(values) == moment + "$"
-    assert template.after(values) == moment + "$"
-    assert template.before(values) == moment
+    timestamp = "TASK#bob#2025-01-02T03:04:05.678Z"
+    assert template.lower(values) == timestamp + "#"
+    assert template.upper(values) == timestamp + "$"
+    assert template.after(values) == timestamp + "$"
+    assert template.before(values) == timestamp
     assert template.lower({"user": "bob"}) == "TASK#bob#0"
     assert template.upper({"user": "bob"}) == "TASK#bob#:"
     assert template.lower({}) == "TASK#"
@@ -531,7 +531,7 @@ def test_a_union_of_types_has_no_text() -> None:
         parse("{mixed}").bind(MODEL)
 
 
-def test_moments_are_rounded_down_and_match_at_the_precision_of_the_key() -> None:
+def test_timestamps_are_rounded_down_and_match_at_the_precision_of_the_key() -> None:
     template = bound("{at:utc_ms}")
     late = AT + timedelta(microseconds=999)
     assert template.match(template.render({"at": late})) == {"at": AT}

@@ -126,7 +126,7 @@ RANGES: list[tuple[str, Any, tuple[str, ...], tuple[str, ...] | None]] = [
         None,
     ),
     (DAY, sk.gt(day=date(2026, 5, 4)), (">", "2026-05-04#c"), None),
-    # A moment shares its text with others of the same millisecond: those at the ends are compared afterwards.
+    # A timestamp shares its text with others of the same millisecond: those at the ends are compared afterwards.
     (AT, sk.gte(at=NOON), ("BETWEEN", f"AT#{START}", "AT#:"), (">=", "F.at")),
     (AT, sk.gt(at=NOON), ("BETWEEN", f"AT#{START}", "AT#:"), (">", "F.at")),
     (AT, sk.lt(at=NOON), ("BETWEEN", "AT#0", f"AT#{START}"), ("<", "F.at")),

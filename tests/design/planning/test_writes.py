@@ -326,7 +326,7 @@ class Member(Entity):
 UserMoment = NewType("UserMoment", datetime)
 
 
-@pytest.mark.parametrize("annotation", [datetime, Annotated[datetime, "a moment"], UserMoment, datetime | date])
+@pytest.mark.parametrize("annotation", [datetime, Annotated[datetime, "a timestamp"], UserMoment, datetime | date])
 def test_a_value_that_is_never_none_takes_an_item_out_of_an_index_of_what_lacks_it(annotation: Any) -> None:
     plan = planned_of_member(set_(left_at=P("at", annotation)))
     assert plan.faults == ()

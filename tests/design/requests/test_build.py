@@ -557,7 +557,7 @@ def test_an_index_that_shares_an_attribute_with_another_keeps_it() -> None:
 
 
 def test_a_literal_field_is_compared_as_it_is_stored() -> None:
-    table = Table("moments", pk="id")
+    table = Table("timestamps", pk="id")
 
     @table.entity()
     class Event(Entity):
