@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,7 @@ SERVED = {"served", "async served", "moto", "over_http"}
 """Parameters of fixtures with which a test also runs against a server; `make quick` runs it in process only."""
 
 
+@cache
 def _is_slow(path: Path) -> bool:
     return any(path.is_relative_to(ROOT / slow) for slow in SLOW)
 
