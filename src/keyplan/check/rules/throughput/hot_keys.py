@@ -148,9 +148,8 @@ def _monotonic(hot: HotKey, field: str, units: float) -> Finding:
     stored = hot.entity.fields[field]
     return monotonic_sort_key.finding(
         hot.name,
-        f"DynamoDB cannot split the most used key of {hot.where} ({hot.shape}): its {number(units)}"
-        " write units per second at the peak all go to the end of its sort key, which starts with"
-        f" {field}",
+        f"the most used key of {hot.where} ({hot.shape}) cannot be split: its {number(units)} write units per second at"
+        f" the peak go to the end of its sort key, which starts with {field}",
         f"put a field that varies before {field}, or shard the partition key and read it with every_shard()",
         hot.place,
         hot.table.schema.place_of(hot.index),
