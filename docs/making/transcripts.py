@@ -34,6 +34,8 @@ _HOME = "/home/ada/tools"
 _PORT = "8000"
 """The port in transcripts; a free one is used."""
 _GRACE_S = 240.0
+_PROGRESS = re.compile(r"keyplan verify: (loading|running) .*, [\d,]+ of [\d,]+")
+"""A line that commands print on slow machines only."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +164,8 @@ class Shell:
 
     def _shown(self, text: str) -> str:
         shown = text.replace(str(self._folder), _HOME).replace(f":{self._port}", f":{_PORT}")
-        return "\n".join(line.rstrip() for line in shown.splitlines()).strip("\n")
+        lines = (line.rstrip() for line in shown.splitlines() if not _PROGRESS.fullmatch(line))
+        return "\n".join(lines).strip("\n")
 
 
 def _free_port() -> int:

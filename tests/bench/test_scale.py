@@ -6,6 +6,7 @@ import contextlib
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import apsw
 import pytest
@@ -14,7 +15,7 @@ from bench.targets.model import Settings, TargetError
 from bench.targets.table import open_target
 from bench.workload import Operation, Workload
 
-from bench import http, scale
+from bench import http, measure, scale
 
 
 @pytest.fixture
@@ -24,6 +25,8 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Settin
     monkeypatch.setattr(scale, "COLD_CALLS", 5)
     monkeypatch.setattr(scale, "DISTINCT", dict.fromkeys(scale.DISTINCT, 5))
     monkeypatch.setattr(shutil, "which", lambda name: None)
+    # Collecting the heap of a long test run before each measurement takes minutes.
+    monkeypatch.setattr(measure, "gc", SimpleNamespace(collect=int, freeze=int, unfreeze=int))
     workload = Workload(1000)
     with http.RequestFiles(workload) as files:
         yield Settings(workload, Span(0, 0.001), tmp_path, files)

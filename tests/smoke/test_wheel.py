@@ -160,11 +160,11 @@ def test_it_serves_and_its_files_are_sound(keyplan: Installed, database: Path) -
 def test_it_checks_explains_prices_and_documents_designs(keyplan: Installed) -> None:
     checked = keyplan("check", AS_WRITTEN)
     assert checked.returncode == 1
-    assert "error[KP605]: User.email" in checked.stdout
+    assert "error[KP605]: two items can have the same User.email" in checked.stdout
     assert "Query on index GSI1" in keyplan("explain", f"{AS_WRITTEN}:tasks_by_status").stdout
     assert "a month, us-east-1" in keyplan("price", AS_WRITTEN).stdout
     assert keyplan("docs", AS_WRITTEN).stdout.startswith("# todo\n")
-    assert keyplan("rule", "KP203").stdout.startswith("KP203 shared-key")
+    assert keyplan("rule", "KP203").stdout.startswith("KP203 key-collision")
 
 
 def test_it_runs_designs_on_its_own_engine(keyplan: Installed) -> None:

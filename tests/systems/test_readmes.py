@@ -40,4 +40,4 @@ def test_the_files_that_the_readme_names_are_there(system: str) -> None:
     folder = readme_of(system).parent
     files = re.findall(r"`([a-z][\w*/]*(?:\.py|/))`", readme_of(system).read_text("utf-8"))
     assert len(files) > 8
-    assert [name for name in files if not [*folder.glob(name), *folder.parents[2].glob(name)]] == []
+    assert [name for name in files if not [*folder.glob(name), *folder.parents[3].glob(name)]] == []

@@ -98,7 +98,7 @@ def test_a_filter_has_as_many_operators_as_the_service_takes() -> None:
     text = range_request(most.plan).request({}, "things")["FilterExpression"]
     assert count_operators(text) == limits.EXPRESSION_OPERATORS
     assert is_parsed(text)
-    with pytest.raises(DesignError, match="the filter of more has 301 operators and functions, and the service"):
+    with pytest.raises(DesignError, match="the filter of more has 301 operators and functions, and the limit is"):
 
         @things.scan(Thing)
         def more() -> Cond:

@@ -173,7 +173,7 @@ def test_a_bucket_that_is_not_there_fails_the_export(shop: Workshop) -> None:
 def test_a_table_that_goes_before_it_is_read_fails_the_export(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     shop.create()
     shop.put(item("1"))
-    monkeypatch.setattr(shop.engine.jobs, "wake", lambda: None)
+    monkeypatch.setattr(shop.engine.database, "wake_jobs", lambda: None)
     begun = shop.begin_export()
     shop.engine.call("DeleteTable", {"TableName": "notes"})
     monkeypatch.undo()

@@ -67,7 +67,7 @@ def test_an_import_is_begun_and_completed(shop: Workshop) -> None:
 
 def test_the_table_is_being_created_until_the_end(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     shop.write("a", json_lines(item("1")))
-    monkeypatch.setattr(shop.engine.jobs, "wake", lambda: None)
+    monkeypatch.setattr(shop.engine.database, "wake_jobs", lambda: None)
     begun = shop.begin_import()
     assert shop.status() == "CREATING"
     for operation, members in (

@@ -36,7 +36,7 @@ def test_the_same_request_with_its_token_is_the_same_export(shop: Workshop) -> N
 
 def test_the_token_of_an_import_counts_for_its_table(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     shop.write("a", json_lines(item("1")))
-    monkeypatch.setattr(shop.engine.jobs, "wake", lambda: None)
+    monkeypatch.setattr(shop.engine.database, "wake_jobs", lambda: None)
     begun = shop.begin_import(ClientToken="t")
     assert shop.begin_import("other/prefix", ClientToken="t", InputCompressionType="GZIP") == begun
     with pytest.raises(ServiceError) as caught:
@@ -140,7 +140,7 @@ def test_jobs_are_forgotten_after_90_days(shop: Workshop) -> None:
 
 
 def test_there_may_be_so_many_at_once(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shop.engine.jobs, "wake", lambda: None)
+    monkeypatch.setattr(shop.engine.database, "wake_jobs", lambda: None)
     monkeypatch.setattr(limits, "EXPORTS_AT_ONCE", 1)
     monkeypatch.setattr(limits, "IMPORTS_AT_ONCE", 1)
     shop.create()

@@ -110,7 +110,7 @@ def test_a_job_of_a_killed_process_is_taken_over_when_nothing_was_heard_of_it(
     shop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shop.write("a", json_lines(item("1")))
-    monkeypatch.setattr(shop.engine.jobs, "wake", lambda: None)
+    monkeypatch.setattr(shop.engine.database, "wake_jobs", lambda: None)
     begun = shop.begin_import()
     crashed(shop, jobs.IMPORT, begun["ImportArn"])
     monkeypatch.undo()
@@ -202,7 +202,7 @@ def test_a_beat_is_written_now_and_then(shop: Workshop, monkeypatch: pytest.Monk
 def test_without_buckets_after_a_restart_a_job_fails_when_it_is_looked_at(
     shop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shop.engine.jobs, "wake", lambda: None)
+    monkeypatch.setattr(shop.engine.database, "wake_jobs", lambda: None)
     begun = shop.begin_import()
     with shop.engine.copy() as engine:
         assert engine.call("ListImports", {})["ImportSummaryList"][0]["ImportStatus"] == "IN_PROGRESS"

