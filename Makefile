@@ -25,7 +25,7 @@ quick: $(VENV)/.dev
 	$(BIN)/ruff format --check $(CHECKED)
 	$(BIN)/python -m pytest -q -m "not slow" --hypothesis-profile=quick -n $(PROCESSORS)
 
-# Branch coverage of the toolkit by the quick tests; fails below the figure in pyproject.toml.
+# Branch coverage of the toolkit by the quick tests.
 coverage: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -m "not slow" --hypothesis-profile=quick -n $(PROCESSORS) --cov --cov-report=term
 
