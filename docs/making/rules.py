@@ -33,7 +33,8 @@ def sections(rule: Rule[Any]) -> dict[str, str]:
 
 
 def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:].strip()
+    text = text.strip()
+    return text[:1].upper() + text[1:]
 
 
 def _index() -> str:
