@@ -155,7 +155,7 @@ def measured(settings: Settings, items: int, loading: Loading, name: str = "engi
         raise TargetError(f"scale measures {', '.join(TARGETS)}, not {name}")
     at_start_mib = resident_mib()
     databases = _Databases(settings, dict.fromkeys((name, FLOOR)))
-    databases.small.folder.mkdir(exist_ok=True)
+    databases.small.folder.mkdir(parents=True, exist_ok=True)
     stages: list[Stage] = []
     for size in stage_sizes(items):
         if (held := databases.held()) > size:
