@@ -129,11 +129,12 @@ def _jobs(settings: Settings, limit_s: float, say: Say) -> Iterator[Job]:
     yield run("no job", _nothing)
     yield run("keyplan fsck", _fsck)
     yield run("export", _export)
+    yield run("index backfill", _index_backfill)
+    with engine_class().open(settings.folder / f"{COPY}.db", ttl_sweep_s=None) as engine:
+        deletion = [{"Delete": {"IndexName": INDEX["IndexName"]}}]
+        engine.call("UpdateTable", {"TableName": settings.workload.table, "GlobalSecondaryIndexUpdates": deletion})
     yield run("time to live backfill", _expiry_backfill)
     yield run("time to live sweep", _sweep, _EarlyClock())
-    with engine_class().open(settings.folder / f"{COPY}.db", ttl_sweep_s=None) as engine:
-        engine.call("UpdateTimeToLive", _time_to_live(settings, on=False))
-    yield run("index backfill", _index_backfill)
 
 
 def _nothing(_engine: Engine, _settings: Settings, _deadline_s: float) -> int:

@@ -32,7 +32,7 @@ def measured(settings: Settings, limit_s: float) -> list[maintenance.Job]:
 
 def test_each_job_is_measured_while_items_are_put(settings: Settings) -> None:
     jobs = {job.name: job for job in measured(settings, 240)}
-    names = ["no job", "keyplan fsck", "export", "time to live backfill", "time to live sweep", "index backfill"]
+    names = ["no job", "keyplan fsck", "export", "index backfill", "time to live backfill", "time to live sweep"]
     assert list(jobs) == names
     assert all(job.put.calls and job.put.max_us >= job.put.p99_us for job in jobs.values())
     assert 0 < jobs.pop("time to live sweep").items < 1000

@@ -21,7 +21,7 @@ from keyplan.errors import EngineClosedError
 T = TypeVar("T")
 
 
-LONGEST_S, FEWEST_ROWS = 0.005, 10
+LONGEST_S, FEWEST_ROWS = 0.003, 10
 
 
 class Pace:
