@@ -12,8 +12,8 @@ from pathlib import Path
 import keyplan
 from bench.lines import Line
 from bench.targets.model import Settings
+from keyplan import Design, Entity, ItemKey, ItemWrite, Table, item, key
 from keyplan.check.checking import check
-from keyplan.design import Change, Design, Entity, Key, Table, key, key_of, put
 from keyplan.design.requests.build import build
 
 SECTION = "connections and checks"
@@ -41,15 +41,15 @@ class Order(Entity):
 
 
 @table.put(Order)
-def write(order: Order) -> Change:
+def write(order: Order) -> ItemWrite:
     """The order, whether or not it is there."""
-    return put(order)
+    return item(order)
 
 
 @table.get(Order)
-def read(customer: str, number: int) -> Key:
+def read(customer: str, number: int) -> ItemKey:
     """One order."""
-    return key_of(customer=customer, number=number)
+    return item(customer=customer, number=number)
 
 
 @dataclass(frozen=True, slots=True)

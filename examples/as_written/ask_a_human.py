@@ -8,29 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from keyplan.design import (
-    GSI,
-    TTL,
-    Bytes,
-    Change,
-    Claim,
-    Cond,
-    Entity,
-    F,
-    Items,
-    Key,
-    Rate,
-    Table,
-    add,
-    add_at,
-    append,
-    key_of,
-    pk,
-    put,
-    set_,
-    sk,
-    where,
-)
+from keyplan import GSI, TTL, Bytes, Claim, Entity, F, ItemKey, ItemWrite, KeyCondition, Rate, Table, Volume, item, pk
 
 claims = [
     Claim("four tables with single-table design principles where beneficial", "table design"),
@@ -53,7 +31,7 @@ questions = Table(
 
 @questions.entity(
     found_by=[("agent_id", "idempotency_key")],
-    items=Items(
+    volume=Volume(
         count=1_000_000,
         bytes=Bytes(900, p99=3_000),
         distinct={"status": {"OPEN": 0.01, "PARTIAL": 0.01, "CLOSED": 0.9, "EXPIRED": 0.08}, "agent_id": 2_000},
@@ -85,7 +63,7 @@ responses = Table(
 
 
 @responses.entity(
-    items=Items(
+    volume=Volume(
         count=10_000_000, bytes=Bytes(600, p99=6_000), distinct={"question_id": 1_000_000, "fingerprint_hash": 100_000}
     )
 )
@@ -107,7 +85,7 @@ subscriptions = Table(
 )
 
 
-@subscriptions.entity(items=Items(count=100_000, bytes=Bytes(400), distinct={"active": {True: 0.8, False: 0.2}}))
+@subscriptions.entity(volume=Volume(count=100_000, bytes=Bytes(400), distinct={"active": {True: 0.8, False: 0.2}}))
 class Subscription(Entity):
     subscription_id: str
     fcm_token: str
@@ -125,7 +103,7 @@ user_stats = Table(
 )
 
 
-@user_stats.entity(items=Items(count=100_000, bytes=Bytes(500)))
+@user_stats.entity(volume=Volume(count=100_000, bytes=Bytes(500)))
 class UserStats(Entity):
     fingerprint_hash: str
     total_points: int
@@ -142,9 +120,9 @@ class UserStats(Entity):
 
 
 @questions.get(Question, expired=True, rate=Rate(average=50, peak=200))
-def question_by_id(question_id: str) -> Key:
+def question_by_id(question_id: str) -> ItemKey:
     """Get question by ID."""
-    return key_of(question_id=question_id)
+    return item(question_id=question_id)
 
 
 @questions.query(
@@ -153,52 +131,52 @@ def question_by_id(question_id: str) -> Key:
     descending=True,
     expired=True,
     rate=Rate(average=20, peak=100),
-    returns=20,
+    expected_items=20,
     limit=20,
 )
-def open_questions() -> Cond:
+def open_questions() -> KeyCondition:
     """List open questions: PK = "OPEN", newest first."""
     return pk(status="OPEN")
 
 
 @questions.query(Question, index="ByAgentId", expired=True)
-def agents_questions(agent_id: str) -> Cond:
+def agents_questions(agent_id: str) -> KeyCondition:
     """Agent's questions."""
     return pk(agent_id=agent_id)
 
 
 @responses.query(Response)
-def responses_of_question(question_id: str) -> Cond:
+def responses_of_question(question_id: str) -> KeyCondition:
     """Get responses for question."""
     return pk(question_id=question_id)
 
 
 @responses.query(Response, index="ByFingerprint", decides="quota")
-def recent_answers(fingerprint_hash: str) -> Cond:
+def recent_answers(fingerprint_hash: str) -> KeyCondition:
     """User's recent answers; rate limiting counts them."""
     return pk(fingerprint_hash=fingerprint_hash)
 
 
-@responses.query(Response, index="ByFingerprint", decides="uniqueness", returns=1)
-def duplicate_answer(fingerprint_hash: str, question_id: str) -> Cond:
+@responses.query(Response, index="ByFingerprint", decides="uniqueness", expected_items=1)
+def duplicate_answer(fingerprint_hash: str, question_id: str) -> KeyCondition:
     """Check duplicate answer."""
-    return pk(fingerprint_hash=fingerprint_hash) & where(F.question_id == question_id)
+    return pk(fingerprint_hash=fingerprint_hash).filter(F.question_id == question_id)
 
 
 @subscriptions.query(Subscription, index="ByLastNotified", decides="state")
-def eligible_for_notification(threshold: str) -> Cond:
+def eligible_for_notification(threshold: str) -> KeyCondition:
     """Get eligible for notification: PK = true, SK < threshold."""
-    return pk(active=True) & sk.lt(last_notified_at=threshold)
+    return pk(active=True).sk.lt(last_notified_at=threshold)
 
 
 @user_stats.get(UserStats)
-def stats_of_user(fingerprint_hash: str) -> Key:
+def stats_of_user(fingerprint_hash: str) -> ItemKey:
     """Get user stats."""
-    return key_of(fingerprint_hash=fingerprint_hash)
+    return item(fingerprint_hash=fingerprint_hash)
 
 
 @user_stats.query(UserStats, index="ByTotalPoints", descending=True, rate=Rate(average=20, peak=100))
-def leaderboard() -> Cond:
+def leaderboard() -> KeyCondition:
     """Leaderboard: PK = "_leaderboard", highest points first."""
     return pk.text("_leaderboard")
 
@@ -207,41 +185,41 @@ def leaderboard() -> Cond:
 
 
 @questions.put(Question, rate=Rate(average=10, peak=100))
-def submit_question(question: Question) -> Change:
+def submit_question(question: Question) -> ItemWrite:
     """An agent asks."""
-    return put(question)
+    return item(question)
 
 
 @questions.update(Question, rate=Rate(average=100, peak=1_500))
-def count_response(question_id: str, status: Literal["OPEN", "PARTIAL", "CLOSED", "EXPIRED"]) -> Change:
+def count_response(question_id: str, status: Literal["OPEN", "PARTIAL", "CLOSED", "EXPIRED"]) -> ItemWrite:
     """The denormalised count goes up, and the status follows."""
-    return key_of(question_id=question_id) & add(current_responses=1) & set_(status=status)
+    return item(question_id=question_id).add(current_responses=1).set(status=status)
 
 
 @responses.put(Response, rate=Rate(average=100, peak=1_500))
-def submit_response(response: Response) -> Change:
+def submit_response(response: Response) -> ItemWrite:
     """A person answers."""
-    return put(response)
+    return item(response)
 
 
 @subscriptions.put(Subscription)
-def subscribe(subscription: Subscription) -> Change:
+def subscribe(subscription: Subscription) -> ItemWrite:
     """A person subscribes."""
-    return put(subscription)
+    return item(subscription)
 
 
 @subscriptions.update(Subscription)
-def notified(subscription_id: str, last_notified_at: str) -> Change:
+def notified(subscription_id: str, last_notified_at: str) -> ItemWrite:
     """A notification was sent."""
-    return key_of(subscription_id=subscription_id) & set_(last_notified_at=last_notified_at)
+    return item(subscription_id=subscription_id).set(last_notified_at=last_notified_at)
 
 
 @user_stats.update(UserStats, upsert=True, rate=Rate(average=100, peak=1_500))
-def give_points(fingerprint_hash: str, points: int, badges: list[str], category: str) -> Change:
+def give_points(fingerprint_hash: str, points: int, badges: list[str], category: str) -> ItemWrite:
     """Points and badges for an answer, and one more answer in its category."""
     return (
-        key_of(fingerprint_hash=fingerprint_hash)
-        & add(total_points=points, total_answers=1)
-        & append(badges=badges)
-        & add_at(F.answers_by_category[category], 1)
+        item(fingerprint_hash=fingerprint_hash)
+        .add(total_points=points, total_answers=1)
+        .append(badges=badges)
+        .add(F.answers_by_category[category], 1)
     )

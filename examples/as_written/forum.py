@@ -8,31 +8,14 @@ from __future__ import annotations
 
 from typing import Literal
 
-from keyplan.design import (
-    TTL,
-    Bytes,
-    Change,
-    Cond,
-    Distinct,
-    Entity,
-    F,
-    Items,
-    Rate,
-    Table,
-    attr,
-    key,
-    key_of,
-    pk,
-    put,
-    where,
-)
+from keyplan import TTL, Bytes, Distinct, Entity, F, ItemWrite, KeyCondition, Rate, Table, Volume, attr, item, key, pk
 
 forum = Table("forum", pk="PK", sk="time", ttl=TTL("ttl", means="too old subscriptions are removed"))
 
 
 @forum.entity(
     key=key("THREADEV#{participantId}#{itemId}", attr("time")),
-    items=Items(count=5_000_000, bytes=Bytes(500), distinct={"participantId": Distinct(50_000), "itemId": 200}),
+    volume=Volume(count=5_000_000, bytes=Bytes(500), distinct={"participantId": Distinct(50_000), "itemId": 200}),
 )
 class ThreadEvent(Entity):
     participantId: str  # noqa: N815 - the page's names
@@ -50,7 +33,7 @@ class ThreadEvent(Entity):
 @forum.entity(
     key=key("THREADSUB#{participantId}#{itemId}", attr("time")),
     found_by=["connection_id"],
-    items=Items(count=10_000, bytes=Bytes(200), distinct={"participantId": Distinct(5_000), "itemId": 200}),
+    volume=Volume(count=10_000, bytes=Bytes(200), distinct={"participantId": Distinct(5_000), "itemId": 200}),
 )
 class ThreadSubscription(Entity):
     participantId: str  # noqa: N815
@@ -62,36 +45,36 @@ class ThreadSubscription(Entity):
 
 
 @forum.put(ThreadEvent, rate=Rate(average=50, peak=500))
-def store_event(event: ThreadEvent) -> Change:
+def store_event(event: ThreadEvent) -> ItemWrite:
     """A new event of a thread."""
-    return put(event)
+    return item(event)
 
 
 @forum.query(ThreadEvent, descending=True, limit=20)
-def last_events(participantId: str, itemId: str) -> Cond:  # noqa: N803 - the page's names
+def last_events(participantId: str, itemId: str) -> KeyCondition:  # noqa: N803 - the page's names
     """The newest events of a thread."""
     return pk(participantId=participantId, itemId=itemId)
 
 
-@forum.query(ThreadEvent, descending=True, limit=20, returns=20)
-def last_messages(participantId: str, itemId: str) -> Cond:  # noqa: N803
+@forum.query(ThreadEvent, descending=True, limit=20, expected_items=20)
+def last_messages(participantId: str, itemId: str) -> KeyCondition:  # noqa: N803
     """The newest messages of a thread."""
-    return pk(participantId=participantId, itemId=itemId) & where(F.type == "message")
+    return pk(participantId=participantId, itemId=itemId).filter(F.type == "message")
 
 
 @forum.put(ThreadSubscription)
-def subscribe(subscription: ThreadSubscription) -> Change:
+def subscribe(subscription: ThreadSubscription) -> ItemWrite:
     """A user watches a thread."""
-    return put(subscription)
+    return item(subscription)
 
 
 @forum.query(ThreadSubscription, expired=True, rate=Rate(average=50, peak=500))
-def watchers(participantId: str, itemId: str) -> Cond:  # noqa: N803
+def watchers(participantId: str, itemId: str) -> KeyCondition:  # noqa: N803
     """All users who watch a thread, to send an event to."""
     return pk(participantId=participantId, itemId=itemId)
 
 
 @forum.delete(ThreadSubscription)
-def unsubscribe(participantId: str, itemId: str, time: int) -> Change:  # noqa: N803
+def unsubscribe(participantId: str, itemId: str, time: int) -> ItemWrite:  # noqa: N803
     """A user no longer watches."""
-    return key_of(participantId=participantId, itemId=itemId, time=time)
+    return item(participantId=participantId, itemId=itemId, time=time)

@@ -6,23 +6,21 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from keyplan.design import (
+from keyplan import (
     GSI,
     Bytes,
-    Change,
     Claim,
-    Cond,
     Entity,
     Inserted,
-    Items,
-    Key,
+    ItemKey,
+    ItemWrite,
+    KeyCondition,
     Provisioned,
     Rate,
     Table,
-    key_of,
+    Volume,
+    item,
     pk,
-    put,
-    sk,
 )
 
 claims = [
@@ -59,7 +57,7 @@ attempts = Table(
 )
 
 
-@attempts.entity(items=Items(count=120_000, bytes=Bytes(8_000, p99=40_000), distinct={"userId": 1_000}))
+@attempts.entity(volume=Volume(count=120_000, bytes=Bytes(8_000, p99=40_000), distinct={"userId": 1_000}))
 class Attempt(Entity):
     attemptId: str  # noqa: N815
     userId: str  # noqa: N815
@@ -72,27 +70,27 @@ class Attempt(Entity):
 
 
 @attempts.get(Attempt)
-def attempt_by_id(attemptId: str) -> Key:  # noqa: N803 - the page's names
+def attempt_by_id(attemptId: str) -> ItemKey:  # noqa: N803 - the page's names
     """Get attempt by ID."""
-    return key_of(attemptId=attemptId)
+    return item(attemptId=attemptId)
 
 
 @attempts.query(Attempt, index="UserAttempts", descending=True)
-def attempts_of_user(userId: str) -> Cond:  # noqa: N803
+def attempts_of_user(userId: str) -> KeyCondition:  # noqa: N803
     """List user attempts, newest first."""
     return pk(userId=userId)
 
 
 @attempts.query(Attempt, index="UserAttempts", limit=10, after=["submit"], rate=Rate.monthly(10_000))
-def recent_attempts(userId: str) -> Cond:  # noqa: N803
+def recent_attempts(userId: str) -> KeyCondition:  # noqa: N803
     """Get recent attempts for profile: limit 10."""
     return pk(userId=userId)
 
 
 @attempts.put(Attempt, rate=Rate.monthly(10_000))
-def submit(attempt: Attempt) -> Change:
+def submit(attempt: Attempt) -> ItemWrite:
     """A user submits an attempt."""
-    return put(attempt)
+    return item(attempt)
 
 
 @attempts.on_change(Attempt)
@@ -117,7 +115,7 @@ class Weakness(BaseModel):
 profiles = Table("Profiles", pk="userId", sk="timestamp")
 
 
-@profiles.entity(items=Items(count=120_000, bytes=Bytes(2_500), distinct={"userId": 1_000}))
+@profiles.entity(volume=Volume(count=120_000, bytes=Bytes(2_500), distinct={"userId": 1_000}))
 class Profile(Entity):
     userId: str  # noqa: N815
     timestamp: str
@@ -130,21 +128,21 @@ class Profile(Entity):
 
 
 @profiles.query(Profile, descending=True, limit=1)
-def latest_profile(userId: str) -> Cond:  # noqa: N803
+def latest_profile(userId: str) -> KeyCondition:  # noqa: N803
     """Get latest profile."""
     return pk(userId=userId)
 
 
 @profiles.query(Profile, descending=True)
-def profile_history(userId: str) -> Cond:  # noqa: N803
+def profile_history(userId: str) -> KeyCondition:  # noqa: N803
     """Get profile history."""
     return pk(userId=userId)
 
 
 @profiles.put(Profile, rate=Rate.monthly(10_000))
-def write_profile(profile: Profile) -> Change:
+def write_profile(profile: Profile) -> ItemWrite:
     """Update profile: PutItem, triggered by the stream."""
-    return put(profile)
+    return item(profile)
 
 
 class Question(BaseModel):
@@ -164,7 +162,7 @@ scenarios = Table(
 
 
 @scenarios.entity(
-    items=Items(
+    volume=Volume(
         count=20,
         bytes=Bytes(4_000),
         distinct={
@@ -186,24 +184,24 @@ class Scenario(Entity):
 
 
 @scenarios.get(Scenario)
-def scenario_by_id(scenarioId: str) -> Key:  # noqa: N803
+def scenario_by_id(scenarioId: str) -> ItemKey:  # noqa: N803
     """Get scenario by ID."""
-    return key_of(scenarioId=scenarioId)
+    return item(scenarioId=scenarioId)
 
 
 @scenarios.query(Scenario, index="ActiveScenarios", ordered_by="difficulty", rate=Rate(average=1, peak=5))
-def active_scenarios() -> Cond:
+def active_scenarios() -> KeyCondition:
     """List active scenarios."""
     return pk(active=True)
 
 
 @scenarios.query(Scenario, index="ActiveScenarios")
-def scenarios_by_difficulty(difficulty: Literal["beginner", "intermediate", "advanced"]) -> Cond:
+def scenarios_by_difficulty(difficulty: Literal["beginner", "intermediate", "advanced"]) -> KeyCondition:
     """List scenarios by difficulty."""
-    return pk(active=True) & sk(difficulty=difficulty)
+    return pk(active=True).sk(difficulty=difficulty)
 
 
 @scenarios.batch_put(Scenario)
-def seed(scenarios_: list[Scenario]) -> Change:
+def seed(scenarios_: list[Scenario]) -> ItemWrite:
     """Create 10 to 20 seed scenarios by a script."""
-    return put(scenarios_)
+    return item(scenarios_)

@@ -8,31 +8,27 @@ from __future__ import annotations
 
 from typing import Literal
 
-from keyplan.design import (
+from keyplan import (
     GSI,
     TTL,
     Bytes,
-    Change,
     Claim,
-    Cond,
     Entity,
     F,
     Inserted,
-    Items,
-    Key,
+    ItemKey,
+    ItemWrite,
+    KeyCondition,
     Modified,
     Removed,
     Table,
+    Volume,
     each,
     everything,
+    item,
     key,
-    key_of,
     pk,
-    put,
-    set_,
-    sk,
     unique,
-    where,
 )
 
 claims = [
@@ -78,7 +74,7 @@ class User(Entity):
         "GSI4": key("USER#{user_id}", "CATEGORY#{category}#{task_id}"),
     },
     store_key_fields=False,
-    items=Items(
+    volume=Volume(
         count=1_000_000,
         bytes=Bytes(600),
         distinct={
@@ -122,153 +118,153 @@ SCAN = Claim("50-200 RCU", "access pattern table")
 
 
 @app.get(User, claims=HALF)
-def fetch_user(user_id: str) -> Key:
+def fetch_user(user_id: str) -> ItemKey:
     """Fetch user by user_id."""
-    return key_of(user_id=user_id)
+    return item(user_id=user_id)
 
 
 @app.query(Task, claims=HALF)
-def fetch_task_by_task_id(task_id: str) -> Cond:
+def fetch_task_by_task_id(task_id: str) -> KeyCondition:
     """Fetch task by task_id."""
-    return sk(task_id=task_id)
+    return pk().sk(task_id=task_id)
 
 
 @app.query(Task, claims=FEW)
-def all_tasks(user_id: str) -> Cond:
+def all_tasks(user_id: str) -> KeyCondition:
     """Fetch all tasks for user."""
-    return pk(user_id=user_id) & sk.text("begins_with", "TASK#")
+    return pk(user_id=user_id).sk.text("begins_with", "TASK#")
 
 
 @app.query(Task, index="GSI1", claims=FEW, ordered_by="status")
-def tasks_by_status(user_id: str) -> Cond:
+def tasks_by_status(user_id: str) -> KeyCondition:
     """Fetch tasks by status for user."""
-    return pk(user_id=user_id) & sk.text("begins_with", "STATUS#")
+    return pk(user_id=user_id).sk.text("begins_with", "STATUS#")
 
 
 @app.query(Task, index="GSI1", claims=FEW)
-def tasks_by_specific_status(user_id: str, status: Status) -> Cond:
+def tasks_by_specific_status(user_id: str, status: Status) -> KeyCondition:
     """Fetch tasks by specific status for user."""
-    return pk(user_id=user_id) & sk.text("=", "STATUS#{status}#")
+    return pk(user_id=user_id).sk.text("=", "STATUS#{status}#")
 
 
 @app.query(Task, index="GSI2", claims=FEW, ordered_by="due_date")
-def tasks_by_due_date(user_id: str) -> Cond:
+def tasks_by_due_date(user_id: str) -> KeyCondition:
     """Fetch tasks by due date for user."""
-    return pk(user_id=user_id) & sk.text("begins_with", "DUEDATE#")
+    return pk(user_id=user_id).sk.text("begins_with", "DUEDATE#")
 
 
 @app.query(Task, index="GSI2", claims=FEW)
-def tasks_by_specific_due_date(user_id: str, date: str) -> Cond:
+def tasks_by_specific_due_date(user_id: str, date: str) -> KeyCondition:
     """Fetch tasks by specific due date for user."""
-    return pk(user_id=user_id) & sk.text("=", "DUEDATE#{date}#")
+    return pk(user_id=user_id).sk.text("=", "DUEDATE#{date}#")
 
 
 @app.query(Task, index="GSI2", claims=FEW)
-def tasks_by_date_range(user_id: str, start_date: str, end_date: str) -> Cond:
+def tasks_by_date_range(user_id: str, start_date: str, end_date: str) -> KeyCondition:
     """Fetch tasks by date range for user."""
-    return pk(user_id=user_id) & sk.text("between", "DUEDATE#{start_date}#", "DUEDATE#{end_date}#")
+    return pk(user_id=user_id).sk.text("between", "DUEDATE#{start_date}#", "DUEDATE#{end_date}#")
 
 
 @app.query(Task, index="GSI3", claims=FEW, ordered_by="priority")
-def tasks_by_priority(user_id: str) -> Cond:
+def tasks_by_priority(user_id: str) -> KeyCondition:
     """Fetch tasks by priority for user."""
-    return pk(user_id=user_id) & sk.text("begins_with", "PRIORITY#")
+    return pk(user_id=user_id).sk.text("begins_with", "PRIORITY#")
 
 
 @app.query(Task, index="GSI3", claims=FEW)
-def tasks_by_specific_priority(user_id: str, priority: Priority) -> Cond:
+def tasks_by_specific_priority(user_id: str, priority: Priority) -> KeyCondition:
     """Fetch tasks by specific priority for user."""
-    return pk(user_id=user_id) & sk.text("=", "PRIORITY#{priority}#")
+    return pk(user_id=user_id).sk.text("=", "PRIORITY#{priority}#")
 
 
 @app.query(Task, index="GSI4", claims=FEW)
-def tasks_by_category(user_id: str) -> Cond:
+def tasks_by_category(user_id: str) -> KeyCondition:
     """Fetch tasks by category for user."""
-    return pk(user_id=user_id) & sk.text("begins_with", "CATEGORY#")
+    return pk(user_id=user_id).sk.text("begins_with", "CATEGORY#")
 
 
 @app.query(Task, index="GSI4", claims=FEW)
-def tasks_by_specific_category(user_id: str, category: str) -> Cond:
+def tasks_by_specific_category(user_id: str, category: str) -> KeyCondition:
     """Fetch tasks by specific category for user."""
-    return pk(user_id=user_id) & sk.text("=", "CATEGORY#{category}#")
+    return pk(user_id=user_id).sk.text("=", "CATEGORY#{category}#")
 
 
 @app.query(Task, claims=FEW)
-def completed_tasks(user_id: str) -> Cond:
+def completed_tasks(user_id: str) -> KeyCondition:
     """Fetch completed tasks by user."""
-    return pk(user_id=user_id) & sk.text("begins_with", "TASK#") & where(F.status == "completed")
+    return pk(user_id=user_id).sk.text("begins_with", "TASK#").filter(F.status == "completed")
 
 
 @app.query(Task, index="GSI2", claims=FEW)
-def overdue_tasks(user_id: str, today: str) -> Cond:
+def overdue_tasks(user_id: str, today: str) -> KeyCondition:
     """Fetch overdue tasks for user."""
-    return pk(user_id=user_id) & sk.text("<", "DUEDATE#{today}#") & where(F.status != "completed")
+    return pk(user_id=user_id).sk.text("<", "DUEDATE#{today}#").filter(F.status != "completed")
 
 
 @app.query(Task, index="GSI2", claims=FEW)
-def all_tasks_with_due_dates(user_id: str) -> Cond:
+def all_tasks_with_due_dates(user_id: str) -> KeyCondition:
     """Fetch all tasks with due dates for user."""
-    return pk(user_id=user_id) & sk.text("begins_with", "DUEDATE#")
+    return pk(user_id=user_id).sk.text("begins_with", "DUEDATE#")
 
 
 @app.scan(Task, claims=SCAN)
-def count_by_status() -> Cond:
+def count_by_status() -> KeyCondition:
     """Task analytics: count by status."""
     return everything()
 
 
 @app.scan(Task, claims=SCAN)
-def count_by_priority() -> Cond:
+def count_by_priority() -> KeyCondition:
     """Task analytics: count by priority."""
     return everything()
 
 
 @app.batch_put(Task, claims=Claim("1.5 WCU per item", "access pattern table"))
-def bulk_update_status(tasks: list[Task]) -> Change:
+def bulk_update_status(tasks: list[Task]) -> ItemWrite:
     """Bulk update task status: BatchWriteItem for multiple tasks."""
-    return put(tasks)
+    return item(tasks)
 
 
 @app.batch_delete(Task, claims=Claim("0.5 WCU per item", "access pattern table"))
-def bulk_delete_completed(user_id: str, task_ids: list[str]) -> Change:
+def bulk_delete_completed(user_id: str, task_ids: list[str]) -> ItemWrite:
     """Bulk delete completed tasks."""
-    return key_of(user_id=user_id, task_id=each(task_ids))
+    return item(user_id=user_id, task_id=each(task_ids))
 
 
 @app.scan(Task, claims=Claim("50-500 RCU", "access pattern table"))
-def search(text: str) -> Cond:
+def search(text: str) -> KeyCondition:
     """Search tasks by title/description."""
-    return where(F.title.contains(text) | F.description.contains(text))
+    return everything().filter(F.title.contains(text) | F.description.contains(text))
 
 
 @app.put(Task, claims=Claim("1 WCU", "access pattern table"))
-def create_task(task: Task) -> Change:
+def create_task(task: Task) -> ItemWrite:
     """Create task."""
-    return put(task)
+    return item(task)
 
 
 @app.update(Task, claims=Claim("1 WCU", "access pattern table"))
-def update_task_status(user_id: str, task_id: str, status: Status, updated_at: int) -> Change:
+def update_task_status(user_id: str, task_id: str, status: Status, updated_at: int) -> ItemWrite:
     """Update task."""
-    return key_of(user_id=user_id, task_id=task_id) & set_(status=status, updated_at=updated_at)
+    return item(user_id=user_id, task_id=task_id).set(status=status, updated_at=updated_at)
 
 
 @app.delete(Task, claims=Claim("0.5 WCU", "access pattern table"))
-def delete_task(user_id: str, task_id: str) -> Change:
+def delete_task(user_id: str, task_id: str) -> ItemWrite:
     """Delete task."""
-    return key_of(user_id=user_id, task_id=task_id)
+    return item(user_id=user_id, task_id=task_id)
 
 
 @app.query(Idempotency, claims=HALF, decides="uniqueness", expired=True)
-def idempotency_check(request_id: str) -> Cond:
+def idempotency_check(request_id: str) -> KeyCondition:
     """Idempotency check: single item lookup by PK alone."""
     return pk(request_id=request_id)
 
 
 @app.put(Idempotency, claims=Claim("1 WCU"))
-def remember_request(record: Idempotency) -> Change:
+def remember_request(record: Idempotency) -> ItemWrite:
     """Keep the answer to a request."""
-    return put(record)
+    return item(record)
 
 
 @app.on_change(User, Task, Idempotency)

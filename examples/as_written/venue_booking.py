@@ -8,24 +8,21 @@ from __future__ import annotations
 
 from typing import Literal
 
-from keyplan.design import (
+from keyplan import (
     GSI,
     Bytes,
-    Change,
     Claim,
-    Cond,
     Entity,
-    Items,
-    Key,
+    ItemKey,
+    ItemWrite,
+    KeyCondition,
     Table,
+    Volume,
     WriteCall,
     each,
+    item,
     key,
-    key_of,
     pk,
-    put,
-    set_,
-    sk,
     transaction,
     unique,
 )
@@ -59,7 +56,7 @@ Status = Literal["pending", "approved", "rejected"]
     key=key("USER#{userId}", "METADATA"),
     indexes={"GSI1": key("EMAIL#{email}", "USER")},
     unique=[unique("email", by="index")],
-    items=Items(count=2_000, bytes=Bytes(400), distinct={"userId": 2_000, "email": 2_000}),
+    volume=Volume(count=2_000, bytes=Bytes(400), distinct={"userId": 2_000, "email": 2_000}),
 )
 class User(Entity):
     userId: str  # noqa: N815 - the document's names
@@ -73,7 +70,7 @@ class User(Entity):
 @venue.entity(
     key=key("BOOKING#{bookingId}", "METADATA"),
     indexes={"GSI1": key("STATUS#{status:upper}", "{requestedAt}")},
-    items=Items(
+    volume=Volume(
         count=5_000,
         bytes=Bytes(600),
         distinct={"bookingId": 5_000, "status": {"pending": 0.1, "approved": 0.7, "rejected": 0.2}},
@@ -131,73 +128,73 @@ class LockCode(Entity):
 
 
 @venue.get(User)
-def user_by_id(userId: str) -> Key:  # noqa: N803 - the document's names
+def user_by_id(userId: str) -> ItemKey:  # noqa: N803 - the document's names
     """1. Get user by ID."""
-    return key_of(userId=userId)
+    return item(userId=userId)
 
 
 @venue.get(Booking)
-def booking_by_id(bookingId: str) -> Key:  # noqa: N803
+def booking_by_id(bookingId: str) -> ItemKey:  # noqa: N803
     """2. Get booking by ID."""
-    return key_of(bookingId=bookingId)
+    return item(bookingId=bookingId)
 
 
 @venue.query(UserBooking, ordered_by="date")
-def bookings_of_user(userId: str) -> Cond:  # noqa: N803
+def bookings_of_user(userId: str) -> KeyCondition:  # noqa: N803
     """3. Get all bookings for user."""
-    return pk(userId=userId) & sk.text("begins_with", "BOOKING#")
+    return pk(userId=userId).sk.text("begins_with", "BOOKING#")
 
 
 @venue.query(Event)
-def events_by_date(date: str) -> Cond:
+def events_by_date(date: str) -> KeyCondition:
     """4. Get events by date: SK = MORNING/AFTERNOON."""
-    return pk(date=date) & sk.text("=", "MORNING/AFTERNOON")
+    return pk(date=date).sk.text("=", "MORNING/AFTERNOON")
 
 
 @venue.query(Booking, index="GSI1", decides="state")
-def pending_bookings() -> Cond:
+def pending_bookings() -> KeyCondition:
     """5. Get all pending bookings (admin)."""
     return pk.text("STATUS#PENDING")
 
 
 @venue.query(Event)
-def availability(dates: list[str]) -> Cond:
+def availability(dates: list[str]) -> KeyCondition:
     """6. Get availability for date range: query multiple EVENT#{date} partitions."""
     return pk(date=each(dates))
 
 
 @venue.query(User, index="GSI1", decides="uniqueness")
-def user_by_email(email: str) -> Cond:
+def user_by_email(email: str) -> KeyCondition:
     """7. Get user by email (login)."""
     return pk(email=email)
 
 
 @venue.query(Payment)
-def payments_of_booking(bookingId: str) -> Cond:  # noqa: N803
+def payments_of_booking(bookingId: str) -> KeyCondition:  # noqa: N803
     """8. Get payments for booking."""
-    return pk(bookingId=bookingId) & sk.text("begins_with", "PAYMENT#")
+    return pk(bookingId=bookingId).sk.text("begins_with", "PAYMENT#")
 
 
 @venue.query(Notification)
-def notifications_of_user(userId: str) -> Cond:  # noqa: N803
+def notifications_of_user(userId: str) -> KeyCondition:  # noqa: N803
     """9. Get notification history."""
-    return pk(userId=userId) & sk.text("begins_with", "NOTIFICATION#")
+    return pk(userId=userId).sk.text("begins_with", "NOTIFICATION#")
 
 
 @venue.query(LockCode)
-def lock_codes_of_event(eventId: str) -> Cond:  # noqa: N803
+def lock_codes_of_event(eventId: str) -> KeyCondition:  # noqa: N803
     """10. Get lock codes for event."""
-    return pk(eventId=eventId) & sk.text("=", "LOCKCODE")
+    return pk(eventId=eventId).sk.text("=", "LOCKCODE")
 
 
 @venue.query(User, UserBooking)
-def user_with_bookings(userId: str) -> Cond:  # noqa: N803
+def user_with_bookings(userId: str) -> KeyCondition:  # noqa: N803
     """Better performance: get user and all their bookings in one query."""
     return pk(userId=userId)
 
 
 @venue.query(Event, Booking)
-def event_with_booking(date: str) -> Cond:
+def event_with_booking(date: str) -> KeyCondition:
     """Better performance: get event with booking details in one query."""
     return pk(date=date)
 
@@ -206,27 +203,27 @@ def event_with_booking(date: str) -> Cond:
 
 
 @venue.put(User)
-def register(user: User) -> Change:
+def register(user: User) -> ItemWrite:
     """A person registers."""
-    return put(user)
+    return item(user)
 
 
 @venue.put(Booking)
-def request_booking(booking: Booking) -> Change:
+def request_booking(booking: Booking) -> ItemWrite:
     """A booking is requested."""
-    return put(booking)
+    return item(booking)
 
 
 @venue.update(Booking)
-def decide_booking(bookingId: str, status: Status) -> Change:  # noqa: N803
+def decide_booking(bookingId: str, status: Status) -> ItemWrite:  # noqa: N803
     """A booking is approved or rejected."""
-    return key_of(bookingId=bookingId) & set_(status=status)
+    return item(bookingId=bookingId).set(status=status)
 
 
 @venue.put(Event)
-def create_event(event: Event) -> Change:
+def create_event(event: Event) -> ItemWrite:
     """An event is put into the calendar."""
-    return put(event)
+    return item(event)
 
 
 @transaction()

@@ -1,34 +1,73 @@
 """Keyplan: a toolkit for data layers on Amazon DynamoDB.
 
-`Engine` is the embedded database, `Faults` what it can be made to suffer; `connect` and `connect_async`
-put designs to work; `keyplan.errors` holds everything raised on purpose.
+Everything a program needs is imported from here: the design language (`Table`, `Entity`, `key`, `pk`, `item`, ...),
+`connect` and `connect_async`, consumers of streams, and the embedded `Engine`. Errors are in `keyplan.errors`.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from keyplan.client.connect import connect, connect_async
+    from keyplan.design.conditions.builders import ItemKey, ItemWrite, KeyCondition, everything, item, pk
+    from keyplan.design.conditions.conditions import F
+    from keyplan.design.declaring.consumers import Expired, Inserted, Modified, Removed, changed
+    from keyplan.design.declaring.design import Design, suppress
+    from keyplan.design.declaring.patterns import Page, WriteCall
+    from keyplan.design.declaring.tables import Table
+    from keyplan.design.declaring.transactions import transaction
+    from keyplan.design.entities import Entity, unique
+    from keyplan.design.errors import DesignError
+    from keyplan.design.fields.annotations import Attribute
+    from keyplan.design.keys.entity_keys import attr, key
+    from keyplan.design.parameters import each, every_shard
+    from keyplan.design.schema import GSI, LSI, TTL
+    from keyplan.design.workload import Bytes, Claim, Distinct, OnDemand, Provisioned, Rate, Volume
     from keyplan.engine.engine import Engine
     from keyplan.engine.faults.settings import Faults
 
-__all__ = ["Engine", "Faults", "__version__", "connect", "connect_async"]
+__all__ = [
+    "GSI", "LSI", "TTL", "Attribute", "Bytes", "Claim", "Design", "DesignError", "Distinct", "Engine",
+    "Entity", "Expired", "F", "Faults", "Inserted", "ItemKey", "ItemWrite", "KeyCondition", "Modified",
+    "OnDemand", "Page", "Provisioned", "Rate", "Removed", "Table", "Volume", "WriteCall", "attr", "changed", "connect",
+    "connect_async", "each", "every_shard", "everything", "item", "key", "pk", "suppress", "transaction", "unique",
+]  # fmt: skip
 __version__ = "0.1.0"
+
+_MODULES = {
+    "client.connect": ("connect", "connect_async"),
+    "design.conditions.builders": ("ItemKey", "ItemWrite", "KeyCondition", "everything", "item", "pk"),
+    "design.conditions.conditions": ("F",),
+    "design.declaring.consumers": (
+        "Expired", "Inserted", "Modified", "Removed", "changed",
+    ),
+    "design.declaring.design": ("Design", "suppress"),
+    "design.declaring.patterns": ("Page", "WriteCall"),
+    "design.declaring.tables": ("Table",),
+    "design.declaring.transactions": ("transaction",),
+    "design.entities": ("Entity", "unique"),
+    "design.errors": ("DesignError",),
+    "design.fields.annotations": ("Attribute",),
+    "design.keys.entity_keys": ("attr", "key"),
+    "design.parameters": ("each", "every_shard"),
+    "design.schema": ("GSI", "LSI", "TTL"),
+    "design.workload": ("Bytes", "Claim", "Distinct", "OnDemand", "Provisioned", "Rate", "Volume"),
+    "engine.engine": ("Engine",),
+    "engine.faults.settings": ("Faults",),
+}  # fmt: skip
+"""Where each name is defined. Modules are imported at first use, because pytest loads this package in every run."""
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    """The engine is imported when it is first asked for: pytest loads this package in every run."""
-    if name == "Engine":
-        from keyplan.engine.engine import Engine  # noqa: PLC0415 - see above
+    """Import a public name at its first use."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'keyplan' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"keyplan.{_HOMES[name]}"), name)
+    return value
 
-        return Engine
-    if name == "Faults":
-        from keyplan.engine.faults.settings import Faults  # noqa: PLC0415 - see above
 
-        return Faults
-    if name in {"connect", "connect_async"}:
-        from keyplan.client import connect as connecting  # noqa: PLC0415 - designs need pydantic, which takes a while to import
-
-        return getattr(connecting, name)
-    raise AttributeError(f"module 'keyplan' has no attribute {name!r}")
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

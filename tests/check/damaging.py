@@ -38,7 +38,7 @@ VALUES = [
     "key('A')",
     "attr('id')",
     "Rate(average=1)",
-    "Items(count=5)",
+    "Volume(count=5)",
     "Bytes(400)",
     "Distinct(5)",
     "Entity",
@@ -56,7 +56,7 @@ VALUES = [
     "Table('t', pk='p')",
     "[GSI(f'g{i}', pk=f'a{i}') for i in range(25)]",
     "pk(id=1)",
-    "sk.gt(id=1)",
+    "pk(id=1).sk.gt(id=1)",
     "range(3)",
     "lambda: 1",
 ]

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keyplan import Claim
 from keyplan.check.claims import (
     ClaimedPrice,
     ClaimedUnits,
@@ -16,7 +17,6 @@ from keyplan.check.claims import (
     units_of,
     year_and_month_of,
 )
-from keyplan.design import Claim
 from keyplan.design.errors import line_number
 
 

@@ -7,9 +7,9 @@ from datetime import datetime
 import pytest
 
 import keyplan
+from keyplan import GSI, DesignError, Entity, F, ItemWrite, Table, WriteCall, item, key, transaction
 from keyplan.check.checking import check
 from keyplan.cost.prices import book
-from keyplan.design import GSI, Change, DesignError, Entity, F, Table, WriteCall, key, key_of, set_, transaction
 from keyplan.design.declaring.design import Design
 from keyplan.export.explain import explain
 
@@ -19,7 +19,7 @@ MOMENT = datetime.fromisoformat("2026-05-04T12:00:00Z")
 
 @app.entity(
     key=key("USER#{user_id}", "TASK#{task_id}"),
-    indexes={"due": key("DUE#{user_id}", "{due_at:utc_ms}", when=F.status == "open")},
+    indexes={"due": key("DUE#{user_id}", "{due_at:utc_ms}", only_if=F.status == "open")},
 )
 class Task(Entity):
     user_id: str
@@ -29,8 +29,8 @@ class Task(Entity):
 
 
 @app.update(Task)
-def postpone(user_id: str, task_id: str, due_at: datetime) -> Change:
-    return key_of(user_id=user_id, task_id=task_id) & set_(due_at=due_at)
+def postpone(user_id: str, task_id: str, due_at: datetime) -> ItemWrite:
+    return item(user_id=user_id, task_id=task_id).set(due_at=due_at)
 
 
 @transaction()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from keyplan import Entity, Table
 from keyplan.check.field_names import (
     increases_with_time,
     is_assignee_name,
@@ -12,7 +13,6 @@ from keyplan.check.field_names import (
     is_time_name,
     words_of,
 )
-from keyplan.design import Entity, Table
 from keyplan.design.entities import spec_of
 
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.laws import examples
 
+from keyplan import Entity, Table, key
 from keyplan.check.key_overlap import are_disjoint, as_template, begins, constant, is_unlikely, overlap, skeleton
-from keyplan.design import Entity, Table, key
 from keyplan.design.entities import spec_of
 from keyplan.design.fields.annotations import DeclaredField
 from keyplan.design.keys.overlaps import keys_overlap

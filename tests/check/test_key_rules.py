@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from pydantic import Field
 from tests.laws import examples
 
+from keyplan import Entity, KeyCondition, Table, key, pk
 from keyplan.check.rules.keys.identity import key_collision
 from keyplan.check.rules.keys.references import prefix_capture
 from keyplan.check.rules.patterns.access_paths import mixed_entity_read
 from keyplan.check.rules.patterns.conditions import impossible_condition
 from keyplan.check.rules.patterns.results import range_end_excluded
 from keyplan.check.subject import Subject
-from keyplan.design import Cond, Entity, Table, key, pk, sk
 from keyplan.design.declaring.design import Design
 from keyplan.design.entities import EntitySpec, spec_of
 from keyplan.design.keys.encodings import KeyPartError
@@ -98,7 +98,7 @@ def asked(table: Table, entity: type[Fields], asks: Asks) -> Plan:
     order = list(spec.key.sort[0].fields)
     assume(asks in {"all", "prefix"} or order)
 
-    def body(text: str, number: int, kind: Literal["a", "ab", "b"], day: date, at: datetime) -> Cond:
+    def body(text: str, number: int, kind: Literal["a", "ab", "b"], day: date, at: datetime) -> KeyCondition:
         given = {"text": text, "number": number, "kind": kind, "day": day, "at": at}
         partition = pk(**{name: given[name] for name in needed})
         if asks == "all":
@@ -106,15 +106,15 @@ def asked(table: Table, entity: type[Fields], asks: Asks) -> Plan:
         if asks == "prefix":
             template = spec.key.sort[0].template
             assert template is not None
-            return partition & sk.text("begins_with", template.literal_prefix or "A")
+            return partition.sk.text("begins_with", template.literal_prefix or "A")
         name = order[0]
         ranges = {
-            "first": sk(**{name: given[name]}),
-            "below": sk.lt(**{name: given[name]}),
-            "above": sk.gt(**{name: given[name]}),
-            "between": sk.between(**{name: (given[name], given[name])}),
+            "first": partition.sk(**{name: given[name]}),
+            "below": partition.sk.lt(**{name: given[name]}),
+            "above": partition.sk.gt(**{name: given[name]}),
+            "between": partition.sk.between(**{name: (given[name], given[name])}),
         }
-        return partition & ranges[asks]
+        return ranges[asks]
 
     return table.query(entity)(body).plan
 
@@ -186,9 +186,9 @@ def test_a_condition_that_is_found_to_be_never_true_is_not_true_of_any_item(
     entity = declared(table, "First", *keys)
     needed = list(dict.fromkeys(spec_of(entity).key.partition[0].fields))
 
-    def body(text: str, number: int, kind: Literal["a", "ab", "b"], day: date, at: datetime) -> Cond:
+    def body(text: str, number: int, kind: Literal["a", "ab", "b"], day: date, at: datetime) -> KeyCondition:
         given = {"text": text, "number": number, "kind": kind, "day": day, "at": at}
-        return pk(**{name: given[name] for name in needed}) & sk.text(op, words)
+        return pk(**{name: given[name] for name in needed}).sk.text(op, words)
 
     plan = table.query(entity)(body).plan
     assume(not plan.faults)
@@ -210,9 +210,9 @@ def test_a_range_that_is_found_to_lose_its_end_ends_at_no_key(
     entity = declared(table, "First", *keys)
     needed = list(dict.fromkeys(spec_of(entity).key.partition[0].fields))
 
-    def body(text: str, number: int, kind: Literal["a", "ab", "b"], day: date, at: datetime) -> Cond:
+    def body(text: str, number: int, kind: Literal["a", "ab", "b"], day: date, at: datetime) -> KeyCondition:
         given = {"text": text, "number": number, "kind": kind, "day": day, "at": at}
-        return pk(**{name: given[name] for name in needed}) & sk.text("<=", words)
+        return pk(**{name: given[name] for name in needed}).sk.text("<=", words)
 
     plan = table.query(entity)(body).plan
     assume(not plan.faults)

@@ -4,78 +4,75 @@ from __future__ import annotations
 
 import pytest
 
-from keyplan.check.finding import number
-from keyplan.check.load import monthly_price, units_a_second
-from keyplan.check.subject import Subject
-from keyplan.design import (
+from keyplan import (
     GSI,
     LSI,
     Bytes,
-    Change,
-    Cond,
     Design,
     Entity,
-    Items,
+    ItemWrite,
+    KeyCondition,
     Provisioned,
     Rate,
     Table,
+    Volume,
     WriteCall,
-    add,
+    item,
     key,
-    key_of,
     pk,
-    put,
-    set_,
     transaction,
 )
+from keyplan.check.finding import number
+from keyplan.check.load import monthly_price, units_a_second
+from keyplan.check.subject import Subject
 from keyplan.design.entities import spec_of
 
 shop = Table("shop", pk="PK", sk="SK", indexes=[GSI("by_day", pk="day", sk="SK")])
 log = Table("log", pk="id", indexes=[GSI("by_day", pk="day")])
 
 
-@shop.entity(key=key("ORDER#{number}", "ORDER"), items=Items(100, bytes=Bytes(500)))
+@shop.entity(key=key("ORDER#{number}", "ORDER"), volume=Volume(100, bytes=Bytes(500)))
 class Order(Entity):
     number: str
     day: str
     note: str = ""
 
 
-@shop.entity(key=key("BILL#{number}", "BILL"), items=Items(100, bytes=Bytes(1_500)))
+@shop.entity(key=key("BILL#{number}", "BILL"), volume=Volume(100, bytes=Bytes(1_500)))
 class Bill(Entity):
     number: str
     day: str
 
 
-@log.entity(items=Items(100, bytes=Bytes(500)))
+@log.entity(volume=Volume(100, bytes=Bytes(500)))
 class Line(Entity):
     id: str
     day: str
 
 
 @shop.create(Order, rate=Rate(average=0.5, peak=0.75))
-def order(one: Order) -> Change:
-    return put(one)
+def order(one: Order) -> ItemWrite:
+    return item(one)
 
 
 @shop.create(Bill)
-def bill(one: Bill) -> Change:
-    return put(one)
+def bill(one: Bill) -> ItemWrite:
+    return item(one)
 
 
 @shop.check(Order)
-def is_ordered(number: str) -> Change:
-    return key_of(number=number)
+def is_ordered(number: str) -> ItemWrite:
+    return item(number=number)
 
 
 @shop.update(Order, rate=Rate(average=4))
-def annotate(number: str, note: str) -> Change:
-    return key_of(number=number) & set_(note=note)
+def annotate(number: str, note: str) -> ItemWrite:
+    return item(number=number).set(note=note)
 
 
 @log.create(Line, rate=Rate(average=100))
-def write(line: Line) -> Change:
-    return put(line)
+def write(line: Line) -> ItemWrite:
+    return item(line)
 
 
 @transaction(rate=Rate(average=2, peak=3))
@@ -148,7 +145,7 @@ table = Table(
 )
 
 
-@table.entity(items=Items(count=100, bytes=Bytes(900), distinct={"course_id": 50, "level": 5}))
+@table.entity(volume=Volume(count=100, bytes=Bytes(900), distinct={"course_id": 50, "level": 5}))
 class Course(Entity):
     course_id: str
     part: int
@@ -157,22 +154,22 @@ class Course(Entity):
 
 
 @table.create(Course)
-def create(course: Course) -> Change:
-    return put(course)
+def create(course: Course) -> ItemWrite:
+    return item(course)
 
 
 @table.update(Course, rate=Rate(average=2, peak=6))
-def book(course_id: str, part: int) -> Change:
-    return key_of(course_id=course_id, part=part) & add(seats=-1)
+def book(course_id: str, part: int) -> ItemWrite:
+    return item(course_id=course_id, part=part).add(seats=-1)
 
 
-@table.query(Course, index="by_level", returns=20, rate=Rate(average=1))
-def of_level(level: str) -> Cond:
+@table.query(Course, index="by_level", expected_items=20, rate=Rate(average=1))
+def of_level(level: str) -> KeyCondition:
     return pk(level=level)
 
 
-@table.query(Course, index="by_seats", returns=2, rate=Rate(average=1))
-def of_course(course_id: str) -> Cond:
+@table.query(Course, index="by_seats", expected_items=2, rate=Rate(average=1))
+def of_course(course_id: str) -> KeyCondition:
     return pk(course_id=course_id)
 
 
@@ -214,7 +211,7 @@ def test_a_read_of_a_guessed_number_of_items_adds_no_load() -> None:
         note_id: str
 
     @notes.query(Note, rate=Rate(average=1_000))
-    def of_user(user_id: str) -> Cond:
+    def of_user(user_id: str) -> KeyCondition:
         return pk(user_id=user_id)
 
     (part,) = Subject(Design("d", (notes,))).capacity_uses

@@ -9,31 +9,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyplan.check.partition_load import HotKey, field_share, key_share
-from keyplan.check.subject import Subject
-from keyplan.design import (
+from keyplan import (
     GSI,
     LSI,
     Bytes,
-    Change,
-    Cond,
     Design,
     Distinct,
     Entity,
-    Items,
-    Key,
+    ItemKey,
+    ItemWrite,
+    KeyCondition,
     Rate,
     Table,
-    add,
+    Volume,
     attr,
     every_shard,
     everything,
+    item,
     key,
-    key_of,
     pk,
-    put,
-    set_,
 )
+from keyplan.check.partition_load import HotKey, field_share, key_share
+from keyplan.check.subject import Subject
 from keyplan.design.entities import EntitySpec, spec_of
 
 
@@ -50,14 +47,14 @@ def board(shards: int, average: float, peak: float) -> tuple[Table, type[Entity]
     template = "ALL" if shards == 1 else f"ALL#{{player:shard({shards})}}"
     table = Table("board", pk="player", indexes=[GSI("top", pk="board", sk="points")])
 
-    @table.entity(indexes={"top": key(template, attr("points"))}, items=Items(count=50_000, bytes=Bytes(200)))
+    @table.entity(indexes={"top": key(template, attr("points"))}, volume=Volume(count=50_000, bytes=Bytes(200)))
     class Score(Entity):
         player: str
         points: int
 
     @table.update(Score, rate=Rate(average=average, peak=peak))
-    def add_points(player: str, points: int) -> Change:
-        return key_of(player=player) & add(points=points)
+    def add_points(player: str, points: int) -> ItemWrite:
+        return item(player=player).add(points=points)
 
     return table, Score
 
@@ -76,8 +73,8 @@ def test_shards_divide_the_load_of_an_index_whose_key_changes(shards: int, avera
 def test_a_read_of_every_shard_loads_each_shard() -> None:
     table, score = board(4, 10, 10)
 
-    @table.query(score, index="top", returns=1, rate=Rate(average=100))
-    def top() -> Cond:
+    @table.query(score, index="top", expected_items=1, rate=Rate(average=100))
+    def top() -> KeyCondition:
         return pk(player=every_shard())
 
     hot = one_key(subject(table).hot_keys, "top")
@@ -88,7 +85,7 @@ def test_a_read_of_every_shard_loads_each_shard() -> None:
 def tasks() -> tuple[Table, type[Entity]]:
     table = Table("tasks", pk="user_id", sk="task_id", indexes=[LSI("by_state", sk="state")])
 
-    @table.entity(items=Items(count=1_000, bytes=Bytes(900), distinct={"user_id": Distinct(100, hottest=0.25)}))
+    @table.entity(volume=Volume(count=1_000, bytes=Bytes(900), distinct={"user_id": Distinct(100, hottest=0.25)}))
     class Task(Entity):
         user_id: str
         task_id: str
@@ -102,8 +99,8 @@ def test_a_local_index_adds_to_the_partition_of_its_table() -> None:
     table, task = tasks()
 
     @table.update(task, rate=Rate(average=40))
-    def finish(user_id: str, task_id: str) -> Change:
-        return key_of(user_id=user_id, task_id=task_id) & set_(state="done")
+    def finish(user_id: str, task_id: str) -> ItemWrite:
+        return item(user_id=user_id, task_id=task_id).set(state="done")
 
     (hot,) = subject(table).hot_keys
     assert hot.name == "tasks"
@@ -114,12 +111,12 @@ def test_loads_on_one_key_are_added_up_and_named_largest_first() -> None:
     table, task = tasks()
 
     @table.create(task, rate=Rate(average=10))
-    def create(item: Any) -> Change:
-        return put(item)
+    def create(new: Any) -> ItemWrite:
+        return item(new)
 
     @table.update(task, rate=Rate(average=20))
-    def annotate(user_id: str, task_id: str, note: str) -> Change:
-        return key_of(user_id=user_id, task_id=task_id) & set_(note=note)
+    def annotate(user_id: str, task_id: str, note: str) -> ItemWrite:
+        return item(user_id=user_id, task_id=task_id).set(note=note)
 
     (hot,) = subject(table).hot_keys
     assert hot.write(peak=True) == pytest.approx(0.25 * (10 * 2 + 20 * 2))
@@ -131,8 +128,8 @@ def test_loads_on_one_key_are_added_up_and_named_largest_first() -> None:
 def test_a_constant_argument_uses_the_same_key_in_every_call() -> None:
     table, task = tasks()
 
-    @table.query(task, returns=1, rate=Rate(average=8))
-    def of_admin() -> Cond:
+    @table.query(task, expected_items=1, rate=Rate(average=8))
+    def of_admin() -> KeyCondition:
         return pk(user_id="admin")
 
     (hot,) = subject(table).hot_keys
@@ -142,18 +139,18 @@ def test_a_constant_argument_uses_the_same_key_in_every_call() -> None:
 def test_fields_without_numbers_and_patterns_without_a_rate_add_no_load() -> None:
     table = Table("notes", pk="user_id", sk="note_id")
 
-    @table.entity(items=Items(count=1_000))
+    @table.entity(volume=Volume(count=1_000))
     class Note(Entity):
         user_id: str
         note_id: str
 
     @table.create(Note, rate=Rate(average=5_000))
-    def create(note: Note) -> Change:
-        return put(note)
+    def create(note: Note) -> ItemWrite:
+        return item(note)
 
     @table.create(Note)
-    def create_rarely(note: Note) -> Change:
-        return put(note)
+    def create_rarely(note: Note) -> ItemWrite:
+        return item(note)
 
     assert subject(table).hot_keys == ()
 
@@ -161,23 +158,23 @@ def test_fields_without_numbers_and_patterns_without_a_rate_add_no_load() -> Non
 def test_an_index_queried_for_one_key_receives_the_writes_of_entities_expected_in_it() -> None:
     table = Table("stats", pk="user_id", indexes=[GSI("top", pk="board", sk="points")])
 
-    @table.entity(items=Items(count=1_000, bytes=Bytes(1_500)))
+    @table.entity(volume=Volume(count=1_000, bytes=Bytes(1_500)))
     class Stats(Entity):
         user_id: str
         points: int
         name: str
 
     @table.query(Stats, index="top")
-    def top() -> Cond:
+    def top() -> KeyCondition:
         return pk.text("board")
 
     @table.update(Stats, rate=Rate(average=10))
-    def add_points(user_id: str) -> Change:
-        return key_of(user_id=user_id) & add(points=1)
+    def add_points(user_id: str) -> ItemWrite:
+        return item(user_id=user_id).add(points=1)
 
     @table.update(Stats, rate=Rate(average=1))
-    def rename(user_id: str, name: str) -> Change:
-        return key_of(user_id=user_id) & set_(name=name)
+    def rename(user_id: str, name: str) -> ItemWrite:
+        return item(user_id=user_id).set(name=name)
 
     hot = one_key(subject(table).hot_keys, "top")
     assert hot.constant
@@ -205,7 +202,7 @@ def test_new_items_use_the_current_period(key_text: str, share: float, of_index:
 
     @table.entity(
         key=key("MESSAGE#{message_id}" if of_index else key_text, "{message_id}"),
-        items=Items(
+        volume=Volume(
             100_000,
             bytes=Bytes(500),
             distinct={"room": Distinct(100, hottest=0.5), "sent_at": 1_000, "due_at": 10, "message_id": 100_000},
@@ -219,8 +216,8 @@ def test_new_items_use_the_current_period(key_text: str, share: float, of_index:
         message_id: str
 
     @table.create(Message, rate=Rate(average=100))
-    def send(message: Message) -> Change:
-        return put(message)
+    def send(message: Message) -> ItemWrite:
+        return item(message)
 
     hot = one_key(subject(table).hot_keys, "other" if of_index else "chat")
     assert hot.write(peak=True) == pytest.approx(100 * share)
@@ -230,7 +227,7 @@ def levels() -> tuple[Table, type[Entity]]:
     by_level = [GSI("by_level", pk="level"), GSI("by_name", pk="name")]
     table = Table("players", pk="player", sk="part", indexes=by_level)
 
-    @table.entity(items=Items(1_000, bytes=Bytes(500), distinct={"player": 500, "part": 2, "level": 10, "name": 400}))
+    @table.entity(volume=Volume(1_000, bytes=Bytes(500), distinct={"player": 500, "part": 2, "level": 10, "name": 400}))
     class Player(Entity):
         player: str
         part: str
@@ -244,14 +241,14 @@ def test_setting_a_constant_uses_one_key_and_adding_does_not() -> None:
     table, player = levels()
 
     @table.update(player, rate=Rate(average=5))
-    def rise(player: str, part: str) -> Change:
-        return key_of(player=player, part=part) & add(level=1)
+    def rise(player: str, part: str) -> ItemWrite:
+        return item(player=player, part=part).add(level=1)
 
     assert one_key(subject(table).hot_keys, "by_level").write(peak=True) == pytest.approx(5 * 2 / 10)
 
     @table.update(player, rate=Rate(average=3))
-    def begin_anew(player: str, part: str) -> Change:
-        return key_of(player=player, part=part) & set_(level=1)
+    def begin_anew(player: str, part: str) -> ItemWrite:
+        return item(player=player, part=part).set(level=1)
 
     hot = one_key(subject(table).hot_keys, "by_level")
     assert hot.write(peak=True) == pytest.approx(5 * 2 / 10 + 3 * 2)
@@ -262,8 +259,8 @@ def test_writes_outside_of_an_index_do_not_load_it_and_a_global_index_does_not_l
     table, player = levels()
 
     @table.update(player, rate=Rate(average=5))
-    def rename(player: str, part: str, name: str) -> Change:
-        return key_of(player=player, part=part) & set_(name=name)
+    def rename(player: str, part: str, name: str) -> ItemWrite:
+        return item(player=player, part=part).set(name=name)
 
     hot = {one.name: one.write(peak=True) for one in subject(table).hot_keys}
     # The other index has all attributes, so that it changes too, but not its key.
@@ -278,15 +275,15 @@ def test_a_constant_part_of_a_key_adds_no_keys() -> None:
     table, player = levels()
 
     @table.get(player, rate=Rate(average=100))
-    def profile(player: str) -> Key:
-        return key_of(player=player, part="profile")
+    def profile(player: str) -> ItemKey:
+        return item(player=player, part="profile")
 
-    @table.query(player, returns=1, rate=Rate(average=1_000))
-    def parts(player: str) -> Cond:
+    @table.query(player, expected_items=1, rate=Rate(average=1_000))
+    def parts(player: str) -> KeyCondition:
         return pk(player=player)
 
-    (item,) = subject(table).hot_items
-    assert item.read(peak=True) == pytest.approx(100 * 0.5 / 500), "queries read partitions, not items"
+    (hot_item,) = subject(table).hot_items
+    assert hot_item.read(peak=True) == pytest.approx(100 * 0.5 / 500), "queries read partitions, not items"
     (hot,) = subject(table).hot_keys
     assert hot.read(peak=True) == pytest.approx(1_100 * 0.5 / 500)
 
@@ -295,11 +292,11 @@ def test_a_scan_loads_no_key() -> None:
     table, player = levels()
 
     @table.scan(player, rate=Rate(average=100))
-    def all_players() -> Cond:
+    def all_players() -> KeyCondition:
         return everything()
 
     @table.scan(player, index="by_level", rate=Rate(average=100))
-    def all_levels() -> Cond:
+    def all_levels() -> KeyCondition:
         return everything()
 
     assert (subject(table).hot_keys, subject(table).hot_items) == ((), ())
@@ -308,8 +305,8 @@ def test_a_scan_loads_no_key() -> None:
 def test_a_read_of_an_index_loads_neither_the_table_nor_another_index() -> None:
     table, player = levels()
 
-    @table.query(player, index="by_level", returns=1, rate=Rate(average=100))
-    def of_level(level: int) -> Cond:
+    @table.query(player, index="by_level", expected_items=1, rate=Rate(average=100))
+    def of_level(level: int) -> KeyCondition:
         return pk(level=level)
 
     (hot,) = subject(table).hot_keys
@@ -322,18 +319,18 @@ def test_a_read_of_two_entities_counts_once_for_their_key() -> None:
     table = Table("shop", pk="PK", sk="SK", indexes=[GSI("by_day", pk="day", sk="SK")])
     days = {"day": 10}
 
-    @table.entity(key=key("ORDER#{number}", "ORDER"), items=Items(100, bytes=Bytes(500), distinct=days))
+    @table.entity(key=key("ORDER#{number}", "ORDER"), volume=Volume(100, bytes=Bytes(500), distinct=days))
     class Order(Entity):
         number: str
         day: str
 
-    @table.entity(key=key("BILL#{number}", "BILL"), items=Items(100, bytes=Bytes(500), distinct=days))
+    @table.entity(key=key("BILL#{number}", "BILL"), volume=Volume(100, bytes=Bytes(500), distinct=days))
     class Bill(Entity):
         number: str
         day: str
 
-    @table.query(Order, Bill, index="by_day", returns=2, rate=Rate(average=100))
-    def on(day: str) -> Cond:
+    @table.query(Order, Bill, index="by_day", expected_items=2, rate=Rate(average=100))
+    def on(day: str) -> KeyCondition:
         return pk(day=day)
 
     hot = one_key(subject(table).hot_keys, "by_day")
@@ -344,8 +341,8 @@ def test_only_the_three_largest_loads_are_named() -> None:
     table, player = levels()
     for number, rate in enumerate((3, 9, 1, 7)):
 
-        def read(player: str, part: str) -> Key:
-            return key_of(player=player, part=part)
+        def read(player: str, part: str) -> ItemKey:
+            return item(player=player, part=part)
 
         read.__name__ = f"read_{number}"
         table.get(player, rate=Rate(average=rate))(read)
@@ -359,16 +356,16 @@ def test_a_table_is_loaded_by_its_own_patterns_only() -> None:
     (first, player), (second, other) = levels(), tasks()
 
     @first.get(player, rate=Rate(average=100))
-    def profile(player: str, part: str) -> Key:
-        return key_of(player=player, part=part)
+    def profile(player: str, part: str) -> ItemKey:
+        return item(player=player, part=part)
 
     @first.get(player)
-    def rarely(player: str, part: str) -> Key:
-        return key_of(player=player, part=part)
+    def rarely(player: str, part: str) -> ItemKey:
+        return item(player=player, part=part)
 
     @second.get(other, rate=Rate(average=10))
-    def task(user_id: str, task_id: str) -> Key:
-        return key_of(user_id=user_id, task_id=task_id)
+    def task(user_id: str, task_id: str) -> ItemKey:
+        return item(user_id=user_id, task_id=task_id)
 
     found = subject(first, second)
     assert [(hot.name, hot.main("read")) for hot in found.hot_keys] == [("players", ["profile"]), ("tasks", ["task"])]
@@ -376,27 +373,27 @@ def test_a_table_is_loaded_by_its_own_patterns_only() -> None:
         "player = {player}, part = {part}",
         "user_id = {user_id}, task_id = {task_id}",
     ]
-    assert [item.read(peak=True) for item in found.hot_items] == pytest.approx([50 / 500 / 2, 5 / 1_000])
+    assert [hot_item.read(peak=True) for hot_item in found.hot_items] == pytest.approx([50 / 500 / 2, 5 / 1_000])
 
 
 @pytest.mark.parametrize("named", ["OWNER#{owner}", "OWNER#{of}"])
 def test_a_read_of_two_entities_counts_once_if_their_fields_have_other_names(named: str) -> None:
     table = Table("parts", pk="id", indexes=[GSI("by_owner", pk="G", sk="id")])
-    items = Items(1_000, bytes=Bytes(100), distinct={"owner": 10, "of": 10})
+    items = Volume(1_000, bytes=Bytes(100), distinct={"owner": 10, "of": 10})
 
-    @table.entity(indexes={"by_owner": key("OWNER#{owner}", attr("id"))}, items=items)
+    @table.entity(indexes={"by_owner": key("OWNER#{owner}", attr("id"))}, volume=items)
     class Whole(Entity):
         id: str
         owner: str
 
-    @table.entity(indexes={"by_owner": key(named, attr("id"))}, items=items)
+    @table.entity(indexes={"by_owner": key(named, attr("id"))}, volume=items)
     class Part(Entity):
         id: str
         owner: str
         of: str
 
-    @table.query(Whole, Part, index="by_owner", returns=400, rate=Rate(average=100))
-    def all_of(owner: str) -> Cond:
+    @table.query(Whole, Part, index="by_owner", expected_items=400, rate=Rate(average=100))
+    def all_of(owner: str) -> KeyCondition:
         return pk(owner=owner)
 
     read = [hot.read(peak=True) for hot in subject(table).hot_keys]
@@ -408,7 +405,7 @@ def test_shards_after_another_field_are_found() -> None:
 
     @table.entity(
         key=key("GAME#{game}#{player:shard(8)}", attr("points")),
-        items=Items(8_000, bytes=Bytes(100), distinct={"game": 10, "player": 4_000}),
+        volume=Volume(8_000, bytes=Bytes(100), distinct={"game": 10, "player": 4_000}),
     )
     class Score(Entity):
         game: str
@@ -416,8 +413,8 @@ def test_shards_after_another_field_are_found() -> None:
         points: int
 
     @table.create(Score, rate=Rate(average=80))
-    def record(score: Score) -> Change:
-        return put(score)
+    def record(score: Score) -> ItemWrite:
+        return item(score)
 
     (hot,) = subject(table).hot_keys
     assert (hot.sharded, hot.constant) == (8, False)
@@ -427,24 +424,24 @@ def test_shards_after_another_field_are_found() -> None:
 def test_uncalled_patterns_and_indexes_of_unknown_values_have_no_load() -> None:
     table = Table("notes", pk="note_id", indexes=[GSI("by_topic", pk="topic")])
 
-    @table.entity(items=Items(count=1_000))
+    @table.entity(volume=Volume(count=1_000))
     class Note(Entity):
         note_id: str
         topic: str
 
     @table.get(Note)
-    def look(note_id: str) -> Key:
-        return key_of(note_id=note_id)
+    def look(note_id: str) -> ItemKey:
+        return item(note_id=note_id)
 
     @table.create(Note)
-    def create_rarely(note: Note) -> Change:
-        return put(note)
+    def create_rarely(note: Note) -> ItemWrite:
+        return item(note)
 
     assert (subject(table).hot_keys, subject(table).hot_items) == ((), ())
 
     @table.create(Note, rate=Rate(average=10))
-    def create(note: Note) -> Change:
-        return put(note)
+    def create(note: Note) -> ItemWrite:
+        return item(note)
 
     (hot,) = subject(table).hot_keys
     assert (hot.name, hot.main("write")) == ("notes", ["create"])
@@ -453,18 +450,18 @@ def test_uncalled_patterns_and_indexes_of_unknown_values_have_no_load() -> None:
 def test_a_get_of_items_of_no_declared_size_counts_and_a_query_of_a_guessed_number_does_not() -> None:
     table = Table("notes", pk="note_id", sk="part")
 
-    @table.entity(items=Items(count=1_000, distinct={"note_id": 10, "part": 100}))
+    @table.entity(volume=Volume(count=1_000, distinct={"note_id": 10, "part": 100}))
     class Note(Entity):
         note_id: str
         part: str
 
     @table.query(Note, rate=Rate(average=1_000))
-    def parts(note_id: str) -> Cond:
+    def parts(note_id: str) -> KeyCondition:
         return pk(note_id=note_id)
 
     @table.get(Note, rate=Rate(average=100))
-    def look(note_id: str, part: str) -> Key:
-        return key_of(note_id=note_id, part=part)
+    def look(note_id: str, part: str) -> ItemKey:
+        return item(note_id=note_id, part=part)
 
     (hot,) = subject(table).hot_keys
     assert hot.main("read") == ["look"]
@@ -473,43 +470,43 @@ def test_a_get_of_items_of_no_declared_size_counts_and_a_query_of_a_guessed_numb
 def test_writes_of_other_entities_do_not_load_an_index_queried_for_one_key() -> None:
     table = Table("stats", pk="PK", indexes=[GSI("top", pk="board", sk="points"), GSI("by_name", pk="name")])
 
-    @table.entity(key=key("USER#{user_id}"), items=Items(count=1_000, bytes=Bytes(1_500)))
+    @table.entity(key=key("USER#{user_id}"), volume=Volume(count=1_000, bytes=Bytes(1_500)))
     class Stats(Entity):
         user_id: str
         points: int
 
-    @table.entity(key=key("NEWS#{news_id}"), items=Items(count=1_000, bytes=Bytes(900)))
+    @table.entity(key=key("NEWS#{news_id}"), volume=Volume(count=1_000, bytes=Bytes(900)))
     class News(Entity):
         news_id: str
         name: str
 
     @table.get(Stats, rate=Rate(average=1_000))
-    def stats(user_id: str) -> Key:
-        return key_of(user_id=user_id)
+    def stats(user_id: str) -> ItemKey:
+        return item(user_id=user_id)
 
     @table.query(News, index="by_name")
-    def named(name: str) -> Cond:
+    def named(name: str) -> KeyCondition:
         return pk(name=name)
 
     @table.query(Stats, index="top")
-    def top() -> Cond:
+    def top() -> KeyCondition:
         return pk.text("board")
 
     @table.create(Stats, rate=Rate(average=3))
-    def join(one: Stats) -> Change:
-        return put(one)
+    def join(one: Stats) -> ItemWrite:
+        return item(one)
 
     @table.update(Stats, rate=Rate(average=10))
-    def add_points(user_id: str) -> Change:
-        return key_of(user_id=user_id) & add(points=1)
+    def add_points(user_id: str) -> ItemWrite:
+        return item(user_id=user_id).add(points=1)
 
     @table.delete(Stats, rate=Rate(average=1))
-    def leave(user_id: str) -> Key:
-        return key_of(user_id=user_id)
+    def leave(user_id: str) -> ItemKey:
+        return item(user_id=user_id)
 
     @table.create(News, rate=Rate(average=500))
-    def tell(news: News) -> Change:
-        return put(news)
+    def tell(news: News) -> ItemWrite:
+        return item(news)
 
     hot = one_key(subject(table).hot_keys, "top")
     assert hot.write(peak=True) == pytest.approx(3 * 2 + 10 * 2 * 2 + 1 * 2)
@@ -524,15 +521,15 @@ def test_a_multi_attribute_key_has_as_many_values_as_its_attributes_combined() -
 
     @table.entity(
         indexes={"listed": key(("GAME", attr("city")))},
-        items=Items(1_000, bytes=Bytes(500), distinct={"city": Distinct(20, hottest=0.3)}),
+        volume=Volume(1_000, bytes=Bytes(500), distinct={"city": Distinct(20, hottest=0.3)}),
     )
     class Game(Entity):
         game_id: str
         city: str
 
     @table.create(Game, rate=Rate(average=10))
-    def announce(game: Game) -> Change:
-        return put(game)
+    def announce(game: Game) -> ItemWrite:
+        return item(game)
 
     hot = one_key(subject(table).hot_keys, "listed")
     assert not hot.constant
@@ -542,7 +539,7 @@ def test_a_multi_attribute_key_has_as_many_values_as_its_attributes_combined() -
 def flags() -> EntitySpec:
     table = Table("flags", pk="flag_id")
 
-    @table.entity(items=Items(count=400, distinct={"region": 8, "plan": {"free": 3, "paid": 1}}))
+    @table.entity(volume=Volume(count=400, distinct={"region": 8, "plan": {"free": 3, "paid": 1}}))
     class Flag(Entity):
         flag_id: str
         on: bool
@@ -583,7 +580,7 @@ def test_the_share_of_a_key_is_the_product_of_its_fields_and_one_without_fields(
 def test_shards_split_a_value_but_not_beyond_its_number_of_keys(template: str, share: float | None) -> None:
     table = Table("posts", pk="PK")
 
-    @table.entity(key=key(template + "#{post_id}"), items=Items(100, distinct={"room": Distinct(9, 0.5), "city": 10}))
+    @table.entity(key=key(template + "#{post_id}"), volume=Volume(100, distinct={"room": Distinct(9, 0.5), "city": 10}))
     class Post(Entity):
         post_id: str
         topic: str
@@ -598,22 +595,22 @@ def repositories() -> tuple[EntitySpec, ...]:
     """Repositories of owners, what lies in them, and what is only named alike."""
     table = Table("hub", pk="PK", sk="SK")
 
-    @table.entity(key=key("OWNER#{owner}", "OWNER"), items=Items(20))
+    @table.entity(key=key("OWNER#{owner}", "OWNER"), volume=Volume(20))
     class Owner(Entity):
         owner: str
 
-    @table.entity(key=key("REPO#{owner}#{name}", "REPO"), items=Items(50))
+    @table.entity(key=key("REPO#{owner}#{name}", "REPO"), volume=Volume(50))
     class Repo(Entity):
         owner: str
         name: str
 
-    @table.entity(key=key("REPO#{owner}#{name}", "ISSUE#{number}"), items=Items(1_000))
+    @table.entity(key=key("REPO#{owner}#{name}", "ISSUE#{number}"), volume=Volume(1_000))
     class Issue(Entity):
         owner: str
         name: str
         number: int
 
-    @table.entity(key=key("NUMBER#{number}", "NUMBER"), items=Items(7))
+    @table.entity(key=key("NUMBER#{number}", "NUMBER"), volume=Volume(7))
     class Named(Entity):
         number: str
 
@@ -642,11 +639,11 @@ def test_a_constant_value_adds_no_combinations() -> None:
 def test_a_field_of_another_type_is_a_different_field() -> None:
     table = Table("app", pk="PK")
 
-    @table.entity(key=key("ORDER#{number}"), items=Items(7))
+    @table.entity(key=key("ORDER#{number}"), volume=Volume(7))
     class Order(Entity):
         number: str
 
-    @table.entity(key=key("BILL#{bill}"), items=Items(9))
+    @table.entity(key=key("BILL#{bill}"), volume=Volume(9))
     class Bill(Entity):
         bill: str
         number: int
@@ -658,12 +655,12 @@ def test_a_field_of_another_type_is_a_different_field() -> None:
 def test_a_partly_declared_key_has_as_many_values_as_items() -> None:
     table = Table("tasks", pk="user", sk="task")
 
-    @table.entity(items=Items(1_000, distinct={"user": 10}))
+    @table.entity(volume=Volume(1_000, distinct={"user": 10}))
     class Task(Entity):
         user: str
         task: str
 
-    @table.entity(items=Items(1_000, distinct={"user": 10, "task": 20}))
+    @table.entity(volume=Volume(1_000, distinct={"user": 10, "task": 20}))
     class Step(Entity):
         user: str
         task: str
@@ -676,12 +673,12 @@ def test_a_partly_declared_key_has_as_many_values_as_items() -> None:
 def test_zero_items_count_as_one() -> None:
     table = Table("empty", pk="PK", sk="SK")
 
-    @table.entity(key=key("A#{a}", "{b}"), items=Items(0))
+    @table.entity(key=key("A#{a}", "{b}"), volume=Volume(0))
     class Nothing(Entity):
         a: str
         b: str
 
-    @table.entity(key=key("C#{c}", "C"), items=Items(0))
+    @table.entity(key=key("C#{c}", "C"), volume=Volume(0))
     class Neither(Entity):
         c: str
 

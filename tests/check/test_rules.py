@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from keyplan import Bytes, Entity, KeyCondition, Table, Volume, pk
 from keyplan.check.checking import CHANGE_RULES, PAGES, RULES, check, check_change
 from keyplan.check.finding import Finding
 from keyplan.cost.prices import book
-from keyplan.design import Bytes, Cond, Entity, Items, Table, pk, sk
 from keyplan.design.declaring.design import Design
 from keyplan.design.errors import line_number
 from keyplan.diff.comparison import Comparison
@@ -31,7 +31,7 @@ from enum import Enum
 from typing import Annotated, Literal
 from uuid import UUID
 from pydantic import UUID7, BaseModel, Field
-from keyplan.design import *
+from keyplan import *
 """
 
 
@@ -117,14 +117,14 @@ def test_every_page_says_what_the_rule_does_why_the_fix_and_the_source(code: str
 def test_the_fix_of_a_range_query_names_returns() -> None:
     app = Table("app", pk="question", sk="at")
 
-    @app.entity(items=Items(1_000_000, bytes=Bytes(1_000), distinct={"question": 100}))
+    @app.entity(volume=Volume(1_000_000, bytes=Bytes(1_000), distinct={"question": 100}))
     class Answer(Entity):
         question: str
         at: int
 
     @app.query(Answer)
-    def since(question: str, at: int) -> Cond:
-        return pk(question=question) & sk.gte(at=at)
+    def since(question: str, at: int) -> KeyCondition:
+        return pk(question=question).sk.gte(at=at)
 
     (finding,) = check(Design("app", (app,)), [RULES["KP309"]]).findings
-    assert finding.fix.endswith("or declare returns= with the number of items in the range")
+    assert finding.fix.endswith("or declare expected_items= with the number of items in the range")

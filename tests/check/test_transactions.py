@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from keyplan import Entity, ItemWrite, Table, each, item, key, transaction
 from keyplan.check.rules.consistency.transactions import origin_of, written_by
-from keyplan.design import Change, Entity, Table, add, each, key, key_of, put, transaction
 
 app = Table("app", pk="PK", sk="SK")
 
@@ -24,18 +24,18 @@ class Customer(Entity):
 
 
 @app.create(Order)
-def create_order(order: Order) -> Change:
-    return put(order)
+def create_order(order: Order) -> ItemWrite:
+    return item(order)
 
 
 @app.delete(Order)
-def delete_order(order_id: str) -> Change:
-    return key_of(order_id=order_id)
+def delete_order(order_id: str) -> ItemWrite:
+    return item(order_id=order_id)
 
 
 @app.update(Customer)
-def count(customer: str) -> Change:
-    return key_of(customer=customer) & add(orders=1)
+def count(customer: str) -> ItemWrite:
+    return item(customer=customer).add(orders=1)
 
 
 def keys_of(made: Any) -> list[dict[str, tuple[object, ...]]]:
@@ -111,8 +111,8 @@ def test_equal_keys_in_another_table_are_different_items() -> None:
         orders: int = 0
 
     @other.update(Copy)
-    def count_copy(customer: str) -> Change:
-        return key_of(customer=customer) & add(orders=1)
+    def count_copy(customer: str) -> ItemWrite:
+        return item(customer=customer).add(orders=1)
 
     @transaction()
     def both(customer: str) -> list[Any]:

@@ -10,13 +10,13 @@ from keyplan.cli.main import app
 
 HEAD = """from __future__ import annotations
 from typing import Literal
-from keyplan.design import *
+from keyplan import *
 
 """
 NOTES = '''
 notes = Table("notes", pk="note_id", point_in_time_recovery=True, indexes=[GSI("by_owner", pk="owner", sk="at")])
 
-@notes.entity(items=Items(count=1_000, bytes=Bytes(400), distinct={"owner": 50}))
+@notes.entity(volume=Volume(count=1_000, bytes=Bytes(400), distinct={"owner": 50}))
 class Note(Entity):
     note_id: str
     owner: str
@@ -24,19 +24,19 @@ class Note(Entity):
     text: str
 
 @notes.get(Note, rate=Rate(average=10, peak=40), claims=Claim("0.5 RCU"))
-def note(note_id: str) -> Key:
+def note(note_id: str) -> ItemKey:
     """One note."""
-    return key_of(note_id=note_id)
+    return item(note_id=note_id)
 
 @notes.query(Note, index="by_owner", rate=Rate(average=2))
-def of_owner(owner: str) -> Cond:
+def of_owner(owner: str) -> KeyCondition:
     """The notes of somebody."""
     return pk(owner=owner)
 
 @notes.put(Note, rate=Rate(average=1))
-def keep(note: Note) -> Change:
+def keep(note: Note) -> ItemWrite:
     """Keep a note."""
-    return put(note)
+    return item(note)
 '''
 FAULTY = '''
 flags = Table("flags", pk="flag_id", indexes=[GSI("by_state", pk="active")])
@@ -47,7 +47,7 @@ class Flag(Entity):
     active: bool
 
 @flags.query(Flag, index="by_state")
-def active_flags() -> Cond:
+def active_flags() -> KeyCondition:
     """All that are active."""
     return pk(active=True)
 '''

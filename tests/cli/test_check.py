@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.cli.running import FAULTY, NOT_DESIGNS, NOTES, bad_target, design, run
 
-ACCEPTED = 'accepted = [accept("KP101", on="flags", reason="shown to the reader as it was written")]\n'
+ACCEPTED = 'suppressed = [suppress("KP101", on="flags", reason="shown to the reader as it was written")]\n'
 
 
 def test_a_finding_is_printed_as_a_compiler_prints_it(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_json_has_every_part_of_a_finding(tmp_path: Path) -> None:
     (report,) = json.loads(run("check", path, "--format", "json", "--select", "KP101").stdout)
     (finding,) = report["findings"]
     assert report["design"] == "plan"
-    assert report["accepted"] == []
+    assert report["suppressed"] == []
     assert {name: finding[name] for name in ("code", "severity", "subject")} == {
         "code": "KP101", "severity": "error", "subject": "flags",
     }  # fmt: skip
@@ -104,8 +104,8 @@ def test_an_accepted_finding_is_no_error_and_keeps_its_reason(tmp_path: Path) ->
     (report,) = json.loads(result.stdout)
     assert result.exit_code == 0
     assert report["findings"] == []
-    assert [one["reason"] for one in report["accepted"]] == ["shown to the reader as it was written"]
-    assert run("check", path, "--select", "KP101").stdout.endswith("0 advice, 1 accepted\n")
+    assert [one["reason"] for one in report["suppressed"]] == ["shown to the reader as it was written"]
+    assert run("check", path, "--select", "KP101").stdout.endswith("0 advice, 1 suppressed\n")
 
 
 def codes(path: str) -> list[tuple[str, str]]:
@@ -119,7 +119,7 @@ def test_an_acceptance_that_nothing_needs_is_a_warning(tmp_path: Path) -> None:
 
 
 def test_an_acceptance_without_a_reason_is_an_error(tmp_path: Path) -> None:
-    path = design(tmp_path, FAULTY + 'accepted = [accept("KP101", reason="because")]\n')
+    path = design(tmp_path, FAULTY + 'suppressed = [suppress("KP101", reason="because")]\n')
     assert ("KP002", "error") in codes(path)
     assert run("check", path).exit_code == 1
 

@@ -95,11 +95,11 @@ def test_sarif_has_the_rules_of_changes(tmp_path: Path) -> None:
 
 
 def test_findings_are_accepted_in_the_new_design(tmp_path: Path) -> None:
-    reason = 'accepted = [accept("KP909", on="by_time", reason="it is filled at night, by hand")]\n'
+    reason = 'suppressed = [suppress("KP909", on="by_time", reason="it is filled at night, by hand")]\n'
     old, new = both(tmp_path, NOTES, reason + INDEX)
-    assert run("diff", old, new).stdout.endswith("new: 0 errors, 0 warnings, 0 advice, 1 accepted\n")
+    assert run("diff", old, new).stdout.endswith("new: 0 errors, 0 warnings, 0 advice, 1 suppressed\n")
     assert "KP909" not in run("check", new).stdout, "whether it is of use shows when two designs are compared"
-    assert "KP909 is accepted for by_time, but the rule finds nothing there" in run("diff", new, new).stdout
+    assert "KP909 is suppressed for by_time, but the rule finds nothing there" in run("diff", new, new).stdout
 
 
 def test_programs_that_use_a_dropped_pattern_are_errors(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def test_a_pattern_of_a_module_is_explained(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_a_pattern_that_cannot_work_says_why(tmp_path: Path) -> None:
-    source = FAULTY.replace("return pk(active=True)", "return sk(flag_id=name)").replace(
+    source = FAULTY.replace("return pk(active=True)", "return pk().sk(flag_id=name)").replace(
         "active_flags()", "named(name: str)"
     )
     result = run("explain", design(tmp_path, source) + ":named")

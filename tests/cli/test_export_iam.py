@@ -17,11 +17,11 @@ class Line(Entity):
     line: str
 
 @log.get(Line)
-def line(line: str) -> Key:
-    return key_of(line=line)
+def line(line: str) -> ItemKey:
+    return item(line=line)
 
 @log.scan(Line)
-def lines() -> Cond:
+def lines() -> KeyCondition:
     return everything()
 
 @log.on_change(Line, on_failure="dead")
@@ -128,12 +128,12 @@ class One(Entity):
     name: str
 
 @t.get(One)
-def one(kind: str, name: str) -> Key:
-    return key_of(kind=kind, name=name)
+def one(kind: str, name: str) -> ItemKey:
+    return item(kind=kind, name=name)
 
 @t.delete(One)
-def gone(kind: str, name: str) -> Change:
-    return key_of(kind=kind, name=name)
+def gone(kind: str, name: str) -> ItemWrite:
+    return item(kind=kind, name=name)
 """
 
 
@@ -148,7 +148,7 @@ def test_a_pattern_that_also_reaches_others_is_told(unique: str, *, is_told: boo
     source = CONSUMED.replace('"LINE#{line}")', f'"LINE#{{line}}"){unique}').replace(
         "line: str\n", "line: str\n    email: str\n", 1
     )
-    created = source + "\n@log.create(Line)\ndef begin(line: Line) -> Change:\n    return put(line)\n"
+    created = source + "\n@log.create(Line)\ndef begin(line: Line) -> ItemWrite:\n    return item(line)\n"
     result = run("export", "iam", design(tmp_path, created), "--bind", "line.line=x", "--pattern", "begin")
     told = "note: these reach partitions of every principal: begin\n" if is_told else ""
     assert (result.exit_code, result.stderr) == (0, told)
@@ -224,8 +224,8 @@ def test_a_stream_without_a_consumer_is_told_and_read_where_that_is_asked_for(tm
 
 FAULTY_PATTERN = """
 @notes.query(Note, index="by_owner")
-def by_time(at: int) -> Cond:
-    return sk.lt(at=at)
+def by_time(at: int) -> KeyCondition:
+    return pk().sk.lt(at=at)
 """
 
 
@@ -247,8 +247,8 @@ class E{n}(Entity):
     name: str
 
 @t{n}.get(E{n})
-def get_{n}(name: str) -> Key:
-    return key_of(name=name)
+def get_{n}(name: str) -> ItemKey:
+    return item(name=name)
 """
     return "".join(one.format(n=number) for number in range(tables))
 

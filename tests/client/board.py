@@ -9,43 +9,25 @@ from typing import Annotated, Literal, NewType
 
 from pydantic import BaseModel, Field
 
-from keyplan.design import (
+from keyplan import (
     GSI,
     Attribute,
-    Change,
-    Cond,
     Entity,
     F,
-    Key,
+    ItemKey,
+    ItemWrite,
+    KeyCondition,
     Table,
-    add,
-    add_at,
-    add_to_set,
-    append,
-    at_version,
+    WriteCall,
     attr,
     each,
     every_shard,
     everything,
+    item,
     key,
-    key_of,
-    known,
     pk,
-    put,
-    remove,
-    remove_at,
-    remove_from_set,
-    set_,
-    set_at,
-    set_if_missing,
-    sk,
-    subtract,
-    subtract_at,
     transaction,
-    when,
-    where,
 )
-from keyplan.design.declaring.patterns import WriteCall
 
 UserId = NewType("UserId", str)
 TaskId = NewType("TaskId", str)
@@ -78,7 +60,7 @@ class Place(BaseModel):
     version="version",
     unique=("external_ref",),
     indexes={
-        "due": key("DUE#{user_id}", "{due_at:utc_ms}", when=F.status == "open"),
+        "due": key("DUE#{user_id}", "{due_at:utc_ms}", only_if=F.status == "open"),
         "by_points": key("POINTS#{priority}", attr("points")),
     },
 )
@@ -115,254 +97,252 @@ class Profile(Entity):
 
 
 @app.get(Task)
-def task(user_id: UserId, task_id: TaskId) -> Key:
-    return key_of(user_id=user_id, task_id=task_id)
+def task(user_id: UserId, task_id: TaskId) -> ItemKey:
+    return item(user_id=user_id, task_id=task_id)
 
 
 @app.get(Task, expired=True, consistent=True)
-def task_even_expired(user_id: UserId, task_id: TaskId) -> Key:
-    return key_of(user_id=user_id, task_id=task_id)
+def task_even_expired(user_id: UserId, task_id: TaskId) -> ItemKey:
+    return item(user_id=user_id, task_id=task_id)
 
 
 @app.get(Profile)
-def profile(user_id: UserId) -> Key:
-    return key_of(user_id=user_id)
+def profile(user_id: UserId) -> ItemKey:
+    return item(user_id=user_id)
 
 
 @app.query(Task)
-def tasks(user_id: UserId) -> Cond:
+def tasks(user_id: UserId) -> KeyCondition:
     return pk(user_id=user_id)
 
 
 @app.query(Task, descending=True, limit=2)
-def last_two(user_id: UserId) -> Cond:
+def last_two(user_id: UserId) -> KeyCondition:
     return pk(user_id=user_id)
 
 
 @app.query(Task)
-def tasks_tagged(user_id: UserId, tag: str) -> Cond:
-    return pk(user_id=user_id) & where(F.tags.contains(tag))
+def tasks_tagged(user_id: UserId, tag: str) -> KeyCondition:
+    return pk(user_id=user_id).filter(F.tags.contains(tag))
 
 
 @app.query(Task, Comment, Profile)
-def everything_of(user_id: UserId) -> Cond:
+def everything_of(user_id: UserId) -> KeyCondition:
     return pk(user_id=user_id)
 
 
 @app.query(Comment)
-def comments(user_id: UserId, task_id: TaskId) -> Cond:
-    return pk(user_id=user_id) & sk(task_id=task_id)
+def comments(user_id: UserId, task_id: TaskId) -> KeyCondition:
+    return pk(user_id=user_id).sk(task_id=task_id)
 
 
 @app.query(Comment)
-def comments_between(user_id: UserId, task_id: TaskId, first: int, last: int) -> Cond:
-    return pk(user_id=user_id) & sk(task_id=task_id) & sk.between(number=(first, last))
+def comments_between(user_id: UserId, task_id: TaskId, first: int, last: int) -> KeyCondition:
+    return pk(user_id=user_id).sk(task_id=task_id).sk.between(number=(first, last))
 
 
 @app.query(Task, index="due")
-def tasks_due(user_id: UserId, before: datetime) -> Cond:
-    return pk(user_id=user_id) & sk.lt(due_at=before)
+def tasks_due(user_id: UserId, before: datetime) -> KeyCondition:
+    return pk(user_id=user_id).sk.lt(due_at=before)
 
 
 @app.query(Task, index="due")
-def tasks_due_of(user_ids: list[UserId]) -> Cond:
+def tasks_due_of(user_ids: list[UserId]) -> KeyCondition:
     return pk(user_id=each(user_ids))
 
 
 @app.query(Task, index="due", descending=True)
-def tasks_due_of_latest_first(user_ids: list[UserId]) -> Cond:
+def tasks_due_of_latest_first(user_ids: list[UserId]) -> KeyCondition:
     return pk(user_id=each(user_ids))
 
 
 @app.count(Task)
-def task_count(user_id: UserId) -> Cond:
+def task_count(user_id: UserId) -> KeyCondition:
     return pk(user_id=user_id)
 
 
 @app.count(Task, index="due")
-def due_count(user_ids: list[UserId]) -> Cond:
+def due_count(user_ids: list[UserId]) -> KeyCondition:
     return pk(user_id=each(user_ids))
 
 
 @app.scan(Task)
-def all_tasks() -> Cond:
+def all_tasks() -> KeyCondition:
     return everything()
 
 
 @app.scan(Profile)
-def all_profiles() -> Cond:
+def all_profiles() -> KeyCondition:
     return everything()
 
 
 @app.batch_get(Task)
-def some_tasks(user_id: UserId, task_ids: list[TaskId]) -> Key:
-    return key_of(user_id=user_id, task_id=each(task_ids))
+def some_tasks(user_id: UserId, task_ids: list[TaskId]) -> ItemKey:
+    return item(user_id=user_id, task_id=each(task_ids))
 
 
 @app.create(Task)
-def add_task(new: Task) -> Change:
-    return put(new)
+def add_task(new: Task) -> ItemWrite:
+    return item(new)
 
 
 @app.create(Task)
-def reopen(new: Task) -> Change:
-    return put(new, replace_when=F.status == "done")
+def reopen(new: Task) -> ItemWrite:
+    return item(new).replace_if(F.status == "done")
 
 
 @app.put(Task)
-def save_task(new: Task) -> Change:
-    return put(new)
+def save_task(new: Task) -> ItemWrite:
+    return item(new)
 
 
 @app.replace(Task)
-def replace_task(new: Task) -> Change:
-    return put(new)
+def replace_task(new: Task) -> ItemWrite:
+    return item(new)
 
 
 @app.update(Task)
-def finish(user_id: UserId, task_id: TaskId) -> Change:
-    return key_of(user_id=user_id, task_id=task_id) & set_(status="done")
+def finish(user_id: UserId, task_id: TaskId) -> ItemWrite:
+    return item(user_id=user_id, task_id=task_id).set(status="done")
 
 
 @app.update(Task)
-def finish_if(user_id: UserId, task_id: TaskId, points: int) -> Change:
-    return key_of(user_id=user_id, task_id=task_id) & set_(status="done") & when(F.points >= points)
+def finish_if(user_id: UserId, task_id: TaskId, points: int) -> ItemWrite:
+    return item(user_id=user_id, task_id=task_id).set(status="done").condition(F.points >= points)
 
 
 @app.update(Task)
-def set_due(user_id: UserId, task_id: TaskId, due_at: datetime | None, status: str) -> Change:
-    return key_of(user_id=user_id, task_id=task_id) & set_(due_at=due_at) & known(status=status)
+def set_due(user_id: UserId, task_id: TaskId, due_at: datetime | None, status: str) -> ItemWrite:
+    return item(user_id=user_id, task_id=task_id).set(due_at=due_at).assuming(status=status)
 
 
 @app.update(Task)
-def set_status(user_id: UserId, task_id: TaskId, status: str, due_at: datetime | None) -> Change:
-    return key_of(user_id=user_id, task_id=task_id) & set_(status=status) & known(due_at=due_at)
+def set_status(user_id: UserId, task_id: TaskId, status: str, due_at: datetime | None) -> ItemWrite:
+    return item(user_id=user_id, task_id=task_id).set(status=status).assuming(due_at=due_at)
 
 
 @app.update(Task)
-def set_priority(user_id: UserId, task_id: TaskId, priority: Priority, points: int | None) -> Change:
-    return key_of(user_id=user_id, task_id=task_id) & set_(priority=priority) & known(points=points)
+def set_priority(user_id: UserId, task_id: TaskId, priority: Priority, points: int | None) -> ItemWrite:
+    return item(user_id=user_id, task_id=task_id).set(priority=priority).assuming(points=points)
 
 
 @app.update(Task)
-def set_points(user_id: UserId, task_id: TaskId, points: int | None, priority: Priority) -> Change:
-    return key_of(user_id=user_id, task_id=task_id) & set_(points=points) & known(priority=priority)
+def set_points(user_id: UserId, task_id: TaskId, points: int | None, priority: Priority) -> ItemWrite:
+    return item(user_id=user_id, task_id=task_id).set(points=points).assuming(priority=priority)
 
 
 @app.update(Task)
-def rename(user_id: UserId, task_id: TaskId, title: str, version: int) -> Change:
-    return key_of(user_id=user_id, task_id=task_id) & set_(title=title) & at_version(version)
+def rename(user_id: UserId, task_id: TaskId, title: str, version: int) -> ItemWrite:
+    return item(user_id=user_id, task_id=task_id).set(title=title).if_version(version)
 
 
 @app.update(Task)
-def refer(user_id: UserId, task_id: TaskId, external_ref: str | None) -> Change:
-    return key_of(user_id=user_id, task_id=task_id) & set_(external_ref=external_ref)
+def refer(user_id: UserId, task_id: TaskId, external_ref: str | None) -> ItemWrite:
+    return item(user_id=user_id, task_id=task_id).set(external_ref=external_ref)
 
 
 @app.update(Task)
-def expire(user_id: UserId, task_id: TaskId, expires_at: datetime | None) -> Change:
-    return key_of(user_id=user_id, task_id=task_id) & set_(expires_at=expires_at)
+def expire(user_id: UserId, task_id: TaskId, expires_at: datetime | None) -> ItemWrite:
+    return item(user_id=user_id, task_id=task_id).set(expires_at=expires_at)
 
 
 @app.update(Task)
-def tag(user_id: UserId, task_id: TaskId, more: set[str], less: str) -> Change:
-    return key_of(user_id=user_id, task_id=task_id) & add_to_set(tags=more) & set_if_missing(title="-")
+def tag(user_id: UserId, task_id: TaskId, more: set[str], less: str) -> ItemWrite:
+    return item(user_id=user_id, task_id=task_id).add_to_set(tags=more).set_if_missing(title="-")
 
 
 @app.update(Task)
-def untag(user_id: UserId, task_id: TaskId, less: str) -> Change:
-    return key_of(user_id=user_id, task_id=task_id) & remove_from_set(tags=less)
+def untag(user_id: UserId, task_id: TaskId, less: str) -> ItemWrite:
+    return item(user_id=user_id, task_id=task_id).remove_from_set(tags=less)
 
 
 @app.update(Task)
-def note(user_id: UserId, task_id: TaskId, text: str) -> Change:
-    return key_of(user_id=user_id, task_id=task_id) & append(notes=text)
+def note(user_id: UserId, task_id: TaskId, text: str) -> ItemWrite:
+    return item(user_id=user_id, task_id=task_id).append(notes=text)
 
 
 @app.update(Task)
-def drop_first_note(user_id: UserId, task_id: TaskId) -> Change:
-    return key_of(user_id=user_id, task_id=task_id) & remove_at(F.notes[0])
+def drop_first_note(user_id: UserId, task_id: TaskId) -> ItemWrite:
+    return item(user_id=user_id, task_id=task_id).remove(F.notes[0])
 
 
 @app.update(Task)
-def vote(user_id: UserId, task_id: TaskId, choice: str, votes: int) -> Change:
-    return key_of(user_id=user_id, task_id=task_id) & add_at(F.tally[choice], votes)
+def vote(user_id: UserId, task_id: TaskId, choice: str, votes: int) -> ItemWrite:
+    return item(user_id=user_id, task_id=task_id).add(F.tally[choice], votes)
 
 
 @app.update(Task)
-def unvote(user_id: UserId, task_id: TaskId, choice: str, votes: int) -> Change:
+def unvote(user_id: UserId, task_id: TaskId, choice: str, votes: int) -> ItemWrite:
+    return item(user_id=user_id, task_id=task_id).subtract(F.tally[choice], votes).condition(F.tally[choice] >= votes)
+
+
+@app.update(Task)
+def move(user_id: UserId, task_id: TaskId, street: str) -> ItemWrite:
     return (
-        key_of(user_id=user_id, task_id=task_id) & subtract_at(F.tally[choice], votes) & when(F.tally[choice] >= votes)
+        item(user_id=user_id, task_id=task_id)
+        .set(F.place["street"], street)
+        .condition((F.place["city"] == "Bern") | ~F.tags.exists())
     )
 
 
 @app.update(Task)
-def move(user_id: UserId, task_id: TaskId, street: str) -> Change:
-    return (
-        key_of(user_id=user_id, task_id=task_id)
-        & set_at(F.place["street"], street)
-        & when((F.place["city"] == "Bern") | ~F.tags.exists())
-    )
-
-
-@app.update(Task)
-def forget_place(user_id: UserId, task_id: TaskId) -> Change:
-    return key_of(user_id=user_id, task_id=task_id) & remove("place")
+def forget_place(user_id: UserId, task_id: TaskId) -> ItemWrite:
+    return item(user_id=user_id, task_id=task_id).remove("place")
 
 
 @app.delete(Task)
-def drop(user_id: UserId, task_id: TaskId) -> Change:
-    return key_of(user_id=user_id, task_id=task_id)
+def drop(user_id: UserId, task_id: TaskId) -> ItemWrite:
+    return item(user_id=user_id, task_id=task_id)
 
 
 @app.delete(Task)
-def drop_done(user_id: UserId, task_id: TaskId) -> Change:
-    return key_of(user_id=user_id, task_id=task_id) & when(F.status == "done")
+def drop_done(user_id: UserId, task_id: TaskId) -> ItemWrite:
+    return item(user_id=user_id, task_id=task_id).condition(F.status == "done")
 
 
 @app.check(Profile)
-def has_profile(user_id: UserId) -> Change:
-    return key_of(user_id=user_id)
+def has_profile(user_id: UserId) -> ItemWrite:
+    return item(user_id=user_id)
 
 
 @app.create(Profile)
-def join(new: Profile) -> Change:
-    return put(new)
+def join(new: Profile) -> ItemWrite:
+    return item(new)
 
 
 @app.update(Profile)
-def change_email(user_id: UserId, email: str) -> Change:
-    return key_of(user_id=user_id) & set_(email=email)
+def change_email(user_id: UserId, email: str) -> ItemWrite:
+    return item(user_id=user_id).set(email=email)
 
 
 @app.update(Profile)
-def keep_email(user_id: UserId, email: str | None) -> Change:
-    return key_of(user_id=user_id) & set_if_missing(open_tasks=email)
+def keep_email(user_id: UserId, email: str | None) -> ItemWrite:
+    return item(user_id=user_id).set_if_missing(open_tasks=email)
 
 
 @app.update(Profile)
-def count_task(user_id: UserId, by: int) -> Change:
-    return key_of(user_id=user_id) & add(open_tasks=by)
+def count_task(user_id: UserId, by: int) -> ItemWrite:
+    return item(user_id=user_id).add(open_tasks=by)
 
 
 @app.update(Profile)
-def count_done(user_id: UserId, done: int) -> Change:
-    return key_of(user_id=user_id) & subtract(open_tasks=done) & when(F.open_tasks >= done)
+def count_done(user_id: UserId, done: int) -> ItemWrite:
+    return item(user_id=user_id).subtract(open_tasks=done).condition(F.open_tasks >= done)
 
 
 @app.create(Comment)
-def comment(new: Comment) -> Change:
-    return put(new)
+def comment(new: Comment) -> ItemWrite:
+    return item(new)
 
 
 @app.batch_put(Comment)
-def add_comments(new: list[Comment]) -> Change:
-    return put(new)
+def add_comments(new: list[Comment]) -> ItemWrite:
+    return item(new)
 
 
 @app.batch_delete(Comment)
-def drop_comments(user_id: UserId, task_id: TaskId, numbers: list[int]) -> Change:
-    return key_of(user_id=user_id, task_id=task_id, number=each(numbers))
+def drop_comments(user_id: UserId, task_id: TaskId, numbers: list[int]) -> ItemWrite:
+    return item(user_id=user_id, task_id=task_id, number=each(numbers))
 
 
 @transaction()
@@ -399,33 +379,33 @@ class Alarm(Entity):
 
 
 @readings.create(Reading)
-def read_sensor(new: Reading) -> Change:
-    return put(new)
+def read_sensor(new: Reading) -> ItemWrite:
+    return item(new)
 
 
 @readings.create(Alarm)
-def sound(new: Alarm) -> Change:
-    return put(new)
+def sound(new: Alarm) -> ItemWrite:
+    return item(new)
 
 
 @readings.query(Reading)
-def latest() -> Cond:
+def latest() -> KeyCondition:
     return pk(sensor=every_shard())
 
 
 @readings.query(Reading, Alarm)
-def all_latest() -> Cond:
+def all_latest() -> KeyCondition:
     return pk(sensor=every_shard())
 
 
 @readings.count(Alarm)
-def alarm_count() -> Cond:
+def alarm_count() -> KeyCondition:
     return pk(sensor=every_shard())
 
 
 @readings.query(Reading, index="by_level")
-def levels(kind: str, place: str, above: int) -> Cond:
-    return pk(kind=kind, place=place) & sk.gt(level=above)
+def levels(kind: str, place: str, above: int) -> KeyCondition:
+    return pk(kind=kind, place=place).sk.gt(level=above)
 
 
 # Counters: a table without templates, made by updates alone.
@@ -450,38 +430,38 @@ class Sample(Entity):
 
 
 @counters.create(Sample)
-def take_sample(new: Sample) -> Change:
-    return put(new)
+def take_sample(new: Sample) -> ItemWrite:
+    return item(new)
 
 
 @counters.update(Counter, upsert=True)
-def hit(name: str, by: int) -> Change:
-    return key_of(name=name) & add(count=by)
+def hit(name: str, by: int) -> ItemWrite:
+    return item(name=name).add(count=by)
 
 
 @counters.update(Counter, upsert=True)
-def hit_until(name: str, until: int) -> Change:
-    return key_of(name=name) & add(count=1) & set_if_missing(until=until)
+def hit_until(name: str, until: int) -> ItemWrite:
+    return item(name=name).add(count=1).set_if_missing(until=until)
 
 
 @app.get(Task, consistent=True)
-def task_now(user_id: UserId, task_id: TaskId) -> Key:
-    return key_of(user_id=user_id, task_id=task_id)
+def task_now(user_id: UserId, task_id: TaskId) -> ItemKey:
+    return item(user_id=user_id, task_id=task_id)
 
 
 @counters.get(Counter)
-def counter(name: str) -> Key:
-    return key_of(name=name)
+def counter(name: str) -> ItemKey:
+    return item(name=name)
 
 
 @counters.put(Counter)
-def reset(new: Counter) -> Change:
-    return put(new)
+def reset(new: Counter) -> ItemWrite:
+    return item(new)
 
 
 @counters.delete(Counter)
-def forget(name: str) -> Change:
-    return key_of(name=name)
+def forget(name: str) -> ItemWrite:
+    return item(name=name)
 
 
 TABLES = (app, readings, counters)

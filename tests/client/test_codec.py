@@ -16,28 +16,24 @@ from tests.client import board
 from tests.laws import examples
 
 import keyplan
-from keyplan.client.codec import Sorter, reader_of
-from keyplan.client.errors import KeyValueError, UnreadableItemError
-from keyplan.design import (
+from keyplan import (
     GSI,
     Attribute,
-    Change,
-    Cond,
     DesignError,
     Entity,
-    Key,
+    ItemKey,
+    ItemWrite,
+    KeyCondition,
     Table,
-    add,
     attr,
     everything,
+    item,
     key,
-    key_of,
     pk,
-    put,
-    set_,
-    set_if_missing,
     unique,
 )
+from keyplan.client.codec import Sorter, reader_of
+from keyplan.client.errors import KeyValueError, UnreadableItemError
 from keyplan.design.entities import spec_of
 from keyplan.design.requests.items import item_builder
 from keyplan.engine.engine import Engine
@@ -90,18 +86,18 @@ class Thing(Entity):
 
 
 @store.put(Thing)
-def keep(new: Thing) -> Change:
-    return put(new)
+def keep(new: Thing) -> ItemWrite:
+    return item(new)
 
 
 @store.get(Thing, expired=True)
-def thing(id: UUID) -> Key:
-    return key_of(id=id)
+def thing(id: UUID) -> ItemKey:
+    return item(id=id)
 
 
 @store.update(Thing)
-def describe(id: UUID, words: frozenset[str], renamed: str, colour: Colour) -> Change:
-    return key_of(id=id) & set_(words=words, renamed=renamed) & set_if_missing(colour=colour)
+def describe(id: UUID, words: frozenset[str], renamed: str, colour: Colour) -> ItemWrite:
+    return item(id=id).set(words=words, renamed=renamed).set_if_missing(colour=colour)
 
 
 moments = st.datetimes(min_value=datetime(1970, 1, 2), max_value=datetime(2200, 1, 1), timezones=st.just(UTC))
@@ -169,12 +165,12 @@ def test_a_set_without_members_is_no_default_and_no_gap() -> None:
         perhaps: set[str] | None = None
 
     @table.put(Bag)
-    def fill(new: Bag) -> Change:
-        return put(new)
+    def fill(new: Bag) -> ItemWrite:
+        return item(new)
 
     @table.get(Bag)
-    def bag(id: str) -> Key:
-        return key_of(id=id)
+    def bag(id: str) -> ItemKey:
+        return item(id=id)
 
     with keyplan.connect(":memory:") as db:
         empty = db.run(fill(Bag(id="b", needed=set(), filled=set())))
@@ -275,20 +271,20 @@ def test_a_discriminator_tells_by_name_or_by_a_fields_values() -> None:
         type: Plumage
 
     @table.scan(Bird, Cat, Dog)
-    def animals() -> Cond:
+    def animals() -> KeyCondition:
         return everything()
 
     @table.put(Bird)
-    def add_bird(new: Bird) -> Change:
-        return put(new)
+    def add_bird(new: Bird) -> ItemWrite:
+        return item(new)
 
     @table.put(Cat)
-    def add_cat(new: Cat) -> Change:
-        return put(new)
+    def add_cat(new: Cat) -> ItemWrite:
+        return item(new)
 
     @table.put(Dog)
-    def add_dog(new: Dog) -> Change:
-        return put(new)
+    def add_dog(new: Dog) -> ItemWrite:
+        return item(new)
 
     with keyplan.connect(":memory:") as db:
         db.run(add_bird(Bird(id="b", type=Plumage.BLUE)))
@@ -312,19 +308,19 @@ def test_sentinels_in_a_table_without_templates_are_no_items_of_it() -> None:
         name: str = "n"
 
     @table.create(Account)
-    def sign_up(new: Account) -> Change:
-        return put(new)
+    def sign_up(new: Account) -> ItemWrite:
+        return item(new)
 
     @table.get(Account)
-    def account(id: str) -> Key:
-        return key_of(id=id)
+    def account(id: str) -> ItemKey:
+        return item(id=id)
 
     @table.scan(Account)
-    def accounts() -> Cond:
+    def accounts() -> KeyCondition:
         return everything()
 
     @table.query(Account)
-    def just(id: str) -> Cond:
+    def just(id: str) -> KeyCondition:
         return pk(id=id)
 
     with keyplan.connect(":memory:") as db:
@@ -353,12 +349,12 @@ def test_a_required_field_that_may_be_none_is_read_from_nothing(engine: Engine) 
         parts: list[Part]
 
     @table.create(Whole)
-    def make(new: Whole) -> Change:
-        return put(new)
+    def make(new: Whole) -> ItemWrite:
+        return item(new)
 
     @table.get(Whole)
-    def one(id: str) -> Key:
-        return key_of(id=id)
+    def one(id: str) -> ItemKey:
+        return item(id=id)
 
     whole = Whole(id="1", note=None, seen=None, parts=[Part(label=None, marks=set())])
     with keyplan.connect(engine=engine) as db:
@@ -376,8 +372,8 @@ def test_an_upsert_that_would_create_what_cannot_be_read_is_refused(engine: Engi
         count: int = 0
 
     @table.update(Named, upsert=True)
-    def count(id: str) -> Change:
-        return key_of(id=id) & add(count=1)
+    def count(id: str) -> ItemWrite:
+        return item(id=id).add(count=1)
 
     with keyplan.connect(engine=engine) as db, pytest.raises(DesignError, match="leaves out name") as refused:
         db.run(count("1"))

@@ -16,6 +16,7 @@ from tests.client.board import Comment, Counter, Task, TaskId, UserId
 from tests.client.conftest import NOW
 
 import keyplan
+from keyplan import Entity, Table, key
 from keyplan.client.connection import Connection
 from keyplan.client.errors import (
     AlreadyExistsError,
@@ -30,7 +31,6 @@ from keyplan.client.tables import create_tables
 from keyplan.client.transports import AioTransport, BotoTransport
 from keyplan.client.writes import write
 from keyplan.clock import ManualClock
-from keyplan.design import Entity, Table, key
 from keyplan.design.requests.writes import NOW as MOMENT
 from keyplan.engine.engine import Engine
 from keyplan.engine.faults.settings import Faults

@@ -14,10 +14,10 @@ from tests.client.conftest import NOW
 from tests.laws import examples
 
 import keyplan
+from keyplan import GSI, Entity, F, ItemWrite, KeyCondition, Table, item, key, pk
 from keyplan.client.connection import Connection
 from keyplan.client.errors import ConditionFailedError
 from keyplan.clock import ManualClock
-from keyplan.design import GSI, Change, Cond, Entity, F, Table, key, key_of, pk, put, set_
 from keyplan.design.entities import spec_of
 from keyplan.design.requests.items import item_builder
 from keyplan.engine.engine import Engine
@@ -97,20 +97,20 @@ def test_a_field_of_the_key_s_text_that_an_index_has_as_its_key_is_an_attribute_
         number: int
 
     @shop.create(Order)
-    def place(order: Order) -> Change:
+    def place(order: Order) -> ItemWrite:
         """Place an order."""
-        return put(order)
+        return item(order)
 
     @shop.query(Order, index="by_customer")
-    def of_customer(customer: str) -> Cond:
+    def of_customer(customer: str) -> KeyCondition:
         """The orders of a customer."""
         return pk(customer=customer)
 
     with Engine.memory() as engine, keyplan.connect(engine=engine) as db:
         db.run(place(Order(customer="ada", number=7)))
         assert db.run(of_customer("ada")).items == (Order(customer="ada", number=7),)
-        (item,) = engine.call("Scan", {"TableName": "shop"})["Items"]
-    assert item == {
+        (stored,) = engine.call("Scan", {"TableName": "shop"})["Items"]
+    assert stored == {
         "PK": {"S": "CUSTOMER#ada"},
         "SK": {"S": "ORDER#000007"},
         "customer": {"S": "ada"},
@@ -122,24 +122,25 @@ def test_the_attributes_of_an_index_may_have_any_name_that_the_service_takes() -
     shop = Table("shop", pk="p-k", sk="s.k", indexes=[GSI("by_state", pk="gsi1-pk", sk="gsi1.sk")], ttl="ex-p")
 
     @shop.entity(
-        key=key("ORDER#{number}", "ORDER"), indexes={"by_state": key("STATE#{state}", "{number}", when=F.state != "")}
+        key=key("ORDER#{number}", "ORDER"),
+        indexes={"by_state": key("STATE#{state}", "{number}", only_if=F.state != "")},
     )
     class Order(Entity):
         number: str
         state: str = "new"
 
     @shop.create(Order)
-    def place(order: Order) -> Change:
+    def place(order: Order) -> ItemWrite:
         """Place an order."""
-        return put(order)
+        return item(order)
 
     @shop.update(Order)
-    def move(number: str, state: str) -> Change:
+    def move(number: str, state: str) -> ItemWrite:
         """Put an order into another state."""
-        return key_of(number=number) & set_(state=state)
+        return item(number=number).set(state=state)
 
     @shop.query(Order, index="by_state")
-    def in_state(state: str) -> Cond:
+    def in_state(state: str) -> KeyCondition:
         """The orders in a state."""
         return pk(state=state)
 

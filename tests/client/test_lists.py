@@ -11,26 +11,23 @@ import pytest
 from pydantic import Field
 
 import keyplan
-from keyplan.client.errors import ConditionFailedError
-from keyplan.client.failures import condition_text
-from keyplan.design import (
+from keyplan import (
     Attribute,
-    Change,
-    Cond,
     Entity,
     F,
+    ItemWrite,
+    KeyCondition,
     Table,
     WriteCall,
     each,
+    everything,
+    item,
     key,
-    key_of,
     pk,
-    put,
-    set_,
     transaction,
-    when,
-    where,
 )
+from keyplan.client.errors import ConditionFailedError
+from keyplan.client.failures import condition_text
 from keyplan.design.requests.build import build
 from keyplan.engine.engine import Engine
 
@@ -55,33 +52,33 @@ class Job(Entity):
 
 
 @jobs.batch_put(Job)
-def write(new: list[Job]) -> Change:
-    return put(new)
+def write(new: list[Job]) -> ItemWrite:
+    return item(new)
 
 
 @jobs.query(Job)
-def in_states(teams: list[str], states: list[State]) -> Cond:
-    return pk(team=each(teams)) & where(F.state.is_in(each(states)))
+def in_states(teams: list[str], states: list[State]) -> KeyCondition:
+    return pk(team=each(teams)).filter(F.state.is_in(each(states)))
 
 
 @jobs.count(Job)
-def count_not_in(team: str, states: list[State]) -> Cond:
-    return pk(team=team) & where(~F.state.is_in(State.DONE, each(states)) & F.number.is_in(1, 2, 3))
+def count_not_in(team: str, states: list[State]) -> KeyCondition:
+    return pk(team=team).filter(~F.state.is_in(State.DONE, each(states)) & F.number.is_in(1, 2, 3))
 
 
 @jobs.scan(Job)
-def due(moments: list[datetime], places: list[str]) -> Cond:
-    return where(F.due_at.is_in(each(moments)) | F.places[0].is_in(each(places)))
+def due(moments: list[datetime], places: list[str]) -> KeyCondition:
+    return everything().filter(F.due_at.is_in(each(moments)) | F.places[0].is_in(each(places)))
 
 
 @jobs.query(Job)
-def alike(team: str, states: list[State], told: list[str], one: str) -> Cond:
-    return pk(team=team) & where(F.state.is_in(each(states)) & F.state_1.is_in(each(told)) & (F.state_1 == one))
+def alike(team: str, states: list[State], told: list[str], one: str) -> KeyCondition:
+    return pk(team=team).filter(F.state.is_in(each(states)) & F.state_1.is_in(each(told)) & (F.state_1 == one))
 
 
 @jobs.update(Job)
-def finish(team: str, number: int, states: list[State]) -> Change:
-    return key_of(team=team, number=number) & set_(state=State.DONE) & when(F.state.is_in(each(states)))
+def finish(team: str, number: int, states: list[State]) -> ItemWrite:
+    return item(team=team, number=number).set(state=State.DONE).condition(F.state.is_in(each(states)))
 
 
 @transaction()

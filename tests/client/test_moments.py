@@ -14,27 +14,22 @@ from pydantic import BaseModel
 from tests.laws import examples
 
 import keyplan
-from keyplan.client.errors import UniqueTakenError
-from keyplan.design import (
+from keyplan import (
     GSI,
     Attribute,
-    Change,
-    Cond,
     Entity,
     F,
-    Key,
-    Read,
+    ItemKey,
+    ItemWrite,
+    KeyCondition,
     Table,
+    item,
     key,
-    key_of,
     pk,
-    put,
-    set_,
-    set_at,
-    sk,
     unique,
-    where,
 )
+from keyplan.client.errors import UniqueTakenError
+from keyplan.design.declaring.patterns import Read
 from keyplan.engine.engine import Engine
 
 Unit = Literal["iso_s", "iso_ms", "epoch_s", "epoch_ms"]
@@ -58,7 +53,7 @@ class Log:
     between: Read[[str, datetime, datetime], Any]
 
 
-ASK = {"lt": sk.lt, "lte": sk.lte, "gt": sk.gt, "gte": sk.gte}
+ASK = ("lt", "lte", "gt", "gte")
 
 
 def log_of(unit: Unit, db: Any) -> Log:
@@ -76,30 +71,30 @@ def log_of(unit: Unit, db: Any) -> Log:
         moved: list[Seen]
 
     @log.create(Entry)
-    def add_entry(new: Entry) -> Change:
-        return put(new)
+    def add_entry(new: Entry) -> ItemWrite:
+        return item(new)
 
     def reading(name: str, index: str | None, cond: Any) -> Any:
-        def pattern(owner: str, at: datetime) -> Cond:
-            told: Cond = (pk(owner=owner) if index is None else pk(kind=owner)) & cond(at)
+        def pattern(owner: str, at: datetime) -> KeyCondition:
+            told: KeyCondition = cond(pk(owner=owner) if index is None else pk(kind=owner), at)
             return told
 
         pattern.__name__ = name
         return (log.query(Entry) if index is None else log.query(Entry, index=index))(pattern)
 
     seen = F.seen["at"]
-    ranges = {op: reading(f"{op}", None, lambda at, ask=ask: ask(at=at)) for op, ask in ASK.items()}
-    ranges |= {f"{op} by_kind": reading(op, "by_kind", lambda at, ask=ask: ask(at=at)) for op, ask in ASK.items()}
+    ranges = {op: reading(f"{op}", None, lambda of, at, op=op: getattr(of.sk, op)(at=at)) for op in ASK}
+    ranges |= {f"{op} by_kind": reading(op, "by_kind", lambda of, at, op=op: getattr(of.sk, op)(at=at)) for op in ASK}
     filters = {
-        "lt": reading("f_lt", None, lambda at: where(seen < at)),
-        "lte": reading("f_lte", None, lambda at: where(seen <= at)),
-        "gt": reading("f_gt", None, lambda at: where(F.moved[0]["at"] > at)),
-        "gte": reading("f_gte", "by_kind", lambda at: where(F.moved[0]["at"] >= at)),
+        "lt": reading("f_lt", None, lambda of, at: of.filter(seen < at)),
+        "lte": reading("f_lte", None, lambda of, at: of.filter(seen <= at)),
+        "gt": reading("f_gt", None, lambda of, at: of.filter(F.moved[0]["at"] > at)),
+        "gte": reading("f_gte", "by_kind", lambda of, at: of.filter(F.moved[0]["at"] >= at)),
     }
 
     @log.query(Entry)
-    def between(owner: str, first: datetime, last: datetime) -> Cond:
-        return pk(owner=owner) & sk.between(at=(first, last)) & where(F.seen["at"].between(first, last))
+    def between(owner: str, first: datetime, last: datetime) -> KeyCondition:
+        return pk(owner=owner).sk.between(at=(first, last)).filter(F.seen["at"].between(first, last))
 
     step = unit_of(unit)
     for number in range(5):
@@ -166,16 +161,16 @@ def test_a_finer_moment_is_stored_as_its_unit_and_found_by_itself(engine: Engine
         version: int = 0
 
     @events.create(Event)
-    def happen(new: Event) -> Change:
-        return put(new)
+    def happen(new: Event) -> ItemWrite:
+        return item(new)
 
     @events.get(Event)
-    def event(id: str, at: datetime) -> Key:
-        return key_of(id=id, at=at)
+    def event(id: str, at: datetime) -> ItemKey:
+        return item(id=id, at=at)
 
     @events.update(Event)
-    def end(id: str, at: datetime, ended: datetime | None) -> Change:
-        return key_of(id=id, at=at) & set_(ended=ended) & set_at(F.part["at"], ended)
+    def end(id: str, at: datetime, ended: datetime | None) -> ItemWrite:
+        return item(id=id, at=at).set(ended=ended).set(F.part["at"], ended)
 
     at, ended = START + timedelta(microseconds=1_234_567), START + timedelta(seconds=9, microseconds=700_001)
     with keyplan.connect(engine=engine) as db:
@@ -185,10 +180,10 @@ def test_a_finer_moment_is_stored_as_its_unit_and_found_by_itself(engine: Engine
         assert (found.at, found.ended) == (START + timedelta(milliseconds=1_234), None)
         ending = db.run(end("1", found.at, ended))
         assert (ending.ended, ending.part.at) == (START + timedelta(seconds=9), START + timedelta(milliseconds=9_700))
-        ((item,),) = [[one for one in engine.call("Scan", {"TableName": "events"})["Items"] if "kind" in one]]
-        assert item["happenedAt"] == {"S": "2026-05-04T12:00:01.234Z"}
-        assert item["ended"] == {"S": "2026-05-04T12:00:09Z"}
-        assert item["part"] == {"M": {"at": {"S": "2026-05-04T12:00:09.700Z"}}}
-        assert item["SK"] == {"S": "AT#2026-05-04T12:00:01.234Z"}
+        ((stored,),) = [[one for one in engine.call("Scan", {"TableName": "events"})["Items"] if "kind" in one]]
+        assert stored["happenedAt"] == {"S": "2026-05-04T12:00:01.234Z"}
+        assert stored["ended"] == {"S": "2026-05-04T12:00:09Z"}
+        assert stored["part"] == {"M": {"at": {"S": "2026-05-04T12:00:09.700Z"}}}
+        assert stored["SK"] == {"S": "AT#2026-05-04T12:00:01.234Z"}
         with pytest.raises(UniqueTakenError):
             db.run(happen(Event(id="2", at=found.at)))

@@ -8,8 +8,8 @@ from decimal import Decimal
 import pytest
 
 import keyplan
+from keyplan import Entity, ItemKey, ItemWrite, KeyCondition, Table, each, item, pk
 from keyplan.client.connection import Connection
-from keyplan.design import Change, Cond, Entity, Key, Table, each, key_of, pk, put
 from keyplan.engine.engine import Engine
 
 table = Table("prices", pk="amount", sk="rate")
@@ -25,25 +25,25 @@ class Price(Entity):
 
 
 @table.batch_get(Price)
-def some(amount: Decimal, rates: list[float]) -> Key:
+def some(amount: Decimal, rates: list[float]) -> ItemKey:
     """The prices of an amount at some rates."""
-    return key_of(amount=amount, rate=each(rates))
+    return item(amount=amount, rate=each(rates))
 
 
 @table.batch_put(Price)
-def add(prices: list[Price]) -> Change:
+def add(prices: list[Price]) -> ItemWrite:
     """Write prices."""
-    return put(prices)
+    return item(prices)
 
 
 @table.batch_delete(Price)
-def drop(amounts: list[Decimal], rate: float) -> Key:
+def drop(amounts: list[Decimal], rate: float) -> ItemKey:
     """Delete the prices of some amounts."""
-    return key_of(amount=each(amounts), rate=rate)
+    return item(amount=each(amounts), rate=rate)
 
 
 @table.query(Price)
-def of_amounts(amounts: list[Decimal]) -> Cond:
+def of_amounts(amounts: list[Decimal]) -> KeyCondition:
     """The prices of some amounts."""
     return pk(amount=each(amounts))
 

@@ -11,29 +11,27 @@ from pydantic import Field, create_model
 from tests.client.conftest import NOW
 
 import keyplan
+from keyplan import (
+    GSI,
+    LSI,
+    Attribute,
+    DesignError,
+    Entity,
+    F,
+    ItemKey,
+    ItemWrite,
+    KeyCondition,
+    Table,
+    Volume,
+    everything,
+    item,
+    key,
+    pk,
+)
 from keyplan.client.errors import UnreadableItemError
 from keyplan.client.tables import create_request
 from keyplan.cost.expected import expected
 from keyplan.cost.prices import book
-from keyplan.design import (
-    GSI,
-    LSI,
-    Attribute,
-    Change,
-    Cond,
-    DesignError,
-    Entity,
-    F,
-    Items,
-    Key,
-    Table,
-    key,
-    key_of,
-    pk,
-    put,
-    sk,
-    where,
-)
 from keyplan.design.declaring.design import Design
 from keyplan.design.requests.build import build
 from keyplan.engine.engine import Engine
@@ -55,7 +53,7 @@ notes = Table(
 )
 
 
-@notes.entity(key=key("N#{owner}", "NOTE#{number:03d}"), items=Items(count=1000))
+@notes.entity(key=key("N#{owner}", "NOTE#{number:03d}"), volume=Volume(count=1000))
 class Note(Entity):
     owner: str
     number: int
@@ -76,42 +74,42 @@ class Card(Entity):
 
 
 @notes.create(Note)
-def add_note(new: Note) -> Change:
-    return put(new)
+def add_note(new: Note) -> ItemWrite:
+    return item(new)
 
 
 @notes.create(Card)
-def add_card(new: Card) -> Change:
-    return put(new)
+def add_card(new: Card) -> ItemWrite:
+    return item(new)
 
 
-@notes.query(Note, index="by_size", returns=10)
-def by_size(owner: str) -> Cond:
+@notes.query(Note, index="by_size", expected_items=10)
+def by_size(owner: str) -> KeyCondition:
     return pk(owner=owner)
 
 
 @notes.query(Note, index="by_rank")
-def by_rank(owner: str) -> Cond:
+def by_rank(owner: str) -> KeyCondition:
     return pk(owner=owner)
 
 
 @notes.scan(Note, index="by_size")
-def everywhere() -> Cond:
-    return where(F.size > 0)
+def everywhere() -> KeyCondition:
+    return everything().filter(F.size > 0)
 
 
 @notes.count(Note, index="by_kind")
-def of_kind(kind: str) -> Cond:
+def of_kind(kind: str) -> KeyCondition:
     return pk(kind=kind)
 
 
 @notes.count(Card, index="by_kind")
-def cards_of_kind(kind: str) -> Cond:
+def cards_of_kind(kind: str) -> KeyCondition:
     return pk(kind=kind)
 
 
 @notes.count(Note, index="by_size")
-def sized(owner: str) -> Cond:
+def sized(owner: str) -> KeyCondition:
     return pk(owner=owner)
 
 
@@ -140,7 +138,7 @@ def test_whole_items_are_asked_for_only_where_an_index_lacks_some() -> None:
     assert build(by_rank.plan, {"owner": "o"})["Select"] == "ALL_ATTRIBUTES", "it lacks size and kind"
     assert build(leaflets_of_kind.plan, {"kind": "plain"})["Select"] == "COUNT"
     assert "Select" not in build(sized.plan, {"owner": "o"}), "whose its entries are, and their expiry, is fetched"
-    assert "Select" not in build(everything.plan, {"owner": "o"})
+    assert "Select" not in build(all_leaves.plan, {"owner": "o"})
 
 
 lean = Table("lean", pk="owner", sk="id", indexes=[LSI("by_size", sk="size", project=["text"])])
@@ -155,7 +153,7 @@ class Leaf(Entity):
 
 
 @lean.query(Leaf, index="by_size")
-def everything(owner: str) -> Cond:
+def all_leaves(owner: str) -> KeyCondition:
     return pk(owner=owner)
 
 
@@ -167,7 +165,7 @@ def test_fetches_are_in_what_a_call_is_expected_to_cost_and_in_its_explanation(e
     told = expected(DESIGN.pattern("by_size"))
     assert told.units.read == told.evaluated * 0.5 + 0.5
     assert "by_size lacks rank, kind, text, tags, expires_at: a read apiece" in explain(by_size, book())
-    assert "fetches" not in explain(everything, book())
+    assert "fetches" not in explain(all_leaves, book())
 
 
 def test_items_are_counted_by_their_keys_where_an_index_lacks_the_discriminator(local: Any) -> None:
@@ -190,7 +188,7 @@ def test_an_index_in_which_nothing_tells_two_entities_apart_is_refused(engine: E
         at: datetime = datetime(2026, 1, 1, tzinfo=UTC)
 
     @table.count(Dog, index="by_kind")
-    def dogs(kind: str) -> Cond:
+    def dogs(kind: str) -> KeyCondition:
         return pk(kind=kind)
 
     with keyplan.connect(engine=engine) as db:
@@ -202,7 +200,7 @@ def test_an_index_in_which_nothing_tells_two_entities_apart_is_refused(engine: E
         kind: str
 
     @table.query(Dog, index="by_kind")
-    def all_dogs(kind: str) -> Cond:
+    def all_dogs(kind: str) -> KeyCondition:
         return pk(kind=kind)
 
     with keyplan.connect(engine=engine) as db:
@@ -232,28 +230,28 @@ class Leaflet(Entity):
 
 
 @old.create(Leaflet)
-def add_leaflet(new: Leaflet) -> Change:
-    return put(new)
+def add_leaflet(new: Leaflet) -> ItemWrite:
+    return item(new)
 
 
 @old.count(Leaflet, index="by_size")
-def of_owner(owner: str) -> Cond:
+def of_owner(owner: str) -> KeyCondition:
     return pk(owner=owner)
 
 
 @old.count(Leaflet, index="by_kind")
-def leaflets_of_kind(kind: str) -> Cond:
+def leaflets_of_kind(kind: str) -> KeyCondition:
     return pk(kind=kind)
 
 
 @old.query(Leaflet, index="by_size")
-def red(owner: str) -> Cond:
-    return pk(owner=owner) & where(F.colour == "red")
+def red(owner: str) -> KeyCondition:
+    return pk(owner=owner).filter(F.colour == "red")
 
 
 @old.scan(Leaflet, index="by_size")
-def all_red() -> Cond:
-    return where(F.colour == "red")
+def all_red() -> KeyCondition:
+    return everything().filter(F.colour == "red")
 
 
 def test_no_index_is_asked_to_filter_by_an_expiry_that_it_lacks(engine: Engine) -> None:
@@ -288,12 +286,12 @@ class Bill(Entity):
 
 
 @bills.create(Bill)
-def write_bill(new: Bill) -> Change:
-    return put(new)
+def write_bill(new: Bill) -> ItemWrite:
+    return item(new)
 
 
 @bills.query(Bill, index="by_payer")
-def bills_of(payer: str) -> Cond:
+def bills_of(payer: str) -> KeyCondition:
     return pk(payer=payer)
 
 
@@ -363,33 +361,33 @@ class Subject(Entity):
 
 
 @letters.put(Letter)
-def send_letter(letter: Letter) -> Change:
-    return put(letter)
+def send_letter(letter: Letter) -> ItemWrite:
+    return item(letter)
 
 
 @letters.put(Draft)
-def save_draft(draft: Draft) -> Change:
-    return put(draft)
+def save_draft(draft: Draft) -> ItemWrite:
+    return item(draft)
 
 
 @letters.query(Subject, index="by_sender")
-def subjects(sender: str, since: int) -> Cond:
-    return pk(sender=sender) & sk.gte(at=since)
+def subjects(sender: str, since: int) -> KeyCondition:
+    return pk(sender=sender).sk.gte(at=since)
 
 
 @letters.scan(Subject, index="by_sender")
-def all_subjects() -> Cond:
-    return where(F.subject.contains("x"))
+def all_subjects() -> KeyCondition:
+    return everything().filter(F.subject.contains("x"))
 
 
 @letters.query(Subject)
-def subjects_in(box: str) -> Cond:
+def subjects_in(box: str) -> KeyCondition:
     return pk(box=box)
 
 
 @letters.query(Subject, index="by_subject")
-def by_subject(box: str, subject: str) -> Cond:
-    return pk(box=box) & sk(subject=subject)
+def by_subject(box: str, subject: str) -> KeyCondition:
+    return pk(box=box).sk(subject=subject)
 
 
 def test_a_view_reads_what_an_index_projects_and_nothing_else(engine: Engine) -> None:
@@ -424,13 +422,13 @@ def test_only_queries_and_scans_of_one_view_read_it() -> None:
     with pytest.raises(DesignError, match="is a get of view Subject: only a query or a scan reads a single view"):
 
         @letters.get(Subject)
-        def subject(box: str, id: str) -> Key:
-            return key_of(box=box, id=id)
+        def subject(box: str, id: str) -> ItemKey:
+            return item(box=box, id=id)
 
     with pytest.raises(DesignError, match="is a query of view Subject: only a query or a scan reads a single view"):
 
         @letters.query(Subject, Draft)
-        def both(box: str) -> Cond:
+        def both(box: str) -> KeyCondition:
             return pk(box=box)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.laws import examples
 
 import keyplan
-from keyplan.design import GSI, Change, Cond, Entity, Table, key, pk, put, sk
+from keyplan import GSI, Entity, ItemWrite, KeyCondition, Table, item, key, pk
 from keyplan.engine.engine import Engine
 
 book = Table(
@@ -38,68 +38,68 @@ class Head(Entity):
 
 
 @book.batch_put(Entry)
-def write(new: list[Entry]) -> Change:
-    return put(new)
+def write(new: list[Entry]) -> ItemWrite:
+    return item(new)
 
 
 @book.batch_put(Head)
-def head(new: list[Head]) -> Change:
-    return put(new)
+def head(new: list[Head]) -> ItemWrite:
+    return item(new)
 
 
 @book.query(Entry)
-def number_lt(owner: str, n: int) -> Cond:
-    return pk(owner=owner) & sk.lt(number=n)
+def number_lt(owner: str, n: int) -> KeyCondition:
+    return pk(owner=owner).sk.lt(number=n)
 
 
 @book.query(Entry)
-def number_lte(owner: str, n: int) -> Cond:
-    return pk(owner=owner) & sk.lte(number=n)
+def number_lte(owner: str, n: int) -> KeyCondition:
+    return pk(owner=owner).sk.lte(number=n)
 
 
 @book.query(Entry)
-def number_gt(owner: str, n: int) -> Cond:
-    return pk(owner=owner) & sk.gt(number=n)
+def number_gt(owner: str, n: int) -> KeyCondition:
+    return pk(owner=owner).sk.gt(number=n)
 
 
 @book.query(Entry)
-def number_gte(owner: str, n: int) -> Cond:
-    return pk(owner=owner) & sk.gte(number=n)
+def number_gte(owner: str, n: int) -> KeyCondition:
+    return pk(owner=owner).sk.gte(number=n)
 
 
 @book.query(Entry)
-def number_between(owner: str, n: int, m: int) -> Cond:
-    return pk(owner=owner) & sk.between(number=(n, m))
+def number_between(owner: str, n: int, m: int) -> KeyCondition:
+    return pk(owner=owner).sk.between(number=(n, m))
 
 
 @book.query(Entry)
-def at_lt(owner: str, n: int, at: datetime) -> Cond:
-    return pk(owner=owner) & sk(number=n) & sk.lt(at=at)
+def at_lt(owner: str, n: int, at: datetime) -> KeyCondition:
+    return pk(owner=owner).sk(number=n).sk.lt(at=at)
 
 
 @book.query(Entry)
-def at_gte(owner: str, n: int, at: datetime) -> Cond:
-    return pk(owner=owner) & sk(number=n) & sk.gte(at=at)
+def at_gte(owner: str, n: int, at: datetime) -> KeyCondition:
+    return pk(owner=owner).sk(number=n).sk.gte(at=at)
 
 
 @book.query(Entry, index="by_moment")
-def moment_gt(owner: str, at: datetime) -> Cond:
-    return pk(owner=owner) & sk.gt(at=at)
+def moment_gt(owner: str, at: datetime) -> KeyCondition:
+    return pk(owner=owner).sk.gt(at=at)
 
 
 @book.query(Entry, index="by_moment", descending=True)
-def moment_lte(owner: str, at: datetime) -> Cond:
-    return pk(owner=owner) & sk.lte(at=at)
+def moment_lte(owner: str, at: datetime) -> KeyCondition:
+    return pk(owner=owner).sk.lte(at=at)
 
 
 @book.query(Entry, index="by_size")
-def size_between(owner: str, n: int, m: int) -> Cond:
-    return pk(owner=owner) & sk.between(size=(n, m))
+def size_between(owner: str, n: int, m: int) -> KeyCondition:
+    return pk(owner=owner).sk.between(size=(n, m))
 
 
 @book.count(Entry)
-def count_gt(owner: str, n: int) -> Cond:
-    return pk(owner=owner) & sk.gt(number=n)
+def count_gt(owner: str, n: int) -> KeyCondition:
+    return pk(owner=owner).sk.gt(number=n)
 
 
 _owners = itertools.count()
@@ -161,23 +161,23 @@ class Minute(Entity):
 
 
 @usage.batch_put(Minute)
-def count(new: list[Minute]) -> Change:
-    return put(new)
+def count(new: list[Minute]) -> ItemWrite:
+    return item(new)
 
 
 @usage.query(Minute, ordered_by="at")
-def minutes(owner: str, start: datetime, end: datetime) -> Cond:
-    return pk(owner=owner) & sk.between(at=(start, end))
+def minutes(owner: str, start: datetime, end: datetime) -> KeyCondition:
+    return pk(owner=owner).sk.between(at=(start, end))
 
 
 @usage.query(Minute, descending=True)
-def minutes_before(owner: str, at: datetime) -> Cond:
-    return pk(owner=owner) & sk.lt(at=at)
+def minutes_before(owner: str, at: datetime) -> KeyCondition:
+    return pk(owner=owner).sk.lt(at=at)
 
 
 @usage.query(Minute)
-def minutes_from(owner: str, at: datetime) -> Cond:
-    return pk(owner=owner) & sk.gte(at=at)
+def minutes_from(owner: str, at: datetime) -> KeyCondition:
+    return pk(owner=owner).sk.gte(at=at)
 
 
 SECONDS = st.integers(-400, 400).map(lambda seconds: datetime(2026, 5, 4, 12, tzinfo=UTC) + timedelta(seconds=seconds))
@@ -201,7 +201,7 @@ def test_of_items_that_are_one_for_each_minute_a_range_gives_those_whose_moment_
 
 def test_of_an_index_there_may_be_several_for_each_minute_in_no_order() -> None:
     @usage.query(Minute, index="by_minute")
-    def listed(owner: str, start: datetime, end: datetime) -> Cond:
-        return pk(owner=owner) & sk.between(at=(start, end))
+    def listed(owner: str, start: datetime, end: datetime) -> KeyCondition:
+        return pk(owner=owner).sk.between(at=(start, end))
 
     assert [fault.code for fault in listed.plan.faults] == ["KP206"]

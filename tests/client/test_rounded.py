@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import keyplan
-from keyplan.design import Change, Cond, Entity, Table, each, key, pk, put, sk
+from keyplan import Entity, ItemWrite, KeyCondition, Table, each, item, key, pk
 
 log = Table("log", pk="PK", sk="SK")
 
@@ -18,17 +18,17 @@ class Line(Entity):
 
 
 @log.create(Line)
-def write(line: Line) -> Change:
-    return put(line)
+def write(line: Line) -> ItemWrite:
+    return item(line)
 
 
 @log.query(Line)
-def within(name: str, first: datetime, last: datetime) -> Cond:
-    return pk(name=name) & sk.between(at=(first, last))
+def within(name: str, first: datetime, last: datetime) -> KeyCondition:
+    return pk(name=name).sk.between(at=(first, last))
 
 
 @log.query(Line)
-def of_two(one: str, other: str) -> Cond:
+def of_two(one: str, other: str) -> KeyCondition:
     return pk(name=each([one, other]))
 
 

@@ -11,7 +11,7 @@ import pytest
 from pydantic import ConfigDict
 
 import keyplan
-from keyplan.design import Change, Entity, Key, Table, key_of, put, set_
+from keyplan import Entity, ItemKey, ItemWrite, Table, item
 
 things = Table("things", pk="id")
 
@@ -29,18 +29,18 @@ class Thing(Entity):
 
 
 @things.put(Thing)
-def save(thing: Thing) -> Change:
-    return put(thing)
+def save(thing: Thing) -> ItemWrite:
+    return item(thing)
 
 
 @things.get(Thing)
-def thing_of(id: UUID) -> Key:
-    return key_of(id=id)
+def thing_of(id: UUID) -> ItemKey:
+    return item(id=id)
 
 
 @things.update(Thing)
-def change(id: UUID, whatever: Any) -> Change:
-    return key_of(id=id) & set_(whatever=whatever)
+def change(id: UUID, whatever: Any) -> ItemWrite:
+    return item(id=id).set(whatever=whatever)
 
 
 @pytest.mark.parametrize("whatever", [None, 1, "a", [None], {"a": b"x"}])

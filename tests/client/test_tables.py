@@ -9,25 +9,23 @@ from tests.client import board
 from tests.client.board import TABLES, TaskId, UserId
 
 import keyplan
-from keyplan.client.errors import TableDiffersError, TableMissingError
-from keyplan.client.tables import create_request
-from keyplan.design import (
+from keyplan import (
     GSI,
     LSI,
-    Change,
-    Cond,
     DesignError,
     Entity,
-    Key,
+    ItemKey,
+    ItemWrite,
+    KeyCondition,
     OnDemand,
     Provisioned,
     Table,
+    item,
     key,
-    key_of,
     pk,
-    put,
-    set_,
 )
+from keyplan.client.errors import TableDiffersError, TableMissingError
+from keyplan.client.tables import create_request
 from keyplan.engine.engine import Engine
 from keyplan.server.thread import ThreadedServer
 
@@ -92,8 +90,8 @@ def test_what_is_there_and_otherwise_is_told_one_by_one(engine: Engine) -> None:
     ]
 
     @now.get(Sale)
-    def sale(name: str) -> Key:
-        return key_of(name=name)
+    def sale(name: str) -> ItemKey:
+        return item(name=name)
 
     with pytest.raises(TableDiffersError):
         db.run(sale("x"))
@@ -164,11 +162,11 @@ def test_what_cannot_work_is_refused_before_anything_is_sent(engine: Engine) -> 
         total: int
 
     @table.update(Order)
-    def ship(user: str, order: str) -> Change:
-        return key_of(user=user, order=order) & set_(state="shipped")
+    def ship(user: str, order: str) -> ItemWrite:
+        return item(user=user, order=order).set(state="shipped")
 
     @table.query(Order)
-    def by_order(order: str) -> Cond:
+    def by_order(order: str) -> KeyCondition:
         return pk(order=order)
 
     db = keyplan.connect(engine=engine)
@@ -191,8 +189,8 @@ def test_a_table_that_the_service_would_refuse_is_refused_with_its_fault(engine:
         name: str
 
     @table.put(Thing)
-    def save(new: Thing) -> Change:
-        return put(new)
+    def save(new: Thing) -> ItemWrite:
+        return item(new)
 
     db = keyplan.connect(engine=engine)
     for use in (lambda: db.run(save(Thing(name="x"))), lambda: db.create_tables(table)):

@@ -14,11 +14,11 @@ from tests.client.board import Profile, Task, TaskId, UserId
 from tests.client.conftest import NOW
 
 import keyplan
+from keyplan import Entity, F, ItemWrite, Table, item, unique
 from keyplan.client.codec import OWNER
 from keyplan.client.connection import Connection
 from keyplan.client.errors import NotFoundError, TransactionFailedError, UniqueTakenError
 from keyplan.clock import ManualClock
-from keyplan.design import Change, Entity, F, Table, add, key_of, put, subtract, unique, when
 from keyplan.engine.engine import Engine
 
 UID = UserId("u")
@@ -176,16 +176,16 @@ def test_a_unique_number_that_is_added_to_and_taken_from_moves() -> None:
         seat: int
 
     @seats.create(Guest)
-    def sit(guest: Guest) -> Change:
-        return put(guest)
+    def sit(guest: Guest) -> ItemWrite:
+        return item(guest)
 
     @seats.update(Guest)
-    def right(guest: str, by: int) -> Change:
-        return key_of(guest=guest) & add(seat=by)
+    def right(guest: str, by: int) -> ItemWrite:
+        return item(guest=guest).add(seat=by)
 
     @seats.update(Guest)
-    def left(guest: str, by: int) -> Change:
-        return key_of(guest=guest) & subtract(seat=by) & when(F.seat > by)
+    def left(guest: str, by: int) -> ItemWrite:
+        return item(guest=guest).subtract(seat=by).condition(F.seat > by)
 
     with keyplan.connect(":memory:") as db:
         for number, guest in enumerate("abc", start=1):
@@ -206,8 +206,8 @@ def test_values_in_front_of_others_need_not_be_text(kind: type, value: Any) -> N
     table.entity(unique=[unique("house", "name")])(model)
 
     @table.create(model)
-    def add(place: Any) -> Change:
-        return put(place)
+    def add(place: Any) -> ItemWrite:
+        return item(place)
 
     with keyplan.connect(":memory:") as db:
         db.run(add(model(id="1", house=value, name="a#b")))

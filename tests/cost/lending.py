@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from keyplan.design import GSI, Bytes, Change, Entity, F, Items, Table, attr, key, key_of, put, set_, when
+from keyplan import GSI, Bytes, Entity, F, ItemWrite, Table, Volume, attr, item, key
 
 
 def loans() -> Table:
@@ -12,8 +12,8 @@ def loans() -> Table:
     table = Table("loans", pk="loan", indexes=[GSI("out", pk="branch", sk="OutSK")])
 
     @table.entity(
-        indexes={"out": key(attr("branch"), "{loan}", when=F.state == "out")},
-        items=Items(1_000, bytes=Bytes(300), distinct={"state": {"out": 0.01, "back": 0.99}}),
+        indexes={"out": key(attr("branch"), "{loan}", only_if=F.state == "out")},
+        volume=Volume(1_000, bytes=Bytes(300), distinct={"state": {"out": 0.01, "back": 0.99}}),
     )
     class Loan(Entity):
         loan: str
@@ -21,27 +21,27 @@ def loans() -> Table:
         state: Literal["out", "back"] = "out"
 
     @table.create(Loan)
-    def begin(loan: Loan) -> Change:
-        return put(loan)
+    def begin(loan: Loan) -> ItemWrite:
+        return item(loan)
 
     @table.put(Loan)
-    def keep(loan: Loan) -> Change:
-        return put(loan)
+    def keep(loan: Loan) -> ItemWrite:
+        return item(loan)
 
     @table.delete(Loan)
-    def forget(loan: str) -> Change:
-        return key_of(loan=loan)
+    def forget(loan: str) -> ItemWrite:
+        return item(loan=loan)
 
     @table.update(Loan)
-    def end(loan: str) -> Change:
-        return key_of(loan=loan) & set_(state="back")
+    def end(loan: str) -> ItemWrite:
+        return item(loan=loan).set(state="back")
 
     @table.update(Loan)
-    def take_back(loan: str, branch: str) -> Change:
-        return key_of(loan=loan) & set_(state="out", branch=branch) & when(F.state == "back")
+    def take_back(loan: str, branch: str) -> ItemWrite:
+        return item(loan=loan).set(state="out", branch=branch).condition(F.state == "back")
 
     @table.update(Loan)
-    def rename(loan: str, branch: str) -> Change:
-        return key_of(loan=loan) & set_(state="out", branch=branch) & when(F.state == "out")
+    def rename(loan: str, branch: str) -> ItemWrite:
+        return item(loan=loan).set(state="out", branch=branch).condition(F.state == "out")
 
     return table

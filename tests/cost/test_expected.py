@@ -10,36 +10,28 @@ import pytest
 from pydantic import Field
 from tests.cost.lending import loans
 
-from keyplan.cost.expected import expected, pages
-from keyplan.design import (
+from keyplan import (
     GSI,
     LSI,
     Bytes,
-    Change,
-    Cond,
     Entity,
     F,
-    Items,
-    Key,
-    Pattern,
+    ItemKey,
+    ItemWrite,
+    KeyCondition,
     Table,
-    WriteCall,
+    Volume,
     attr,
     each,
     every_shard,
     everything,
+    item,
     key,
-    key_of,
-    known,
     pk,
-    put,
-    set_,
-    set_if_missing,
-    sk,
     transaction,
-    when,
-    where,
 )
+from keyplan.cost.expected import expected, pages
+from keyplan.design.declaring.patterns import Pattern, WriteCall
 
 
 class Level(StrEnum):
@@ -53,8 +45,8 @@ def test_only_fields_that_the_condition_reads_say_what_share_a_sparse_index_hold
     table = Table("lessons", pk="lesson_id", indexes=[GSI("on_offer", pk="offer", sk="level_key")])
 
     @table.entity(
-        indexes={"on_offer": key("ON", "{level:rank(low,high)}#{level}", when=F.active == True)},  # noqa: E712
-        items=Items(
+        indexes={"on_offer": key("ON", "{level:rank(low,high)}#{level}", only_if=F.active == True)},  # noqa: E712
+        volume=Volume(
             count=100,
             bytes=Bytes(900),
             distinct={"level": {Level.LOW: 0.5, Level.HIGH: 0.5}, "active": {True: 0.75, False: 0.25}},
@@ -66,8 +58,8 @@ def test_only_fields_that_the_condition_reads_say_what_share_a_sparse_index_hold
         active: bool
 
     @table.create(Lesson)
-    def add(lesson: Lesson) -> Change:
-        return put(lesson)
+    def add(lesson: Lesson) -> ItemWrite:
+        return item(lesson)
 
     assert expected(add).units.indexes == {"on_offer": pytest.approx(0.75)}
 
@@ -76,29 +68,29 @@ def shop(readings: dict[str, int]) -> Table:
     """Few large devices, and many small readings in the partition of each."""
     table = Table("devices", pk="PK", sk="SK")
 
-    @table.entity(key=key("DEVICE#{device_id}", "META"), items=Items(count=100, bytes=Bytes(4_000)))
+    @table.entity(key=key("DEVICE#{device_id}", "META"), volume=Volume(count=100, bytes=Bytes(4_000)))
     class Device(Entity):
         device_id: str
         city: str
 
     @table.entity(
         key=key("DEVICE#{device_id}", "READ#{number:06d}"),
-        items=Items(count=90_000, bytes=Bytes(100), distinct=readings),
+        volume=Volume(count=90_000, bytes=Bytes(100), distinct=readings),
     )
     class Reading(Entity):
         device_id: str
         number: int
 
     @table.query(Device, Reading)
-    def all_of(device_id: str) -> Cond:
+    def all_of(device_id: str) -> KeyCondition:
         return pk(device_id=device_id)
 
     @table.scan(Device)
-    def devices_of(city: str) -> Cond:
-        return where(F.city == city)
+    def devices_of(city: str) -> KeyCondition:
+        return everything().filter(F.city == city)
 
     @table.scan(Device, limit=10)
-    def some_devices() -> Cond:
+    def some_devices() -> KeyCondition:
         return everything()
 
     return table
@@ -122,22 +114,22 @@ def test_a_scan_reads_what_it_is_not_about_too() -> None:
 def test_a_scan_of_an_index_reads_what_is_in_it() -> None:
     table = Table("papers", pk="PK", indexes=[GSI("dated", pk="day")])
 
-    @table.entity(key=key("INVOICE#{number}"), items=Items(400, bytes=Bytes(600), present={"day": 0.25}))
+    @table.entity(key=key("INVOICE#{number}"), volume=Volume(400, bytes=Bytes(600), present={"day": 0.25}))
     class Invoice(Entity):
         number: str
         day: str | None = None
 
-    @table.entity(key=key("RECEIPT#{number}"), items=Items(50, bytes=Bytes(600)))
+    @table.entity(key=key("RECEIPT#{number}"), volume=Volume(50, bytes=Bytes(600)))
     class Receipt(Entity):
         number: str
         day: str
 
-    @table.entity(key=key("NOTE#{number}"), items=Items(9_000, bytes=Bytes(600)))
+    @table.entity(key=key("NOTE#{number}"), volume=Volume(9_000, bytes=Bytes(600)))
     class Note(Entity):
         number: str
 
     @table.scan(Invoice, index="dated")
-    def dated() -> Cond:
+    def dated() -> KeyCondition:
         return everything()
 
     assert expected(dated).evaluated == 100 + 50
@@ -146,48 +138,48 @@ def test_a_scan_of_an_index_reads_what_is_in_it() -> None:
 def test_a_query_of_a_partition_reads_what_else_lies_in_it_whatever_comes_back() -> None:
     table = Table("chat", pk="PK", sk="SK")
 
-    @table.entity(key=key("ROOM#{room}", "ROOM"), items=Items(100, bytes=Bytes(200)))
+    @table.entity(key=key("ROOM#{room}", "ROOM"), volume=Volume(100, bytes=Bytes(200)))
     class Room(Entity):
         room: str
 
-    @table.entity(key=key("ROOM#{room}", "MEMBER#{name}"), items=Items(500, bytes=Bytes(200), distinct={"room": 100}))
+    @table.entity(key=key("ROOM#{room}", "MEMBER#{name}"), volume=Volume(500, bytes=Bytes(200), distinct={"room": 100}))
     class Member(Entity):
         room: str
         name: str
 
     @table.entity(
-        key=key("ROOM#{of}", "SAID#{number:08d}"), items=Items(40_000, bytes=Bytes(400), distinct={"of": 100})
+        key=key("ROOM#{of}", "SAID#{number:08d}"), volume=Volume(40_000, bytes=Bytes(400), distinct={"of": 100})
     )
     class Message(Entity):
         of: str
         number: int
 
-    @table.entity(key=key("USER#{name}", "USER"), items=Items(9_000, bytes=Bytes(400)))
+    @table.entity(key=key("USER#{name}", "USER"), volume=Volume(9_000, bytes=Bytes(400)))
     class User(Entity):
         name: str
 
     @table.query(Room, Member)
-    def room(room: str) -> Cond:
+    def room(room: str) -> KeyCondition:
         return pk(room=room)
 
-    @table.query(Room, Member, returns=6)
-    def told(room: str) -> Cond:
+    @table.query(Room, Member, expected_items=6)
+    def told(room: str) -> KeyCondition:
         return pk(room=room)
 
-    @table.query(Room, Member, returns=12)
-    def rooms(rooms: list[str]) -> Cond:
+    @table.query(Room, Member, expected_items=12)
+    def rooms(rooms: list[str]) -> KeyCondition:
         return pk(room=each(rooms))
 
     @table.query(Room, Member, limit=3)
-    def some(room: str) -> Cond:
+    def some(room: str) -> KeyCondition:
         return pk(room=room)
 
-    @table.query(Room, Member, evaluates=50)
-    def known(room: str) -> Cond:
+    @table.query(Room, Member, expected_scanned=50)
+    def known(room: str) -> KeyCondition:
         return pk(room=room)
 
     @table.query(Member)
-    def members(room: str) -> Cond:
+    def members(room: str) -> KeyCondition:
         return pk(room=room)
 
     of = (1 + 5 + 400, 6)
@@ -221,11 +213,11 @@ def jobs() -> Table:
 
     @table.entity(
         indexes={
-            "open": key("{state}", attr("job_id"), when=(F.state == "open") & (F.urgent == False)),  # noqa: E712
+            "open": key("{state}", attr("job_id"), only_if=(F.state == "open") & (F.urgent == False)),  # noqa: E712
             "spread": key("{state}#{job_id:shard(4)}"),
             "loud": key("STATE#{state:upper}"),
         },
-        items=Items(100_000, bytes=Bytes(400), distinct={"state": {"open": 0.01, "done": 0.99}}),
+        volume=Volume(100_000, bytes=Bytes(400), distinct={"state": {"open": 0.01, "done": 0.99}}),
     )
     class Job(Entity):
         job_id: str
@@ -233,31 +225,31 @@ def jobs() -> Table:
         urgent: bool = False
 
     @table.query(Job, index="open")
-    def open_jobs() -> Cond:
+    def open_jobs() -> KeyCondition:
         return pk(state="open")
 
     @table.query(Job, index="all")
-    def all_open() -> Cond:
+    def all_open() -> KeyCondition:
         return pk(state="open")
 
     @table.query(Job, index="all")
-    def of_state(state: Literal["open", "done"]) -> Cond:
+    def of_state(state: Literal["open", "done"]) -> KeyCondition:
         return pk(state=state)
 
     @table.query(Job, index="all")
-    def of_both() -> Cond:
+    def of_both() -> KeyCondition:
         return pk(state=each(["open", "done"]))
 
     @table.query(Job, index="spread")
-    def spread_open() -> Cond:
+    def spread_open() -> KeyCondition:
         return pk(state="open", job_id=every_shard())
 
     @table.query(Job, index="loud")
-    def written_out() -> Cond:
+    def written_out() -> KeyCondition:
         return pk.text("STATE#OPEN")
 
     @table.query(Job, index="spread")
-    def one_shard(job_id: str) -> Cond:
+    def one_shard(job_id: str) -> KeyCondition:
         return pk(state="open", job_id=job_id)
 
     return table
@@ -283,12 +275,12 @@ def test_a_read_finds_the_share_of_what_its_key_asks_for(pattern: str, evaluated
 def test_a_partition_that_is_one_constant_holds_everything() -> None:
     table = Table("tools", pk="PK", sk="SK")
 
-    @table.entity(key=key("TOOLS", "TOOL#{tool}"), items=Items(8_000, bytes=Bytes(128)))
+    @table.entity(key=key("TOOLS", "TOOL#{tool}"), volume=Volume(8_000, bytes=Bytes(128)))
     class Tool(Entity):
         tool: str
 
     @table.query(Tool)
-    def tools() -> Cond:
+    def tools() -> KeyCondition:
         return pk()
 
     assert expected(tools).evaluated == 8_000
@@ -298,20 +290,20 @@ def test_a_partition_that_is_one_constant_holds_everything() -> None:
 def test_entities_of_one_partition_may_call_its_fields_differently() -> None:
     table = Table("shop", pk="PK", sk="SK")
 
-    @table.entity(key=key("CUSTOMER#{username}", "CUSTOMER"), items=Items(100, bytes=Bytes(400)))
+    @table.entity(key=key("CUSTOMER#{username}", "CUSTOMER"), volume=Volume(100, bytes=Bytes(400)))
     class Customer(Entity):
         username: str
 
     @table.entity(
         key=key("CUSTOMER#{customer}", "ORDER#{number:06d}"),
-        items=Items(900, bytes=Bytes(400), distinct={"customer": 100}),
+        volume=Volume(900, bytes=Bytes(400), distinct={"customer": 100}),
     )
     class Order(Entity):
         customer: str
         number: int
 
     @table.query(Customer, Order)
-    def all_of(username: str) -> Cond:
+    def all_of(username: str) -> KeyCondition:
         return pk(username=username)
 
     assert (expected(all_of).evaluated, expected(all_of).guesses) == (10, ())
@@ -320,25 +312,25 @@ def test_entities_of_one_partition_may_call_its_fields_differently() -> None:
 def test_a_field_varies_as_its_type_or_another_entity_says() -> None:
     table = Table("shop", pk="PK", sk="SK", indexes=[GSI("of_order", pk="order_id"), GSI("of_state", pk="state")])
 
-    @table.entity(key=key("OF#{customer}", "ORDER#{order_id}"), items=Items(600, bytes=Bytes(400)))
+    @table.entity(key=key("OF#{customer}", "ORDER#{order_id}"), volume=Volume(600, bytes=Bytes(400)))
     class Order(Entity):
         customer: str
         order_id: str
         state: Literal["open", "paid", "sent"]
 
     @table.entity(
-        key=key("LINES#{order_id}", "{line:03d}"), items=Items(1_200, bytes=Bytes(90), distinct={"order_id": 600})
+        key=key("LINES#{order_id}", "{line:03d}"), volume=Volume(1_200, bytes=Bytes(90), distinct={"order_id": 600})
     )
     class Line(Entity):
         order_id: str
         line: int
 
     @table.query(Order, index="of_order")
-    def order(order_id: str) -> Cond:
+    def order(order_id: str) -> KeyCondition:
         return pk(order_id=order_id)
 
     @table.query(Order, index="of_state")
-    def in_state(state: str) -> Cond:
+    def in_state(state: str) -> KeyCondition:
         return pk(state=state)
 
     assert expected(order).returned == 1
@@ -350,17 +342,17 @@ def test_a_field_varies_as_its_type_or_another_entity_says() -> None:
 def test_fields_of_one_name_and_of_different_types_are_not_taken_to_vary_alike() -> None:
     table = Table("shop", pk="PK", sk="SK", indexes=[GSI("of_shop", pk="shop")])
 
-    @table.entity(key=key("SHOP#{shop}", "SHOP"), items=Items(50, bytes=Bytes(400)))
+    @table.entity(key=key("SHOP#{shop}", "SHOP"), volume=Volume(50, bytes=Bytes(400)))
     class Shop(Entity):
         shop: str
 
-    @table.entity(key=key("SALE#{sale}", "SALE"), items=Items(600, bytes=Bytes(400)))
+    @table.entity(key=key("SALE#{sale}", "SALE"), volume=Volume(600, bytes=Bytes(400)))
     class Sale(Entity):
         sale: str
         shop: int
 
     @table.query(Sale, index="of_shop")
-    def sales_of(shop: int) -> Cond:
+    def sales_of(shop: int) -> KeyCondition:
         return pk(shop=shop)
 
     assert expected(sales_of).evaluated == 600
@@ -371,15 +363,15 @@ def test_the_beginning_of_a_field_is_reckoned_as_a_range_is() -> None:
     table = Table("logs", pk="PK", sk="SK")
 
     @table.entity(
-        key=key("DEVICE#{device}", "AT#{at}"), items=Items(count=300, bytes=Bytes(99), distinct={"device": 3})
+        key=key("DEVICE#{device}", "AT#{at}"), volume=Volume(count=300, bytes=Bytes(99), distinct={"device": 3})
     )
     class Log(Entity):
         device: str
         at: str
 
     @table.query(Log)
-    def on(device: str, day: str) -> Cond:
-        return pk(device=device) & sk.text("begins_with", "AT#{day}")
+    def on(device: str, day: str) -> KeyCondition:
+        return pk(device=device).sk.text("begins_with", "AT#{day}")
 
     told = expected(on)
     assert (told.evaluated, told.guesses) == (100, ())
@@ -390,7 +382,7 @@ def test_a_walk_reads_as_many_as_are_wanted_from_each_partition() -> None:
 
     @table.entity(
         key=key("GAME#{game}#{player:shard(8)}", attr("points")),
-        items=Items(count=8_000, bytes=Bytes(4_096), distinct={"game": 10}),
+        volume=Volume(count=8_000, bytes=Bytes(4_096), distinct={"game": 10}),
     )
     class Score(Entity):
         game: str
@@ -398,26 +390,26 @@ def test_a_walk_reads_as_many_as_are_wanted_from_each_partition() -> None:
         points: int
 
     @table.query(Score, limit=10)
-    def best(game: str) -> Cond:
+    def best(game: str) -> KeyCondition:
         return pk(game=game, player=every_shard())
 
     @table.query(Score, limit=1_000)
-    def all_of(game: str) -> Cond:
+    def all_of(game: str) -> KeyCondition:
         return pk(game=game, player=every_shard())
 
     rows = Table("rows", pk="board", sk="place")
 
-    @rows.entity(items=Items(240, bytes=Bytes(300), distinct={"board": 24}))
+    @rows.entity(volume=Volume(240, bytes=Bytes(300), distinct={"board": 24}))
     class Row(Entity):
         board: str
         place: int
 
     @rows.query(Row, limit=5)
-    def first(boards: Annotated[list[str], Field(max_length=8)]) -> Cond:
+    def first(boards: Annotated[list[str], Field(max_length=8)]) -> KeyCondition:
         return pk(board=each(boards))
 
     @rows.query(Row, limit=15)
-    def of_two() -> Cond:
+    def of_two() -> KeyCondition:
         return pk(board=each(("a", "b")))
 
     told = expected(best)
@@ -430,21 +422,21 @@ def test_a_walk_reads_as_many_as_are_wanted_from_each_partition() -> None:
 def test_a_batch_is_about_as_many_items_as_is_told_or_one_which_is_told() -> None:
     table = Table("notes", pk="id")
 
-    @table.entity(items=Items(count=9, bytes=Bytes(99)))
+    @table.entity(volume=Volume(count=9, bytes=Bytes(99)))
     class Note(Entity):
         id: str
 
     @table.batch_delete(Note)
-    def drop(ids: list[str]) -> Change:
-        return key_of(id=each(ids))
+    def drop(ids: list[str]) -> ItemWrite:
+        return item(id=each(ids))
 
     @table.batch_delete(Note)
-    def drop_both() -> Change:
-        return key_of(id=each(["a", "b"]))
+    def drop_both() -> ItemWrite:
+        return item(id=each(["a", "b"]))
 
-    @table.batch_get(Note, returns=3)
-    def notes(ids: list[str]) -> Key:
-        return key_of(id=each(ids))
+    @table.batch_get(Note, expected_items=3)
+    def notes(ids: list[str]) -> ItemKey:
+        return item(id=each(ids))
 
     told = [expected(one) for one in (drop, drop_both, notes)]
     assert [one.evaluated for one in told] == [1, 2, 3]
@@ -456,7 +448,7 @@ def test_what_stands_in_front_of_a_range_selects_and_the_range_does_not() -> Non
 
     @table.entity(
         key=key("{device}", "{state}#{cell}#{at:06d}"),
-        items=Items(count=600, bytes=Bytes(99), distinct={"device": 3, "state": 2, "cell": 100, "at": 10}),
+        volume=Volume(count=600, bytes=Bytes(99), distinct={"device": 3, "state": 2, "cell": 100, "at": 10}),
     )
     class Log(Entity):
         device: str
@@ -465,16 +457,16 @@ def test_what_stands_in_front_of_a_range_selects_and_the_range_does_not() -> Non
         at: int
 
     @table.query(Log)
-    def between(device: str, state: str, cell: str, low: int, high: int) -> Cond:
-        return pk(device=device) & sk(state=state, cell=cell) & sk.between(at=(low, high))
+    def between(device: str, state: str, cell: str, low: int, high: int) -> KeyCondition:
+        return pk(device=device).sk(state=state, cell=cell).sk.between(at=(low, high))
 
     @table.query(Log)
-    def since(device: str, state: str, cell: str, low: int) -> Cond:
-        return pk(device=device) & sk(state=state, cell=cell) & sk.gte(at=low)
+    def since(device: str, state: str, cell: str, low: int) -> KeyCondition:
+        return pk(device=device).sk(state=state, cell=cell).sk.gte(at=low)
 
     @table.query(Log)
-    def near(device: str, state: str, area: str) -> Cond:
-        return pk(device=device) & sk(state=state) & sk.begins_with(cell=area)
+    def near(device: str, state: str, area: str) -> KeyCondition:
+        return pk(device=device).sk(state=state).sk.begins_with(cell=area)
 
     assert [expected(one).evaluated for one in (between, since, near)] == [1, 1, 100]
 
@@ -482,25 +474,25 @@ def test_what_stands_in_front_of_a_range_selects_and_the_range_does_not() -> Non
 def test_several_partitions_that_the_caller_names_are_so_many_requests() -> None:
     table = Table("boards", pk="board", sk="place")
 
-    @table.entity(items=Items(24_000, bytes=Bytes(300), distinct={"board": 24}))
+    @table.entity(volume=Volume(24_000, bytes=Bytes(300), distinct={"board": 24}))
     class Row(Entity):
         board: str
         place: int
 
-    @table.query(Row, returns=200)
-    def rows(boards: Annotated[list[str], Field(max_length=8)]) -> Cond:
+    @table.query(Row, expected_items=200)
+    def rows(boards: Annotated[list[str], Field(max_length=8)]) -> KeyCondition:
         return pk(board=each(boards))
 
-    @table.query(Row, returns=3_000)
-    def many_rows(boards: list[str]) -> Cond:
+    @table.query(Row, expected_items=3_000)
+    def many_rows(boards: list[str]) -> KeyCondition:
         return pk(board=each(boards))
 
     @table.query(Row)
-    def any_rows(boards: Annotated[list[str], Field(max_length=8)]) -> Cond:
+    def any_rows(boards: Annotated[list[str], Field(max_length=8)]) -> KeyCondition:
         return pk(board=each(boards))
 
-    @table.query(Row, returns=4)
-    def of_two() -> Cond:
+    @table.query(Row, expected_items=4)
+    def of_two() -> KeyCondition:
         return pk(board=each(("a", "b")))
 
     assert expected(any_rows).units.read == 37, "one of 300,000 bytes: nothing says how many are asked"
@@ -521,19 +513,19 @@ def test_a_sparse_index_is_entered_by_what_is_new_and_left_by_what_is_done(patte
 def test_an_update_of_what_its_condition_keeps_out_of_an_index_writes_no_entry() -> None:
     table = Table("tasks", pk="id", indexes=[GSI("due", pk="D", project="keys")])
 
-    @table.entity(indexes={"due": key("{state}#{due}")}, items=Items(1_000, bytes=Bytes(300)))
+    @table.entity(indexes={"due": key("{state}#{due}")}, volume=Volume(1_000, bytes=Bytes(300)))
     class Task(Entity):
         id: str
         state: str
         due: date | None = None
 
     @table.update(Task)
-    def move(id: str, state: str) -> Change:
-        return key_of(id=id) & set_(state=state) & when(F.due.missing())
+    def move(id: str, state: str) -> ItemWrite:
+        return item(id=id).set(state=state).condition(F.due.missing())
 
     @table.update(Task)
-    def date_it(id: str, state: str, due: date) -> Change:
-        return key_of(id=id) & set_(state=state, due=due) & when(F.due.missing())
+    def date_it(id: str, state: str, due: date) -> ItemWrite:
+        return item(id=id).set(state=state, due=due).condition(F.due.missing())
 
     assert expected(move).units.indexes == {}
     assert expected(date_it).units.indexes == {"due": 1}
@@ -549,16 +541,16 @@ def test_new_items_whose_defaults_keep_them_out_of_an_index_are_as_the_others() 
     table = Table("jobs", pk="id", indexes=[GSI("failed", pk="F")])
 
     @table.entity(
-        indexes={"failed": key("FAILED", when=F.state == "failed")},
-        items=Items(1_000, bytes=Bytes(300), distinct={"state": {"done": 0.75, "failed": 0.25}}),
+        indexes={"failed": key("FAILED", only_if=F.state == "failed")},
+        volume=Volume(1_000, bytes=Bytes(300), distinct={"state": {"done": 0.75, "failed": 0.25}}),
     )
     class Job(Entity):
         id: str
         state: Literal["done", "failed"] = "done"
 
     @table.create(Job)
-    def begin(job: Job) -> Change:
-        return put(job)
+    def begin(job: Job) -> ItemWrite:
+        return item(job)
 
     assert (expected(begin).units.indexes, expected(begin).guesses) == ({"failed": 0.25}, ())
 
@@ -566,19 +558,19 @@ def test_new_items_whose_defaults_keep_them_out_of_an_index_are_as_the_others() 
 def test_how_often_a_transaction_repeats_a_step_is_told_or_assumed() -> None:
     table = Table("accounts", pk="name")
 
-    @table.entity(items=Items(1_000, bytes=Bytes(300)))
+    @table.entity(volume=Volume(1_000, bytes=Bytes(300)))
     class Account(Entity):
         name: str
 
     @table.create(Account)
-    def open_account(account: Account) -> Change:
-        return put(account)
+    def open_account(account: Account) -> ItemWrite:
+        return item(account)
 
     @transaction()
     def open_some(accounts: list[Account]) -> list[WriteCall[Account]]:
         return [open_account(each(accounts))]
 
-    @transaction(returns=5)
+    @transaction(expected_items=5)
     def open_five(accounts: list[Account]) -> list[WriteCall[Account]]:
         return [open_account(each(accounts))]
 
@@ -594,15 +586,15 @@ def test_a_replacement_moves_only_keys_that_are_made_of_more_than_the_primary_ke
         "groups", pk="group", sk="user", indexes=[GSI("inverted", pk="user", sk="group"), GSI("roles", pk="role")]
     )
 
-    @table.entity(items=Items(1_000, bytes=Bytes(300)))
+    @table.entity(volume=Volume(1_000, bytes=Bytes(300)))
     class Membership(Entity):
         group: str
         user: str
         role: str
 
     @table.replace(Membership)
-    def change(membership: Membership) -> Change:
-        return put(membership)
+    def change(membership: Membership) -> ItemWrite:
+        return item(membership)
 
     assert expected(change).units.indexes == {"inverted": 1, "roles": 2}
 
@@ -610,27 +602,27 @@ def test_a_replacement_moves_only_keys_that_are_made_of_more_than_the_primary_ke
 def test_what_a_filter_lets_through_does_not_tell_what_is_read() -> None:
     table = Table("goods", pk="category", sk="sku")
 
-    @table.entity(items=Items(50_000, bytes=Bytes(600), distinct={"category": 100}))
+    @table.entity(volume=Volume(50_000, bytes=Bytes(600), distinct={"category": 100}))
     class Good(Entity):
         category: str
         sku: str
         cents: int
 
-    @table.query(Good, returns=1)
-    def cheaper(category: str, cents: int) -> Cond:
-        return pk(category=category) & where(F.cents < cents)
+    @table.query(Good, expected_items=1)
+    def cheaper(category: str, cents: int) -> KeyCondition:
+        return pk(category=category).filter(F.cents < cents)
 
-    @table.query(Good, returns=1, evaluates=20)
-    def measured(category: str, cents: int) -> Cond:
-        return pk(category=category) & where(F.cents < cents)
+    @table.query(Good, expected_items=1, expected_scanned=20)
+    def measured(category: str, cents: int) -> KeyCondition:
+        return pk(category=category).filter(F.cents < cents)
 
-    @table.scan(Good, returns=1)
-    def anywhere(cents: int) -> Cond:
-        return where(F.cents < cents)
+    @table.scan(Good, expected_items=1)
+    def anywhere(cents: int) -> KeyCondition:
+        return everything().filter(F.cents < cents)
 
-    @table.query(Good, returns=1)
-    def of_kind(category: str, kind: str, cents: int) -> Cond:
-        return pk(category=category) & sk.between(sku=(kind, kind)) & where(F.cents < cents)
+    @table.query(Good, expected_items=1)
+    def of_kind(category: str, kind: str, cents: int) -> KeyCondition:
+        return pk(category=category).sk.between(sku=(kind, kind)).filter(F.cents < cents)
 
     told = [expected(one) for one in (cheaper, measured, anywhere, of_kind)]
     assert [(one.evaluated, one.returned) for one in told] == [(500, 1), (20, 1), (50_000, 1), (1, 1)]
@@ -639,7 +631,7 @@ def test_what_a_filter_lets_through_does_not_tell_what_is_read() -> None:
 club = Table("club", pk="member", ttl="until")
 
 
-@club.entity(unique=["email"], items=Items(100, bytes=Bytes(300)))
+@club.entity(unique=["email"], volume=Volume(100, bytes=Bytes(300)))
 class Member(Entity):
     member: str
     email: str
@@ -648,43 +640,43 @@ class Member(Entity):
 
 
 @club.create(Member)
-def join(member: Member) -> Change:
-    return put(member)
+def join(member: Member) -> ItemWrite:
+    return item(member)
 
 
 @club.replace(Member)
-def swap(member: Member) -> Change:
-    return put(member)
+def swap(member: Member) -> ItemWrite:
+    return item(member)
 
 
 @club.delete(Member)
-def leave(member: str) -> Change:
-    return key_of(member=member)
+def leave(member: str) -> ItemWrite:
+    return item(member=member)
 
 
 @club.update(Member)
-def move(member: str, email: str) -> Change:
-    return key_of(member=member) & set_(email=email)
+def move(member: str, email: str) -> ItemWrite:
+    return item(member=member).set(email=email)
 
 
 @club.update(Member)
-def prolong(member: str, until: datetime) -> Change:
-    return key_of(member=member) & set_(until=until)
+def prolong(member: str, until: datetime) -> ItemWrite:
+    return item(member=member).set(until=until)
 
 
 @club.update(Member, upsert=True)
-def meet(member: str, email: str) -> Change:
-    return key_of(member=member) & set_if_missing(email=email)
+def meet(member: str, email: str) -> ItemWrite:
+    return item(member=member).set_if_missing(email=email)
 
 
 @club.update(Member)
-def score(member: str, points: int) -> Change:
-    return key_of(member=member) & set_(points=points)
+def score(member: str, points: int) -> ItemWrite:
+    return item(member=member).set(points=points)
 
 
 @club.check(Member)
-def is_strong(member: str) -> Change:
-    return key_of(member=member) & when(F.points > 10)
+def is_strong(member: str) -> ItemWrite:
+    return item(member=member).condition(F.points > 10)
 
 
 @transaction()
@@ -723,23 +715,23 @@ def test_writes_that_keep_unique_values_are_transactions_with_their_sentinels(
 def test_a_first_unique_value_gives_up_no_other() -> None:
     table = Table("bills", pk="bill")
 
-    @table.entity(unique=["number"], items=Items(100, bytes=Bytes(300)))
+    @table.entity(unique=["number"], volume=Volume(100, bytes=Bytes(300)))
     class Bill(Entity):
         bill: str
         number: str | None = None
         paid: bool = False
 
     @table.update(Bill)
-    def renumber(bill: str, number: str) -> Change:
-        return key_of(bill=bill) & set_(number=number) & when(F.paid == False)  # noqa: E712 - a condition
+    def renumber(bill: str, number: str) -> ItemWrite:
+        return item(bill=bill).set(number=number).condition(F.paid == False)  # noqa: E712 - a condition
 
     @table.update(Bill)
-    def number_it(bill: str, number: str) -> Change:
-        return key_of(bill=bill) & set_(number=number) & when(F.number.missing())
+    def number_it(bill: str, number: str) -> ItemWrite:
+        return item(bill=bill).set(number=number).condition(F.number.missing())
 
     @table.update(Bill)
-    def number_known(bill: str, number: str) -> Change:
-        return key_of(bill=bill) & set_(number=number) & known(number=None)
+    def number_known(bill: str, number: str) -> ItemWrite:
+        return item(bill=bill).set(number=number).assuming(number=None)
 
     assert [expected(one).units.written for one in (renumber, number_it, number_known)] == [6, 4, 4]
 
@@ -747,21 +739,21 @@ def test_a_first_unique_value_gives_up_no_other() -> None:
 def test_a_batch_writes_as_many_items_as_it_is_said_to_and_any_other_write_one() -> None:
     table = Table("marks", pk="mark", indexes=[GSI("marks", pk="mark")])
 
-    @table.entity(items=Items(1_000, bytes=Bytes(1_500)))
+    @table.entity(volume=Volume(1_000, bytes=Bytes(1_500)))
     class Mark(Entity):
         mark: str
 
-    @table.batch_put(Mark, returns=25)
-    def keep(marks: list[Mark]) -> Change:
-        return put(marks)
+    @table.batch_put(Mark, expected_items=25)
+    def keep(marks: list[Mark]) -> ItemWrite:
+        return item(marks)
 
     @table.batch_put(Mark)
-    def keep_some(marks: list[Mark]) -> Change:
-        return put(marks)
+    def keep_some(marks: list[Mark]) -> ItemWrite:
+        return item(marks)
 
     @table.put(Mark)
-    def keep_one(mark: Mark) -> Change:
-        return put(mark)
+    def keep_one(mark: Mark) -> ItemWrite:
+        return item(mark)
 
     assert [expected(one).units.written for one in (keep, keep_some, keep_one)] == [100, 4, 4]
 
@@ -769,14 +761,14 @@ def test_a_batch_writes_as_many_items_as_it_is_said_to_and_any_other_write_one()
 def test_a_large_item_that_is_looked_at_before_it_is_written_is_read_in_blocks() -> None:
     table = Table("files", pk="path")
 
-    @table.entity(unique=["digest"], items=Items(1_000, bytes=Bytes(9_000)))
+    @table.entity(unique=["digest"], volume=Volume(1_000, bytes=Bytes(9_000)))
     class File(Entity):
         path: str
         digest: str
 
     @table.replace(File)
-    def keep(file: File) -> Change:
-        return put(file)
+    def keep(file: File) -> ItemWrite:
+        return item(file)
 
     units = expected(keep).units
     assert (units.read, units.written) == (3, 2 * (9 + 1)), "4 KB a block; twice 1 KB a block and the sentinel"
@@ -785,29 +777,29 @@ def test_a_large_item_that_is_looked_at_before_it_is_written_is_read_in_blocks()
 def test_pages_are_the_megabytes_that_are_read() -> None:
     table = Table("lines", pk="book", sk="line")
 
-    @table.entity(items=Items(1_000_000, bytes=Bytes(1_024), distinct={"book": 100}))
+    @table.entity(volume=Volume(1_000_000, bytes=Bytes(1_024), distinct={"book": 100}))
     class Line(Entity):
         book: str
         line: int
 
     @table.query(Line)
-    def of_book(book: str) -> Cond:
+    def of_book(book: str) -> KeyCondition:
         return pk(book=book)
 
     @table.query(Line, consistent=True)
-    def now_of_book(book: str) -> Cond:
+    def now_of_book(book: str) -> KeyCondition:
         return pk(book=book)
 
     @table.put(Line)
-    def keep(line: Line) -> Change:
-        return put(line)
+    def keep(line: Line) -> ItemWrite:
+        return item(line)
 
     @table.get(Line)
-    def one(book: str, line: int) -> Key:
-        return key_of(book=book, line=line)
+    def one(book: str, line: int) -> ItemKey:
+        return item(book=book, line=line)
 
     @table.scan(Line)
-    def every() -> Cond:
+    def every() -> KeyCondition:
         return everything()
 
     found = [pages(one) for one in (of_book, now_of_book, every, keep, one)]
@@ -817,39 +809,39 @@ def test_pages_are_the_megabytes_that_are_read() -> None:
 def test_a_batch_reads_the_keys_that_are_named_or_as_many_as_it_is_said_to() -> None:
     table = Table("marks", pk="mark")
 
-    @table.entity(items=Items(1_000, bytes=Bytes(1_500)))
+    @table.entity(volume=Volume(1_000, bytes=Bytes(1_500)))
     class Mark(Entity):
         mark: str
 
     @table.batch_get(Mark)
-    def three() -> Key:
-        return key_of(mark=each(("a", "b", "c")))
+    def three() -> ItemKey:
+        return item(mark=each(("a", "b", "c")))
 
-    @table.batch_get(Mark, returns=7)
-    def seven(marks: list[str]) -> Key:
-        return key_of(mark=each(marks))
+    @table.batch_get(Mark, expected_items=7)
+    def seven(marks: list[str]) -> ItemKey:
+        return item(mark=each(marks))
 
     @table.batch_get(Mark)
-    def some(marks: list[str]) -> Key:
-        return key_of(mark=each(marks))
+    def some(marks: list[str]) -> ItemKey:
+        return item(mark=each(marks))
 
-    @table.batch_get(Mark, returns=2)
-    def two_of_three() -> Key:
-        return key_of(mark=each(("a", "b", "c")))
+    @table.batch_get(Mark, expected_items=2)
+    def two_of_three() -> ItemKey:
+        return item(mark=each(("a", "b", "c")))
 
-    @table.get(Mark, returns=0.1)
-    def seldom_there(mark: str) -> Key:
-        return key_of(mark=mark)
+    @table.get(Mark, expected_items=0.1)
+    def seldom_there(mark: str) -> ItemKey:
+        return item(mark=mark)
 
     texts = Table("texts", pk="name")
 
-    @texts.entity(items=Items(10, bytes=Bytes(20_000)))
+    @texts.entity(volume=Volume(10, bytes=Bytes(20_000)))
     class Text(Entity):
         name: str
 
-    @texts.get(Text, returns=0.25)
-    def seldom_there_and_long(name: str) -> Key:
-        return key_of(name=name)
+    @texts.get(Text, expected_items=0.25)
+    def seldom_there_and_long(name: str) -> ItemKey:
+        return item(name=name)
 
     batches = (three, seven, some, two_of_three)
     assert [expected(one).units.read for one in batches] == [1.5, 3.5, 0.5, 1.5]
@@ -860,7 +852,7 @@ def test_a_batch_reads_the_keys_that_are_named_or_as_many_as_it_is_said_to() -> 
 def test_each_item_that_a_local_index_lacks_is_read_whole() -> None:
     table = Table("tasks", pk="owner", sk="at", indexes=[LSI("by_state", sk="state", project="keys")])
 
-    @table.entity(items=Items(3_000, bytes=Bytes(9_000), distinct={"owner": 100}))
+    @table.entity(volume=Volume(3_000, bytes=Bytes(9_000), distinct={"owner": 100}))
     class Task(Entity):
         owner: str
         at: int
@@ -868,7 +860,7 @@ def test_each_item_that_a_local_index_lacks_is_read_whole() -> None:
         text: str
 
     @table.query(Task, index="by_state")
-    def by_state(owner: str) -> Cond:
+    def by_state(owner: str) -> KeyCondition:
         return pk(owner=owner)
 
     assert expected(by_state).units.read == 30 * 1.5 + 0.5
@@ -877,19 +869,19 @@ def test_each_item_that_a_local_index_lacks_is_read_whole() -> None:
 def test_a_stored_field_is_pinned_by_its_value_and_not_by_a_beginning_of_it() -> None:
     table = Table("books", pk="book", indexes=[GSI("by_kind", pk="kind", sk="title")])
 
-    @table.entity(items=Items(10_000, bytes=Bytes(300), distinct={"kind": 10, "title": 100}))
+    @table.entity(volume=Volume(10_000, bytes=Bytes(300), distinct={"kind": 10, "title": 100}))
     class Book(Entity):
         book: str
         kind: str
         title: str
 
     @table.query(Book, index="by_kind")
-    def called(kind: str, title: str) -> Cond:
-        return pk(kind=kind) & sk(title=title)
+    def called(kind: str, title: str) -> KeyCondition:
+        return pk(kind=kind).sk(title=title)
 
     @table.query(Book, index="by_kind")
-    def beginning(kind: str, letters: str) -> Cond:
-        return pk(kind=kind) & sk.begins_with(title=letters)
+    def beginning(kind: str, letters: str) -> KeyCondition:
+        return pk(kind=kind).sk.begins_with(title=letters)
 
     assert [expected(one).evaluated for one in (called, beginning)] == [10, 1000]
 
@@ -899,7 +891,7 @@ notes = Table("notes", pk="topic", sk="note")
 
 
 @goods.entity(
-    items=Items(1_000, bytes=Bytes(600), distinct={"category": 10, "state": {"new": 1.0, "gone": 0.0}}),
+    volume=Volume(1_000, bytes=Bytes(600), distinct={"category": 10, "state": {"new": 1.0, "gone": 0.0}}),
 )
 class Good(Entity):
     category: str
@@ -908,7 +900,7 @@ class Good(Entity):
     cents: int
 
 
-@goods.entity(items=Items(500, bytes=Bytes(600)))
+@goods.entity(volume=Volume(500, bytes=Bytes(600)))
 class Leaflet(Entity):
     category: str
     sku: str
@@ -923,72 +915,72 @@ class Note(Entity):
 
 
 @goods.query(Good, page_size=7)
-def page(category: str) -> Cond:
+def page(category: str) -> KeyCondition:
     return pk(category=category)
 
 
 @goods.query(Good, limit=7)
-def cheap(category: str, cents: int) -> Cond:
-    return pk(category=category) & where(F.cents < cents)
+def cheap(category: str, cents: int) -> KeyCondition:
+    return pk(category=category).filter(F.cents < cents)
 
 
-@goods.query(Good, limit=7, returns=3)
-def few(category: str) -> Cond:
+@goods.query(Good, limit=7, expected_items=3)
+def few(category: str) -> KeyCondition:
     return pk(category=category)
 
 
-@goods.query(Good, limit=7, returns=3)
-def few_cheap(category: str, cents: int) -> Cond:
-    return pk(category=category) & where(F.cents < cents)
+@goods.query(Good, limit=7, expected_items=3)
+def few_cheap(category: str, cents: int) -> KeyCondition:
+    return pk(category=category).filter(F.cents < cents)
 
 
-@goods.query(Good, page_size=7, returns=3)
-def page_of_cheap(category: str, cents: int) -> Cond:
-    return pk(category=category) & where(F.cents < cents)
+@goods.query(Good, page_size=7, expected_items=3)
+def page_of_cheap(category: str, cents: int) -> KeyCondition:
+    return pk(category=category).filter(F.cents < cents)
 
 
 @goods.query(Good, page_size=7)
-def any_of_page(category: str, cents: int) -> Cond:
-    return pk(category=category) & where(F.cents < cents)
+def any_of_page(category: str, cents: int) -> KeyCondition:
+    return pk(category=category).filter(F.cents < cents)
 
 
 @goods.scan(Good, page_size=20)
-def scanned_page(cents: int) -> Cond:
-    return where(F.cents < cents)
+def scanned_page(cents: int) -> KeyCondition:
+    return everything().filter(F.cents < cents)
 
 
-@goods.query(Good, returns=3)
-def later_cheap(category: str, sku: str, cents: int) -> Cond:
-    return pk(category=category) & sk.gte(sku=sku) & where(F.cents < cents)
+@goods.query(Good, expected_items=3)
+def later_cheap(category: str, sku: str, cents: int) -> KeyCondition:
+    return pk(category=category).sk.gte(sku=sku).filter(F.cents < cents)
 
 
 @goods.query(Good, index="of_state")
-def gone() -> Cond:
+def gone() -> KeyCondition:
     return pk(state="gone")
 
 
-@goods.scan(Good, evaluates=40)
-def some() -> Cond:
+@goods.scan(Good, expected_scanned=40)
+def some() -> KeyCondition:
     return everything()
 
 
-@goods.scan(Good, returns=1)
-def cheapest(cents: int) -> Cond:
-    return where(F.cents < cents)
+@goods.scan(Good, expected_items=1)
+def cheapest(cents: int) -> KeyCondition:
+    return everything().filter(F.cents < cents)
 
 
-@notes.query(Note, returns=3)
-def notes_on(topic: str) -> Cond:
+@notes.query(Note, expected_items=3)
+def notes_on(topic: str) -> KeyCondition:
     return pk(topic=topic)
 
 
-@notes.query(Note, returns=3)
-def notes_with(topic: str, text: str) -> Cond:
-    return pk(topic=topic) & where(F.text.contains(text))
+@notes.query(Note, expected_items=3)
+def notes_with(topic: str, text: str) -> KeyCondition:
+    return pk(topic=topic).filter(F.text.contains(text))
 
 
 @notes.query(Note)
-def all_on(topic: str) -> Cond:
+def all_on(topic: str) -> KeyCondition:
     return pk(topic=topic)
 
 

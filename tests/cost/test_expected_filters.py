@@ -6,33 +6,33 @@ from typing import Any, Literal
 
 import pytest
 
-from keyplan import Engine, connect
+from keyplan import (
+    GSI,
+    Bytes,
+    Engine,
+    Entity,
+    F,
+    ItemWrite,
+    KeyCondition,
+    Table,
+    Volume,
+    attr,
+    connect,
+    every_shard,
+    item,
+    key,
+    pk,
+)
 from keyplan.client.connection import Connection
 from keyplan.client.requests import Transport
 from keyplan.cost.expected import expected
-from keyplan.design import (
-    GSI,
-    Bytes,
-    Change,
-    Cond,
-    Entity,
-    F,
-    Items,
-    Pattern,
-    Table,
-    attr,
-    every_shard,
-    key,
-    pk,
-    put,
-    where,
-)
+from keyplan.design.declaring.patterns import Pattern
 
 events = Table("events", pk="month", sk="at", indexes=[GSI("spread", pk="SpreadPK", sk="at")])
 
 
 @events.entity(
-    items=Items(8_000, bytes=Bytes(400), distinct={"month": 8, "state": {"open": 0.25, "full": 0.75}}),
+    volume=Volume(8_000, bytes=Bytes(400), distinct={"month": 8, "state": {"open": 0.25, "full": 0.75}}),
     indexes={"spread": key("{month}#{at:shard(4)}", attr("at"))},
 )
 class Event(Entity):
@@ -43,33 +43,33 @@ class Event(Entity):
 
 
 @events.create(Event)
-def announce(event: Event) -> Change:
-    return put(event)
+def announce(event: Event) -> ItemWrite:
+    return item(event)
 
 
 @events.query(Event, limit=50)
-def first_open(month: str) -> Cond:
-    return pk(month=month) & where(F.state == "open")
+def first_open(month: str) -> KeyCondition:
+    return pk(month=month).filter(F.state == "open")
 
 
 @events.query(Event, limit=900)
-def many_open(month: str) -> Cond:
-    return pk(month=month) & where(F.state == "open")
+def many_open(month: str) -> KeyCondition:
+    return pk(month=month).filter(F.state == "open")
 
 
 @events.query(Event, limit=50)
-def with_left(month: str, least: int) -> Cond:
-    return pk(month=month) & where(F.left >= least)
+def with_left(month: str, least: int) -> KeyCondition:
+    return pk(month=month).filter(F.left >= least)
 
 
 @events.query(Event)
-def all_open(month: str) -> Cond:
-    return pk(month=month) & where(F.state == "open")
+def all_open(month: str) -> KeyCondition:
+    return pk(month=month).filter(F.state == "open")
 
 
 @events.query(Event, limit=100, index="spread")
-def open_of_all_shards(month: str) -> Cond:
-    return pk(month=month, at=every_shard()) & where(F.state != "gone")
+def open_of_all_shards(month: str) -> KeyCondition:
+    return pk(month=month, at=every_shard()).filter(F.state != "gone")
 
 
 @pytest.mark.parametrize(

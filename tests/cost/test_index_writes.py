@@ -8,27 +8,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.laws import examples
 
-from keyplan import Engine
+from keyplan import GSI, LSI, Bytes, Engine, Entity, F, ItemWrite, Table, Volume, item, key
 from keyplan.client.tables import OfPlan, create_request
 from keyplan.cost.expected import expected
 from keyplan.cost.units import Units
-from keyplan.design import (
-    GSI,
-    LSI,
-    Bytes,
-    Change,
-    Entity,
-    F,
-    Items,
-    Table,
-    add,
-    key,
-    key_of,
-    known,
-    remove,
-    set_,
-    when,
-)
 from keyplan.design.entities import EntitySpec
 from keyplan.design.planning.plan import Plan
 from keyplan.design.requests.build import write_request
@@ -65,10 +48,10 @@ def tasks(size: int) -> tuple[Table, type[Any]]:
     @table.entity(
         indexes={
             "due": key("{state}", "{due}"),
-            "open": key("{rank}", when=F.state == "open"),
-            "whole": key("ALL", when=F.state != "done"),
+            "open": key("{rank}", only_if=F.state == "open"),
+            "whole": key("ALL", only_if=F.state != "done"),
         },
-        items=Items(1, bytes=Bytes(size)),
+        volume=Volume(1, bytes=Bytes(size)),
     )
     class Task(Entity):
         id: str
@@ -83,11 +66,11 @@ def tasks(size: int) -> tuple[Table, type[Any]]:
     return table, Task
 
 
-def change_of(changes: dict[str, Any]) -> Change:
+def change_of(changes: dict[str, Any]) -> ItemWrite:
     """What sets fields to constants, and removes those that get no value."""
-    change: Change = key_of(id="a", line="b")
+    change: ItemWrite = item(id="a", line="b")
     for name, value in changes.items():
-        change &= remove(name) if value is None else set_(**{name: value})
+        change = change.remove(name) if value is None else change.set(**{name: value})
     return change
 
 
@@ -142,7 +125,7 @@ def test_an_update_that_says_what_is_there_is_expected_to_cost_what_it_costs(
     table, model, task = of_size(size, item, changed)
     change = change_of(changed)
     for name, value in item.items():
-        change &= when(F[name].missing() if value is None else F[name] == value)
+        change = change.condition(F[name].missing() if value is None else F[name] == value)
     pattern = table.update(model)(lambda: change)
     assert not pattern.plan.faults
     assert expected(pattern).units == measured(table, task, pattern.plan)
@@ -167,8 +150,8 @@ def test_what_nothing_is_said_of_is_as_the_items_are() -> None:
     table = Table("rides", pk="id", indexes=[GSI("by_courier", pk="courier", sk="at"), GSI("open", pk="O")])
 
     @table.entity(
-        indexes={"open": key("{at}", when=F.state == "open")},
-        items=Items(100, bytes=Bytes(300), present={"courier": 0.25}, distinct={"state": {"open": 0.1, "done": 0.9}}),
+        indexes={"open": key("{at}", only_if=F.state == "open")},
+        volume=Volume(100, bytes=Bytes(300), present={"courier": 0.25}, distinct={"state": {"open": 0.1, "done": 0.9}}),
     )
     class Ride(Entity):
         id: str
@@ -178,36 +161,36 @@ def test_what_nothing_is_said_of_is_as_the_items_are() -> None:
         note: str = ""
 
     @table.update(Ride)
-    def give(id: str, courier: str) -> Change:
-        return key_of(id=id) & set_(courier=courier)
+    def give(id: str, courier: str) -> ItemWrite:
+        return item(id=id).set(courier=courier)
 
     @table.update(Ride)
-    def move(id: str, at: str, state: Literal["open", "done"]) -> Change:
-        return key_of(id=id) & set_(at=at) & known(state=state)
+    def move(id: str, at: str, state: Literal["open", "done"]) -> ItemWrite:
+        return item(id=id).set(at=at).assuming(state=state)
 
     @table.update(Ride)
-    def note(id: str, note: str) -> Change:
-        return key_of(id=id) & set_(note=note)
+    def note(id: str, note: str) -> ItemWrite:
+        return item(id=id).set(note=note)
 
     @table.update(Ride)
-    def note_open(id: str, note: str) -> Change:
-        return key_of(id=id) & set_(note=note) & when(F.state == "open")
+    def note_open(id: str, note: str) -> ItemWrite:
+        return item(id=id).set(note=note).condition(F.state == "open")
 
     @table.update(Ride)
-    def end(id: str, at: str) -> Change:
-        return key_of(id=id) & set_(state="done") & known(at=at)
+    def end(id: str, at: str) -> ItemWrite:
+        return item(id=id).set(state="done").assuming(at=at)
 
     @table.update(Ride)
-    def give_or_take(id: str, courier: str | None) -> Change:
-        return key_of(id=id) & set_(courier=courier)
+    def give_or_take(id: str, courier: str | None) -> ItemWrite:
+        return item(id=id).set(courier=courier)
 
     @table.update(Ride)
-    def give_first(id: str) -> Change:
-        return key_of(id=id) & set_(courier="first")
+    def give_first(id: str) -> ItemWrite:
+        return item(id=id).set(courier="first")
 
     @table.update(Ride)
-    def shift(id: str, at: str, state: Literal["open", "done"]) -> Change:
-        return key_of(id=id) & set_(at=at, state=state)
+    def shift(id: str, at: str, state: Literal["open", "done"]) -> ItemWrite:
+        return item(id=id).set(at=at, state=state)
 
     assert expected(give).units.indexes == {"by_courier": 0.25 * 2 + 0.75, "open": 0.1}
     assert expected(move).units.indexes == {"by_courier": 2, "open": 2}, "it is taken to be in what it moves in"
@@ -226,7 +209,7 @@ def test_what_is_added_to_and_counted_on_every_update_shows_in_indexes() -> None
         indexes=[GSI("board", pk="league", sk="points"), GSI("versions", pk="league", project=["version"])],
     )
 
-    @table.entity(items=Items(100, bytes=Bytes(300)), version="version")
+    @table.entity(volume=Volume(100, bytes=Bytes(300)), version="version")
     class Player(Entity):
         id: str
         league: str
@@ -235,16 +218,16 @@ def test_what_is_added_to_and_counted_on_every_update_shows_in_indexes() -> None
         stats: dict[str, int]
 
     @table.update(Player)
-    def score(id: str, points: int) -> Change:
-        return key_of(id=id) & add(points=points)
+    def score(id: str, points: int) -> ItemWrite:
+        return item(id=id).add(points=points)
 
     @table.update(Player)
-    def note(id: str, stats: dict[str, int]) -> Change:
-        return key_of(id=id) & set_(stats=stats)
+    def note(id: str, stats: dict[str, int]) -> ItemWrite:
+        return item(id=id).set(stats=stats)
 
     @table.check(Player)
-    def has_points(id: str) -> Change:
-        return key_of(id=id) & when(F.points > 0)
+    def has_points(id: str) -> ItemWrite:
+        return item(id=id).condition(F.points > 0)
 
     assert expected(has_points).units.indexes == {}
     assert expected(score).units.indexes == {"board": 2, "versions": 1}, "an entry whose key changes is deleted and put"

@@ -7,24 +7,10 @@ from uuid import UUID
 
 import pytest
 
+from keyplan import GSI, Bytes, Entity, F, KeyCondition, Table, Volume, attr, each, key, pk, unique
 from keyplan.cost.expected import expected
-from keyplan.design import (
-    GSI,
-    Bytes,
-    Cond,
-    Entity,
-    F,
-    Items,
-    Pattern,
-    Table,
-    attr,
-    each,
-    key,
-    pk,
-    sk,
-    unique,
-)
 from keyplan.design.declaring.kinds import QueryOptions
+from keyplan.design.declaring.patterns import Pattern
 
 
 def found(table: Table) -> dict[str, float]:
@@ -41,7 +27,7 @@ def jobs() -> Table:
 
     @table.entity(
         indexes={"loud": key("STATE#{state:upper}")},
-        items=Items(
+        volume=Volume(
             1_000,
             bytes=Bytes(400),
             distinct={"state": {"open": 0.1, "Open": 0.2, "done": 0.7}},
@@ -52,23 +38,23 @@ def jobs() -> Table:
         state: str
 
     @table.query(Job, index="by_state")
-    def none_of_it() -> Cond:
+    def none_of_it() -> KeyCondition:
         return pk(state="gone")
 
     @table.query(Job, index="by_state")
-    def two(state: str) -> Cond:
+    def two(state: str) -> KeyCondition:
         return pk(state=each(["open", "done", "gone"]))
 
     @table.query(Job, index="loud")
-    def loud() -> Cond:
+    def loud() -> KeyCondition:
         return pk.text("STATE#OPEN")
 
     @table.query(Job, index="by_state")
-    def written() -> Cond:
+    def written() -> KeyCondition:
         return pk.text("open")
 
     @table.query(Job, index="by_state")
-    def of_state(state: str) -> Cond:
+    def of_state(state: str) -> KeyCondition:
         return pk(state=state)
 
     return table
@@ -81,21 +67,21 @@ def test_values_are_added_up_as_they_are_asked_for() -> None:
 def test_several_values_of_a_field_of_so_many_are_so_many_times_one_and_never_more_than_all() -> None:
     table = Table("jobs", pk="id", indexes=[GSI("by_kind", pk="kind")])
 
-    @table.entity(items=Items(1_000, bytes=Bytes(400), distinct={"kind": 4}))
+    @table.entity(volume=Volume(1_000, bytes=Bytes(400), distinct={"kind": 4}))
     class Job(Entity):
         id: str
         kind: str
 
     @table.query(Job, index="by_kind")
-    def three() -> Cond:
+    def three() -> KeyCondition:
         return pk(kind=each(["a", "b", "c"]))
 
     @table.query(Job, index="by_kind")
-    def six() -> Cond:
+    def six() -> KeyCondition:
         return pk(kind=each(["a", "b", "c", "d", "e", "f"]))
 
     @table.query(Job, index="by_kind")
-    def written() -> Cond:
+    def written() -> KeyCondition:
         return pk.text("a")
 
     assert found(table) == {"three": 750, "six": 1_000, "written": 250}
@@ -104,13 +90,13 @@ def test_several_values_of_a_field_of_so_many_are_so_many_times_one_and_never_mo
 def test_a_query_that_nothing_can_answer_finds_no_more_than_there_is() -> None:
     table = Table("tools", pk="branch", sk="tool")
 
-    @table.entity(items=Items(12, bytes=Bytes(128), distinct={"branch": 3}))
+    @table.entity(volume=Volume(12, bytes=Bytes(128), distinct={"branch": 3}))
     class Tool(Entity):
         branch: str
         tool: str
 
     @table.query(Tool)
-    def tools(tool: str) -> Cond:
+    def tools(tool: str) -> KeyCondition:
         return pk(tool=tool)
 
     assert found(table) == {"tools": 12}
@@ -124,7 +110,7 @@ def test_a_query_that_nothing_can_answer_does_not_read_everything(index: str | N
 
     @table.entity(
         indexes={"by_state": key("IS#{state}")},
-        items=Items(
+        volume=Volume(
             8_000_000, bytes=Bytes(128), distinct={"branch": 12, "state": {"lent": 0.4, "in": 0.6}, "colour": 2}
         ),
     )
@@ -137,7 +123,7 @@ def test_a_query_that_nothing_can_answer_does_not_read_everything(index: str | N
     options: QueryOptions = {} if index is None else {"index": index}
 
     @table.query(Tool, **options)
-    def tools() -> Cond:
+    def tools() -> KeyCondition:
         return pk(**{field: "lent"})
 
     assert found(table) == {"tools": 3_200_000 if (index, field) == ("by_state", "state") else 20}
@@ -148,7 +134,7 @@ def test_a_range_between_two_ends_selects_by_what_they_have_in_common() -> None:
 
     @table.entity(
         key=key(attr("device"), "{kind}#{at:06d}"),
-        items=Items(6_000, bytes=Bytes(99), distinct={"device": 10, "kind": 3, "at": 1_000}),
+        volume=Volume(6_000, bytes=Bytes(99), distinct={"device": 10, "kind": 3, "at": 1_000}),
     )
     class Log(Entity):
         device: str
@@ -156,12 +142,12 @@ def test_a_range_between_two_ends_selects_by_what_they_have_in_common() -> None:
         at: int
 
     @table.query(Log)
-    def of_kind(device: str, kind: str, low: int, high: int) -> Cond:
-        return pk(device=device) & sk(kind=kind) & sk.between(at=(low, high))
+    def of_kind(device: str, kind: str, low: int, high: int) -> KeyCondition:
+        return pk(device=device).sk(kind=kind).sk.between(at=(low, high))
 
     @table.query(Log)
-    def at(device: str, kind: str, at: int) -> Cond:
-        return pk(device=device) & sk(kind=kind, at=at)
+    def at(device: str, kind: str, at: int) -> KeyCondition:
+        return pk(device=device).sk(kind=kind, at=at)
 
     assert found(table) == {"of_kind": 200, "at": 1}
 
@@ -171,7 +157,7 @@ def test_a_beginning_of_a_key_selects_by_the_fields_that_it_names_whole() -> Non
 
     @table.entity(
         key=key(attr("device"), "{kind}#{name}"),
-        items=Items(6_000, bytes=Bytes(99), distinct={"device": 10, "kind": 3, "name": 100}),
+        volume=Volume(6_000, bytes=Bytes(99), distinct={"device": 10, "kind": 3, "name": 100}),
     )
     class Log(Entity):
         device: str
@@ -179,24 +165,24 @@ def test_a_beginning_of_a_key_selects_by_the_fields_that_it_names_whole() -> Non
         name: str
 
     @table.query(Log)
-    def of_kind(device: str, kind: str) -> Cond:
-        return pk(device=device) & sk(kind=kind)
+    def of_kind(device: str, kind: str) -> KeyCondition:
+        return pk(device=device).sk(kind=kind)
 
     @table.query(Log)
-    def like(device: str, kind: str, start: str) -> Cond:
-        return pk(device=device) & sk(kind=kind) & sk.begins_with(name=start)
+    def like(device: str, kind: str, start: str) -> KeyCondition:
+        return pk(device=device).sk(kind=kind).sk.begins_with(name=start)
 
     @table.query(Log)
-    def written_like(device: str, kind: str, start: str) -> Cond:
-        return pk(device=device) & sk.text("begins_with", "{kind}#{start}")
+    def written_like(device: str, kind: str, start: str) -> KeyCondition:
+        return pk(device=device).sk.text("begins_with", "{kind}#{start}")
 
     @table.query(Log)
-    def written(device: str, kind: str, name: str) -> Cond:
-        return pk(device=device) & sk.text("begins_with", "{kind}#{name}")
+    def written(device: str, kind: str, name: str) -> KeyCondition:
+        return pk(device=device).sk.text("begins_with", "{kind}#{name}")
 
     @table.query(Log)
-    def exact(device: str, kind: str, what: str) -> Cond:
-        return pk(device=device) & sk.text("=", "{kind}#{what}")
+    def exact(device: str, kind: str, what: str) -> KeyCondition:
+        return pk(device=device).sk.text("=", "{kind}#{what}")
 
     assert found(table) == {"of_kind": 200, "like": 200, "written_like": 200, "written": 2, "exact": 200}
     assert guesses(written_like) == ()
@@ -209,30 +195,30 @@ def test_of_a_sparse_index_the_values_that_may_be_in_it_count() -> None:
     @table.entity(
         indexes={
             "all": key("{state}"),
-            "still": key("{state}", when=F.state != "done"),
-            "new": key("{state}", when=F.state == "new"),
-            "lost": key("{state}", when=F.state == "lost"),
+            "still": key("{state}", only_if=F.state != "done"),
+            "new": key("{state}", only_if=F.state == "new"),
+            "lost": key("{state}", only_if=F.state == "lost"),
         },
-        items=Items(1_000, bytes=Bytes(400), distinct={"state": {"new": 0.1, "open": 0.3, "done": 0.6}}),
+        volume=Volume(1_000, bytes=Bytes(400), distinct={"state": {"new": 0.1, "open": 0.3, "done": 0.6}}),
     )
     class Job(Entity):
         id: str
         state: str
 
     @table.query(Job, index="all")
-    def of_any(state: str) -> Cond:
+    def of_any(state: str) -> KeyCondition:
         return pk(state=state)
 
     @table.query(Job, index="still")
-    def of_two(state: str) -> Cond:
+    def of_two(state: str) -> KeyCondition:
         return pk(state=state)
 
     @table.query(Job, index="new")
-    def of_one(state: str) -> Cond:
+    def of_one(state: str) -> KeyCondition:
         return pk(state=state)
 
     @table.query(Job, index="lost")
-    def of_none(state: str) -> Cond:
+    def of_none(state: str) -> KeyCondition:
         return pk(state=state)
 
     assert found(table) == {"of_any": 1_000 / 3, "of_two": 200, "of_one": 100, "of_none": 0}
@@ -243,15 +229,15 @@ def test_a_field_that_stands_in_both_parts_of_a_key_selects_once() -> None:
 
     @table.entity(
         key=key("IN#{state}", "{state}#{id}"),
-        items=Items(1_000, bytes=Bytes(400), distinct={"state": {"open": 0.1, "done": 0.9}}),
+        volume=Volume(1_000, bytes=Bytes(400), distinct={"state": {"open": 0.1, "done": 0.9}}),
     )
     class Job(Entity):
         id: str
         state: str
 
     @table.query(Job)
-    def twice() -> Cond:
-        return pk(state="open") & sk(state="open")
+    def twice() -> KeyCondition:
+        return pk(state="open").sk(state="open")
 
     assert found(table) == {"twice": 100}
 
@@ -262,14 +248,14 @@ def hub(repositories: int | None, **told: int) -> tuple[Table, Pattern[..., Any]
 
     @table.entity(
         key=key("REPO#{owner}#{name}", "REPO"),
-        items=None if repositories is None else Items(repositories, bytes=Bytes(400)),
+        volume=None if repositories is None else Volume(repositories, bytes=Bytes(400)),
     )
     class Repo(Entity):
         owner: str
         name: str
 
     @table.entity(
-        key=key("REPO#{owner}#{name}", "ISSUE#{number:06d}"), items=Items(20_000, bytes=Bytes(400), distinct=told)
+        key=key("REPO#{owner}#{name}", "ISSUE#{number:06d}"), volume=Volume(20_000, bytes=Bytes(400), distinct=told)
     )
     class Issue(Entity):
         owner: str
@@ -277,7 +263,7 @@ def hub(repositories: int | None, **told: int) -> tuple[Table, Pattern[..., Any]
         number: int
 
     @table.query(Issue)
-    def issues(owner: str, name: str) -> Cond:
+    def issues(owner: str, name: str) -> KeyCondition:
         return pk(owner=owner, name=name)
 
     (pattern,) = table.patterns
@@ -320,18 +306,18 @@ def test_a_field_that_is_in_the_key_as_it_is_has_its_values_and_not_those_of_its
 
     @table.entity(
         indexes={"spread": key("{owner}#{owner:shard(8)}"), "shard": key("{owner:shard(8)}")},
-        items=Items(800, bytes=Bytes(100), distinct={"owner": 200}),
+        volume=Volume(800, bytes=Bytes(100), distinct={"owner": 200}),
     )
     class Post(Entity):
         id: str
         owner: str
 
     @table.query(Post, index="spread")
-    def of_owner(owner: str) -> Cond:
+    def of_owner(owner: str) -> KeyCondition:
         return pk(owner=owner)
 
     @table.query(Post, index="shard")
-    def beside(owner: str) -> Cond:
+    def beside(owner: str) -> KeyCondition:
         return pk(owner=owner)
 
     assert found(table) == {"of_owner": 4, "beside": 100}
@@ -341,30 +327,30 @@ def test_of_keys_that_hold_each_other_the_longest_tells_and_several_beside_each_
     table = Table("hub", pk="PK", sk="SK")
     bytes_ = Bytes(400)
 
-    @table.entity(key=key("REPO#{owner}#{name}", "REPO"), items=Items(10, bytes=bytes_))
+    @table.entity(key=key("REPO#{owner}#{name}", "REPO"), volume=Volume(10, bytes=bytes_))
     class Repo(Entity):
         owner: str
         name: str
 
-    @table.entity(key=key("REPO#{owner}#{name}", "ISSUE#{number}"), items=Items(200, bytes=bytes_))
+    @table.entity(key=key("REPO#{owner}#{name}", "ISSUE#{number}"), volume=Volume(200, bytes=bytes_))
     class Issue(Entity):
         owner: str
         name: str
         number: str
 
-    @table.entity(key=key("USER#{realm}#{user}", "USER"), items=Items(5, bytes=bytes_))
+    @table.entity(key=key("USER#{realm}#{user}", "USER"), volume=Volume(5, bytes=bytes_))
     class User(Entity):
         realm: str
         user: str
 
-    @table.entity(key=key("ON#{owner}#{name}#{number}", "{comment}"), items=Items(6_000, bytes=bytes_))
+    @table.entity(key=key("ON#{owner}#{name}#{number}", "{comment}"), volume=Volume(6_000, bytes=bytes_))
     class Comment(Entity):
         owner: str
         name: str
         number: str
         comment: str
 
-    @table.entity(key=key("BY#{owner}#{name}#{realm}#{user}", "{at}"), items=Items(6_000, bytes=bytes_))
+    @table.entity(key=key("BY#{owner}#{name}#{realm}#{user}", "{at}"), volume=Volume(6_000, bytes=bytes_))
     class Visit(Entity):
         owner: str
         name: str
@@ -373,16 +359,16 @@ def test_of_keys_that_hold_each_other_the_longest_tells_and_several_beside_each_
         at: str
 
     @table.query(Comment)
-    def comments(owner: str, name: str, number: str) -> Cond:
+    def comments(owner: str, name: str, number: str) -> KeyCondition:
         return pk(owner=owner, name=name, number=number)
 
     @table.query(Visit)
-    def visits(owner: str, name: str, realm: str, user: str) -> Cond:
+    def visits(owner: str, name: str, realm: str, user: str) -> KeyCondition:
         return pk(owner=owner, name=name, realm=realm, user=user)
 
     @table.query(Issue)
-    def issue(owner: str, name: str, number: str) -> Cond:
-        return pk(owner=owner, name=name) & sk(number=number)
+    def issue(owner: str, name: str, number: str) -> KeyCondition:
+        return pk(owner=owner, name=name).sk(number=number)
 
     assert found(table) == {"comments": 30, "visits": 120, "issue": 1}
     assert guesses(issue) == ()
@@ -391,19 +377,19 @@ def test_of_keys_that_hold_each_other_the_longest_tells_and_several_beside_each_
 def test_fields_of_other_types_do_not_name_what_an_entity_is_known_by() -> None:
     table = Table("hub", pk="PK", sk="SK")
 
-    @table.entity(key=key("REPO#{owner:06d}#{name}", "REPO"), items=Items(1_000, bytes=Bytes(400)))
+    @table.entity(key=key("REPO#{owner:06d}#{name}", "REPO"), volume=Volume(1_000, bytes=Bytes(400)))
     class Repo(Entity):
         owner: int
         name: str
 
-    @table.entity(key=key("ISSUES#{owner}#{name}", "{number}"), items=Items(20_000, bytes=Bytes(400)))
+    @table.entity(key=key("ISSUES#{owner}#{name}", "{number}"), volume=Volume(20_000, bytes=Bytes(400)))
     class Issue(Entity):
         owner: str
         name: str
         number: str
 
     @table.query(Issue)
-    def issues(owner: str, name: str) -> Cond:
+    def issues(owner: str, name: str) -> KeyCondition:
         return pk(owner=owner, name=name)
 
     assert found(table) == {"issues": 20_000}
@@ -416,18 +402,18 @@ def test_another_entity_tells_how_many_values_a_field_has_only_where_numbers_of_
     class Customer(Entity):
         customer: str
 
-    @table.entity(key=key("NOTE#{customer}", "{note}"), items=Items(60, bytes=Bytes(90), distinct={"customer": 30}))
+    @table.entity(key=key("NOTE#{customer}", "{note}"), volume=Volume(60, bytes=Bytes(90), distinct={"customer": 30}))
     class Note(Entity):
         customer: str
         note: str
 
-    @table.entity(key=key("OF#{customer}", "{order}"), items=Items(600, bytes=Bytes(90)))
+    @table.entity(key=key("OF#{customer}", "{order}"), volume=Volume(600, bytes=Bytes(90)))
     class Order(Entity):
         customer: str
         order: str
 
     @table.query(Order)
-    def orders(customer: str) -> Cond:
+    def orders(customer: str) -> KeyCondition:
         return pk(customer=customer)
 
     assert found(table) == {"orders": 20}
@@ -437,14 +423,14 @@ def test_another_entity_tells_how_many_values_a_field_has_only_where_numbers_of_
 def test_a_field_of_the_partition_is_the_one_in_its_place_though_another_has_its_name() -> None:
     table = Table("shop", pk="PK", sk="SK")
 
-    @table.entity(key=key("IN#{realm}#{name}", "CUSTOMER"), items=Items(100, bytes=Bytes(400)))
+    @table.entity(key=key("IN#{realm}#{name}", "CUSTOMER"), volume=Volume(100, bytes=Bytes(400)))
     class Customer(Entity):
         realm: str
         name: str
 
     @table.entity(
         key=key("IN#{realm}#{customer}", "ORDER#{number}"),
-        items=Items(900, bytes=Bytes(400), distinct={"realm": 1, "customer": 100, "name": 3}),
+        volume=Volume(900, bytes=Bytes(400), distinct={"realm": 1, "customer": 100, "name": 3}),
     )
     class Order(Entity):
         realm: str
@@ -453,7 +439,7 @@ def test_a_field_of_the_partition_is_the_one_in_its_place_though_another_has_its
         name: str
 
     @table.query(Customer, Order)
-    def all_of(realm: str, name: str) -> Cond:
+    def all_of(realm: str, name: str) -> KeyCondition:
         return pk(realm=realm, name=name)
 
     assert found(table) == {"all_of": 10}
@@ -473,7 +459,7 @@ def orders() -> Table:
             "by_state": key("STATE#{state}"),
         },
         unique=[unique("mail")],
-        items=Items(100_000, bytes=Bytes(400), distinct={"buyer_id": 5_000}),
+        volume=Volume(100_000, bytes=Bytes(400), distinct={"buyer_id": 5_000}),
     )
     class Order(Entity):
         buyer_id: str
@@ -484,23 +470,23 @@ def orders() -> Table:
         state: Literal["open", "paid", "sent", "gone"]
 
     @table.query(Order, index="by_order")
-    def of_order(order_id: str) -> Cond:
+    def of_order(order_id: str) -> KeyCondition:
         return pk(order_id=order_id)
 
     @table.query(Order, index="by_mail")
-    def of_mail(mail: str) -> Cond:
+    def of_mail(mail: str) -> KeyCondition:
         return pk(mail=mail)
 
     @table.query(Order, index="by_request")
-    def of_request(request: UUID) -> Cond:
+    def of_request(request: UUID) -> KeyCondition:
         return pk(request=request)
 
     @table.query(Order, index="by_shop")
-    def of_shop(shop: str) -> Cond:
+    def of_shop(shop: str) -> KeyCondition:
         return pk(shop=shop)
 
     @table.query(Order, index="by_state")
-    def of_state(state: Literal["open", "paid", "sent", "gone"]) -> Cond:
+    def of_state(state: Literal["open", "paid", "sent", "gone"]) -> KeyCondition:
         return pk(state=state)
 
     return table

@@ -7,29 +7,27 @@ from typing import Any
 
 import pytest
 
-from keyplan.cost.estimate import estimate
-from keyplan.cost.prices import HOURS_A_MONTH, PriceDataError, book, load
-from keyplan.design import (
+from keyplan import (
     GSI,
     LSI,
     Bytes,
-    Change,
-    Cond,
     Design,
     Entity,
-    Items,
-    Key,
+    ItemKey,
+    ItemWrite,
+    KeyCondition,
     OnDemand,
     Provisioned,
     Rate,
     Table,
+    Volume,
     WriteCall,
-    key_of,
+    item,
     pk,
-    put,
-    set_,
     transaction,
 )
+from keyplan.cost.estimate import estimate
+from keyplan.cost.prices import HOURS_A_MONTH, PriceDataError, book, load
 
 
 def test_the_shipped_book_gives_the_published_examples() -> None:
@@ -63,7 +61,7 @@ def test_prices_can_be_overridden_by_name_and_by_file(tmp_path: Path) -> None:
 def design(billing: OnDemand | Provisioned) -> Design:
     table = Table("notes", pk="note_id", billing=billing, indexes=[GSI("by_owner", pk="owner", sk="at")])
 
-    @table.entity(items=Items(count=1_000_000, bytes=Bytes(1000), distinct={"owner": 10_000}))
+    @table.entity(volume=Volume(count=1_000_000, bytes=Bytes(1000), distinct={"owner": 10_000}))
     class Note(Entity):
         note_id: str
         owner: str
@@ -71,20 +69,20 @@ def design(billing: OnDemand | Provisioned) -> Design:
         text: str
 
     @table.create(Note, rate=Rate.monthly(1_000_000))
-    def write(note: Note) -> Change:
-        return put(note)
+    def write(note: Note) -> ItemWrite:
+        return item(note)
 
     @table.get(Note, rate=Rate.monthly(2_000_000))
-    def read(note_id: str) -> Key:
-        return key_of(note_id=note_id)
+    def read(note_id: str) -> ItemKey:
+        return item(note_id=note_id)
 
     @table.query(Note, index="by_owner", rate=Rate.monthly(1_000_000))
-    def of_owner(owner: str) -> Cond:
+    def of_owner(owner: str) -> KeyCondition:
         return pk(owner=owner)
 
     @table.update(Note, rate=Rate.monthly(1_000_000))
-    def move(note_id: str, owner: str) -> Change:
-        return key_of(note_id=note_id) & set_(owner=owner)
+    def move(note_id: str, owner: str) -> ItemWrite:
+        return item(note_id=note_id).set(owner=owner)
 
     return Design("notes", (table,))
 
@@ -132,7 +130,7 @@ def test_a_local_index_takes_the_tables_capacity_and_is_recovered_with_it() -> N
     indexes = [LSI("by_title", sk="title"), GSI("titles", pk="title", project="keys")]
     table = Table("notes", pk="owner", sk="at", indexes=indexes, point_in_time_recovery=True)
 
-    @table.entity(items=Items(count=1_000_000, bytes=Bytes(1000), distinct={"owner": 10_000}))
+    @table.entity(volume=Volume(count=1_000_000, bytes=Bytes(1000), distinct={"owner": 10_000}))
     class Note(Entity):
         owner: str
         at: int
@@ -140,11 +138,11 @@ def test_a_local_index_takes_the_tables_capacity_and_is_recovered_with_it() -> N
         text: str
 
     @table.create(Note, rate=Rate(average=70))
-    def write(note: Note) -> Change:
-        return put(note)
+    def write(note: Note) -> ItemWrite:
+        return item(note)
 
     @table.query(Note, index="by_title", rate=Rate(average=4))
-    def of_owner(owner: str) -> Cond:
+    def of_owner(owner: str) -> KeyCondition:
         return pk(owner=owner)
 
     (month,) = estimate(Design("notes", (table,)), book()).tables
@@ -163,33 +161,33 @@ def test_a_month_of_two_classes_recovery_and_transactions() -> None:
     by_kind = GSI("by_kind", pk="kind", project="keys")
     archive = Table("archive", pk="id", table_class="STANDARD_INFREQUENT_ACCESS", indexes=[by_kind])
 
-    @kept.entity(items=Items(20_000_000, bytes=Bytes(900)))
+    @kept.entity(volume=Volume(20_000_000, bytes=Bytes(900)))
     class Kept(Entity):
         id: str
 
-    @archive.entity(items=Items(10_000_000, bytes=Bytes(1_900)))
+    @archive.entity(volume=Volume(10_000_000, bytes=Bytes(1_900)))
     class Old(Entity):
         id: str
         kind: str
 
     @kept.create(Kept, rate=Rate.monthly(1_000_000, peak=10))
-    def keep(one: Kept) -> Change:
-        return put(one)
+    def keep(one: Kept) -> ItemWrite:
+        return item(one)
 
     @kept.get(Kept)
-    def look_up(id: str) -> Key:
-        return key_of(id=id)
+    def look_up(id: str) -> ItemKey:
+        return item(id=id)
 
     @kept.delete(Kept)
-    def forget(id: str) -> Change:
-        return key_of(id=id)
+    def forget(id: str) -> ItemWrite:
+        return item(id=id)
 
     @archive.create(Old)
-    def file(one: Old) -> Change:
-        return put(one)
+    def file(one: Old) -> ItemWrite:
+        return item(one)
 
-    @archive.query(Old, index="by_kind", returns=1, rate=Rate.monthly(4_000_000))
-    def of_kind(kind: str) -> Cond:
+    @archive.query(Old, index="by_kind", expected_items=1, rate=Rate.monthly(4_000_000))
+    def of_kind(kind: str) -> KeyCondition:
         return pk(kind=kind)
 
     @transaction(rate=Rate.monthly(1_000_000, peak=5))
@@ -233,7 +231,7 @@ def test_a_month_of_two_classes_recovery_and_transactions() -> None:
 def test_no_more_storage_is_free_than_there_is_and_than_is_given(gigabytes: int, free: float) -> None:
     table = Table("notes", pk="id")
 
-    @table.entity(items=Items(gigabytes * 1_000_000, bytes=Bytes(900)))
+    @table.entity(volume=Volume(gigabytes * 1_000_000, bytes=Bytes(900)))
     class Note(Entity):
         id: str
 
@@ -246,13 +244,13 @@ def test_no_more_storage_is_free_than_there_is_and_than_is_given(gigabytes: int,
 def test_as_much_is_bought_as_lets_the_peak_use_seven_tenths(rate: float, bought: int) -> None:
     table = Table("notes", pk="id")
 
-    @table.entity(items=Items(1_000, bytes=Bytes(500)))
+    @table.entity(volume=Volume(1_000, bytes=Bytes(500)))
     class Note(Entity):
         id: str
 
     @table.create(Note, rate=Rate(average=rate))
-    def write(note: Note) -> Change:
-        return put(note)
+    def write(note: Note) -> ItemWrite:
+        return item(note)
 
     ((part,),) = (month.parts for month in estimate(Design("notes", (table,)), book()).tables)
     assert part.provisioned == pytest.approx(bought * 0.4745 + 0.0949)
@@ -261,18 +259,18 @@ def test_as_much_is_bought_as_lets_the_peak_use_seven_tenths(rate: float, bought
 def test_the_peaks_of_a_table_and_of_its_local_indexes_are_bought_together() -> None:
     table = Table("notes", pk="owner", sk="at", indexes=[LSI("by_title", sk="title")])
 
-    @table.entity(items=Items(1_000, bytes=Bytes(4_000), distinct={"owner": 1_000}))
+    @table.entity(volume=Volume(1_000, bytes=Bytes(4_000), distinct={"owner": 1_000}))
     class Note(Entity):
         owner: str
         at: int
         title: str
 
     @table.query(Note, rate=Rate(average=70))
-    def of_owner(owner: str) -> Cond:
+    def of_owner(owner: str) -> KeyCondition:
         return pk(owner=owner)
 
     @table.query(Note, index="by_title", rate=Rate(average=140))
-    def titles(owner: str) -> Cond:
+    def titles(owner: str) -> KeyCondition:
         return pk(owner=owner)
 
     (month,) = estimate(Design("notes", (table,)), book()).tables
@@ -282,7 +280,7 @@ def test_the_peaks_of_a_table_and_of_its_local_indexes_are_bought_together() -> 
 def test_only_the_entries_that_an_index_holds_are_stored_in_it() -> None:
     table = Table("notes", pk="id", indexes=[GSI("by_owner", pk="owner")])
 
-    @table.entity(items=Items(1_000_000, bytes=Bytes(900), present={"owner": 0.25}))
+    @table.entity(volume=Volume(1_000_000, bytes=Bytes(900), present={"owner": 0.25}))
     class Note(Entity):
         id: str
         owner: str | None = None

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keyplan import GSI, Distinct, Entity, F, Table, Volume, each, key
 from keyplan.cost.selectivity import kept_share, share_in_index, shares_of
-from keyplan.design import GSI, Condition, Distinct, Entity, F, Items, Table, each, key
+from keyplan.design.conditions.conditions import Condition
 from keyplan.design.entities import spec_of
 from keyplan.design.parameters import Param
 
@@ -18,7 +19,7 @@ table = Table("app", pk="id")
 
 
 @table.entity(
-    items=Items(
+    volume=Volume(
         1000,
         distinct={
             "status": {"open": 0.2, "held": 0.3, "done": 0.5},
@@ -110,8 +111,8 @@ def test_what_the_condition_of_an_index_asks_is_not_counted_twice() -> None:
     app = Table("lists", pk="id", indexes=[GSI("by_due", pk="GSI1PK", sk="GSI1SK")])
 
     @app.entity(
-        indexes={"by_due": key("{due}", "{stage}", when=F.due.exists())},
-        items=Items(100, present={"due": 0.25, "stage": 0.5}),
+        indexes={"by_due": key("{due}", "{stage}", only_if=F.due.exists())},
+        volume=Volume(100, present={"due": 0.25, "stage": 0.5}),
     )
     class Entry(Entity):
         id: str
@@ -125,7 +126,7 @@ def test_what_the_condition_of_an_index_asks_is_not_counted_twice() -> None:
 def test_values_that_no_item_has_have_no_shares_of_them() -> None:
     app = Table("states", pk="id")
 
-    @app.entity(items=Items(100, distinct={"state": {"open": 1.0, "gone": 0.0}}))
+    @app.entity(volume=Volume(100, distinct={"state": {"open": 1.0, "gone": 0.0}}))
     class Entry(Entity):
         id: str
         state: Literal["open", "gone"]
@@ -160,7 +161,7 @@ def test_a_share_is_from_none_to_all(condition: Condition) -> None:
 def test_optional_fields_of_one_key_are_there_together() -> None:
     cases = Table("cases", pk="id", indexes=[GSI("escalated", pk="to", sk="since")])
 
-    @cases.entity(items=Items(1000, present={"to": 0.03, "since": 0.05}))
+    @cases.entity(volume=Volume(1000, present={"to": 0.03, "since": 0.05}))
     class Case(Entity):
         id: str
         to: str | None = None
@@ -173,7 +174,7 @@ def test_optional_fields_of_one_key_are_there_together() -> None:
 def test_nothing_is_known_of_shares_where_no_number_is_declared() -> None:
     unsaid = Table("unsaid", pk="id", indexes=[GSI("done", pk="GSI1PK")])
 
-    @unsaid.entity(indexes={"done": key("DONE#{id}", when=F.done == True)})  # noqa: E712
+    @unsaid.entity(indexes={"done": key("DONE#{id}", only_if=F.done == True)})  # noqa: E712
     class Entry(Entity):
         id: str
         done: bool
@@ -187,7 +188,7 @@ def test_nothing_is_known_of_shares_where_no_number_is_declared() -> None:
 def test_an_index_holds_what_has_its_fields_and_all_of_what_is_always_there() -> None:
     cases = Table("cases", pk="id", indexes=[GSI("by_team", pk="team", sk="since"), GSI("all", pk="team", sk="id")])
 
-    @cases.entity(items=Items(1000, present={"since": 0.05}))
+    @cases.entity(volume=Volume(1000, present={"since": 0.05}))
     class Case(Entity):
         id: str
         team: str

@@ -6,8 +6,8 @@ from typing import Literal
 
 import pytest
 
+from keyplan import GSI, LSI, Bytes, Entity, Table, Volume, attr, key
 from keyplan.cost.sizes import ItemSize, entry_size, item_size, read_size
-from keyplan.design import GSI, LSI, Bytes, Entity, Items, Table, attr, key
 
 songs = Table(
     "songs",
@@ -21,7 +21,7 @@ songs = Table(
 )
 
 
-@songs.entity(items=Items(1_000, bytes=Bytes(3_000)))
+@songs.entity(volume=Volume(1_000, bytes=Bytes(3_000)))
 class Song(Entity):
     """Keys that are fields."""
 
@@ -56,7 +56,7 @@ def test_a_key_attribute_that_two_keys_share_is_stored_once() -> None:
     app = Table("app", pk="PK", sk="SK", indexes=[GSI("turned", pk="SK", sk="kind", project="keys")])
 
     @app.entity(
-        key=key("S#{song}", "SONG"), indexes={"turned": key("SONG", attr("kind"))}, items=Items(9, bytes=Bytes(3_000))
+        key=key("S#{song}", "SONG"), indexes={"turned": key("SONG", attr("kind"))}, volume=Volume(9, bytes=Bytes(3_000))
     )
     class Kept(Entity):
         song: str
@@ -99,14 +99,14 @@ def test_an_item_that_declares_no_size_has_its_fields_and_every_made_key() -> No
 def test_an_entry_is_no_larger_than_its_item(told: Bytes, size: ItemSize) -> None:
     app = Table("app", pk="artist", sk="title", indexes=[GSI("by_genre", pk="genre", sk="year", project="keys")])
 
-    @app.entity(items=Items(9, bytes=told))
+    @app.entity(volume=Volume(9, bytes=told))
     class Single(Entity):
         artist: str
         title: str
         genre: str
         year: int
 
-    @app.entity(key=key("L#{name}", "LABEL"), items=Items(9, bytes=Bytes(700)))
+    @app.entity(key=key("L#{name}", "LABEL"), volume=Volume(9, bytes=Bytes(700)))
     class Label(Entity):
         name: str
 

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keyplan import Engine
+from keyplan import GSI, LSI, Engine, Table
 from keyplan.cost.units import Units, item_write, page_read, point_read
-from keyplan.design import GSI, LSI, Table
 from keyplan.dynamodb.values.attribute import normalise_item
 from keyplan.dynamodb.values.sizes import item_bytes
 from keyplan.errors import ServiceError

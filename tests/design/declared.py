@@ -15,8 +15,8 @@ from types import ModuleType
 
 import pydantic
 
-import keyplan.design as language
-from keyplan.design import DesignError, Table
+import keyplan
+from keyplan import DesignError, Table
 from keyplan.design.declaring.table_faults import table_faults
 
 _CASE = re.compile(
@@ -44,7 +44,8 @@ def declare(code: str, path: Path) -> ModuleType:
     path.write_text(code)
     module = ModuleType(path.stem)
     module.__file__ = str(path)
-    for names in (language, typing, datetime, decimal, enum, uuid):
+    module.__dict__.update({name: getattr(keyplan, name) for name in keyplan.__all__})
+    for names in (typing, datetime, decimal, enum, uuid):
         module.__dict__.update({name: value for name, value in vars(names).items() if not name.startswith("_")})
     module.__dict__.update(BaseModel=pydantic.BaseModel)
     exec(compile(code, str(path), "exec", dont_inherit=True), module.__dict__)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.design.declared import Case, cases, declare, faults_of
 
-from keyplan.design import DesignError
+from keyplan import DesignError
 from keyplan.design.keys.overlaps import keys_overlap
 
 HERE = Path(__file__).parent / "faults"

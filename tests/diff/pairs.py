@@ -17,7 +17,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from keyplan.design import *
+from keyplan import *
 
 
 class Place(BaseModel):
@@ -30,7 +30,7 @@ app = Table("app", pk="PK", sk="SK", indexes=[GSI("due", pk="GSI1PK", sk="GSI1SK
 @app.entity(
     key=key("USER#{user}", "TASK#{task}"),
     indexes={"due": key("DUE#{user}", "{due}")},
-    items=Items(count=1_000, bytes=Bytes(400)),
+    volume=Volume(count=1_000, bytes=Bytes(400)),
 )
 class Task(Entity):
     user: str
@@ -43,28 +43,28 @@ class Task(Entity):
     until: int | None = None
 
 
-@app.entity(key=key("USER#{user}", "META"), items=Items(count=100, bytes=Bytes(200)))
+@app.entity(key=key("USER#{user}", "META"), volume=Volume(count=100, bytes=Bytes(200)))
 class User(Entity):
     user: str
     email: str
 
 
 @app.query(Task, index="due", rate=Rate(average=2))
-def due(user: str, day: date) -> Cond:
+def due(user: str, day: date) -> KeyCondition:
     """What is due on a day."""
-    return pk(user=user) & sk(due=day)
+    return pk(user=user).sk(due=day)
 
 
 @app.get(User)
-def user(user: str) -> Key:
+def user(user: str) -> ItemKey:
     """A user."""
-    return key_of(user=user)
+    return item(user=user)
 
 
 @app.update(Task, rate=Rate(average=1))
-def hold(user: str, task: str) -> Change:
+def hold(user: str, task: str) -> ItemWrite:
     """Hold a task."""
-    return key_of(user=user, task=task) & set_(state="held")
+    return item(user=user, task=task).set(state="held")
 
 
 @app.on_change(User)
@@ -128,7 +128,7 @@ class Tag(Entity):
 """
 _USER = """
 
-@logs.entity(key=key("USER#{user}"), items=Items(count=100))
+@logs.entity(key=key("USER#{user}"), volume=Volume(count=100))
 class User(Entity):
     user: str
     email: str
@@ -180,16 +180,16 @@ PAIRS = [
          says=[("key changed", "backfill", "Task"), ("pattern changed", "code", "hold")]),
     pair("another index key", ('"{due}")', '"{due}#{task}")'),
          says=[("key changed", "backfill", "Task"), ("pattern changed", "code", "due")]),
-    pair("another condition", ('"{due}")', '"{due}", when=F.state == "open")'),
+    pair("another condition", ('"{due}")', '"{due}", only_if=F.state == "open")'),
          says=[("key changed", "backfill", "Task")]),
     pair("out of an index", ('    indexes={"due": key("DUE#{user}", "{due}")},\n', ""),
          ('@app.query(Task, index="due", rate=Rate(average=2))', '@app.query(Task, rate=Rate(average=2))'),
-         ("pk(user=user) & sk(due=day)", "pk(user=user) & where(F.due == day)"),
+         ("pk(user=user).sk(due=day)", "pk(user=user).filter(F.due == day)"),
          says=[("key changed", "backfill", "Task"), ("pattern changed", "code", "due")]),
     pair("unique", ('key=key("USER#{user}", "META"),', 'key=key("USER#{user}", "META"), unique=["email"],'),
          says=[("unique added", "backfill", "User")]),
     pair("a version", ("    until: int", "    version: int = 0\n    until: int"),
-         ("items=Items(count=1_000", 'version="version", items=Items(count=1_000'),
+         ("volume=Volume(count=1_000", 'version="version", volume=Volume(count=1_000'),
          says=[("field changed", "code", "Task"), ("version changed", "code", "Task")]),
     pair("an entity is added", ("\n\nlogs =", f"{_TAG}\n\nlogs ="),
          says=[("entity added", "code", "Tag")]),
@@ -227,7 +227,7 @@ PAIRS = [
     pair("a pattern is dropped", (BASE[BASE.index("@app.get(User)") : BASE.index("@app.update")], ""),
          says=[("pattern removed", "code", "user")]),
     pair("a pattern is called otherwise", ("def hold(", "def park("), says=[("pattern renamed", "code", "park")]),
-    pair("a filter", ("& sk(due=day)", '& sk(due=day) & where(F.state == "open")'),
+    pair("a filter", (".sk(due=day)", '.sk(due=day).filter(F.state == "open")'),
          says=[("pattern changed", "code", "due")]),
     pair("a rate", ("rate=Rate(average=1)", "rate=Rate(average=3)"), says=[("facts changed", "code", "hold")]),
     pair("more items", ("count=100,", "count=200,"), says=[("facts changed", "code", "User")]),

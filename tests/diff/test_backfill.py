@@ -22,7 +22,7 @@ HEAD = """from __future__ import annotations
 
 from typing import Literal
 
-from keyplan.design import *
+from keyplan import *
 
 """
 DESIGN = (
@@ -34,7 +34,7 @@ shop = Table("shop", pk="PK", sk="SK", indexes=[GSI("by_city", pk="city", projec
 @shop.entity(
     key=key("SHOP#{{shop_id}}", "META"),
     indexes={{"all": key("SHOPS")}},
-    items=Items(count={COUNT}, bytes=Bytes({BYTES}), distinct={{"state": {{"open": 0.25, "shut": 0.75}}}}),
+    volume=Volume(count={COUNT}, bytes=Bytes({BYTES}), distinct={{"state": {{"open": 0.25, "shut": 0.75}}}}),
 )
 class Shop(Entity):
     shop_id: str
@@ -44,9 +44,9 @@ class Shop(Entity):
 
 
 @shop.batch_put(Shop)
-def stock(shops: list[Shop]) -> Change:
+def stock(shops: list[Shop]) -> ItemWrite:
     """Several at once."""
-    return put(shops)
+    return item(shops)
 '''
 )
 
@@ -233,7 +233,7 @@ def test_only_the_part_that_is_declared_is_rewritten(old: str, new: str, share: 
     source = changed(
         ("import Literal\n", "import Annotated, Literal\n\nfrom pydantic import BaseModel\n"),
         ("@shop.entity(", f"{MAPS}@shop.entity("),
-        ("items=Items(", 'items=Items(present={"tag": 0.1}, '),
+        ("volume=Volume(", 'volume=Volume(present={"tag": 0.1}, '),
         ('"shut": 0.75}}', '"shut": 0.75}, "tag": {"a": 0.5, "b": 0.5}}'),
     )
     versions = [source.replace("    text: str\n\n\n@", f"    text: str\n    {field}\n\n\n@") for field in (old, new)]
@@ -245,7 +245,9 @@ def test_only_the_part_that_is_declared_is_rewritten(old: str, new: str, share: 
 
 
 def test_items_that_leave_an_index_by_its_condition_are_updated(tmp_path: Path) -> None:
-    comparison = compared(tmp_path, DESIGN, changed(('key("SHOPS")', 'key("SHOPS#{state}", when=F.state == "open")')))
+    comparison = compared(
+        tmp_path, DESIGN, changed(('key("SHOPS")', 'key("SHOPS#{state}", only_if=F.state == "open")'))
+    )
     (backfill,) = comparison.backfills
     with Engine.memory() as engine:
         items, meter = stored(engine, comparison), Meter(engine)
@@ -308,7 +310,7 @@ def test_capacity_by_the_hour_costs_nothing_more_and_sets_the_time(tmp_path: Pat
 
 
 def test_numbers_that_are_not_declared_are_said_to_be_missing(tmp_path: Path) -> None:
-    items = DESIGN[DESIGN.index("    items=") : DESIGN.index(")\nclass")]
+    items = DESIGN[DESIGN.index("    volume=") : DESIGN.index(")\nclass")]
     comparison = compared(
         tmp_path, changed((items, "")), changed((items, ""), ("    text: str", "    text: str\n    name: str"))
     )

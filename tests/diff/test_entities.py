@@ -11,7 +11,7 @@ from keyplan.diff.changes import Rewrite
 from keyplan.diff.comparison import rollout
 
 VERSIONED = BASE.replace("    until: int", "    version: int = 0\n    until: int").replace(
-    "items=Items(count=1_000", 'version="version", items=Items(count=1_000'
+    "volume=Volume(count=1_000", 'version="version", volume=Volume(count=1_000'
 )
 
 
@@ -33,12 +33,12 @@ def test_a_version_that_goes_takes_its_protection_with_it(tmp_path: Path) -> Non
 
 SHOP = """from __future__ import annotations
 
-from keyplan.design import *
+from keyplan import *
 
 shop = Table("shop", pk="PK", sk="SK", indexes=[{indexes}])
 
 
-@shop.entity(key=key({key}){options}, items=Items(count=100, bytes=Bytes(500)))
+@shop.entity(key=key({key}){options}, volume=Volume(count=100, bytes=Bytes(500)))
 class Order(Entity):
     customer: str
     number: int
@@ -99,7 +99,7 @@ def test_an_item_under_another_key_is_named_in_its_sentinels(tmp_path: Path) -> 
     assert step.text.endswith("delete it under the old in one transaction, and name the new one in its sentinels")
 
 
-WHEN = ', when=F.state == "open"'
+WHEN = ', only_if=F.state == "open"'
 
 
 @pytest.mark.parametrize(

@@ -15,14 +15,14 @@ from typing import Annotated, Literal
 
 from pydantic import field_validator
 
-from keyplan.design import *
+from keyplan import *
 
 loans = Table("loans", pk="PK", sk="SK")
 
 
 @loans.entity(
     key=key("LOAN#{state}", "{number}"),
-    items=Items(count=1_000, bytes=Bytes(500), distinct={"state": {"out": 0.25, "back": 0.75}}),
+    volume=Volume(count=1_000, bytes=Bytes(500), distinct={"state": {"out": 0.25, "back": 0.75}}),
 )
 class Loan(Entity):
     number: int
@@ -31,9 +31,9 @@ class Loan(Entity):
 
 
 @loans.replace(Loan)
-def keep(loan: Loan) -> Change:
+def keep(loan: Loan) -> ItemWrite:
     '''Keep a loan.'''
-    return put(loan)
+    return item(loan)
 """
 
 

@@ -69,7 +69,7 @@ LIKE = {
         "If it is User under another name: rename it in one version",
     ),
     "an entity of another key": (
-        '"META"), items=Items(count=100, bytes=Bytes(200)))\nclass User(', '"X"))\nclass Person(',
+        '"META"), volume=Volume(count=100, bytes=Bytes(200)))\nclass User(', '"X"))\nclass Person(',
         "Person is a new entity", "If it is User under another name: rename it in one version",
     ),
     "a table": (
@@ -79,8 +79,14 @@ LIKE = {
         "If it is logs under another name: a table keeps its name, so its items have to be copied",
     ),
     "a pattern": (
-        "def due(user: str, day: date) -> Cond:\n    \"\"\"What is due on a day.\"\"\"\n    return pk(user=user)",
-        "def of_day(who: str, day: date) -> Cond:\n    \"\"\"What is due on a day.\"\"\"\n    return pk(user=who)",
+        (
+            "def due(user: str, day: date) -> KeyCondition:\n"
+            "    \"\"\"What is due on a day.\"\"\"\n    return pk(user=user)"
+        ),
+        (
+            "def of_day(who: str, day: date) -> KeyCondition:\n"
+            "    \"\"\"What is due on a day.\"\"\"\n    return pk(user=who)"
+        ),
         "pattern of_day is new", "If it is due under another name: its callers change with it. Cursors that",
     ),
 }  # fmt: skip
@@ -106,8 +112,8 @@ def test_what_takes_the_place_of_a_field_in_the_key_is_that_field(tmp_path: Path
     new = BASE.replace('key("USER#{user}", "META")', 'key("USER#{person}", "META")').replace(
         "class User(Entity):\n    user: str", "class User(Entity):\n    person: str"
     )
-    new = new.replace("def user(user: str) -> Key", "def user(person: str) -> Key").replace(
-        "key_of(user=user)\n\n\n@app.update", "key_of(person=person)\n\n\n@app.update"
+    new = new.replace("def user(user: str) -> ItemKey", "def user(person: str) -> ItemKey").replace(
+        "item(user=user)\n\n\n@app.update", "item(person=person)\n\n\n@app.update"
     )
     assert "under another name" not in "".join(
         change.how for change in compared(tmp_path, BASE, new).changes if change.subject == "User"

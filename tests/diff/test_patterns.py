@@ -9,13 +9,13 @@ from tests.diff.pairs import BASE, compared
 
 REFUSED = " Cursors that the old version handed out are refused: their readers begin anew."
 QUERY = '@app.query(Task, index="due", rate=Rate(average=2))'
-BODY = "pk(user=user) & sk(due=day)"
+BODY = "pk(user=user).sk(due=day)"
 
 
 ANOTHER = '''@app.get(User)
-def another(user: str) -> Key:
+def another(user: str) -> ItemKey:
     """Another."""
-    return key_of(user=user)
+    return item(user=user)
 
 
 @app.on_change'''
@@ -33,10 +33,10 @@ def edited(*edits: tuple[str, str]) -> str:
     ("edits", "refused"),
     [
         ([(QUERY, QUERY.replace("rate", "descending=True, rate"))], True),
-        ([('index="due", ', ""), (BODY, "pk(user=user) & where(F.due == day)")], True),
+        ([('index="due", ', ""), (BODY, "pk(user=user).filter(F.due == day)")], True),
         ([("def due(", "def due_on(")], True),
-        ([(BODY, "pk(user=user) & sk.lte(due=day)")], False),
-        ([(BODY, f"{BODY} & where(F.points > 3)")], False),
+        ([(BODY, "pk(user=user).sk.lte(due=day)")], False),
+        ([(BODY, f"{BODY}.filter(F.points > 3)")], False),
         ([(QUERY, QUERY.replace("rate", "limit=5, rate"))], False),
         ([("def user(user: str)", "def a_user(user: str)")], False),
         ([("@app.get(User)", "@app.get(User, consistent=True)")], False),
@@ -76,7 +76,7 @@ def test_of_a_new_pattern_its_own_place_is_shown(tmp_path: Path) -> None:
 
 
 def test_to_take_from_a_number_is_another_change_than_to_add_to_it(tmp_path: Path) -> None:
-    old, new = (edited(('set_(state="held")', f"{word}(points=2)")) for word in ("add", "subtract"))
+    old, new = (edited(('.set(state="held")', f".{word}(points=2)")) for word in ("add", "subtract"))
     (change,) = compared(tmp_path, old, new).changes
     assert (change.kind, change.subject) == ("pattern changed", "hold")
     assert "changes" in change.what

@@ -12,7 +12,7 @@ from keyplan.diff.programs import UnreadableProgramError, load_isolated, uses_of
 
 ENTITIES = """from __future__ import annotations
 
-from keyplan.design import *
+from keyplan import *
 
 app = Table("app", pk="PK")
 
@@ -23,13 +23,13 @@ class Thing(Entity):
 """
 DESIGN = """from __future__ import annotations
 
-from keyplan.design import *
+from keyplan import *
 from {package}entities import Thing, app
 
 
 @app.get(Thing)
-def thing(name: str) -> Key:
-    return key_of(name=name)
+def thing(name: str) -> ItemKey:
+    return item(name=name)
 """
 
 
@@ -105,9 +105,7 @@ def test_the_standard_library_is_never_imported_anew() -> None:
 
 def test_of_two_tables_of_one_name_the_first_is_where_it_is(tmp_path: Path) -> None:
     path = tmp_path / "design.py"
-    path.write_text(
-        "from keyplan.design import Table\n\none = Table('app', pk='PK')\ntwo = Table('app', pk='PK', sk='SK')\n"
-    )
+    path.write_text("from keyplan import Table\n\none = Table('app', pk='PK')\ntwo = Table('app', pk='PK', sk='SK')\n")
     assert load_isolated(str(path)).places == {"app": path}
 
 

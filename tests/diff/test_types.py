@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, Field
 from tests.laws import examples
 
+from keyplan import Attribute, Entity, Table
 from keyplan.client.codec import Reader
-from keyplan.design import Attribute, Entity, Table
 from keyplan.design.entities import spec_of
 from keyplan.design.fields.stored import StoredField
 from keyplan.diff.types import losses, name_of

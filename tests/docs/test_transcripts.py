@@ -25,8 +25,8 @@ def test_every_page_of_the_tutorial_is_read() -> None:
 def test_a_changed_definition_takes_the_place_of_the_old_one() -> None:
     before, after = (files_before(f"tutorial/{name}.md")["tools.py"] for name in ("check", "run"))
     assert before.count("def extend(") == after.count("def extend(") == 1
-    assert "known(branch=" not in before
-    assert "known(branch=" in after
+    assert "assuming(branch=" not in before
+    assert "assuming(branch=" in after
     assert after.index("app = Table(") < after.index("class Tool(")
     compile(after, "tools.py", "exec")
 

@@ -5,36 +5,29 @@ from __future__ import annotations
 from datetime import date, datetime
 from typing import Literal
 
-from keyplan.design import (
+from keyplan import (
     GSI,
     LSI,
     Bytes,
-    Change,
     Claim,
-    Cond,
     Entity,
     F,
     Inserted,
-    Items,
-    Key,
+    ItemKey,
+    ItemWrite,
+    KeyCondition,
     Modified,
     Rate,
     Table,
+    Volume,
     WriteCall,
-    add,
     each,
     every_shard,
     everything,
+    item,
     key,
-    key_of,
-    known,
     pk,
-    put,
-    set_,
-    sk,
     transaction,
-    when,
-    where,
 )
 
 diary = Table(
@@ -62,8 +55,10 @@ class Author(Entity):
 
 @diary.entity(
     key=key("AUTHOR#{author}", "ENTRY#{entry_id}"),
-    indexes={"by_day": key("DAY#{written_on}#{entry_id:shard(4)}", "{changed_at:utc_ms}", when=F.status == "public")},
-    items=Items(count=100_000, bytes=Bytes(2_000, p99=9_000), distinct={"author": 500}, present={"mood": 0.5}),
+    indexes={
+        "by_day": key("DAY#{written_on}#{entry_id:shard(4)}", "{changed_at:utc_ms}", only_if=F.status == "public")
+    },
+    volume=Volume(count=100_000, bytes=Bytes(2_000, p99=9_000), distinct={"author": 500}, present={"mood": 0.5}),
 )
 class Entry(Entity):
     author: str
@@ -78,56 +73,56 @@ class Entry(Entity):
 
 
 @diary.get(Entry, consistent=True, rate=Rate(average=10, peak=50))
-def entry(author: str, entry_id: str) -> Key:
+def entry(author: str, entry_id: str) -> ItemKey:
     """One entry."""
-    return key_of(author=author, entry_id=entry_id)
+    return item(author=author, entry_id=entry_id)
 
 
 @diary.query(Entry, rate=Rate(average=5), claims=Claim("1-5 RCU", "page 3"))
-def entries_about(author: str, word: str) -> Cond:
+def entries_about(author: str, word: str) -> KeyCondition:
     """Entries of an author that hold a word."""
-    return pk(author=author) & where(F.text.contains(word) | (F.mood == word))
+    return pk(author=author).filter(F.text.contains(word) | (F.mood == word))
 
 
 @diary.query(Entry, index="by_day", descending=True)
-def of_day(day: date, before: datetime) -> Cond:
+def of_day(day: date, before: datetime) -> KeyCondition:
     """Public entries of a day, the newest first."""
-    return pk(written_on=day, entry_id=every_shard()) & sk.lt(changed_at=before)
+    return pk(written_on=day, entry_id=every_shard()).sk.lt(changed_at=before)
 
 
 @diary.scan(Entry)
-def everything_there() -> Cond:
+def everything_there() -> KeyCondition:
     """All of it | every entry."""
     return everything()
 
 
 @diary.create(Entry, rate=Rate(average=1))
-def write(entry: Entry) -> Change:
+def write(entry: Entry) -> ItemWrite:
     """A new entry."""
-    return put(entry)
+    return item(entry)
 
 
 @diary.update(Entry)
-def publish(author: str, entry_id: str, written_on: date, changed_at: datetime) -> Change:
+def publish(author: str, entry_id: str, written_on: date, changed_at: datetime) -> ItemWrite:
     """A draft becomes public."""
     return (
-        key_of(author=author, entry_id=entry_id)
-        & set_(status="public")
-        & known(written_on=written_on, changed_at=changed_at)
-        & when(F.status == "draft")
+        item(author=author, entry_id=entry_id)
+        .set(status="public")
+        .assuming(written_on=written_on, changed_at=changed_at)
+        .condition(F.status == "draft")
     )
 
 
 @diary.update(Author)
-def count(author: str, by: int) -> Change:
+def count(author: str, by: int) -> ItemWrite:
     """One entry more."""
-    return key_of(author=author) & add(entries=by)
+    return item(author=author).add(entries=by)
 
 
-@diary.batch_delete(Entry, returns=10)
-def drop(author: str, entry_ids: list[str]) -> Change:
+@diary.batch_delete(Entry, expected_items=10)
+def drop(author: str, entry_ids: list[str]) -> ItemWrite:
     """Several entries go away."""
-    return key_of(author=author, entry_id=each(entry_ids))
+    return item(author=author, entry_id=each(entry_ids))
 
 
 @transaction()

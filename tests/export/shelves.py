@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keyplan.design import GSI, LSI, TTL, Entity, Inserted, OnDemand, Provisioned, Table
+from keyplan import GSI, LSI, TTL, Entity, Inserted, OnDemand, Provisioned, Table
 
 books = Table(
     "shelf-books",

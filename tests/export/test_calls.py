@@ -10,8 +10,7 @@ import pytest
 from pydantic import Field
 from tests.export.designs import MADE, loaded
 
-from keyplan import Engine, connect
-from keyplan.design import Change, Cond, Entity, Key, Table, key, key_of, pk, put, set_, sk, transaction, when
+from keyplan import Engine, Entity, ItemKey, ItemWrite, KeyCondition, Table, connect, item, key, pk, transaction
 from keyplan.design.conditions.conditions import F
 from keyplan.design.declaring.patterns import Pattern, WriteCall
 from keyplan.errors import ConditionalCheckFailedError, TransactionCanceledError
@@ -35,33 +34,33 @@ class Card(Entity):
 
 
 @club.get(Member)
-def member_of(member: str) -> Key:
-    return key_of(member=member)
+def member_of(member: str) -> ItemKey:
+    return item(member=member)
 
 
 @club.create(Member)
-def join(member: Member) -> Change:
-    return put(member)
+def join(member: Member) -> ItemWrite:
+    return item(member)
 
 
 @club.update(Member)
-def move(member: str, email: str) -> Change:
-    return key_of(member=member) & set_(email=email)
+def move(member: str, email: str) -> ItemWrite:
+    return item(member=member).set(email=email)
 
 
 @club.update(Member)
-def score(member: str, points: int) -> Change:
-    return key_of(member=member) & set_(points=points)
+def score(member: str, points: int) -> ItemWrite:
+    return item(member=member).set(points=points)
 
 
 @club.check(Member)
-def is_strong(member: str) -> Change:
-    return key_of(member=member) & when(F.points > 10)
+def is_strong(member: str) -> ItemWrite:
+    return item(member=member).condition(F.points > 10)
 
 
 @club.put(Card)
-def write(card: Card) -> Change:
-    return put(card)
+def write(card: Card) -> ItemWrite:
+    return item(card)
 
 
 @transaction()
@@ -84,12 +83,12 @@ class Entry(Entity):
 
 
 @log.query(Entry)
-def entries(owner: str, since: str, before: str) -> Cond:
-    return pk(owner=owner) & sk.between(day=(since, before))
+def entries(owner: str, since: str, before: str) -> KeyCondition:
+    return pk(owner=owner).sk.between(day=(since, before))
 
 
 @club.query(Card)
-def of_nobody(card: int) -> Cond:
+def of_nobody(card: int) -> KeyCondition:
     return pk(card=card)
 
 
@@ -167,13 +166,13 @@ class Seat(Entity):
 
 
 @seats.update(Seat)
-def hold(seat: str, gone: datetime) -> Change:
-    return key_of(seat=seat) & set_(gone=gone)
+def hold(seat: str, gone: datetime) -> ItemWrite:
+    return item(seat=seat).set(gone=gone)
 
 
 @club.batch_put(Member)
-def join_many(members: list[Member]) -> Change:
-    return put(members)
+def join_many(members: list[Member]) -> ItemWrite:
+    return item(members)
 
 
 def test_the_first_version_of_an_item_is_shown_and_what_has_expired_by_the_example() -> None:

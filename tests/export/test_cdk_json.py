@@ -15,8 +15,7 @@ from tests.export import diary, shelves, test_calls, test_explain_lines
 from tests.export.designs import MADE, loaded
 from tests.export.test_aws_commands import read_back
 
-from keyplan import Engine
-from keyplan.design import Entity, Table, key
+from keyplan import Engine, Entity, Table, key
 from keyplan.design.declaring.design import Design
 from keyplan.export.cdk_json import collisions, model, unread
 from keyplan.export.resources import resources

@@ -14,8 +14,8 @@ from tests.export import shelves
 from tests.export.designs import MADE, loaded
 from tests.export.reading import TABLES, Settings, of_cloudformation
 
+from keyplan import GSI, LSI, Table
 from keyplan.client.tables import create_request
-from keyplan.design import GSI, LSI, Table
 from keyplan.design.declaring.design import Design
 from keyplan.export.cloudformation import logical_id, properties, template
 from keyplan.export.resources import TableResource, resources

@@ -8,27 +8,7 @@ from typing import Any
 
 import pytest
 
-from keyplan.design import (
-    GSI,
-    Change,
-    Cond,
-    Entity,
-    F,
-    Table,
-    at_version,
-    each,
-    every_shard,
-    everything,
-    key,
-    key_of,
-    known,
-    pk,
-    put,
-    set_,
-    sk,
-    when,
-    where,
-)
+from keyplan import GSI, Entity, F, ItemWrite, KeyCondition, Table, each, every_shard, everything, item, key, pk
 from keyplan.design.conditions.conditions import Condition
 from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.parameters import Param
@@ -101,88 +81,88 @@ class Event(Entity):
 
 
 @events.query(Event)
-def constants(name: str) -> Cond:
-    return pk(kind=Kind.OPEN, level=Level.LOW, name=name) & sk(day=date(2026, 1, 2), at=MIDNIGHT)
+def constants(name: str) -> KeyCondition:
+    return pk(kind=Kind.OPEN, level=Level.LOW, name=name).sk(day=date(2026, 1, 2), at=MIDNIGHT)
 
 
 @events.query(Event)
-def every(kinds: list[Kind]) -> Cond:
-    return pk(kind=each(kinds), level=Level.LOW, name="a") & sk(day=date(2026, 1, 2))
+def every(kinds: list[Kind]) -> KeyCondition:
+    return pk(kind=each(kinds), level=Level.LOW, name="a").sk(day=date(2026, 1, 2))
 
 
 @events.query(Event)
-def spread(kind: Kind) -> Cond:
+def spread(kind: Kind) -> KeyCondition:
     return pk(kind=kind, level=Level.LOW, name=every_shard())
 
 
 @events.query(Event)
-def whole(kind: Kind, level: Level, name: str) -> Cond:
+def whole(kind: Kind, level: Level, name: str) -> KeyCondition:
     return pk(kind=kind, level=level, name=name)
 
 
 @events.query(Event)
-def days(of: Kind, level: Level, name: str, low: date, high: date) -> Cond:
-    return pk(kind=of, level=level, name=name) & sk.between(day=(low, high))
+def days(of: Kind, level: Level, name: str, low: date, high: date) -> KeyCondition:
+    return pk(kind=of, level=level, name=name).sk.between(day=(low, high))
 
 
 @events.query(Event)
-def later(kind: Kind, level: Level, name: str, day: date) -> Cond:
-    return pk(kind=kind, level=level, name=name) & sk.gt(day=day)
+def later(kind: Kind, level: Level, name: str, day: date) -> KeyCondition:
+    return pk(kind=kind, level=level, name=name).sk.gt(day=day)
 
 
 @events.query(Event)
-def since(kind: Kind, level: Level, name: str, day: date) -> Cond:
-    return pk(kind=kind, level=level, name=name) & sk.gte(day=day)
+def since(kind: Kind, level: Level, name: str, day: date) -> KeyCondition:
+    return pk(kind=kind, level=level, name=name).sk.gte(day=day)
 
 
 @events.query(Event)
-def earlier(kind: Kind, level: Level, name: str, day: date) -> Cond:
-    return pk(kind=kind, level=level, name=name) & sk.lt(day=day)
+def earlier(kind: Kind, level: Level, name: str, day: date) -> KeyCondition:
+    return pk(kind=kind, level=level, name=name).sk.lt(day=day)
 
 
 @events.query(Event)
-def until(kind: Kind, level: Level, name: str, day: date) -> Cond:
-    return pk(kind=kind, level=level, name=name) & sk.lte(day=day)
+def until(kind: Kind, level: Level, name: str, day: date) -> KeyCondition:
+    return pk(kind=kind, level=level, name=name).sk.lte(day=day)
 
 
 @events.query(Event)
-def of_year(kind: Kind, level: Level, name: str, year: str) -> Cond:
-    return pk(kind=kind, level=level, name=name) & sk.begins_with(day=year)
+def of_year(kind: Kind, level: Level, name: str, year: str) -> KeyCondition:
+    return pk(kind=kind, level=level, name=name).sk.begins_with(day=year)
 
 
 @events.query(Event, index="by_kind")
-def stored() -> Cond:
-    return pk(kind=Kind.SHUT) & sk.gt(at=MIDNIGHT)
+def stored() -> KeyCondition:
+    return pk(kind=Kind.SHUT).sk.gt(at=MIDNIGHT)
 
 
 @events.query(Event, index="by_kind")
-def among(kinds: list[Kind], low: datetime, high: datetime) -> Cond:
-    return pk(kind=each(kinds)) & sk.between(at=(low, high))
+def among(kinds: list[Kind], low: datetime, high: datetime) -> KeyCondition:
+    return pk(kind=each(kinds)).sk.between(at=(low, high))
 
 
 @events.query(Event, index="by_size")
-def sized() -> Cond:
+def sized() -> KeyCondition:
     return pk(size=7)
 
 
 @events.query(Event, index="by_size")
-def unfit() -> Cond:
+def unfit() -> KeyCondition:
     return pk(size=float("nan"))
 
 
 @events.query(Event)
-def forged(name: str) -> Cond:
+def forged(name: str) -> KeyCondition:
     return pk(kind="no#kind", level=Level.LOW, name=name)
 
 
 @events.query(Event)
-def missing(name: str) -> Cond:
+def missing(name: str) -> KeyCondition:
     return pk(kind=None, level=Level.LOW, name=name)
 
 
 @events.scan(Event)
-def bigger(least: int, player: str) -> Cond:
-    return everything() & where((F.size > least) & (F.scores[player] == 1))
+def bigger(least: int, player: str) -> KeyCondition:
+    return everything().filter((F.size > least) & (F.scores[player] == 1))
 
 
 PK = "KIND#{kind}#{level}#{name}"
@@ -233,31 +213,31 @@ def test_a_write_tells_its_condition_what_it_knows_and_the_version() -> None:
         version: int = 0
 
     @table.update(Note)
-    def note(id: str, mood: str, seen: int) -> Change:
-        change = key_of(id=id) & set_(text="x") & known(due=None, mood=mood) & at_version(seen)
-        return change & when((F.text == "") | F.text.missing())
+    def note(id: str, mood: str, seen: int) -> ItemWrite:
+        change = item(id=id).set(text="x").assuming(due=None, mood=mood).if_version(seen)
+        return change.condition((F.text == "") | F.text.missing())
 
     @table.update(Note)
-    def write(id: str) -> Change:
-        return key_of(id=id) & set_(text="x")
+    def write(id: str) -> ItemWrite:
+        return item(id=id).set(text="x")
 
     told = "(text = '' or text is missing) and due is missing and mood = {mood} and version = {seen}"
 
     @table.create(Note)
-    def add(new: Note) -> Change:
-        return put(new)
+    def add(new: Note) -> ItemWrite:
+        return item(new)
 
     @table.create(Note)
-    def again(new: Note) -> Change:
-        return put(new, replace_when=(F.text == "") & F.mood.missing())
+    def again(new: Note) -> ItemWrite:
+        return item(new).replace_if((F.text == "") & F.mood.missing())
 
     @table.replace(Note)
-    def other(new: Note) -> Change:
-        return put(new)
+    def other(new: Note) -> ItemWrite:
+        return item(new)
 
     @table.put(Note)
-    def any_of(new: Note) -> Change:
-        return put(new)
+    def any_of(new: Note) -> ItemWrite:
+        return item(new)
 
     assert written_only_if(note.plan) == told
     assert written_only_if(write.plan) == ""

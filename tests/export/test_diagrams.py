@@ -9,28 +9,25 @@ from xml.etree import ElementTree as ET
 
 from tests.export.pages import Area, boxes, texts
 
-from keyplan.design import (
+from keyplan import (
     GSI,
     LSI,
-    Change,
-    Cond,
     Entity,
     F,
     Inserted,
-    Key,
+    ItemKey,
+    ItemWrite,
+    KeyCondition,
     Modified,
-    Pattern,
     Removed,
     Table,
-    WriteCall,
     changed,
+    item,
     key,
-    key_of,
     pk,
-    put,
-    set_,
     transaction,
 )
+from keyplan.design.declaring.patterns import Pattern, WriteCall
 from keyplan.export import diagrams
 from keyplan.export.svg import LINE
 
@@ -51,7 +48,7 @@ empty = Table("empty", pk="id")
 
 @shop.entity(
     key=key("CUSTOMER#{customer}", "ORDER#{number:06d}"),
-    indexes={"open": key("OPEN", "{number:06d}", when=F.state == "new")},
+    indexes={"open": key("OPEN", "{number:06d}", only_if=F.state == "new")},
 )
 class Order(Entity):
     customer: str
@@ -73,33 +70,33 @@ class Line(Entity):
 
 
 @shop.get(Order)
-def order(customer: str, number: int) -> Key:
+def order(customer: str, number: int) -> ItemKey:
     """One order."""
-    return key_of(customer=customer, number=number)
+    return item(customer=customer, number=number)
 
 
 @shop.query(Order, index="open")
-def open_orders() -> Cond:
+def open_orders() -> KeyCondition:
     """Orders to be sent."""
     return pk.text("OPEN")
 
 
 @shop.create(Order)
-def place(order: Order) -> Change:
+def place(order: Order) -> ItemWrite:
     """A new order."""
-    return put(order)
+    return item(order)
 
 
 @shop.update(Order)
-def send(customer: str, number: int) -> Change:
+def send(customer: str, number: int) -> ItemWrite:
     """An order is sent."""
-    return key_of(customer=customer, number=number) & set_(state="sent")
+    return item(customer=customer, number=number).set(state="sent")
 
 
 @log.put(Line)
-def note(line: Line) -> Change:
+def note(line: Line) -> ItemWrite:
     """A line of the log."""
-    return put(line)
+    return item(line)
 
 
 @transaction()
@@ -108,17 +105,17 @@ def place_and_note(order: Order, line: Line) -> list[WriteCall[Order] | WriteCal
     return [place(order), note(line)]
 
 
-@shop.on_change(Order, when=changed("state", "sent"), batch=7, retries=3, on_failure="unsent")
+@shop.on_change(Order, filter=changed("state", "sent"), batch=7, retries=3, on_failure="unsent")
 def thank(change: Modified[Order]) -> None:
     """Thanks."""
 
 
-@shop.on_change(Order, when=changed("total"), retries=None)
+@shop.on_change(Order, filter=changed("total"), retries=None)
 def reckon(change: Modified[Order]) -> None:
     """The sum."""
 
 
-@shop.on_change(Order, Customer, when=F.customer == "ann", retries=2)
+@shop.on_change(Order, Customer, filter=F.customer == "ann", retries=2)
 def watch(change: Inserted[Order] | Removed[Order] | Inserted[Customer] | Removed[Customer]) -> None:
     """What Ann does."""
 

@@ -15,25 +15,22 @@ from uuid import UUID
 import pytest
 from pydantic import BaseModel, Field, TypeAdapter
 
-from keyplan.client.connect import connect
-from keyplan.cost.prices import PriceBook
-from keyplan.design import (
-    Change,
-    Cond,
+from keyplan import (
     Entity,
     F,
-    Key,
+    ItemKey,
+    ItemWrite,
+    KeyCondition,
     Table,
     WriteCall,
+    connect,
     each,
+    item,
     key,
-    key_of,
     pk,
-    put,
-    set_,
     transaction,
-    where,
 )
+from keyplan.cost.prices import PriceBook
 from keyplan.engine.engine import Engine
 from keyplan.errors import TransactionCanceledError
 from keyplan.export.examples import ExampleRequest, arguments_of, example, example_model, example_request
@@ -56,23 +53,23 @@ class Part(Entity):
 
 
 @parts.create(Part)
-def store(part: Part) -> Change:
-    return put(part)
+def store(part: Part) -> ItemWrite:
+    return item(part)
 
 
 @parts.update(Part)
-def rename(code: Code, number: int, name: str, slug: str) -> Change:
-    return key_of(code=code, box=number) & set_(label=name, slug=slug)
+def rename(code: Code, number: int, name: str, slug: str) -> ItemWrite:
+    return item(code=code, box=number).set(label=name, slug=slug)
 
 
 @parts.query(Part)
-def boxes(code: str, odd: str) -> Cond:
-    return pk(code=code) & where(F.odd == odd)
+def boxes(code: str, odd: str) -> KeyCondition:
+    return pk(code=code).filter(F.odd == odd)
 
 
 @parts.batch_delete(Part)
-def drop(codes: list[Code], box: int) -> Change:
-    return key_of(code=each(codes), box=box)
+def drop(codes: list[Code], box: int) -> ItemWrite:
+    return item(code=each(codes), box=box)
 
 
 @transaction()
@@ -125,8 +122,8 @@ def test_a_pattern_that_is_not_understood_leaves_the_name() -> None:
         word: Annotated[str, Field(pattern=r"\bx")]
 
     @words.get(Word)
-    def one(word: str) -> Key:
-        return key_of(word=word)
+    def one(word: str) -> ItemKey:
+        return item(word=word)
 
     assert arguments_of(one) == {"word": "<word>"}
 
@@ -229,8 +226,8 @@ def test_a_model_within_itself_ends() -> None:
 
 
 @parts.query(Part)
-def labelled(code: Code, wanted: list[str], other: list[int], made: list[date]) -> Cond:
-    return pk(code=code) & where((F.label == wanted) | (F.label == other) | (F.made == made))
+def labelled(code: Code, wanted: list[str], other: list[int], made: list[date]) -> KeyCondition:
+    return pk(code=code).filter((F.label == wanted) | (F.label == other) | (F.made == made))
 
 
 @transaction()
@@ -275,13 +272,13 @@ class Person(Entity):
 
 
 @parts.create(Person)
-def add_person(person: Person) -> Change:
-    return put(person)
+def add_person(person: Person) -> ItemWrite:
+    return item(person)
 
 
 @parts.update(Person)
-def name_person(email: str, scale: Scale, nick: str) -> Change:
-    return key_of(email=email, scale=scale, number=5, count=1) & set_(nick=nick)
+def name_person(email: str, scale: Scale, nick: str) -> ItemWrite:
+    return item(email=email, scale=scale, number=5, count=1).set(nick=nick)
 
 
 @transaction()

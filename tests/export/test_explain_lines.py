@@ -7,29 +7,24 @@ from typing import Annotated, Any
 import pytest
 from pydantic import Field
 
-from keyplan.cost.prices import PriceBook
-from keyplan.design import (
+from keyplan import (
     GSI,
     LSI,
-    Change,
-    Cond,
     Entity,
     F,
-    Key,
+    ItemKey,
+    ItemWrite,
+    KeyCondition,
     Table,
-    WriteCall,
-    at_version,
     each,
     every_shard,
+    item,
     key,
-    key_of,
     pk,
-    put,
-    set_,
     transaction,
-    where,
 )
-from keyplan.design.declaring.patterns import Pattern
+from keyplan.cost.prices import PriceBook
+from keyplan.design.declaring.patterns import Pattern, WriteCall
 from keyplan.export.explain import explain
 
 club = Table(
@@ -69,63 +64,63 @@ class Line(Entity):
 
 
 @club.create(Member)
-def join(member: Member) -> Change:
-    return put(member)
+def join(member: Member) -> ItemWrite:
+    return item(member)
 
 
 @club.delete(Member)
-def leave(member: str) -> Change:
-    return key_of(member=member)
+def leave(member: str) -> ItemWrite:
+    return item(member=member)
 
 
 @club.update(Member)
-def rename(member: str, name: str) -> Change:
-    return key_of(member=member) & set_(name=name)
+def rename(member: str, name: str) -> ItemWrite:
+    return item(member=member).set(name=name)
 
 
 @club.update(Card)
-def tag(member: str, card: int, tags: list[str], was: int) -> Change:
-    return key_of(member=member, card=card) & set_(tags=tags) & at_version(was)
+def tag(member: str, card: int, tags: list[str], was: int) -> ItemWrite:
+    return item(member=member, card=card).set(tags=tags).if_version(was)
 
 
 @club.get(Card)
-def card(member: str, card: int) -> Key:
-    return key_of(member=member, card=card)
+def card(member: str, card: int) -> ItemKey:
+    return item(member=member, card=card)
 
 
 @club.batch_get(Card)
-def cards(member: str, numbers: list[int]) -> Key:
-    return key_of(member=member, card=each(numbers))
+def cards(member: str, numbers: list[int]) -> ItemKey:
+    return item(member=member, card=each(numbers))
 
 
 @club.batch_delete(Card)
-def drop(member: str, numbers: list[int]) -> Change:
-    return key_of(member=member, card=each(numbers))
+def drop(member: str, numbers: list[int]) -> ItemWrite:
+    return item(member=member, card=each(numbers))
 
 
 @club.query(Card)
-def of_members(members: list[str]) -> Cond:
+def of_members(members: list[str]) -> KeyCondition:
     return pk(member=each(members))
 
 
 @club.query(Card, index="spread")
-def all_cards() -> Cond:
+def all_cards() -> KeyCondition:
     return pk(member=every_shard())
 
 
 @club.query(Member, index="by_points")
-def by_points(member: str) -> Cond:
+def by_points(member: str) -> KeyCondition:
     return pk(member=member)
 
 
 @log.put(Line)
-def keep(line: Line) -> Change:
-    return put(line)
+def keep(line: Line) -> ItemWrite:
+    return item(line)
 
 
 @log.query(Line, index="by_mark")
-def marked(mark: bytes) -> Cond:
-    return pk(mark=mark) & where(F.words.contains("x"))
+def marked(mark: bytes) -> KeyCondition:
+    return pk(mark=mark).filter(F.words.contains("x"))
 
 
 @transaction()
@@ -206,8 +201,8 @@ class Shape(Entity):
 
 
 @shapes.get(Shape)
-def shape(number: int) -> Key:
-    return key_of(number=number)
+def shape(number: int) -> ItemKey:
+    return item(number=number)
 
 
 def test_a_request_that_no_example_fits_is_not_shown(book: PriceBook) -> None:

@@ -11,10 +11,10 @@ from tests.export.iam_watching import AS_WRITTEN, SYSTEMS, design_of
 from tests.export.pages import Page, boxes, pictures, texts, whole
 from tests.export.prices import fixed
 
+from keyplan import GSI, Claim, Entity, F, Inserted, ItemKey, Table, item, key
 from keyplan.check.checking import check
 from keyplan.check.finding import Finding
 from keyplan.cost.estimate import estimate
-from keyplan.design import GSI, Claim, Entity, F, Inserted, Key, Table, key, key_of
 from keyplan.design.declaring.design import Design
 from keyplan.export.html import page
 
@@ -27,18 +27,18 @@ def hostile() -> Design:
     name = f"i'{EVIL}"
     indexes = [GSI(name, pk="]]>", project=[EVIL, "\x00\x1b"])]
     table = Table(EVIL, pk="<b>pk", stream="NEW_IMAGE", indexes=indexes)
-    spared = key("-->{name}", when=F.name == EVIL)
+    spared = key("-->{name}", only_if=F.name == EVIL)
 
     @table.entity(name=f"{EVIL}&amp;", key=key(f"{EVIL}#{{name}}"), indexes={name: spared})
     class Thing(Entity):
         name: str
 
     @table.get(Thing, claims=Claim(EVIL, EVIL))
-    def thing(name: str) -> Key:
+    def thing(name: str) -> ItemKey:
         """<script>alert("pattern")</script> ![picture](https://example.com/x.png) [click](javascript:alert(1))"""
-        return key_of(name=name)
+        return item(name=name)
 
-    @table.on_change(Thing, on_failure=EVIL, retries=1, when=F.name == EVIL)
+    @table.on_change(Thing, on_failure=EVIL, retries=1, filter=F.name == EVIL)
     def follow(change: Inserted[Thing]) -> None:
         """Nothing."""
 
@@ -169,9 +169,9 @@ def two_tables() -> Design:
         class Thing(Entity):
             id: str
 
-        def read(id: str) -> Key:
+        def read(id: str) -> ItemKey:
             """Read it."""
-            return key_of(id=id)
+            return item(id=id)
 
         read.__name__ = f"read_{table.name}"
         table.get(Thing)(read)

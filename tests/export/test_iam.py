@@ -14,10 +14,9 @@ from tests.export import diary
 from tests.export.iam_policies import ARN, Asked, allows, asked_by
 from tests.export.iam_watching import AS_WRITTEN, SYSTEMS, Seen, design_of, requests_of, schemas_of
 
-from keyplan.client.connect import connect
+from keyplan import Entity, Inserted, ItemWrite, Table, connect, item
 from keyplan.client.connection import Connection
 from keyplan.client.requests import Context
-from keyplan.design import Change, Entity, Inserted, Table, put
 from keyplan.design.declaring.design import Design
 from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.planning.indexes import all_faults
@@ -322,8 +321,8 @@ class Post(Entity):
 
 
 @posts.put(Post)
-def keep(post: Post) -> Change:
-    return put(post)
+def keep(post: Post) -> ItemWrite:
+    return item(post)
 
 
 @posts.on_change(Post, on_failure="dead", retries=0)

@@ -7,31 +7,23 @@ from typing import Any
 
 import pytest
 
-from keyplan.design import (
+from keyplan import (
     GSI,
-    Change,
-    Cond,
     Entity,
     F,
     Inserted,
-    Key,
+    ItemKey,
+    ItemWrite,
+    KeyCondition,
     Table,
-    WriteCall,
-    add_to_set,
     each,
     everything,
+    item,
     key,
-    key_of,
     pk,
-    put,
-    remove_from_set,
-    set_,
-    set_if_missing,
     transaction,
-    when,
-    where,
 )
-from keyplan.design.declaring.patterns import Pattern
+from keyplan.design.declaring.patterns import Pattern, WriteCall
 from keyplan.export.iam import keeps_failures, of_checks, of_consumers, of_failures, of_pattern
 from keyplan.export.iam_keys import Bindings
 from keyplan.streams import checkpoint_table, failure_table
@@ -80,118 +72,118 @@ class Login(Entity):
 
 
 @club.get(Member)
-def member(member: str) -> Key:
-    return key_of(member=member)
+def member(member: str) -> ItemKey:
+    return item(member=member)
 
 
 @club.query(Member, index="by_state")
-def of_state(state: str) -> Cond:
+def of_state(state: str) -> KeyCondition:
     return pk(state=state)
 
 
 @club.scan(Chip)
-def chips() -> Cond:
+def chips() -> KeyCondition:
     return everything()
 
 
 @club.count(Chip)
-def how_many(chip: str) -> Cond:
-    return pk(chip=chip) & where(F.text == "x")
+def how_many(chip: str) -> KeyCondition:
+    return pk(chip=chip).filter(F.text == "x")
 
 
 @club.count(Member, index="by_state")
-def how_many_of(state: str) -> Cond:
+def how_many_of(state: str) -> KeyCondition:
     return pk(state=state)
 
 
 @club.count(Chip)
-def never(text: str) -> Cond:
+def never(text: str) -> KeyCondition:
     return pk(text=text)
 
 
 @club.check(Chip)
-def there(chip: str) -> Change:
-    return key_of(chip=chip) & when(F.text.exists())
+def there(chip: str) -> ItemWrite:
+    return item(chip=chip).condition(F.text.exists())
 
 
 @club.batch_delete(Chip)
-def drop(chips: list[str]) -> Change:
-    return key_of(chip=each(chips))
+def drop(chips: list[str]) -> ItemWrite:
+    return item(chip=each(chips))
 
 
 @club.create(Member)
-def join(member: Member) -> Change:
-    return put(member)
+def join(member: Member) -> ItemWrite:
+    return item(member)
 
 
 @club.put(Member)
-def keep(member: Member) -> Change:
-    return put(member)
+def keep(member: Member) -> ItemWrite:
+    return item(member)
 
 
 @club.delete(Member)
-def leave(member: str) -> Change:
-    return key_of(member=member)
+def leave(member: str) -> ItemWrite:
+    return item(member=member)
 
 
 @club.update(Member)
-def move(member: str, email: str) -> Change:
-    return key_of(member=member) & set_(email=email)
+def move(member: str, email: str) -> ItemWrite:
+    return item(member=member).set(email=email)
 
 
 @club.update(Member)
-def score(member: str, points: int) -> Change:
-    return key_of(member=member) & set_(points=points)
+def score(member: str, points: int) -> ItemWrite:
+    return item(member=member).set(points=points)
 
 
 @club.update(Chip)
-def mark(chip: str, marks: frozenset[str]) -> Change:
-    return key_of(chip=chip) & add_to_set(marks=marks)
+def mark(chip: str, marks: frozenset[str]) -> ItemWrite:
+    return item(chip=chip).add_to_set(marks=marks)
 
 
 @club.update(Chip)
-def unmark(chip: str, marks: set[str], text: str) -> Change:
-    return key_of(chip=chip) & remove_from_set(marks=marks) & set_(text=text)
+def unmark(chip: str, marks: set[str], text: str) -> ItemWrite:
+    return item(chip=chip).remove_from_set(marks=marks).set(text=text)
 
 
 @club.update(Chip)
-def fill(chip: str, text: str) -> Change:
-    return key_of(chip=chip) & set_if_missing(text=text)
+def fill(chip: str, text: str) -> ItemWrite:
+    return item(chip=chip).set_if_missing(text=text)
 
 
 @club.update(Card)
-def mark_card(card: str, marks: frozenset[str]) -> Change:
-    return key_of(card=card) & add_to_set(marks=marks)
+def mark_card(card: str, marks: frozenset[str]) -> ItemWrite:
+    return item(card=card).add_to_set(marks=marks)
 
 
 @notes.update(Note)
-def write(note: str, text: str) -> Change:
-    return key_of(note=note) & set_(text=text)
+def write(note: str, text: str) -> ItemWrite:
+    return item(note=note).set(text=text)
 
 
 @notes.update(Note, upsert=True)
-def write_anyway(note: str, text: str) -> Change:
-    return key_of(note=note) & set_(text=text)
+def write_anyway(note: str, text: str) -> ItemWrite:
+    return item(note=note).set(text=text)
 
 
 @club.update(Chip, upsert=True)
-def make_anyway(chip: str, text: str) -> Change:
-    return key_of(chip=chip) & set_(text=text)
+def make_anyway(chip: str, text: str) -> ItemWrite:
+    return item(chip=chip).set(text=text)
 
 
 @logins.create(Login)
-def sign_in(login: Login) -> Change:
-    return put(login)
+def sign_in(login: Login) -> ItemWrite:
+    return item(login)
 
 
 @logins.create(Login)
-def sign_in_again(login: Login) -> Change:
-    return put(login, replace_when=F.device == "lost")
+def sign_in_again(login: Login) -> ItemWrite:
+    return item(login).replace_if(F.device == "lost")
 
 
 @club.put(Chip)
-def put_chip(chip: Chip) -> Change:
-    return put(chip)
+def put_chip(chip: Chip) -> ItemWrite:
+    return item(chip)
 
 
 @transaction()

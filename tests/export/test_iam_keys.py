@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.export.iam_policies import _like
 
-from keyplan.design import GSI, Change, Cond, Entity, Key, Table, each, every_shard, key, key_of, pk, put
+from keyplan import GSI, Entity, ItemKey, ItemWrite, KeyCondition, Table, each, every_shard, item, key, pk
 from keyplan.export.iam_keys import BindError, Bindings, Leading, literal, principal_value
 
 HELD = st.characters(min_codepoint=0x20, max_codepoint=0xFF)
@@ -49,33 +49,33 @@ class Thing(Entity):
 
 
 @keys.query(Thing)
-def of(owner: str, number: int) -> Cond:
+def of(owner: str, number: int) -> KeyCondition:
     return pk(owner=owner, number=number)
 
 
 @keys.query(Thing)
-def of_seven(owner: str) -> Cond:
+def of_seven(owner: str) -> KeyCondition:
     return pk(owner=owner, number=7)
 
 
 @keys.batch_get(Thing)
-def several(owners: list[str], number: int, day: date) -> Key:
-    return key_of(owner=each(owners), number=number, day=day)
+def several(owners: list[str], number: int, day: date) -> ItemKey:
+    return item(owner=each(owners), number=number, day=day)
 
 
 @keys.query(Thing, index="by_size")
-def big(size: int) -> Cond:
+def big(size: int) -> KeyCondition:
     return pk(kind="big", size=size)
 
 
 @keys.query(Thing, index="by_owner")
-def owned(owner: str) -> Cond:
+def owned(owner: str) -> KeyCondition:
     return pk(owner=owner)
 
 
 @keys.batch_get(Thing)
-def of_two(number: int, day: date) -> Key:
-    return key_of(owner=each(("ann", "bob")), number=number, day=day)
+def of_two(number: int, day: date) -> ItemKey:
+    return item(owner=each(("ann", "bob")), number=number, day=day)
 
 
 spread = Table("spread", pk="PK")
@@ -89,18 +89,18 @@ class Spread(Entity):
 
 
 @spread.query(Spread)
-def of_every_shard(number: int) -> Cond:
+def of_every_shard(number: int) -> KeyCondition:
     return pk(kind="only", number=number, name=every_shard())
 
 
 @spread.get(Spread)
-def of_one_shard(kind: Literal["only"], number: int, name: str) -> Key:
-    return key_of(kind=kind, number=number, name=name)
+def of_one_shard(kind: Literal["only"], number: int, name: str) -> ItemKey:
+    return item(kind=kind, number=number, name=name)
 
 
 @spread.batch_put(Spread)
-def put_many(made: list[Spread]) -> Change:
-    return put(made)
+def put_many(made: list[Spread]) -> ItemWrite:
+    return item(made)
 
 
 def leading(pattern: Any, **bound: str) -> Leading:

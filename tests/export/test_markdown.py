@@ -6,10 +6,10 @@ from pathlib import Path
 
 from tests.export import diary
 
+from keyplan import GSI, Entity, ItemKey, KeyCondition, Table, everything, item, pk
 from keyplan.check.finding import Finding
 from keyplan.cost.estimate import estimate
 from keyplan.cost.prices import PriceBook
-from keyplan.design import GSI, Cond, Entity, Key, Table, everything, key_of, pk
 from keyplan.design.declaring.design import Design
 from keyplan.export.markdown import document, of_patterns, of_table, rows
 
@@ -76,12 +76,12 @@ def test_a_pattern_is_told_by_the_first_line_of_its_docstring() -> None:
         id: str
 
     @table.get(Thing)
-    def thing(id: str) -> Key:
+    def thing(id: str) -> ItemKey:
         """One thing.
 
         More about it.
         """
-        return key_of(id=id)
+        return item(id=id)
 
     row = list(of_patterns(Design("plain", (table,))))[1].splitlines()[-1]
     assert row.startswith("| `thing`: One thing. | GetItem | plain |")
@@ -96,11 +96,11 @@ def test_a_pattern_says_how_much_it_reads_and_which_way() -> None:
         day: str
 
     @table.query(Note, descending=True, limit=20)
-    def last_notes(owner: str) -> Cond:
+    def last_notes(owner: str) -> KeyCondition:
         return pk(owner=owner)
 
     @table.scan(Note, page_size=100)
-    def notes() -> Cond:
+    def notes() -> KeyCondition:
         return everything()
 
     rows = list(of_patterns(Design("plain", (table,))))[1].splitlines()[2:]

@@ -11,8 +11,8 @@ from tests.export import shelves
 from tests.export.designs import ALL, MADE, REFUSED, tables_of
 from tests.export.reading import NAMES
 
+from keyplan import Entity, Inserted, Table
 from keyplan.client.tables import create_request
-from keyplan.design import Entity, Inserted, Table
 from keyplan.design.declaring.design import Design
 from keyplan.design.errors import DesignError
 from keyplan.export.cloudformation import logical_id

@@ -13,8 +13,8 @@ from tests.export import shelves
 from tests.export.designs import MADE, loaded
 from tests.export.reading import TABLES, Settings, of_terraform
 
+from keyplan import GSI, OnDemand, Provisioned, Table
 from keyplan.client.tables import create_request
-from keyplan.design import GSI, OnDemand, Provisioned, Table
 from keyplan.design.declaring.design import Design
 from keyplan.export.resources import TableResource, resources
 from keyplan.export.terraform import configuration, literal

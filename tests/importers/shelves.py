@@ -7,24 +7,23 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Any
 
-from keyplan.design import (
+from keyplan import (
     GSI,
     Attribute,
-    Change,
-    Cond,
     Entity,
-    Key,
+    ItemKey,
+    ItemWrite,
+    KeyCondition,
     OnDemand,
     Provisioned,
     Table,
-    key_of,
+    item,
     pk,
-    put,
 )
 
 # Yours to fill in:
 # - fields beside keys, and types: Decimal is any Number, Any is not known
-# - items=Items(count=..., bytes=Bytes(average=...)) of each entity
+# - volume=Volume(count=..., bytes=Bytes(average=...)) of each entity
 # - rate=Rate(average=..., peak=...) of each pattern, and the patterns of your programs
 
 # Where "books-prod" differs from its source:
@@ -62,31 +61,31 @@ class BooksProdItem(Entity):
 
 
 @books_prod.get(BooksProdItem)
-def get_books_prod(isbn: str, shelf_no: Decimal) -> Key:
+def get_books_prod(isbn: str, shelf_no: Decimal) -> ItemKey:
     """One BooksProdItem by its key."""
-    return key_of(isbn=isbn, shelf_no=shelf_no)
+    return item(isbn=isbn, shelf_no=shelf_no)
 
 
 @books_prod.put(BooksProdItem)
-def put_books_prod(item: BooksProdItem) -> Change:
+def put_books_prod(new: BooksProdItem) -> ItemWrite:
     """Write a whole BooksProdItem."""
-    return put(item)
+    return item(new)
 
 
 @books_prod.delete(BooksProdItem)
-def delete_books_prod(isbn: str, shelf_no: Decimal) -> Change:
+def delete_books_prod(isbn: str, shelf_no: Decimal) -> ItemWrite:
     """Delete one BooksProdItem."""
-    return key_of(isbn=isbn, shelf_no=shelf_no)
+    return item(isbn=isbn, shelf_no=shelf_no)
 
 
 @books_prod.query(BooksProdItem)
-def list_books_prod(isbn: str) -> Cond:
+def list_books_prod(isbn: str) -> KeyCondition:
     """Each BooksProdItem of a partition."""
     return pk(isbn=isbn)
 
 
 @books_prod.query(BooksProdItem, index="by-reader")
-def list_books_prod_by_reader(lent_to: str) -> Cond:
+def list_books_prod_by_reader(lent_to: str) -> KeyCondition:
     """Each BooksProdItem of a partition of the index 'by-reader'."""
     return pk(lent_to=lent_to)
 
@@ -108,18 +107,18 @@ class DraftsItem(Entity):
 
 
 @drafts.get(DraftsItem)
-def get_drafts(id: str) -> Key:
+def get_drafts(id: str) -> ItemKey:
     """One DraftsItem by its key."""
-    return key_of(id=id)
+    return item(id=id)
 
 
 @drafts.put(DraftsItem)
-def put_drafts(item: DraftsItem) -> Change:
+def put_drafts(new: DraftsItem) -> ItemWrite:
     """Write a whole DraftsItem."""
-    return put(item)
+    return item(new)
 
 
 @drafts.delete(DraftsItem)
-def delete_drafts(id: str) -> Change:
+def delete_drafts(id: str) -> ItemWrite:
     """Delete one DraftsItem."""
-    return key_of(id=id)
+    return item(id=id)

@@ -6,23 +6,22 @@ Shop: Customers and what they order
 from decimal import Decimal
 from typing import Any
 
-from keyplan.design import (
+from keyplan import (
     GSI,
-    Change,
-    Cond,
     Entity,
-    Key,
+    ItemKey,
+    ItemWrite,
+    KeyCondition,
     OnDemand,
     Table,
+    item,
     key,
-    key_of,
     pk,
-    put,
 )
 
 # Yours to fill in:
 # - fields beside keys, and types: Decimal is any Number, Any is not known
-# - items=Items(count=..., bytes=Bytes(average=...)) of each entity
+# - volume=Volume(count=..., bytes=Bytes(average=...)) of each entity
 # - rate=Rate(average=..., peak=...) of each pattern, and the patterns of your programs
 
 # Guessed from sample items, to be looked at: "type" distinguishes the kinds of items.
@@ -53,25 +52,25 @@ class Customer(Entity):
 
 
 @shop.get(Customer)
-def get_customer(customer_id: str) -> Key:
+def get_customer(customer_id: str) -> ItemKey:
     """One Customer by its key."""
-    return key_of(customer_id=customer_id)
+    return item(customer_id=customer_id)
 
 
 @shop.put(Customer)
-def put_customer(item: Customer) -> Change:
+def put_customer(new: Customer) -> ItemWrite:
     """Write a whole Customer."""
-    return put(item)
+    return item(new)
 
 
 @shop.delete(Customer)
-def delete_customer(customer_id: str) -> Change:
+def delete_customer(customer_id: str) -> ItemWrite:
     """Delete one Customer."""
-    return key_of(customer_id=customer_id)
+    return item(customer_id=customer_id)
 
 
 @shop.query(Customer)
-def list_customer(customer_id: str) -> Cond:
+def list_customer(customer_id: str) -> KeyCondition:
     """Each Customer of a partition."""
     return pk(customer_id=customer_id)
 
@@ -95,30 +94,30 @@ class Order(Entity):
 
 
 @shop.get(Order)
-def get_order(customer_id: str, order_id: str) -> Key:
+def get_order(customer_id: str, order_id: str) -> ItemKey:
     """One Order by its key."""
-    return key_of(customer_id=customer_id, order_id=order_id)
+    return item(customer_id=customer_id, order_id=order_id)
 
 
 @shop.put(Order)
-def put_order(item: Order) -> Change:
+def put_order(new: Order) -> ItemWrite:
     """Write a whole Order."""
-    return put(item)
+    return item(new)
 
 
 @shop.delete(Order)
-def delete_order(customer_id: str, order_id: str) -> Change:
+def delete_order(customer_id: str, order_id: str) -> ItemWrite:
     """Delete one Order."""
-    return key_of(customer_id=customer_id, order_id=order_id)
+    return item(customer_id=customer_id, order_id=order_id)
 
 
 @shop.query(Order)
-def list_order(customer_id: str) -> Cond:
+def list_order(customer_id: str) -> KeyCondition:
     """Each Order of a partition."""
     return pk(customer_id=customer_id)
 
 
 @shop.query(Order, index="GSI1")
-def list_order_by_gsi1() -> Cond:
+def list_order_by_gsi1() -> KeyCondition:
     """Each Order of a partition of the index 'GSI1'."""
     return pk()

@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 import keyplan
+from keyplan import Design
 from keyplan.client.tables import create_request
-from keyplan.design import Design
 from keyplan.engine.engine import Engine
 from keyplan.importers.schemas import ImportSource
 from keyplan.importers.writing import design_text

@@ -196,8 +196,8 @@ def test_the_warmth_of_a_provisioned_table_is_told_where_it_is_more_than_its_cap
 
 
 def test_numbers_and_shares_become_the_workload() -> None:
-    text = design_text(ImportSource("orders", tables(TABLE)))
-    assert '@orders.entity(items=Items(count=8, bytes=Bytes(average=125), present={"state": 0.25}))' in text
+    text = "".join(design_text(ImportSource("orders", tables(TABLE))).split())
+    assert 'volume=Volume(count=8,bytes=Bytes(average=125),present={"state":0.25})' in text
 
 
 @pytest.mark.parametrize(
@@ -227,8 +227,8 @@ def test_an_index_tells_the_share_of_its_one_attribute_where_it_is_sparse(
         "GlobalSecondaryIndexes": [index],
         "BillingModeSummary": {"BillingMode": "PAY_PER_REQUEST"},
     }
-    text = design_text(ImportSource("orders", tables(described)))
-    assert f"@orders.entity(items=Items(count=8, bytes=Bytes(average=125){present}))" in text
+    text = "".join(design_text(ImportSource("orders", tables(described))).split())
+    assert f"volume=Volume(count=8,bytes=Bytes(average=125){present.replace(' ', '')})" in text
 
 
 def test_shares_have_four_decimals() -> None:

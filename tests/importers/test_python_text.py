@@ -57,18 +57,18 @@ def test_a_name_is_given_once() -> None:
 
 
 def test_names_that_the_file_needs_are_taken() -> None:
-    assert [PythonNames.of_module().take(one) for one in ("Key", "id", "class")] == ["Key_", "id_", "class_"]
+    assert [PythonNames.of_module().take(one) for one in ("Table", "id", "class")] == ["Table_", "id_", "class_"]
     assert [PythonNames.of_class().take(one) for one in ("pk", "copy", "str", "id", "type")] == [
         "pk_", "copy_", "str_", "id", "type",
     ]  # fmt: skip
 
 
 OF_MODULE = (
-    "class", "match", "id", "print", "Table", "GSI", "key_of", "Annotated", "Any", "Decimal", "Literal", "accepted",
-    "claims", "datetime", "item", "name",
+    "class", "match", "id", "print", "Table", "GSI", "item", "Annotated", "Any", "Decimal", "Literal", "suppressed",
+    "claims", "datetime", "name",
 )  # fmt: skip
 OF_CLASS = (
-    "class", "pk", "key_of", "model_dump", "copy", "Annotated", "Any", "Attribute", "Decimal", "F", "bool", "bytes",
+    "class", "pk", "item", "model_dump", "copy", "Annotated", "Any", "Attribute", "Decimal", "F", "bool", "bytes",
     "cls", "datetime", "dict", "int", "list", "self", "set", "str",
 )  # fmt: skip
 

@@ -8,7 +8,7 @@ import pytest
 from tests.cli.running import run
 from tests.importers.tables import described_of, lasting
 
-from keyplan.design import Design
+from keyplan import Design
 
 AS_WRITTEN = Path(__file__).parent.parent.parent / "examples" / "as_written"
 DESIGNS = [

@@ -170,14 +170,14 @@ def test_it_checks_explains_prices_and_documents_designs(keyplan: Installed) -> 
 def test_it_runs_designs_on_its_own_engine(keyplan: Installed) -> None:
     code = """
 import keyplan
-from keyplan.design import Change, Entity, Table, put
+from keyplan import Entity, ItemWrite, Table, item
 things = Table("things", pk="id")
 @things.entity()
 class Thing(Entity):
     id: str
 @things.create(Thing)
-def add(thing: Thing) -> Change:
-    return put(thing)
+def add(thing: Thing) -> ItemWrite:
+    return item(thing)
 with keyplan.connect("things.db") as db:
     db.run(add(Thing(id="1")))
 """

@@ -9,7 +9,7 @@ import pytest
 from tests.sdk import ONCE, alone, shared_loader
 from tests.streams.shop import NOW, Shop, World
 
-from keyplan.client.connect import connect
+from keyplan import connect
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
 from keyplan.server.thread import ThreadedServer

@@ -12,8 +12,7 @@ from typing import Any
 
 from tests.streams.shop import Shop
 
-from keyplan.client.connect import connect
-from keyplan.design import Inserted
+from keyplan import Inserted, connect
 from keyplan.engine.engine import Engine
 from keyplan.streams import FileCheckpoints, Runner, Seen, TableCheckpoints
 

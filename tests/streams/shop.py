@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from keyplan import Entity, ItemWrite, Table, item, key
 from keyplan.client.connection import Connection
 from keyplan.clock import ManualClock
-from keyplan.design import Change, Entity, Table, add, key, key_of, put, set_
 from keyplan.engine.engine import Engine
 from keyplan.streams import Backoff, Counts, Notice, Runner
 
@@ -49,29 +49,29 @@ class Shop:
             orders: int = 0
 
         @app.put(Order)
-        def place(order: Order) -> Change:
+        def place(order: Order) -> ItemWrite:
             """Write an order."""
-            return put(order)
+            return item(order)
 
         @app.update(Order)
-        def move(customer: str, number: int, state: str) -> Change:
+        def move(customer: str, number: int, state: str) -> ItemWrite:
             """Put an order into another state."""
-            return key_of(customer=customer, number=number) & set_(state=state)
+            return item(customer=customer, number=number).set(state=state)
 
         @app.delete(Order)
-        def drop(customer: str, number: int) -> Change:
+        def drop(customer: str, number: int) -> ItemWrite:
             """Delete an order."""
-            return key_of(customer=customer, number=number)
+            return item(customer=customer, number=number)
 
         @app.put(Customer)
-        def register(customer: Customer) -> Change:
+        def register(customer: Customer) -> ItemWrite:
             """Write a customer."""
-            return put(customer)
+            return item(customer)
 
         @app.update(Customer, upsert=True)
-        def count_order(customer: str) -> Change:
+        def count_order(customer: str) -> ItemWrite:
             """Count an order."""
-            return key_of(customer=customer) & add(orders=1)
+            return item(customer=customer).add(orders=1)
 
         self.table, self.Order, self.Customer = app, Order, Customer
         self.place, self.move, self.drop, self.register, self.count_order = place, move, drop, register, count_order

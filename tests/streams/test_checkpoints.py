@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tests.streams.shop import NOW, World
 
-from keyplan.client.connect import connect
+from keyplan import connect
 from keyplan.client.errors import TableMissingError
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.streams.shop import World, patiently
 
-from keyplan.design import Inserted, Modified
+from keyplan import Inserted, Modified
 from keyplan.engine.engine import Engine
 from keyplan.streams import (
     ConsumerStoppedError,

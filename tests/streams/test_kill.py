@@ -14,7 +14,7 @@ import pytest
 from tests.streams.consumer import SHARDS, make, runner_of
 from tests.streams.shop import Shop
 
-from keyplan.client.connect import connect
+from keyplan import connect
 from keyplan.engine.engine import Engine
 
 KILLS = int(os.environ.get("KEYPLAN_KILLS", "4"))

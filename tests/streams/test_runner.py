@@ -14,11 +14,10 @@ import pytest
 from tests.streams.scripted import ScriptedShard, ScriptedStream, UnreachableError
 from tests.streams.shop import NOW, Shop, World, patiently
 
-from keyplan.client.connect import connect
+from keyplan import Inserted, Modified, connect
 from keyplan.client.errors import UnavailableError
 from keyplan.client.requests import Retries
 from keyplan.clock import ManualClock, SystemClock
-from keyplan.design import Inserted, Modified
 from keyplan.engine.engine import Engine
 from keyplan.engine.faults.settings import Faults
 from keyplan.streams import (

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tests.streams.shop import NOW, World
 
+from keyplan import DesignError, Inserted, Modified, Table
 from keyplan.client.errors import NotFoundError, TransactionFailedError
-from keyplan.design import DesignError, Inserted, Modified, Table
 from keyplan.streams import FileCheckpoints, Seen
 
 

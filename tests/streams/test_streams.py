@@ -10,10 +10,9 @@ import pytest
 from tests.streams.scripted import ARN, ScriptedShard, ScriptedStream
 from tests.streams.shop import NOW, Shop, World
 
-from keyplan.client.connect import connect
+from keyplan import Inserted, connect
 from keyplan.client.errors import UnavailableError
 from keyplan.clock import ManualClock
-from keyplan.design import Inserted
 from keyplan.engine.engine import Engine
 from keyplan.server.thread import ThreadedServer
 from keyplan.streams import FileCheckpoints, Gap, JsonLinesFolder, Runner, StreamReplaced, TableCheckpoints, Trouble

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.streams.shop import NOW, Address, Shop, World
 
-from keyplan.design import DesignError, Expired, F, Inserted, Modified, Removed, changed
+from keyplan import DesignError, Expired, F, Inserted, Modified, Removed, changed
 from keyplan.streams import ConsumerSetupError, ConsumerStoppedError, JsonLinesFolder
 
 
@@ -102,7 +102,7 @@ def test_one_consumer_may_take_several_entities_in_a_list(inside: World) -> None
 
 
 def test_an_item_that_becomes_another_entity_is_removed_from_one_and_inserted_into_the_other(inside: World) -> None:
-    from keyplan.design import Change, Entity, Table, put  # noqa: PLC0415 - a design of its own
+    from keyplan import Entity, ItemWrite, Table, item  # noqa: PLC0415 - a design of its own
 
     table = Table("zoo", pk="id", stream="NEW_AND_OLD_IMAGES", discriminator="kind")
 
@@ -115,12 +115,12 @@ def test_an_item_that_becomes_another_entity_is_removed_from_one_and_inserted_in
         id: str
 
     @table.put(Egg)
-    def lay(egg: Egg) -> Change:
-        return put(egg)
+    def lay(egg: Egg) -> ItemWrite:
+        return item(egg)
 
     @table.put(Bird)
-    def hatch(bird: Bird) -> Change:
-        return put(bird)
+    def hatch(bird: Bird) -> ItemWrite:
+        return item(bird)
 
     got: list[Any] = []
 
@@ -139,11 +139,11 @@ def test_an_item_that_becomes_another_entity_is_removed_from_one_and_inserted_in
 def test_changed_fields_are_told_before_delivery(world: World) -> None:
     shop, paid, moved = world.shop, [], []
 
-    @shop.table.on_change(shop.Order, when=changed("state", "paid"))
+    @shop.table.on_change(shop.Order, filter=changed("state", "paid"))
     def on_paid(change: Inserted[Any] | Modified[Any]) -> None:
         paid.append((type(change), change.new.number))
 
-    @shop.table.on_change(shop.Order, when=changed("state"))
+    @shop.table.on_change(shop.Order, filter=changed("state"))
     def on_move(change: Modified[Any]) -> None:
         moved.append((change.old.state, change.new.state))
 
@@ -176,7 +176,7 @@ def test_changed_fields_are_told_before_delivery(world: World) -> None:
 def test_conditions_are_decided_on_the_item_as_it_now_is(inside: World, condition: Any, matching: set[int]) -> None:
     shop, got = inside.shop, set()
 
-    @shop.table.on_change(shop.Order, when=condition)
+    @shop.table.on_change(shop.Order, filter=condition)
     def watch(change: Inserted[Any]) -> None:
         got.add(change.new.number)
 
@@ -194,7 +194,7 @@ def test_conditions_are_decided_on_the_item_as_it_now_is(inside: World, conditio
 def test_a_condition_on_what_was_removed_is_decided_on_what_it_last_was(inside: World) -> None:
     shop, got = inside.shop, []
 
-    @shop.table.on_change(shop.Order, when=F.state == "paid")
+    @shop.table.on_change(shop.Order, filter=F.state == "paid")
     def watch(change: Removed[Any]) -> None:
         got.append(change.old.number)
 
@@ -304,7 +304,7 @@ def test_an_unknown_field_in_changed_is_refused_where_it_is_declared(inside: Wor
     shop = inside.shop
     with pytest.raises(DesignError, match="has no field colour"):
 
-        @shop.table.on_change(shop.Order, when=changed("colour"))
+        @shop.table.on_change(shop.Order, filter=changed("colour"))
         def watch(change: Inserted[Any]) -> None:
             """Never declared."""
 

@@ -7,32 +7,26 @@ from typing import Annotated, Literal, NewType, assert_type
 
 from pydantic import Field
 
-from keyplan.design import (
+from keyplan import (
     GSI,
-    Change,
-    Cond,
     Entity,
     F,
     Inserted,
-    Key,
+    ItemKey,
+    ItemWrite,
+    KeyCondition,
     Modified,
     OnDemand,
     Page,
     Rate,
     Table,
     WriteCall,
-    add,
     changed,
     each,
+    item,
     key,
-    key_of,
     pk,
-    put,
-    set_,
-    sk,
     transaction,
-    when,
-    where,
 )
 
 TenantId = NewType("TenantId", str)
@@ -64,7 +58,7 @@ class User(Entity):
     key=key("USER#{user_id}", "TASK#{task_id}"),
     version="version",
     unique=("external_ref",),
-    indexes={"due": key("DUE#{user_id}", "{due_at:utc_ms}", when=F.status == "open")},
+    indexes={"due": key("DUE#{user_id}", "{due_at:utc_ms}", only_if=F.status == "open")},
 )
 class Task(Entity):
     tenant_id: TenantId
@@ -79,57 +73,57 @@ class Task(Entity):
 
 
 @app.query(Task, index="due", rate=Rate(average=20, peak=200))
-def tasks_due(user_id: UserId, before: datetime) -> Cond:
+def tasks_due(user_id: UserId, before: datetime) -> KeyCondition:
     """Open tasks of one user that fall due before a moment."""
-    return pk(user_id=user_id) & sk.lt(due_at=before)
+    return pk(user_id=user_id).sk.lt(due_at=before)
 
 
 @app.query(User, Task)
-def everything_of(user_id: UserId) -> Cond:
+def everything_of(user_id: UserId) -> KeyCondition:
     """A user and his tasks."""
     return pk(user_id=user_id)
 
 
 @app.count(Task)
-def open_tasks(user_id: UserId) -> Cond:
+def open_tasks(user_id: UserId) -> KeyCondition:
     """How many are open."""
-    return pk(user_id=user_id) & where(F.status == "open")
+    return pk(user_id=user_id).filter(F.status == "open")
 
 
 @app.get(Task, consistent=True)
-def task(user_id: UserId, task_id: TaskId) -> Key:
+def task(user_id: UserId, task_id: TaskId) -> ItemKey:
     """One task."""
-    return key_of(user_id=user_id, task_id=task_id)
+    return item(user_id=user_id, task_id=task_id)
 
 
 @app.batch_get(Task)
-def some_tasks(user_id: UserId, task_ids: list[TaskId]) -> Key:
+def some_tasks(user_id: UserId, task_ids: list[TaskId]) -> ItemKey:
     """Several tasks."""
-    return key_of(user_id=user_id, task_id=each(task_ids))
+    return item(user_id=user_id, task_id=each(task_ids))
 
 
 @app.create(Task)
-def add_task(task: Task) -> Change:
+def add_task(task: Task) -> ItemWrite:
     """A new task."""
-    return put(task)
+    return item(task)
 
 
 @app.update(Task, rate=Rate(average=10))
-def finish(user_id: UserId, task_id: TaskId) -> Change:
+def finish(user_id: UserId, task_id: TaskId) -> ItemWrite:
     """Mark a task done."""
-    return key_of(user_id=user_id, task_id=task_id) & set_(status="done")
+    return item(user_id=user_id, task_id=task_id).set(status="done")
 
 
 @app.update(User)
-def count_task(user_id: UserId, by: int) -> Change:
+def count_task(user_id: UserId, by: int) -> ItemWrite:
     """Count tasks."""
-    return key_of(user_id=user_id) & add(tasks=by) & when(F.tasks < 100)
+    return item(user_id=user_id).add(tasks=by).condition(F.tasks < 100)
 
 
 @app.delete(Task)
-def drop(user_id: UserId, task_id: TaskId) -> Change:
+def drop(user_id: UserId, task_id: TaskId) -> ItemWrite:
     """Delete a task."""
-    return key_of(user_id=user_id, task_id=task_id)
+    return item(user_id=user_id, task_id=task_id)
 
 
 @transaction()
@@ -138,7 +132,7 @@ def add_counted(task: Task, user_id: UserId) -> list[WriteCall[Task] | WriteCall
     return [add_task(task), count_task(user_id, 1)]
 
 
-@app.on_change(Task, when=changed("status"), batch=100, retries=5, on_failure="dlq")
+@app.on_change(Task, filter=changed("status"), batch=100, retries=5, on_failure="dlq")
 def notify(change: Modified[Task]) -> None:
     """Tell somebody."""
     assert_type(change.new, Task)

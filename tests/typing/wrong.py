@@ -6,8 +6,7 @@ from datetime import datetime
 
 from right import Task, TaskId, UserId, add_counted, add_task, app, finish, open_tasks, task, tasks_due
 
-from keyplan import connect
-from keyplan.design import Cond, Key, Page, key_of, pk
+from keyplan import ItemKey, KeyCondition, Page, connect, item, pk
 
 user_id, task_id, now = UserId("u"), TaskId("t"), datetime.now()
 db = connect(":memory:")
@@ -28,15 +27,15 @@ db.run(add_counted(user_id, user_id))  # wrong
 
 
 @app.get(Task)  # wrong
-def not_a_key(user_id: UserId) -> Cond:
+def not_a_key(user_id: UserId) -> KeyCondition:
     return pk(user_id=user_id)
 
 
 @app.query(Task, indx="due")  # wrong
-def misspelt_option(user_id: UserId) -> Cond:
+def misspelt_option(user_id: UserId) -> KeyCondition:
     return pk(user_id=user_id)
 
 
 @app.query(Task)  # wrong
-def not_a_condition(user_id: UserId, task_id: TaskId) -> Key:
-    return key_of(user_id=user_id, task_id=task_id)
+def not_a_condition(user_id: UserId, task_id: TaskId) -> ItemKey:
+    return item(user_id=user_id, task_id=task_id)

@@ -9,29 +9,23 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from keyplan.design import (
+from keyplan import (
     GSI,
-    Change,
-    Cond,
     Entity,
     F,
-    Items,
-    Key,
+    ItemKey,
+    ItemWrite,
+    KeyCondition,
     Table,
+    Volume,
     WriteCall,
-    add_to_set,
-    at_version,
     attr,
     each,
     everything,
+    item,
     key,
-    key_of,
     pk,
-    put,
-    set_,
     transaction,
-    when,
-    where,
 )
 
 club = Table("club", pk="PK", sk="SK", indexes=[GSI("by_end", pk="game", sk="ended_at")])
@@ -46,21 +40,21 @@ class Seat:
     place: str
 
 
-@club.entity(key=key("PLAYER#{player}", "PLAYER"), version="version", items=Items(count=60))
+@club.entity(key=key("PLAYER#{player}", "PLAYER"), version="version", volume=Volume(count=60))
 class Player(Entity):
     player: str
     games: Annotated[frozenset[str], Field(max_length=MOST)] = frozenset()
     version: int = 0
 
 
-@club.entity(key=key("ROOM#{room}", "{place}#{player}"), items=Items(count=60, distinct={"room": 5, "place": 8}))
+@club.entity(key=key("ROOM#{room}", "{place}#{player}"), volume=Volume(count=60, distinct={"room": 5, "place": 8}))
 class Sitting(Entity):
     room: str
     place: str
     player: str
 
 
-@club.entity(key=key("OLD#{name}", "OLD"), items=Items(count=1))
+@club.entity(key=key("OLD#{name}", "OLD"), volume=Volume(count=1))
 class Relic(Entity):
     name: str
 
@@ -72,7 +66,7 @@ def _game(opening: str, status: str, **more: Any) -> dict[str, Any]:
 @club.entity(
     key=key("GAME#{game}", "{number}"),
     indexes={"by_end": key(attr("game"), attr("ended_at"))},
-    items=Items(count=100, distinct={"game": 4, "status": {"over": 0.5, "running": 0.5}}),
+    volume=Volume(count=100, distinct={"game": 4, "status": {"over": 0.5, "running": 0.5}}),
 )
 class Game(Entity):
     """A game that is over has an end, and its moves are counted; the first form had no `form`."""
@@ -108,34 +102,34 @@ class Game(Entity):
 
 
 @club.delete(Relic)
-def drop_relic(name: str) -> Change:
+def drop_relic(name: str) -> ItemWrite:
     """There is one, and ten calls."""
-    return key_of(name=name)
+    return item(name=name)
 
 
 @club.update(Player)
-def join(player: str, games: Annotated[frozenset[str], Field(max_length=1)]) -> Change:
+def join(player: str, games: Annotated[frozenset[str], Field(max_length=1)]) -> ItemWrite:
     """Only while there is room for one more."""
     room = F.games.missing() | (F.games.size() < MOST)
-    return key_of(player=player) & add_to_set(games=games) & when(room)
+    return item(player=player).add_to_set(games=games).condition(room)
 
 
 @club.update(Player)
-def crowd(player: str, games: frozenset[str]) -> Change:
+def crowd(player: str, games: frozenset[str]) -> ItemWrite:
     """Only where it is full."""
-    return key_of(player=player) & set_(games=games) & when(F.games.size() >= MOST)
+    return item(player=player).set(games=games).condition(F.games.size() >= MOST)
 
 
 @club.delete(Player)
-def drop_player(player: str, version: int) -> Change:
+def drop_player(player: str, version: int) -> ItemWrite:
     """A player as read."""
-    return key_of(player=player) & at_version(version)
+    return item(player=player).if_version(version)
 
 
 @club.delete(Sitting)
-def stand_up(seat: Seat, player: str) -> Change:
+def stand_up(seat: Seat, player: str) -> ItemWrite:
     """A seat is free."""
-    return key_of(room=seat.room, place=seat.place, player=player)
+    return item(room=seat.room, place=seat.place, player=player)
 
 
 @transaction()
@@ -147,30 +141,30 @@ def leave(
 
 
 @club.get(Game)
-def game_by_number(game: str, number: str) -> Key:
+def game_by_number(game: str, number: str) -> ItemKey:
     """One game."""
-    return key_of(game=game, number=number)
+    return item(game=game, number=number)
 
 
 @club.query(Game, index="by_end", descending=True)
-def games_over(game: str) -> Cond:
+def games_over(game: str) -> KeyCondition:
     """Games that are over."""
     return pk(game=game)
 
 
 @club.scan(Game)
-def games_of_old() -> Cond:
+def games_of_old() -> KeyCondition:
     """Games in the first form."""
-    return everything() & where(F.form.missing())
+    return everything().filter(F.form.missing())
 
 
 @club.scan(Sitting)
-def unplaced() -> Cond:
+def unplaced() -> KeyCondition:
     """None: a sitting always has a place, and no example says otherwise."""
-    return everything() & where(F.place.missing())
+    return everything().filter(F.place.missing())
 
 
 @club.replace(Game)
-def upgrade_game(game: Game) -> Change:
+def upgrade_game(game: Game) -> ItemWrite:
     """A game of the first form, as it was read, in the form of today."""
-    return put(game) & when(F.form.missing() & (F.status == game.status))
+    return item(game).condition(F.form.missing() & (F.status == game.status))

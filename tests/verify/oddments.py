@@ -7,27 +7,21 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
-from keyplan.design import (
+from keyplan import (
     GSI,
-    Change,
-    Cond,
     Entity,
     F,
-    Items,
+    ItemWrite,
+    KeyCondition,
     Table,
+    Volume,
     WriteCall,
-    add,
     each,
     everything,
+    item,
     key,
-    key_of,
     pk,
-    put,
-    set_,
-    sk,
     transaction,
-    when,
-    where,
 )
 
 
@@ -64,7 +58,7 @@ class Price(Entity):
 
 
 @oddments.entity(
-    key=key("ROOM#{room}", "{rank:rank(low,high)}#{row:03d}"), items=Items(1_000, present={"flag": 0.0001})
+    key=key("ROOM#{room}", "{rank:rank(low,high)}#{row:03d}"), volume=Volume(1_000, present={"flag": 0.0001})
 )
 class Place(Entity):
     room: str
@@ -76,63 +70,63 @@ class Place(Entity):
 
 
 @oddments.update(Totals)
-def count() -> Change:
-    return key_of() & add(seats=1)
+def count() -> ItemWrite:
+    return item().add(seats=1)
 
 
 @oddments.query(Place)
-def from_rank(room: str, rank: Literal["high", "low"]) -> Cond:
-    return pk(room=room) & sk.gte(rank=rank)
+def from_rank(room: str, rank: Literal["high", "low"]) -> KeyCondition:
+    return pk(room=room).sk.gte(rank=rank)
 
 
 @oddments.query(Place)
-def up_to_rank(room: str, rank: Literal["high", "low"]) -> Cond:
-    return pk(room=room) & sk.lt(rank=rank)
+def up_to_rank(room: str, rank: Literal["high", "low"]) -> KeyCondition:
+    return pk(room=room).sk.lt(rank=rank)
 
 
 @oddments.scan(Place, index="flagged")
-def flagged() -> Cond:
+def flagged() -> KeyCondition:
     return everything()
 
 
 @oddments.query(Place)
-def in_row(seat: Seat) -> Cond:
-    return pk(room=seat.room) & where(F.row == seat.row)
+def in_row(seat: Seat) -> KeyCondition:
+    return pk(room=seat.room).filter(F.row == seat.row)
 
 
 @oddments.query(Place)
-def in_rows(room: str, rows: list[int]) -> Cond:
-    return pk(room=room) & where(F.row.is_in(each(rows)))
+def in_rows(room: str, rows: list[int]) -> KeyCondition:
+    return pk(room=room).filter(F.row.is_in(each(rows)))
 
 
 @oddments.query(Place)
-def with_first_name(room: str, names: list[str]) -> Cond:
-    return pk(room=room) & where(F.names[0].is_in(each(names)) | F.flag.is_in("x", each(names)))
+def with_first_name(room: str, names: list[str]) -> KeyCondition:
+    return pk(room=room).filter(F.names[0].is_in(each(names)) | F.flag.is_in("x", each(names)))
 
 
 @oddments.update(Place)
-def release(room: str, rank: Literal["high", "low"], row: int, flags: list[str]) -> Change:
-    return key_of(room=room, rank=rank, row=row) & set_(held=False) & when(~F.flag.is_in(each(flags)))
+def release(room: str, rank: Literal["high", "low"], row: int, flags: list[str]) -> ItemWrite:
+    return item(room=room, rank=rank, row=row).set(held=False).condition(~F.flag.is_in(each(flags)))
 
 
 @oddments.query(Place)
-def at_desk(self: Desk) -> Cond:
-    return pk(room=self.room) & where(F.row == self.row)
+def at_desk(self: Desk) -> KeyCondition:
+    return pk(room=self.room).filter(F.row == self.row)
 
 
 @oddments.query(Place)
-def of_whoever(who) -> Cond:  # type: ignore[no-untyped-def]  # nothing is said of it
+def of_whoever(who) -> KeyCondition:  # type: ignore[no-untyped-def]  # nothing is said of it
     return pk(room=who.place.room)
 
 
 @oddments.create(Place)
-def save(place: Place) -> Change:
-    return put(place)
+def save(place: Place) -> ItemWrite:
+    return item(place)
 
 
 @oddments.update(Place)
-def hold(room: str, rank: Literal["high", "low"], row: int, held: bool) -> Change:
-    return key_of(room=room, rank=rank, row=row) & set_(held=held)
+def hold(room: str, rank: Literal["high", "low"], row: int, held: bool) -> ItemWrite:
+    return item(room=room, rank=rank, row=row).set(held=held)
 
 
 @transaction()

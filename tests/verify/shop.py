@@ -9,44 +9,31 @@ from typing import Annotated, Any, Literal, NewType
 
 from pydantic import BaseModel, Field
 
-from keyplan.design import (
+from keyplan import (
     GSI,
     LSI,
     Attribute,
     Bytes,
-    Change,
     Claim,
-    Cond,
     Distinct,
     Entity,
     F,
-    Items,
-    Key,
+    ItemKey,
+    ItemWrite,
+    KeyCondition,
     Provisioned,
     Table,
+    Volume,
     WriteCall,
-    add,
-    add_to_set,
-    append,
-    at_version,
     attr,
     each,
     every_shard,
     everything,
+    item,
     key,
-    key_of,
-    known,
     pk,
-    put,
-    remove,
-    set_,
-    set_if_missing,
-    sk,
-    subtract,
     transaction,
     unique,
-    when,
-    where,
 )
 
 CustomerId = NewType("CustomerId", str)
@@ -83,7 +70,7 @@ shop = Table(
     key=key("CUSTOMER#{customer_id}", "PROFILE"),
     version="version",
     unique=["email", unique("phone")],
-    items=Items(count=20_000, bytes=Bytes(500, p99=900), present={"phone": 0.5}),
+    volume=Volume(count=20_000, bytes=Bytes(500, p99=900), present={"phone": 0.5}),
     store_key_fields=False,
 )
 class Customer(Entity):
@@ -103,10 +90,10 @@ class Customer(Entity):
     key=key("CUSTOMER#{customer_id}", "ORDER#{order_id}"),
     indexes={
         "by_status": key("STATUS#{status}#{order_id:shard(3)}", "{placed_at:utc_ms}"),
-        "open_due": key("DUE#{customer_id}", attr("due_at"), when=F.status == "open"),
+        "open_due": key("DUE#{customer_id}", attr("due_at"), only_if=F.status == "open"),
     },
     version="version",
-    items=Items(
+    volume=Volume(
         count=400_000,
         bytes=Bytes(900, p99=6_000),
         distinct={
@@ -133,7 +120,7 @@ class Order(Entity):
 products = Table("products", pk="product_id", billing=Provisioned(read=100, write=50))
 
 
-@products.entity(items=Items(count=2_000, bytes=Bytes(300), distinct={"product_id": 2_000}))
+@products.entity(volume=Volume(count=2_000, bytes=Bytes(300), distinct={"product_id": 2_000}))
 class Product(Entity):
     product_id: int
     name: str
@@ -146,167 +133,163 @@ class Product(Entity):
 
 
 @shop.get(Customer, consistent=True, claims=Claim("1 RCU"))
-def customer(customer_id: CustomerId) -> Key:
+def customer(customer_id: CustomerId) -> ItemKey:
     """One customer."""
-    return key_of(customer_id=customer_id)
+    return item(customer_id=customer_id)
 
 
 @shop.query(Customer, Order)
-def customer_with_orders(customer_id: CustomerId) -> Cond:
+def customer_with_orders(customer_id: CustomerId) -> KeyCondition:
     """A customer and all orders."""
     return pk(customer_id=customer_id)
 
 
 @shop.query(Order, limit=5, descending=True)
-def last_orders(customer_id: CustomerId) -> Cond:
+def last_orders(customer_id: CustomerId) -> KeyCondition:
     """The last five orders."""
     return pk(customer_id=customer_id)
 
 
 @shop.query(Order, index="by_status", ordered_by="placed_at")
-def orders_by_status(status: Status) -> Cond:
+def orders_by_status(status: Status) -> KeyCondition:
     """All orders of a status, over all shards."""
     return pk(status=status, order_id=every_shard())
 
 
 @shop.query(Order, index="by_status", descending=True, limit=7)
-def placed_before(status: Status, before: datetime) -> Cond:
+def placed_before(status: Status, before: datetime) -> KeyCondition:
     """The last orders before a moment."""
-    return pk(status=status, order_id=every_shard()) & sk.lt(placed_at=before)
+    return pk(status=status, order_id=every_shard()).sk.lt(placed_at=before)
 
 
 @shop.query(Order, index="open_due")
-def due_between(customer_id: CustomerId, first: datetime, last: datetime) -> Cond:
+def due_between(customer_id: CustomerId, first: datetime, last: datetime) -> KeyCondition:
     """Open orders that fall due in a time."""
-    return pk(customer_id=customer_id) & sk.between(due_at=(first, last))
+    return pk(customer_id=customer_id).sk.between(due_at=(first, last))
 
 
 @shop.count(Order, index="by_country")
-def count_in_country(country: Country, status: Status) -> Cond:
+def count_in_country(country: Country, status: Status) -> KeyCondition:
     """How many there are."""
     return pk(country=country, status=status)
 
 
 @shop.count(Order, index="by_total", consistent=True)
-def dear_orders(customer_id: CustomerId, least: Decimal) -> Cond:
+def dear_orders(customer_id: CustomerId, least: Decimal) -> KeyCondition:
     """How many orders of at least this total: a local index, which does not hold what tells whose its entries are."""
-    return pk(customer_id=customer_id) & sk.gte(total=least) & where(F.status.exists())
+    return pk(customer_id=customer_id).sk.gte(total=least).filter(F.status.exists())
 
 
 @shop.query(Order, index="by_total")
-def orders_by_total(customer_id: CustomerId) -> Cond:
+def orders_by_total(customer_id: CustomerId) -> KeyCondition:
     """Whole orders of a local index that holds little of them: each is fetched."""
     return pk(customer_id=customer_id)
 
 
 @shop.count(Order)
-def paid_orders(customer_id: CustomerId) -> Cond:
+def paid_orders(customer_id: CustomerId) -> KeyCondition:
     """How many of a customer are paid."""
-    return pk(customer_id=customer_id) & where(F.status == "paid")
+    return pk(customer_id=customer_id).filter(F.status == "paid")
 
 
 @shop.scan(Order)
-def orders_with(text: str) -> Cond:
+def orders_with(text: str) -> KeyCondition:
     """Orders whose remark has a text."""
-    return where(F.remark.contains(text) | F.remark.begins_with(text))
+    return everything().filter(F.remark.contains(text) | F.remark.begins_with(text))
 
 
 @shop.scan(Order, index="by_status", page_size=100)
-def all_by_status() -> Cond:
+def all_by_status() -> KeyCondition:
     """The whole index, page by page."""
     return everything()
 
 
-@products.batch_get(Product, returns=20)
-def some_products(product_ids: list[int]) -> Key:
+@products.batch_get(Product, expected_items=20)
+def some_products(product_ids: list[int]) -> ItemKey:
     """Several products."""
-    return key_of(product_id=each(product_ids))
+    return item(product_id=each(product_ids))
 
 
 # Writes.
 
 
 @shop.create(Customer)
-def register(customer: Customer) -> Change:
+def register(customer: Customer) -> ItemWrite:
     """A new customer, whose e-mail is unique."""
-    return put(customer)
+    return item(customer)
 
 
 @shop.update(Customer)
-def change_email(customer_id: CustomerId, email: str, version: int) -> Change:
+def change_email(customer_id: CustomerId, email: str, version: int) -> ItemWrite:
     """Another e-mail: its sentinel changes hands."""
-    return key_of(customer_id=customer_id) & set_(email=email) & at_version(version)
+    return item(customer_id=customer_id).set(email=email).if_version(version)
 
 
 @shop.update(Customer)
-def annotate(customer_id: CustomerId, tag: str, note: str) -> Change:
+def annotate(customer_id: CustomerId, tag: str, note: str) -> ItemWrite:
     """Changes of sets, lists and maps."""
     return (
-        key_of(customer_id=customer_id)
-        & add_to_set(tags=tag)
-        & append(notes=note)
-        & add(orders=1)
-        & set_if_missing(phone=None)
+        item(customer_id=customer_id).add_to_set(tags=tag).append(notes=note).add(orders=1).set_if_missing(phone=None)
     )
 
 
 @shop.replace(Customer)
-def save(customer: Customer) -> Change:
+def save(customer: Customer) -> ItemWrite:
     """A whole customer."""
-    return put(customer)
+    return item(customer)
 
 
 @shop.delete(Customer)
-def forget(customer_id: CustomerId) -> Change:
+def forget(customer_id: CustomerId) -> ItemWrite:
     """A customer is gone, and the unique values are free."""
-    return key_of(customer_id=customer_id)
+    return item(customer_id=customer_id)
 
 
 @shop.put(Order)
-def place(order: Order) -> Change:
+def place(order: Order) -> ItemWrite:
     """An order."""
-    return put(order)
+    return item(order)
 
 
 @shop.update(Order)
-def pay(customer_id: CustomerId, order_id: str, placed_at: datetime, due_at: datetime | None) -> Change:
+def pay(customer_id: CustomerId, order_id: str, placed_at: datetime, due_at: datetime | None) -> ItemWrite:
     """An open order is paid: it leaves one index and moves in another."""
     return (
-        key_of(customer_id=customer_id, order_id=order_id)
-        & set_(status="paid")
-        & known(placed_at=placed_at, due_at=due_at)
-        & when(F.status == "open")
+        item(customer_id=customer_id, order_id=order_id)
+        .set(status="paid")
+        .assuming(placed_at=placed_at, due_at=due_at)
+        .condition(F.status == "open")
     )
 
 
 @shop.update(Order)
-def remark(customer_id: CustomerId, order_id: str, remark_: str) -> Change:
+def remark(customer_id: CustomerId, order_id: str, remark_: str) -> ItemWrite:
     """Only what an index shows changes."""
-    return key_of(customer_id=customer_id, order_id=order_id) & set_(remark=remark_) & remove("lines")
+    return item(customer_id=customer_id, order_id=order_id).set(remark=remark_).remove("lines")
 
 
 @products.update(Product, upsert=False)
-def take(product_id: int, amount: int) -> Change:
+def take(product_id: int, amount: int) -> ItemWrite:
     """Take from the stock."""
-    return key_of(product_id=product_id) & subtract(stock=amount) & when(F.stock >= amount)
+    return item(product_id=product_id).subtract(stock=amount).condition(F.stock >= amount)
 
 
 @products.batch_put(Product)
-def import_products(products_: list[Product]) -> Change:
+def import_products(products_: list[Product]) -> ItemWrite:
     """Many products."""
-    return put(products_)
+    return item(products_)
 
 
 @products.batch_delete(Product)
-def drop_products(product_ids: list[int]) -> Change:
+def drop_products(product_ids: list[int]) -> ItemWrite:
     """Many products are gone."""
-    return key_of(product_id=each(product_ids))
+    return item(product_id=each(product_ids))
 
 
 @shop.check(Customer)
-def customer_is_there(customer_id: CustomerId) -> Change:
+def customer_is_there(customer_id: CustomerId) -> ItemWrite:
     """The customer exists."""
-    return key_of(customer_id=customer_id)
+    return item(customer_id=customer_id)
 
 
 @transaction(claims=Claim("single-digit ms"))

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import pytest
 
-from keyplan.design import Attribute, Cond, Entity, F, Items, Table, key, pk, sk, where
+from keyplan import Attribute, Entity, F, KeyCondition, Table, Volume, key, pk
 from keyplan.design.declaring.design import Design
 from keyplan.design.entities import spec_of
 from keyplan.design.parameters import Param
@@ -38,13 +38,13 @@ class Loan(Entity):
 
 
 @things.query(Note, Task, Loan)
-def with_status(owner: str, status: Literal["open", "done"]) -> Cond:
-    return pk(owner=owner) & where(F.status == status)
+def with_status(owner: str, status: Literal["open", "done"]) -> KeyCondition:
+    return pk(owner=owner).filter(F.status == status)
 
 
 @things.query(Note, Task, Loan)
-def without_status(owner: str) -> Cond:
-    return pk(owner=owner) & where(F.status.missing())
+def without_status(owner: str) -> KeyCondition:
+    return pk(owner=owner).filter(F.status.missing())
 
 
 @pytest.mark.parametrize(
@@ -77,8 +77,8 @@ class Thing(Entity):
 
 def meaning(op: str, low: str, high: str | None = None) -> ReadMeaning:
     @table.query(Thing)
-    def asked(owner: str, status: str, first: str, last: str) -> Cond:
-        return pk(owner=owner) & sk.text(op, low, high)  # type: ignore[arg-type]  # the op is a parameter here
+    def asked(owner: str, status: str, first: str, last: str) -> KeyCondition:
+        return pk(owner=owner).sk.text(op, low, high)  # type: ignore[arg-type]  # the op is a parameter here
 
     return meaning_of(asked)
 
@@ -134,19 +134,19 @@ def test_a_letter_text_is_compared_as_the_key_has_it() -> None:
 def test_a_day_or_the_text_of_one_is_the_beginning_of_a_moment() -> None:
     logs = Table("logs", pk="PK", sk="SK")
 
-    @logs.entity(key=key("DEVICE#{device}", "{state}#{at:utc_s}"), items=Items(count=300, distinct={"device": 3}))
+    @logs.entity(key=key("DEVICE#{device}", "{state}#{at:utc_s}"), volume=Volume(count=300, distinct={"device": 3}))
     class Log(Entity):
         device: str
         state: Literal["on", "off"]
         at: datetime
 
     @logs.query(Log)
-    def on_day(device: str, state: Literal["on", "off"], day: date) -> Cond:
-        return pk(device=device) & sk.text("begins_with", "{state}#{day}")
+    def on_day(device: str, state: Literal["on", "off"], day: date) -> KeyCondition:
+        return pk(device=device).sk.text("begins_with", "{state}#{day}")
 
     @logs.query(Log)
-    def since_text(device: str, state: Literal["on", "off"], text: str) -> Cond:
-        return pk(device=device) & sk.text("begins_with", "{state}#{text}")
+    def since_text(device: str, state: Literal["on", "off"], text: str) -> KeyCondition:
+        return pk(device=device).sk.text("begins_with", "{state}#{text}")
 
     assert told(meaning_of(on_day))[-1] == ("at", "begins_with", "day")
     report = verify(Design("logs", (logs,)))

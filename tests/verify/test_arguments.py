@@ -11,28 +11,22 @@ from pydantic import BaseModel, Field
 from tests.cost.lending import loans
 from tests.verify import club
 
-from keyplan.design import (
+from keyplan import (
     GSI,
-    Change,
-    Cond,
     Entity,
     F,
-    Items,
+    ItemWrite,
+    KeyCondition,
     Table,
+    Volume,
     WriteCall,
-    add,
     attr,
     each,
+    everything,
+    item,
     key,
-    key_of,
     pk,
-    put,
-    remove,
-    set_,
-    subtract,
     transaction,
-    when,
-    where,
 )
 from keyplan.design.declaring.design import Design
 from keyplan.verify import VerificationReport, verify
@@ -103,7 +97,7 @@ def test_an_example_that_does_not_fit_is_told_and_the_rest_runs(tmp_path: Path) 
 ILL = """
 from __future__ import annotations
 from pydantic import ConfigDict
-from keyplan.design import *
+from keyplan import *
 
 table = Table("ill", pk="PK")
 
@@ -118,12 +112,12 @@ class Well(Entity):
     name: str
 
 @table.create(Ill)
-def add_ill(ill: Ill) -> Change:
-    return put(ill)
+def add_ill(ill: Ill) -> ItemWrite:
+    return item(ill)
 
 @table.get(Well)
-def well(name: str) -> Key:
-    return key_of(name=name)
+def well(name: str) -> ItemKey:
+    return item(name=name)
 """
 
 
@@ -134,7 +128,7 @@ def test_what_lies_in_a_model_a_map_and_a_list_is_found_where_it_lies() -> None:
 
     people = Table("people", pk="name")
 
-    @people.entity(items=Items(count=200))
+    @people.entity(volume=Volume(count=200))
     class Person(Entity):
         name: str
         address: Address | None = None
@@ -142,12 +136,12 @@ def test_what_lies_in_a_model_a_map_and_a_list_is_found_where_it_lies() -> None:
         marks: list[int] = Field(examples=[[7, 8, 9]])
 
     @people.scan(Person)
-    def of_city(city: str) -> Cond:
-        return where(F.address["city"] == city)
+    def of_city(city: str) -> KeyCondition:
+        return everything().filter(F.address["city"] == city)
 
     @people.scan(Person)
-    def better(least: int, mark: int) -> Cond:
-        return where((F.points["june"] >= least) & (F.marks[2] == mark))
+    def better(least: int, mark: int) -> KeyCondition:
+        return everything().filter((F.points["june"] >= least) & (F.marks[2] == mark))
 
     found = verify(Design("people", (people,)))
     assert [(one.name, one.verdict) for one in found.patterns] == [("of_city", "OK"), ("better", "OK")]
@@ -156,12 +150,12 @@ def test_what_lies_in_a_model_a_map_and_a_list_is_found_where_it_lies() -> None:
 def test_a_filter_may_be_by_fields_that_only_one_of_several_entities_has() -> None:
     things = Table("things", pk="PK", sk="SK")
 
-    @things.entity(key=key("OWNER#{owner}", "NOTE#{id}"), items=Items(count=100))
+    @things.entity(key=key("OWNER#{owner}", "NOTE#{id}"), volume=Volume(count=100))
     class Note(Entity):
         owner: str
         id: str
 
-    @things.entity(key=key("OWNER#{owner}", "TASK#{id}"), items=Items(count=100))
+    @things.entity(key=key("OWNER#{owner}", "TASK#{id}"), volume=Volume(count=100))
     class Task(Entity):
         owner: str
         id: str
@@ -169,12 +163,12 @@ def test_a_filter_may_be_by_fields_that_only_one_of_several_entities_has() -> No
         points: int = Field(0, ge=0, le=9)
 
     @things.query(Note, Task)
-    def with_status(owner: str, status: Literal["open", "done"]) -> Cond:
-        return pk(owner=owner) & where(F.status == status)
+    def with_status(owner: str, status: Literal["open", "done"]) -> KeyCondition:
+        return pk(owner=owner).filter(F.status == status)
 
     @things.scan(Note, Task)
-    def beyond(least: int) -> Cond:
-        return where(F.points >= least)
+    def beyond(least: int) -> KeyCondition:
+        return everything().filter(F.points >= least)
 
     report = verify(Design("things", (things,)), items=200)
     assert [(one.name, one.calls) for one in report.patterns] == [("with_status", 20), ("beyond", 2)]
@@ -189,32 +183,32 @@ def test_what_is_created_begins_as_its_defaults_say_and_enters_the_index_that_th
 def test_no_two_steps_of_a_transaction_count_in_one_item_that_need_not_be_there() -> None:
     people = Table("people", pk="PK", sk="SK")
 
-    @people.entity(key=key("{id}", "COUNT"), items=Items(count=4))
+    @people.entity(key=key("{id}", "COUNT"), volume=Volume(count=4))
     class Count(Entity):
         id: str
         moves: int = 0
 
-    @people.entity(key=key("{id}", "GAVE#{gift}"), items=Items(count=50))
+    @people.entity(key=key("{id}", "GAVE#{gift}"), volume=Volume(count=50))
     class Gave(Entity):
         id: str
         gift: str
 
-    @people.entity(key=key("{id}", "GOT#{gift}"), items=Items(count=50))
+    @people.entity(key=key("{id}", "GOT#{gift}"), volume=Volume(count=50))
     class Got(Entity):
         id: str
         gift: str
 
     @people.create(Gave)
-    def gave(gave: Gave) -> Change:
-        return put(gave)
+    def gave(gave: Gave) -> ItemWrite:
+        return item(gave)
 
     @people.create(Got)
-    def got(got: Got) -> Change:
-        return put(got)
+    def got(got: Got) -> ItemWrite:
+        return item(got)
 
     @people.update(Count, upsert=True)
-    def count(id: str) -> Change:
-        return key_of(id=id) & add(moves=1)
+    def count(id: str) -> ItemWrite:
+        return item(id=id).add(moves=1)
 
     @transaction()
     def give(given: Gave, taken: Got) -> list[WriteCall[Count] | WriteCall[Gave] | WriteCall[Got]]:
@@ -227,13 +221,13 @@ def test_no_two_steps_of_a_transaction_count_in_one_item_that_need_not_be_there(
 def test_a_batch_is_as_long_as_the_pattern_says() -> None:
     notes = Table("notes", pk="id")
 
-    @notes.entity(items=Items(count=100))
+    @notes.entity(volume=Volume(count=100))
     class Note(Entity):
         id: str
 
-    @notes.batch_put(Note, returns=4)
-    def keep(items: list[Note]) -> Change:
-        return put(items)
+    @notes.batch_put(Note, expected_items=4)
+    def keep(items: list[Note]) -> ItemWrite:
+        return item(items)
 
     one = result(verify(Design("notes", (notes,))), "keep")
     assert (one.verdict, one.evaluated) == ("OK", 4)
@@ -242,7 +236,7 @@ def test_a_batch_is_as_long_as_the_pattern_says() -> None:
 bills = Table("bills", pk="id", indexes=[GSI("by_number", pk="number")])
 
 
-@bills.entity(items=Items(count=60), unique=["number"])
+@bills.entity(volume=Volume(count=60), unique=["number"])
 class Bill(Entity):
     id: str
     number: str | None = None
@@ -250,13 +244,13 @@ class Bill(Entity):
 
 
 @bills.update(Bill)
-def number_it(id: str, number: str) -> Change:
-    return key_of(id=id) & set_(state="sent", number=number) & when((F.state == "draft") & F.number.missing())
+def number_it(id: str, number: str) -> ItemWrite:
+    return item(id=id).set(state="sent", number=number).condition((F.state == "draft") & F.number.missing())
 
 
 @bills.update(Bill)
-def send(id: str, text: str) -> Change:
-    return key_of(id=id) & set_(state="sent") & when((F.state == "draft") & (F.id == text) & (F.id == "none"))
+def send(id: str, text: str) -> ItemWrite:
+    return item(id=id).set(state="sent").condition((F.state == "draft") & (F.id == text) & (F.id == "none"))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -279,14 +273,14 @@ def test_a_write_that_no_item_fits_says_what_none_is_and_what_to_do() -> None:
 def test_what_few_items_have_is_given_to_those_that_a_condition_wants_it_of(seed: int) -> None:
     tenants = Table("tenants", pk="id")
 
-    @tenants.entity(items=Items(count=50, present={"left_at": 0.01}))
+    @tenants.entity(volume=Volume(count=50, present={"left_at": 0.01}))
     class Tenant(Entity):
         id: str
         left_at: datetime | None = None
 
     @tenants.update(Tenant)
-    def come_back(id: str) -> Change:
-        return key_of(id=id) & remove("left_at") & when(F.left_at.exists())
+    def come_back(id: str) -> ItemWrite:
+        return item(id=id).remove("left_at").condition(F.left_at.exists())
 
     one = result(verify(Design("tenants", (tenants,)), seed=seed), "come_back")
     assert (one.verdict, one.calls) == ("OK", 10)
@@ -296,15 +290,15 @@ def test_what_few_items_have_is_given_to_those_that_a_condition_wants_it_of(seed
 def test_an_expiry_that_a_condition_wants_lies_ahead(seed: int) -> None:
     guests = Table("guests", pk="id", ttl="until")
 
-    @guests.entity(items=Items(count=60, present={"until": 0.0}), unique=["email"])
+    @guests.entity(volume=Volume(count=60, present={"until": 0.0}), unique=["email"])
     class Guest(Entity):
         id: str
         email: str
         until: datetime | None = None
 
     @guests.update(Guest)
-    def move(id: str, email: str) -> Change:
-        return key_of(id=id) & set_(email=email) & when(F.until.exists())
+    def move(id: str, email: str) -> ItemWrite:
+        return item(id=id).set(email=email).condition(F.until.exists())
 
     one = result(verify(Design("guests", (guests,)), seed=seed), "move")
     assert (one.verdict, one.calls, one.predicted) == ("OK", 10, one.measured)
@@ -321,32 +315,32 @@ class Line(BaseModel):
 shop = Table("shop", pk="PK")
 
 
-@shop.entity(key=key("STOCK#{sku}"), items=Items(count=60))
+@shop.entity(key=key("STOCK#{sku}"), volume=Volume(count=60))
 class Stock(Entity):
     sku: Code
     free: Annotated[int, Field(ge=0)]
     last_order: Code | None = None
 
 
-@shop.entity(key=key("ORDER#{order}"), items=Items(count=60))
+@shop.entity(key=key("ORDER#{order}"), volume=Volume(count=60))
 class Order(Entity):
     order: Code
     lines: Annotated[list[Line], Field(min_length=1, max_length=20)]
 
 
 @shop.create(Order)
-def new_order(order: Order) -> Change:
-    return put(order)
+def new_order(order: Order) -> ItemWrite:
+    return item(order)
 
 
 @shop.update(Stock)
-def reserve(line: Line) -> Change:
-    return key_of(sku=line.sku) & subtract(free=line.quantity) & when(F.free >= line.quantity)
+def reserve(line: Line) -> ItemWrite:
+    return item(sku=line.sku).subtract(free=line.quantity).condition(F.free >= line.quantity)
 
 
 @shop.update(Stock)
-def ordered(sku: Code, order: Code) -> Change:
-    return key_of(sku=sku) & set_(last_order=order) & when(F.last_order.missing() | (F.last_order < order))
+def ordered(sku: Code, order: Code) -> ItemWrite:
+    return item(sku=sku).set(last_order=order).condition(F.last_order.missing() | (F.last_order < order))
 
 
 @transaction()
@@ -374,8 +368,8 @@ def test_what_few_items_lack_is_found_in_the_index_of_those(seed: int) -> None:
     alerts = Table("alerts", pk="id", indexes=[GSI("open", pk="Open", sk="id")])
 
     @alerts.entity(
-        indexes={"open": key("OPEN#{room}", attr("id"), when=F.closed_at.missing())},
-        items=Items(count=50, distinct={"room": 3}, present={"closed_at": 0.99}),
+        indexes={"open": key("OPEN#{room}", attr("id"), only_if=F.closed_at.missing())},
+        volume=Volume(count=50, distinct={"room": 3}, present={"closed_at": 0.99}),
     )
     class Alert(Entity):
         id: str
@@ -383,7 +377,7 @@ def test_what_few_items_lack_is_found_in_the_index_of_those(seed: int) -> None:
         closed_at: datetime | None = None
 
     @alerts.query(Alert, index="open")
-    def open_alerts(room: str) -> Cond:
+    def open_alerts(room: str) -> KeyCondition:
         return pk(room=room)
 
     assert result(verify(Design("alerts", (alerts,)), seed=seed), "open_alerts").verdict == "OK"

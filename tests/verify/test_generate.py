@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 from tests.verify import shop
 
-from keyplan.design import GSI, Bytes, Distinct, Entity, Items, Table, key, unique
+from keyplan import GSI, Bytes, Distinct, Entity, Table, Volume, key, unique
 from keyplan.design.declaring.design import Design
 from keyplan.verify.generate import EntityGenerator, generators
 from keyplan.verify.population import amounts
@@ -33,7 +33,7 @@ book = Table("book", pk="PK", sk="SK", ttl="gone_at", indexes=[GSI("by_kind", pk
 
 @book.entity(
     key=key("READER#{reader}", "NOTE#{note}"),
-    items=Items(
+    volume=Volume(
         count=100_000,
         bytes=Bytes(2_000, p99=8_000),
         distinct={"reader": Distinct(1_000, hottest=0.3), "kind": {"short": 0.9, "long": 0.1}, "shelf": 7},
@@ -94,7 +94,7 @@ def test_sizes_have_the_declared_average_and_99th_percentile(made: tuple[EntityG
 def test_optional_fields_of_one_index_key_are_there_together() -> None:
     cases = Table("cases", pk="id", indexes=[GSI("escalated", pk="to", sk="since")])
 
-    @cases.entity(items=Items(count=1_000, present={"to": 0.1, "since": 0.1}))
+    @cases.entity(volume=Volume(count=1_000, present={"to": 0.1, "since": 0.1}))
     class Case(Entity):
         id: str
         to: str | None = None
@@ -109,7 +109,7 @@ def test_optional_fields_of_one_index_key_are_there_together() -> None:
 def test_of_values_that_are_unique_together_only_one_is_another_in_each_item() -> None:
     lots = Table("lots", pk="seller", sk="lot")
 
-    @lots.entity(unique=[unique("seller", "ref")], items=Items(count=200, distinct={"seller": 4}))
+    @lots.entity(unique=[unique("seller", "ref")], volume=Volume(count=200, distinct={"seller": 4}))
     class Lot(Entity):
         seller: str
         lot: str
@@ -125,7 +125,7 @@ def test_moments_lie_in_as_many_months_as_are_declared_of_a_key_that_is_cut_to_t
 
     @bank.entity(
         key=key("ACCOUNT#{account}#{booked:month}", "{entry}"),
-        items=Items(count=2_000, distinct={"account": 10, "booked": 24}),
+        volume=Volume(count=2_000, distinct={"account": 10, "booked": 24}),
     )
     class Entry(Entity):
         account: str

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import Field
 
-from keyplan.design import Bytes, Cond, Distinct, Entity, Items, Table, key, pk, unique
+from keyplan import Bytes, Distinct, Entity, KeyCondition, Table, Volume, key, pk, unique
 from keyplan.design.declaring.design import Design
 from keyplan.verify import verify
 from keyplan.verify.generate import EntityGenerator, generators
@@ -20,7 +20,7 @@ work = Table("work", pk="PK", sk="SK")
 
 @work.entity(
     key=key("PROJECT#{org}#{project}", "TASK#{task}"),
-    items=Items(count=40_000, bytes=Bytes(400), distinct={"org": 100, "project": 1_000}),
+    volume=Volume(count=40_000, bytes=Bytes(400), distinct={"org": 100, "project": 1_000}),
 )
 class Task(Entity):
     org: str
@@ -29,13 +29,13 @@ class Task(Entity):
     text: str
 
 
-@work.entity(key=key("PROJECT#{org}#{project}", "PROJECT"), items=Items(count=1_000, distinct={"org": 100}))
+@work.entity(key=key("PROJECT#{org}#{project}", "PROJECT"), volume=Volume(count=1_000, distinct={"org": 100}))
 class Project(Entity):
     org: str
     project: str
 
 
-@work.entity(key=key("PROJECT#{org}#{project}", "PLAN"), items=Items(count=400))
+@work.entity(key=key("PROJECT#{org}#{project}", "PLAN"), volume=Volume(count=400))
 class Plan(Entity):
     """One for some of the projects."""
 
@@ -43,7 +43,7 @@ class Plan(Entity):
     project: str
 
 
-@work.entity(key=key("PROJECT#{org}#{project}", "TASK#{task}#NOTE#{note}"), items=Items(count=9_000))
+@work.entity(key=key("PROJECT#{org}#{project}", "TASK#{task}#NOTE#{note}"), volume=Volume(count=9_000))
 class Note(Entity):
     """Of a task of a project of an organisation."""
 
@@ -55,7 +55,9 @@ class Note(Entity):
 
 @work.entity(
     key=key("LETTER#{letter}", "LETTER"),
-    items=Items(count=2_000, bytes=Bytes(900), distinct={"org": Distinct(100, hottest=0.4)}, present={"project": 0.5}),
+    volume=Volume(
+        count=2_000, bytes=Bytes(900), distinct={"org": Distinct(100, hottest=0.4)}, present={"project": 0.5}
+    ),
 )
 class Letter(Entity):
     """About a project, or none; two of five are of one organisation."""
@@ -66,7 +68,7 @@ class Letter(Entity):
 
 
 @work.query(Task, Project)
-def with_tasks(org: str, project: str) -> Cond:
+def with_tasks(org: str, project: str) -> KeyCondition:
     """A project with its tasks."""
     return pk(org=org, project=project)
 
@@ -127,12 +129,12 @@ def test_a_partition_is_read_with_what_belongs_to_it() -> None:
 def test_too_few_keys_are_told_of_the_entity_that_has_them_alone() -> None:
     few = Table("few", pk="PK", sk="SK")
 
-    @few.entity(key=key("ROOM#{house}#{room}", "ROOM"), items=Items(count=50))
+    @few.entity(key=key("ROOM#{house}#{room}", "ROOM"), volume=Volume(count=50))
     class Room(Entity):
         house: Annotated[int, Field(ge=1, le=2)]
         room: Annotated[int, Field(ge=1, le=3)]
 
-    @few.entity(key=key("ROOM#{house}#{room}", "GUEST#{guest}"), items=Items(count=60))
+    @few.entity(key=key("ROOM#{house}#{room}", "GUEST#{guest}"), volume=Volume(count=60))
     class Guest(Entity):
         house: Annotated[int, Field(ge=1, le=2)]
         room: Annotated[int, Field(ge=1, le=3)]
@@ -146,12 +148,12 @@ def test_too_few_keys_are_told_of_the_entity_that_has_them_alone() -> None:
 def test_an_items_own_key_is_not_taken_from_what_belongs_to_it() -> None:
     cab = Table("cab", pk="PK", sk="SK")
 
-    @cab.entity(key=key("DRIVER#{driver}", "DRIVER"), items=Items(count=50))
+    @cab.entity(key=key("DRIVER#{driver}", "DRIVER"), volume=Volume(count=50))
     class Driver(Entity):
         driver: str
         trip: str
 
-    @cab.entity(key=key("OFFER#{trip}", "OFFER#{driver}"), items=Items(count=20))
+    @cab.entity(key=key("OFFER#{trip}", "OFFER#{driver}"), volume=Volume(count=20))
     class Offer(Entity):
         trip: str
         driver: str
@@ -164,18 +166,18 @@ def test_an_items_own_key_is_not_taken_from_what_belongs_to_it() -> None:
 def test_what_is_unique_names_one_that_no_other_names() -> None:
     site = Table("site", pk="PK", sk="SK")
 
-    @site.entity(key=key("SITE#{site}", "ARTICLE#{article}"), unique=[unique("site", "slug")], items=Items(count=200))
+    @site.entity(key=key("SITE#{site}", "ARTICLE#{article}"), unique=[unique("site", "slug")], volume=Volume(count=200))
     class Article(Entity):
         site: str
         article: str
         slug: str
 
-    @site.entity(key=key("SITE#{site}", "SLUG#{slug}"), items=Items(count=200, distinct={"site": 4}))
+    @site.entity(key=key("SITE#{site}", "SLUG#{slug}"), volume=Volume(count=200, distinct={"site": 4}))
     class Slug(Entity):
         site: str
         slug: str
 
-    @site.entity(key=key("SITE#{site}", "ARTICLE#{article}#TAG#{tag}"), items=Items(count=300))
+    @site.entity(key=key("SITE#{site}", "ARTICLE#{article}#TAG#{tag}"), volume=Volume(count=300))
     class Tag(Entity):
         site: str
         article: str
@@ -191,12 +193,12 @@ def test_what_is_unique_names_one_that_no_other_names() -> None:
 def test_what_belongs_to_an_item_is_spread_over_all_of_them() -> None:
     repo = Table("repo", pk="PK", sk="SK")
 
-    @repo.entity(key=key("ISSUE#{name}", "{number:06d}"), items=Items(count=200, distinct={"name": 5}))
+    @repo.entity(key=key("ISSUE#{name}", "{number:06d}"), volume=Volume(count=200, distinct={"name": 5}))
     class Issue(Entity):
         name: str
         number: int
 
-    @repo.entity(key=key("COMMENTS#{name}#{number:06d}", "{comment}"), items=Items(count=1_000))
+    @repo.entity(key=key("COMMENTS#{name}#{number:06d}", "{comment}"), volume=Volume(count=1_000))
     class Comment(Entity):
         name: str
         number: int

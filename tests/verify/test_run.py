@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from tests.verify import bank, shop
 
+from keyplan import Entity, Table, Volume
 from keyplan.cost import units as cost_units
-from keyplan.design import Entity, Items, Table
 from keyplan.design.declaring.design import Design
 from keyplan.engine.engine import Engine
 from keyplan.verify import VerificationReport, predict, verify
@@ -206,11 +206,11 @@ def test_more_than_a_page_is_predicted_page_by_page(tmp_path: Path) -> None:
 
 LARGE = """
 from __future__ import annotations
-from keyplan.design import *
+from keyplan import *
 
 files = Table("files", pk="owner", sk="name", indexes=[GSI("by_kind", pk="kind", sk="name")])
 
-@files.entity(items=Items(count=200, bytes=Bytes(20_000, p99=60_000), distinct={"owner": 2, "kind": 3}))
+@files.entity(volume=Volume(count=200, bytes=Bytes(20_000, p99=60_000), distinct={"owner": 2, "kind": 3}))
 class File(Entity):
     owner: str
     name: str
@@ -218,15 +218,15 @@ class File(Entity):
     content: str
 
 @files.scan(File)
-def everything_there() -> Cond:
+def everything_there() -> KeyCondition:
     return everything()
 
 @files.query(File)
-def of_owner(owner: str) -> Cond:
+def of_owner(owner: str) -> KeyCondition:
     return pk(owner=owner)
 
 @files.query(File, index="by_kind", descending=True)
-def of_kind(kind: str) -> Cond:
+def of_kind(kind: str) -> KeyCondition:
     return pk(kind=kind)
 """
 
@@ -246,11 +246,11 @@ def test_a_limit_that_leaves_others_than_the_first_in_the_order_is_found(tmp_pat
 SCORES = """
 from __future__ import annotations
 from typing import Literal
-from keyplan.design import *
+from keyplan import *
 
 scores = Table("scores", pk="player", sk="game", indexes=[GSI("by_points", pk="player", sk="points")])
 
-@scores.entity(items=Items(count=60, distinct={"player": 5}))
+@scores.entity(volume=Volume(count=60, distinct={"player": 5}))
 class Score(Entity):
     player: str
     game: str
@@ -260,31 +260,31 @@ class Score(Entity):
     rank: int | None = None
 
 @scores.query(Score, limit=1, ordered_by="-points")
-def best_of_player(player: str) -> Cond:
+def best_of_player(player: str) -> KeyCondition:
     return pk(player=player)
 
 @scores.query(Score, limit=1, ordered_by="word")
-def lowest_word(player: str) -> Cond:
+def lowest_word(player: str) -> KeyCondition:
     return pk(player=player)
 
 @scores.query(Score, limit=1, ordered_by="done")
-def not_done(player: str) -> Cond:
+def not_done(player: str) -> KeyCondition:
     return pk(player=player)
 
 @scores.query(Score, limit=1, ordered_by="rank")
-def maybe(player: str) -> Cond:
+def maybe(player: str) -> KeyCondition:
     return pk(player=player)
 
 @scores.query(Score, index="by_points", limit=1, descending=True, ordered_by="-points")
-def best(player: str) -> Cond:
+def best(player: str) -> KeyCondition:
     return pk(player=player)
 
 @scores.query(Score, index="by_points", limit=2, ordered_by="points")
-def worst_two(player: str) -> Cond:
+def worst_two(player: str) -> KeyCondition:
     return pk(player=player)
 
 @scores.query(Score, index="by_points", limit=3, descending=True, ordered_by="-points")
-def best_of_all(players: list[str]) -> Cond:
+def best_of_all(players: list[str]) -> KeyCondition:
     return pk(player=each(players))
 """
 
@@ -303,21 +303,21 @@ def test_items_that_cannot_be_made_up_are_told_and_the_rest_runs(tmp_path: Path)
 FEW = """
 from __future__ import annotations
 from typing import Literal
-from keyplan.design import *
+from keyplan import *
 
 table = Table("few", pk="PK")
 
-@table.entity(key=key("FLAG#{name}"), items=Items(count=50))
+@table.entity(key=key("FLAG#{name}"), volume=Volume(count=50))
 class Flag(Entity):
     name: Literal["on", "off"]
 
-@table.entity(key=key("NOTE#{note_id}"), items=Items(count=30))
+@table.entity(key=key("NOTE#{note_id}"), volume=Volume(count=30))
 class Note(Entity):
     note_id: str
 
 @table.get(Note)
-def note(note_id: str) -> Key:
-    return key_of(note_id=note_id)
+def note(note_id: str) -> ItemKey:
+    return item(note_id=note_id)
 """
 
 
@@ -363,7 +363,7 @@ def test_progress_is_told_while_loading() -> None:
 def test_a_unique_value_that_is_kept_is_kept_for_as_long_as_the_item_and_one_that_is_given_up_is_free() -> None:
     guests = Table("guests", pk="id", ttl="until")
 
-    @guests.entity(unique=["email", "phone"], items=Items(count=1))
+    @guests.entity(unique=["email", "phone"], volume=Volume(count=1))
     class Guest(Entity):
         id: str
         email: str

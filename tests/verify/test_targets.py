@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from keyplan.design import Entity, F, Table, key
+from keyplan import Entity, F, Table, key
 from keyplan.design.conditions.conditions import Condition
 from keyplan.design.conditions.evaluation import holds
 from keyplan.design.entities import spec_of

@@ -1,4 +1,4 @@
-"""Run rules over a design, or over two, and separate the findings that the design accepts."""
+"""Run rules over a design, or over two, and separate the findings that the design suppresses."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class Report:
     design: str
     findings: tuple[Finding, ...]
     """Ordered by place."""
-    accepted: tuple[tuple[Finding, Suppression], ...]
-    """Findings that the design accepts, with the acceptance."""
+    suppressed: tuple[tuple[Finding, Suppression], ...]
+    """Findings that the design suppresses, with the suppression."""
 
     @property
     def failed(self) -> bool:
@@ -62,39 +62,39 @@ def check(design: Design, rules: Iterable[Rule[Subject]] | None = None) -> Repor
     """Run rules over a design: all of them by default."""
     subject = Subject(design)
     findings = [finding for rule in (RULES.values() if rules is None else rules) for finding in rule.check(subject)]
-    # Only a comparison of two designs shows whether an acceptance of a change rule is used.
-    judged = [by for by in design.accepted if by.code not in CHANGE_RULES] if rules is None else []
+    # Only a comparison of two designs shows whether a suppression of a change rule is used.
+    judged = [by for by in design.suppressed if by.code not in CHANGE_RULES] if rules is None else []
     return _report(design, findings, judged)
 
 
 def check_change(comparison: Comparison, rules: Iterable[Rule[Comparison]] | None = None) -> Report:
-    """Run change rules over two designs: all of them by default. The new design's acceptances apply."""
+    """Run change rules over two designs: all of them by default. The new design's suppressions apply."""
     run = CHANGE_RULES.values() if rules is None else rules
     findings = [finding for rule in run for finding in rule.check(comparison)]
     design = comparison.new
-    judged = [by for by in design.accepted if by.code in CHANGE_RULES] if rules is None else []
+    judged = [by for by in design.suppressed if by.code in CHANGE_RULES] if rules is None else []
     return _report(design, findings, judged, _names(comparison.old))
 
 
 def _report(
     design: Design, findings: list[Finding], judged: list[Suppression], more_names: Collection[str] = ()
 ) -> Report:
-    """Separate accepted findings, and add findings for those of the judged acceptances that are unused."""
-    accepted = [(finding, by) for finding in findings if (by := _acceptance(finding, design)) is not None]
-    left = [finding for finding in findings if _acceptance(finding, design) is None]
-    left += _about_acceptances(design, judged, [by for _, by in accepted], {*_names(design), *more_names})
+    """Separate suppressed findings, and add findings for those of the judged suppressions that are unused."""
+    suppressed = [(finding, by) for finding in findings if (by := _suppression(finding, design)) is not None]
+    left = [finding for finding in findings if _suppression(finding, design) is None]
+    left += _about_suppressions(design, judged, [by for _, by in suppressed], {*_names(design), *more_names})
     left.sort(key=lambda finding: (finding.place.file, finding.place.line, finding.code, finding.problem))
-    return Report(design.name, tuple(dict.fromkeys(left)), tuple(accepted))
+    return Report(design.name, tuple(dict.fromkeys(left)), tuple(suppressed))
 
 
-def _acceptance(finding: Finding, design: Design) -> Suppression | None:
-    for by in design.accepted:
+def _suppression(finding: Finding, design: Design) -> Suppression | None:
+    for by in design.suppressed:
         if by.code == finding.code and by.on in {"", finding.subject}:
             return by
     return None
 
 
-def _about_acceptances(
+def _about_suppressions(
     design: Design, judged: list[Suppression], used: list[Suppression], names: Collection[str]
 ) -> Iterator[Finding]:
     for by in judged:
@@ -106,23 +106,23 @@ def _about_acceptances(
                 UNEXPLAINED_ACCEPTANCE,
                 "error",
                 by.on or design.name,
-                f"{by.code} is accepted without a reason",
+                f"{by.code} is suppressed without a reason",
                 "give a reason of at least three words",
                 by.place,
             )
 
 
 def _unused(by: Suppression, names: Collection[str]) -> tuple[str, str]:
-    """Return the problem with an unused acceptance, and its fix."""
-    accepted = f"{by.code} is accepted{' for ' + by.on if by.on else ''}"
+    """Return the problem with an unused suppression, and its fix."""
+    suppressed = f"{by.code} is suppressed{' for ' + by.on if by.on else ''}"
     if by.code not in PAGES:
-        return f"{accepted}, but no such rule exists", "use a code that `keyplan rule` lists"
+        return f"{suppressed}, but no such rule exists", "use a code that `keyplan rule` lists"
     if by.on and by.on not in names:
         return (
-            f"{accepted}, but the design declares nothing of that name",
+            f"{suppressed}, but the design declares nothing of that name",
             "name one of its tables, indexes, entities, patterns or consumers",
         )
-    return f"{accepted}, but the rule finds nothing there", "delete the acceptance"
+    return f"{suppressed}, but the rule finds nothing there", "delete the suppression"
 
 
 def _names(design: Design) -> set[str]:

@@ -1,7 +1,7 @@
 """Load on single keys: what the most used partition key and the most used item receive, in units per second.
 
-The share of load on a key follows from `Items(distinct=...)`. Nothing is computed for keys with a field whose number of
-values is unknown. If a key contains the year, month, day, hour or minute of writing, all new items share the current
+The share of load on a key follows from `Volume(distinct=...)`. Nothing is computed for keys with a field whose number
+of values is unknown. If a key contains the year, month, day, hour or minute of writing, all new items share the current
 one.
 """
 
@@ -36,14 +36,14 @@ def is_constant(source: Source) -> bool:
 
 def field_share(entity: EntitySpec, name: str) -> float | None:
     """Return the share of load on a field's most used value, or None if it is unknown."""
-    values = entity.items.values_of(name) if entity.items is not None else None
+    values = entity.volume.values_of(name) if entity.volume is not None else None
     if values is not None:
         return values.hottest_share
     number = choices_of(entity.fields[name])
     if number is not None:
         return 1 / number
-    if entity.key.fields == (name,) and entity.items is not None:
-        return 1 / max(1, entity.items.count)
+    if entity.key.fields == (name,) and entity.volume is not None:
+        return 1 / max(1, entity.volume.count)
     return None
 
 
@@ -78,10 +78,10 @@ def key_share(
     total = 1.0
     for owner in sorted((entity, *others), key=lambda one: -len(one.key.fields)):
         names = owner.key.fields
-        if owner.items is None or not all(name in shares and same_field(owner, entity, name) for name in names):
+        if owner.volume is None or not all(name in shares and same_field(owner, entity, name) for name in names):
             continue
         if any(shares[name] is None for name in names) and not any(is_constant(sources.get(name)) for name in names):
-            total /= max(1, owner.items.count)
+            total /= max(1, owner.volume.count)
             shares = {name: share for name, share in shares.items() if name not in names}
     for share in shares.values():
         if share is None:

@@ -58,12 +58,12 @@ def _differing(one: Finding, first: Finding) -> str:
 def summary(reports: Sequence[Report]) -> str:
     """Format the number of findings of each severity."""
     counts: Counter[str] = Counter(finding.severity for report in reports for finding in report.findings)
-    accepted = sum(len(report.accepted) for report in reports)
+    suppressed = sum(len(report.suppressed) for report in reports)
     numbers = ", ".join(
         f"{counts[kind]} {kind}{'' if counts[kind] == 1 or kind == 'advice' else 's'}" for kind in _LEVELS
     )
     names = ", ".join(report.design for report in reports)
-    return f"{names}: {numbers}" + (f", {accepted} accepted" if accepted else "")
+    return f"{names}: {numbers}" + (f", {suppressed} suppressed" if suppressed else "")
 
 
 def json(reports: Sequence[Report]) -> bytes:
@@ -76,7 +76,7 @@ def document(report: Report) -> dict[str, Any]:
     return {
         "design": report.design,
         "findings": [_finding_json(finding) for finding in report.findings],
-        "accepted": [{**_finding_json(finding), "reason": by.reason} for finding, by in report.accepted],
+        "suppressed": [{**_finding_json(finding), "reason": by.reason} for finding, by in report.suppressed],
     }
 
 
@@ -98,7 +98,9 @@ def _place_json(place: Place) -> dict[str, Any]:
 
 def sarif(reports: Sequence[Report]) -> bytes:
     """Format reports as SARIF 2.1.0 (OASIS): one run with rules, their pages, and results with their places."""
-    codes = {finding.code for report in reports for finding in (*report.findings, *(one for one, _ in report.accepted))}
+    codes = {
+        finding.code for report in reports for finding in (*report.findings, *(one for one, _ in report.suppressed))
+    }
     used = sorted(codes & set(PAGES))
     rules = [
         {
@@ -114,14 +116,14 @@ def sarif(reports: Sequence[Report]) -> bytes:
         "tool": {"driver": {"name": "keyplan", "version": version("keyplan"), "rules": rules}},
         "results": [
             *(_result(finding, None) for report in reports for finding in report.findings),
-            *(_result(finding, by.reason) for report in reports for finding, by in report.accepted),
+            *(_result(finding, by.reason) for report in reports for finding, by in report.suppressed),
         ],
     }
     log = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
     return orjson.dumps(log, option=orjson.OPT_INDENT_2) + b"\n"
 
 
-def _result(finding: Finding, accepted: str | None) -> dict[str, Any]:
+def _result(finding: Finding, suppressed: str | None) -> dict[str, Any]:
     result: dict[str, Any] = {
         "ruleId": finding.code,
         "level": _LEVELS[finding.severity],
@@ -130,8 +132,8 @@ def _result(finding: Finding, accepted: str | None) -> dict[str, Any]:
     }
     if finding.other is not None:
         result["relatedLocations"] = [_location(finding.other)]
-    if accepted is not None:
-        result["suppressions"] = [{"kind": "inSource", "justification": accepted}]
+    if suppressed is not None:
+        result["suppressions"] = [{"kind": "inSource", "justification": suppressed}]
     return result
 
 

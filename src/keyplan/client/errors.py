@@ -4,7 +4,7 @@
     └── RunError                       a call did not do what it was to do
         ├── AlreadyExistsError         create: the item is there
         ├── NotFoundError              update, replace, check: no item, or one whose expiry has passed
-        ├── ConditionFailedError       when(...) or known(...) was not true of the item
+        ├── ConditionFailedError       .condition(...) or .assuming(...) was not true of the item
         ├── VersionConflictError       the item has another version than was expected
         ├── UniqueTakenError           another item has these values
         ├── TransactionFailedError     nothing of a transaction was applied; `reasons` says why, step by step

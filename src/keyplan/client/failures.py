@@ -138,7 +138,7 @@ def _version_conflict(plan: Plan, arguments: Arguments, found: Item | None) -> t
 
 def _conditions(plan: Plan, arguments: Arguments) -> str:
     texts = [] if plan.condition is None else [condition_text(fill(plan.condition, arguments))]
-    texts += [f"F.{name} == {reader(source)(arguments)!r}" for name, source in plan.known.items()]
+    texts += [f"F.{name} == {reader(source)(arguments)!r}" for name, source in plan.assumed.items()]
     return " & ".join(texts) or "the condition"
 
 

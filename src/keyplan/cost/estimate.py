@@ -251,9 +251,9 @@ def _loads(design: Design, table: Table, index: Index | None) -> Iterator[tuple[
 
 def _stored_bytes(table: Table, index: Index | None) -> float:
     return sum(
-        entity.items.count
+        entity.volume.count
         * share_in_index(entity, bound)
         * (entry_size(entity, bound).average + limits.STORAGE_OVERHEAD_BYTES)
         for entity in table.entities
-        if entity.items is not None and (bound := entity.key_in(index)) is not None
+        if entity.volume is not None and (bound := entity.key_in(index)) is not None
     )

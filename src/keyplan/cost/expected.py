@@ -64,9 +64,9 @@ def of_plan(plan: Plan, facts: Facts) -> Expected:
         guesses += assumed
     if plan.operation in {"GetItem", "BatchGetItem"}:
         units = read_units(item_size(plan.entity).average, consistent=plan.consistent)
-        if plan.operation == "GetItem" and facts.returns is not None:  # a missing item is billed as a small one
-            missed = 1 - facts.returns
-            units = facts.returns * units + missed * read_units(0, consistent=plan.consistent)
+        if plan.operation == "GetItem" and facts.expected_items is not None:  # a missing item is billed as a small one
+            missed = 1 - facts.expected_items
+            units = facts.expected_items * units + missed * read_units(0, consistent=plan.consistent)
         return Expected(Units(read=units * times), times, times, guesses)
     return Expected(_write(plan) * times, times, times, guesses + _new_items_guess(plan))
 
@@ -90,21 +90,21 @@ def pages(pattern: Pattern[..., Any]) -> float:
 
 def _range(plan: Plan, facts: Facts) -> Expected:
     guesses = list(_size_guesses(plan))
-    declared = facts.evaluates or facts.returns
+    declared = facts.expected_scanned or facts.expected_items
     unsaid: list[str] = guesses if declared is None else []  # declared results need no assumption
     found = {entity: matching(plan, entity, unsaid) for entity in plan.entities}
     others = {entity: matching(plan, entity, guesses) for entity in _incidental_reads(plan)}
     evaluated = declared if declared is not None else sum(found.values())
-    if declared is not None and facts.evaluates is None and not unsaid and _filters_everything(plan):
+    if declared is not None and facts.expected_scanned is None and not unsaid and _filters_everything(plan):
         evaluated = max(evaluated, sum(found.values()))
-    returned = facts.returns if facts.returns is not None else evaluated
+    returned = facts.expected_items if facts.expected_items is not None else evaluated
     limit = plan.limit or plan.page_size
     if limit is not None and plan.filter is None:
         evaluated, returned = min(evaluated, limit), min(returned, limit)
     elif plan.filter is not None and declared is None:
         evaluated, returned = _filtered(plan, evaluated)
     requests = _requests(plan, evaluated, sum(found.values()))
-    if others and facts.evaluates is None:
+    if others and facts.expected_scanned is None:
         passed = sum(others.values()) * (requests if _is_named(plan) else 1)
         evaluated += passed * (evaluated / max(evaluated, sum(found.values())) if limit is not None else 1)
     page = _page(plan, facts)
@@ -135,7 +135,7 @@ def read_for(limit: int, kept: float) -> float:
 
 def _page(plan: Plan, facts: Facts) -> float:
     """Return the most items that one call reads: the page's, if it is only one."""
-    if plan.page_size is None or plan.limit is not None or plan.walk is not None or facts.evaluates is not None:
+    if plan.page_size is None or plan.limit is not None or plan.walk is not None or facts.expected_scanned is not None:
         return inf
     return plan.page_size
 
@@ -161,7 +161,7 @@ def _incidental_reads(plan: Plan) -> list[EntitySpec]:
 
     Only entities with declared numbers count.
     """
-    others = [sibling for sibling in plan.siblings if sibling not in plan.entities and sibling.items is not None]
+    others = [sibling for sibling in plan.siblings if sibling not in plan.entities and sibling.volume is not None]
     if plan.operation == "Scan":
         return others
     whole = plan.key is not None and not plan.key.sort and not plan.faults
@@ -238,8 +238,8 @@ def _in_batch(plan: Plan, facts: Facts) -> tuple[float, tuple[str, ...]]:
     values = None if plan.walk is None else plan.walk[1].values
     if isinstance(values, tuple):
         return float(len(values)), ()
-    assumed = () if facts.returns is not None else (f"a call of {plan.pattern} is about one item",)
-    return facts.returns or 1.0, assumed
+    assumed = () if facts.expected_items is not None else (f"a call of {plan.pattern} is about one item",)
+    return facts.expected_items or 1.0, assumed
 
 
 # Writes.
@@ -277,7 +277,7 @@ def sentinel_writes(plan: Plan) -> int:
     if not plan.keeps_unique:
         return 0
     changed = {action.path.field for action in plan.actions if action.name not in {"set_if_missing", "remove"}}
-    before = {**stated_values(plan.condition, plan.entity.fields), **plan.known}
+    before = {**stated_values(plan.condition, plan.entity.fields), **plan.assumed}
     writes = 0
     for rule in plan.entity.sentinels:
         had_none = any(before.get(name, UNKNOWN) is None for name in rule.fields)
@@ -296,16 +296,16 @@ def _share_written(plan: Plan, bound: BoundKey) -> float:
     New items have their fields' defaults, if these put them into the index: few orders are open, but every order is
     open when it is created. Other items are like the stored ones.
     """
-    return share_in_index(plan.entity, replace(bound, when=None) if index_defaults(plan, bound) else bound)
+    return share_in_index(plan.entity, replace(bound, only_if=None) if index_defaults(plan, bound) else bound)
 
 
 def index_defaults(plan: Plan, bound: BoundKey) -> dict[str, Any]:
     """Return the field defaults that put a new item into an index; empty if the call creates none or they do not."""
     if plan.exists != "must_not":
         return {}
-    fields = {path.field: plan.entity.fields[path.field].info for path in paths_of(bound.when)}
+    fields = {path.field: plan.entity.fields[path.field].info for path in paths_of(bound.only_if)}
     defaults = {name: info.default for name, info in fields.items() if info.default is not PydanticUndefined}
-    return defaults if holds(bound.when, defaults) is True else {}
+    return defaults if holds(bound.only_if, defaults) is True else {}
 
 
 def _new_items_guess(plan: Plan) -> tuple[str, ...]:
@@ -328,7 +328,7 @@ def steps_of(plan: Plan, facts: Facts) -> list[tuple[Plan, float, Units]]:
     for step, repeated in zip(plan.steps, plan.repeats, strict=True):
         times = 1.0
         if repeated is not None:
-            times = float(len(repeated.values)) if isinstance(repeated.values, tuple) else facts.returns or 1.0
+            times = float(len(repeated.values)) if isinstance(repeated.values, tuple) else facts.expected_items or 1.0
         found.append((step, times, _write(step, enclosed=True) * times))
     return found
 
@@ -339,7 +339,7 @@ def _transaction(plan: Plan, facts: Facts) -> Expected:
     guesses = tuple(
         dict.fromkeys(guess for step in plan.steps for guess in (*_size_guesses(step), *_new_items_guess(step)))
     )
-    if facts.returns is None:
+    if facts.expected_items is None:
         guesses += tuple(
             f"{plan.pattern} repeats {step.pattern} once"
             for step, repeated in zip(plan.steps, plan.repeats, strict=True)
@@ -352,7 +352,7 @@ def entries_written(plan: Plan) -> Iterator[tuple[BoundIndexKey, float]]:
     """Return the number of entries that a call writes, for each index of the entity."""
     entity = plan.entity
     changed = {action.path.field for action in plan.actions} | ({entity.version} if entity.version else set())
-    before = {**stated_values(plan.condition, entity.fields), **plan.known}
+    before = {**stated_values(plan.condition, entity.fields), **plan.assumed}
     after = {name: value for name, value in before.items() if name not in changed}
     for action in plan.actions:
         if len(action.path.parts) == 1 and action.name in {"set", "remove"}:
@@ -380,7 +380,7 @@ def _entries(
 
 def _deciding(entity: EntitySpec, bound: BoundKey) -> set[str]:
     """Return the fields whose change may move the item into or out of the index."""
-    return {path.field for path in paths_of(bound.when)} | {
+    return {path.field for path in paths_of(bound.only_if)} | {
         name for name in bound.fields if entity.fields[name].optional
     }
 
@@ -392,7 +392,7 @@ def _shows(entity: EntitySpec, bound: BoundIndexKey, changed: set[str]) -> bool:
 
 def _is_inside(entity: EntitySpec, bound: BoundKey, values: Mapping[str, Any]) -> bool | None:
     """Return whether an item with these values is in the index, or None if they do not decide."""
-    inside = holds(bound.when, values)
+    inside = holds(bound.only_if, values)
     if inside is False or any(values.get(name, UNKNOWN) is None for name in bound.fields):
         return False
     complete = all(not entity.fields[name].optional or _is_value(values.get(name, UNKNOWN)) for name in bound.fields)

@@ -34,18 +34,18 @@ ASSUMED = 20.0
 
 
 def share_in_index(entity: EntitySpec, bound: BoundKey) -> float:
-    """Return the share of an entity's items in an index: those that have all its fields and satisfy `when`.
+    """Return the share of an entity's items in an index: those that have all its fields and satisfy `only_if`.
 
     Undeclared fields are assumed present, and optional fields of one key to be present together.
     """
-    if entity.items is None:
+    if entity.volume is None:
         return 1.0
-    tested = {path.field for path in paths_of(bound.when)}
+    tested = {path.field for path in paths_of(bound.only_if)}
     share = 1.0
     for name in dict.fromkeys(bound.fields):
         if entity.fields[name].optional and name not in tested:
-            share = min(share, entity.items.present.get(name, 1.0))
-    kept = None if bound.when is None else kept_share(bound.when, entity)
+            share = min(share, entity.volume.present.get(name, 1.0))
+    kept = None if bound.only_if is None else kept_share(bound.only_if, entity)
     return share if kept is None else share * kept
 
 
@@ -59,7 +59,7 @@ def choices_of(field: StoredField) -> int | None:
 
 def shares_of(entity: EntitySpec, name: str, when: Condition | None) -> Mapping[object, float] | None:
     """Return the share of each value of a field among items that may satisfy a condition, or None if undeclared."""
-    declared = None if entity.items is None else entity.items.distinct.get(name)
+    declared = None if entity.volume is None else entity.volume.distinct.get(name)
     if not isinstance(declared, Mapping):
         return None
     inside = {plain_value(value): share for value, share in declared.items() if holds(when, {name: value}) is not False}
@@ -73,7 +73,7 @@ def kept_share(condition: Condition, entity: EntitySpec) -> float | None:
     Parts are assumed independent. Parts of a conjunction with an unknown share are ignored, so the result is an
     upper bound.
     """
-    if entity.items is None:
+    if entity.volume is None:
         return None
     exact = _by_values(condition, entity)
     if exact is not None:
@@ -86,14 +86,14 @@ def _by_values(condition: Condition, entity: EntitySpec) -> float | None:
     """Evaluate a condition on one field with declared shares: it holds or fails for each value."""
     names = {path.field for path in paths_of(condition)}
     shares = shares_of(entity, next(iter(names)), None) if len(names) == 1 else None
-    if entity.items is None or shares is None:
+    if entity.volume is None or shares is None:
         return None
     (name,) = names
     verdicts = {value: holds(condition, {name: value}) for value in shares}
     without = holds(condition, {name: MISSING})
     if without is None or None in verdicts.values():
         return None
-    present = entity.items.present.get(name, 1.0)
+    present = entity.volume.present.get(name, 1.0)
     return present * sum(share for value, share in shares.items() if verdicts[value]) + (1 - present) * without
 
 
@@ -105,7 +105,7 @@ def _compare(condition: CompareCondition, entity: EntitySpec) -> float | None:
 
 
 def _value_share(path: FieldPath, value: object, entity: EntitySpec) -> float | None:
-    items = entity.items
+    items = entity.volume
     if items is None or len(path.parts) > 1 or isinstance(value, Each):
         return None
     present = items.present.get(path.field, 1.0)
@@ -146,7 +146,7 @@ def _not(condition: NotCondition, entity: EntitySpec) -> float | None:
 
 
 def _function(condition: FunctionCondition, entity: EntitySpec) -> float | None:
-    items = entity.items
+    items = entity.volume
     if items is None or len(condition.path.parts) > 1 or condition.path.field not in items.present:
         return None
     present = items.present[condition.path.field]
@@ -168,7 +168,7 @@ def matching(plan: Plan, entity: EntitySpec, guesses: list[str]) -> float:
 
     A sort key range is assumed to cover everything. Assumptions for undeclared numbers are added to the guesses.
     """
-    items = entity.items
+    items = entity.volume
     if items is None:
         guesses.append(f"the number of {entity.name} is not declared: {ASSUMED:g} are assumed")
         return ASSUMED
@@ -178,14 +178,14 @@ def matching(plan: Plan, entity: EntitySpec, guesses: list[str]) -> float:
     found = items.count * share_in_index(entity, bound)
     alike: dict[str, ValueCounts] = {}
     for name, text, part in _literal_partitions(plan, bound):
-        shares = shares_of(entity, name, bound.when)
+        shares = shares_of(entity, name, bound.only_if)
         if shares is None:
             alike[name] = _values_of(name, entity, plan, (text,))
         else:
             found *= sum(share for choice, share in shares.items() if _key_text(part, name, choice) == text)
     for names, source, shards in _pinned(plan):
         name = own_field_name(plan, bound, names)
-        share = _share(entity, name, source, bound.when)
+        share = _share(entity, name, source, bound.only_if)
         if shards:
             found /= shards
         elif share is not None:
@@ -351,23 +351,23 @@ def _number_of(name: str, entity: EntitySpec, plan: Plan) -> tuple[float | None,
     stored = entity.fields.get(name)
     if stored is None:
         return None, ""
-    declared = None if entity.items is None else entity.items.values_of(name)
+    declared = None if entity.volume is None else entity.volume.values_of(name)
     if declared is not None:
         return declared.count, ""
-    if entity.items is not None and entity.key.fields == (name,):
-        return entity.items.count, ""
+    if entity.volume is not None and entity.key.fields == (name,):
+        return entity.volume.count, ""
     others = [sibling for sibling in plan.siblings if same_field(sibling, entity, name)]
     for owner in others:
-        if owner.items is not None and owner.key.fields == (name,):
+        if owner.volume is not None and owner.key.fields == (name,):
             return (
-                owner.items.count,
+                owner.volume.count,
                 f"{entity.name}.{name} is assumed to have as many values as there are {owner.name}",
             )
     choices = choices_of(stored)
     if choices:
         return choices, f"the {choices} values of {entity.name}.{name} are assumed to be used equally"
     for other in others:
-        number = other.items.values_of(name) if other.items is not None else None
+        number = other.volume.values_of(name) if other.volume is not None else None
         if number is not None:
             return number.count, f"{entity.name}.{name} is assumed to have as many values as {other.name}.{name}"
     return None, ""
@@ -378,15 +378,15 @@ def _number_of_ids(name: str, entity: EntitySpec) -> tuple[float | None, str]:
 
     An entity's own id differs in each item. Of another id, each value has the assumed number of items.
     """
-    if entity.items is None or name not in entity.fields:
+    if entity.volume is None or name not in entity.fields:
         return None, ""
     if _is_unique(entity, name):
-        return entity.items.count, ""
+        return entity.volume.count, ""
     if is_own_id(entity, name):
-        return entity.items.count, f"{entity.name}.{name} is assumed to differ in each {entity.name}"
+        return entity.volume.count, f"{entity.name}.{name} is assumed to differ in each {entity.name}"
     if is_id(entity, name):
         assumed = f"how many values {entity.name}.{name} has is not declared: {ASSUMED:g} items of each are assumed"
-        return max(1.0, entity.items.count / ASSUMED), assumed
+        return max(1.0, entity.volume.count / ASSUMED), assumed
     return None, ""
 
 
@@ -425,16 +425,16 @@ def _combinations(alike: Mapping[str, ValueCounts], entity: EntitySpec, plan: Pl
     left, found = dict(alike), 1.0
     for owner in sorted((entity, *plan.siblings), key=lambda spec: -len(spec.key.fields)):
         names = owner.key.fields
-        if owner.items is None or len(names) < 2 or not all(name in left for name in names):
+        if owner.volume is None or len(names) < 2 or not all(name in left for name in names):
             continue
         if not all(same_field(owner, entity, name) for name in names):
             continue
         sure = not any(left[name].guess for name in names)
-        if not sure or prod(left[name].number or 1 for name in names) > owner.items.count:
+        if not sure or prod(left[name].number or 1 for name in names) > owner.volume.count:
             if not sure and owner is not entity:
                 whole = ", ".join(names)
                 guesses.append(f"{whole} of {entity.name} are assumed to have as many values as there are {owner.name}")
-            found *= max(1, owner.items.count)
+            found *= max(1, owner.volume.count)
             left = {name: values for name, values in left.items() if name not in names}
     guesses += [values.guess for values in left.values() if values.guess]
     return found * prod(values.number or 1 for values in left.values())

@@ -26,7 +26,7 @@ class ItemSize:
 
 def item_size(entity: EntitySpec) -> ItemSize:
     """Return the size of an entity's items."""
-    declared = entity.items.bytes if entity.items is not None else None
+    declared = entity.volume.bytes if entity.volume is not None else None
     if declared is None:
         guess = _all_bytes(entity)
         return ItemSize(guess, guess, None, declared=False)

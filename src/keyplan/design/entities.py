@@ -24,7 +24,7 @@ from keyplan.design.keys.entity_keys import (
 )
 from keyplan.design.keys.placeholders import is_text
 from keyplan.design.schema import Index, Schema, check_choice
-from keyplan.design.workload import Items
+from keyplan.design.workload import Volume
 
 
 class Entity(BaseModel):
@@ -95,7 +95,7 @@ class EntitySpec:
     uniques: tuple[BoundUnique, ...]
     found_by: tuple[tuple[str, ...], ...]
     """Fields by which the design must be able to find it."""
-    items: Items | None
+    volume: Volume | None
     store_key_fields: bool
     """Whether fields in key templates are also stored as separate attributes."""
     place: Place
@@ -208,7 +208,7 @@ def bind_entity(
     version: str | None,
     uniques: Sequence[str | Unique],
     found_by: Sequence[str | tuple[str, ...]],
-    items: Items | None,
+    volume: Volume | None,
     name: str | None,
     store_key_fields: bool,
     place: Place,
@@ -218,8 +218,8 @@ def bind_entity(
     for option, spec in (("key", key), *((f'indexes["{name}"]', one) for name, one in indexes.items())):
         if not (spec is None or isinstance(spec, KeySpec)):
             raise DesignError(f"{option}={spec!r} is not a key", place=place, fix=f"write key({spec!r})")
-    if not (items is None or isinstance(items, Items)):
-        raise DesignError(f"items={items!r} is not an Items object", place=place, fix="write items=Items(count=...)")
+    if not (volume is None or isinstance(volume, Volume)):
+        raise DesignError(f"volume={volume!r} is not a Volume", place=place, fix="write volume=Volume(count=...)")
     called = name or model.__name__
     fields = _fields(model, schema, place)
     bound_key = _primary(model, schema, key, fields, place, store_key_fields=store_key_fields)
@@ -241,7 +241,7 @@ def bind_entity(
             _unique(rule, entity=called, schema=schema, fields=fields, model=model, place=place) for rule in uniques
         ),
         found_by=found,
-        items=items,
+        volume=volume,
         store_key_fields=store_key_fields,
         place=place,
     )
@@ -319,11 +319,11 @@ def _primary(
     store_key_fields: bool,
 ) -> BoundKey:
     if key is not None:
-        if key.when is not None:
+        if key.only_if is not None:
             raise DesignError(
                 "a primary key has no condition: every item has one",
-                place=key.place.at("when="),
-                fix="move `when` to the key of an index",
+                place=key.place.at("only_if="),
+                fix="move `only_if` to the key of an index",
             )
         bound = bind_key(key, None, schema, fields, model.__name__)
         _check_own_fields(bound, fields, model, store_key_fields=store_key_fields)
@@ -362,10 +362,10 @@ def _check_own_fields(
 def _check_leaving(bound: BoundKey, index: Index, fields: Mapping[str, StoredField], model: type[Entity]) -> None:
     """Refuse a condition of an index whose key attributes cannot be removed, because all of them are stored fields."""
     own = {stored.attribute for stored in fields.values()}
-    if bound.when is not None and all(part.attribute in own for part in bound.attributes):
+    if bound.only_if is not None and all(part.attribute in own for part in bound.attributes):
         raise DesignError(
             f"{model.__name__} cannot leave index {index.name}: its key there is made of fields that every item keeps",
-            place=bound.place.at("when="),
+            place=bound.place.at("only_if="),
             fix="give the index a key attribute of its own, made by a template, or drop the condition",
         )
 

@@ -88,7 +88,7 @@ Shares = Mapping[Any, float]
 
 @checked_call
 @dataclass(frozen=True)
-class Items:
+class Volume:
     """The number of items of an entity, their sizes, and the distribution of their fields."""
 
     count: int
@@ -101,7 +101,7 @@ class Items:
     def __post_init__(self) -> None:
         if not _is_whole(self.count):
             raise invalid_option(
-                "count", self.count, "not a number of items", "give their number: Items(count=1_000_000)"
+                "count", self.count, "not a number of items", "give their number: Volume(count=1_000_000)"
             )
         object.__setattr__(self, "count", int(self.count))
         for option in ("distinct", "present"):

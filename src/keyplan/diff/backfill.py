@@ -119,13 +119,13 @@ class Backfill:
 
 def count_of(spec: EntitySpec, other: EntitySpec | None = None) -> int | None:
     """Return the number of stored items of an entity as the old design declares it, otherwise the new one."""
-    items = spec.items or (None if other is None else other.items)
+    items = spec.volume or (None if other is None else other.volume)
     return None if items is None else items.count
 
 
 def _sized(spec: EntitySpec, other: EntitySpec | None) -> EntitySpec:
     """Return an entity with declared numbers of items: its own, otherwise those of the other design."""
-    return spec if spec.items is not None or other is None else replace(spec, items=other.items)
+    return spec if spec.volume is not None or other is None else replace(spec, volume=other.volume)
 
 
 def estimate_backfill(

@@ -204,8 +204,8 @@ def _discriminator(pair: Entities) -> Iterator[DesignChange]:
 
 def _facts(pair: Entities) -> Iterator[DesignChange]:
     old, new = pair.old, pair.new
-    if old.items != new.items:
-        was, now = (side.items.count if side.items is not None else None for side in (old, new))
+    if old.volume != new.volume:
+        was, now = (side.volume.count if side.volume is not None else None for side in (old, new))
         change = f": {_count(now)}, and were {_count(was)}" if was != now else ": their sizes, or how their fields vary"
         what = f"the declared numbers of {new.name} change{change}"
         yield _said(pair, what, "Only the reckoning changes.")
@@ -269,7 +269,7 @@ def _key_differs(pair: Entities, was: BoundIndexKey, now: BoundIndexKey) -> bool
         return False  # the index itself differs
     if not same_encoding(_own_form(pair.old, was, {}), _own_form(pair.new, now, key_names(pair))):
         return True
-    return condition_form(was.when) != condition_form(now.when)
+    return condition_form(was.only_if) != condition_form(now.only_if)
 
 
 def _own_form(spec: EntitySpec, bound: BoundKey, names: Mapping[str, str]) -> tuple[tuple[str, KeyForm], ...]:
@@ -317,12 +317,12 @@ def _attributes(spec: EntitySpec) -> Iterator[StoredField]:
 
 def _kept_attributes(spec: EntitySpec, bound: BoundKey) -> Iterator[BoundKeyAttribute]:
     """Return fields and key parts as stored items have them; for index keys, those under the same condition."""
-    condition = condition_form(bound.when)
+    condition = condition_form(bound.only_if)
     if condition is None:
         yield from (BoundKeyAttribute(stored.attribute, field=stored) for stored in _attributes(spec))
         yield from spec.key.attributes
     for other in spec.indexes:
-        if condition_form(other.when) == condition:
+        if condition_form(other.only_if) == condition:
             yield from other.attributes
 
 
@@ -376,7 +376,7 @@ def _index_key(pair: Entities, was: BoundIndexKey, now: BoundIndexKey) -> Design
         what = f"what {', '.join(changed)} of {name} in index {index} is made of is another"
     else:
         what = f"who of {name} is in index {index} is another"
-    entering = condition_form(was.when) != condition_form(now.when)
+    entering = condition_form(was.only_if) != condition_form(now.only_if)
     written = _own_names(pair.new, now) if entering else changed
     if entering and changed:
         what += ", and so is who is in it"

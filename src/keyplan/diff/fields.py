@@ -18,7 +18,7 @@ from keyplan.diff.types import Loss, added_validators, is_absent, losses, name_o
 
 def present_share(spec: EntitySpec, field: str) -> float:
     """Return the share of items that have a field; 1 if nothing is declared."""
-    return 1.0 if spec.items is None else spec.items.present.get(field, 1.0)
+    return 1.0 if spec.volume is None else spec.volume.present.get(field, 1.0)
 
 
 def lacking_share(spec: EntitySpec, old: StoredField, new: StoredField, count: int) -> float:
@@ -26,7 +26,7 @@ def lacking_share(spec: EntitySpec, old: StoredField, new: StoredField, count: i
 
     `count`: the number of missing parts; one of them is the field itself if it may be absent.
     """
-    share = None if spec.items is None else spec.items.present.get(old.name)
+    share = None if spec.volume is None else spec.volume.present.get(old.name)
     lacks = is_absent(old, new)
     if share is None or (lacks and count > 1):
         return 1.0

@@ -15,7 +15,7 @@ from keyplan.diff.matching import Form, condition_form, lookalikes, matched, par
 from keyplan.diff.types import name_of
 
 _PAGED = ("query", "scan")
-_FACTS = ("returns", "evaluates", "claims", "decides", "after", "ordered_by", "retried")
+_FACTS = ("expected_items", "expected_scanned", "claims", "decides", "after", "ordered_by", "retried")
 
 
 def pattern_changes(old: Design, new: Design) -> Iterator[DesignChange]:
@@ -187,5 +187,5 @@ def _consumer_settings(old: Consumer, new: Consumer) -> list[tuple[str, object, 
 
 
 def _when(consumer: Consumer) -> Form:
-    condition = consumer.when
+    condition = consumer.filter
     return (condition.field, repr(condition.becomes)) if isinstance(condition, Changed) else condition_form(condition)

@@ -51,7 +51,9 @@ def _change(comparison: Comparison, change: DesignChange) -> str:
 def backfill_text(backfill: Backfill) -> str:
     """Return the cost of a backfill as one line."""
     if backfill.unknown and not backfill.items:
-        return f"nothing says how many items of {', '.join(backfill.unknown)} there are: declare items=Items(count=...)"
+        return (
+            f"nothing says how many items of {', '.join(backfill.unknown)} there are: declare volume=Volume(count=...)"
+        )
     parts = [_things(backfill), f"{number(backfill.written)} write units"]
     if backfill.read:
         parts.append(f"{number(backfill.read)} read units")

@@ -121,15 +121,15 @@ def written_only_if(plan: Plan) -> str:
         return condition(requirement)
     if plan.exists == "must":
         return " and ".join(filter(None, ("an item is there", condition(requirement))))
-    absent = "no item is there" + ("" if plan.replace_when is None else f" or {_within(plan.replace_when)}")
+    absent = "no item is there" + ("" if plan.replaceable is None else f" or {_within(plan.replaceable)}")
     if requirement is None:
         return absent
-    return f"{absent if plan.replace_when is None else f'({absent})'} and {_within(requirement)}"
+    return f"{absent if plan.replaceable is None else f'({absent})'} and {_within(requirement)}"
 
 
 def _asked_of_item(plan: Plan) -> Condition | None:
     """Return the condition of a write, the fields it requires, and the version check."""
-    equal = dict(plan.known)
+    equal = dict(plan.assumed)
     if plan.version is not None and plan.entity.version is not None:
         equal[plan.entity.version] = plan.version
     parts = [] if plan.condition is None else [plan.condition]

@@ -63,8 +63,8 @@ def _sections(entity: EntitySpec) -> Iterator[_Section]:
     yield _Section(None, list(_key_lines(entity.key)))
     for bound in entity.indexes:
         lines = [*_lines(f"in {bound.index.name}", "dim"), *_key_lines(bound)]
-        if bound.when is not None:
-            lines += _lines(f"only while {condition(bound.when)}", "dim")
+        if bound.only_if is not None:
+            lines += _lines(f"only while {condition(bound.only_if)}", "dim")
         yield _Section(bound.index, lines)
     fields = [
         f"{stored.name}{'?' if stored.optional else ''} {stored.type_code.replace('ANY', 'any')}"
@@ -262,7 +262,7 @@ def _source_lines(table: Table) -> list[Line]:
 
 def _consumer_lines(consumer: Consumer) -> list[Line]:
     texts = [f"{_names(consumer)}: {', '.join(sorted(consumer.events))}"]
-    if consumer.when is not None:
+    if consumer.filter is not None:
         texts.append(f"only {_when(consumer)}")
     texts.append(f"batches of {consumer.batch}")
     return [*_lines(consumer.name, "name"), *(line for text in texts for line in _lines(text, ""))]
@@ -273,10 +273,10 @@ def _names(consumer: Consumer) -> str:
 
 
 def _when(consumer: Consumer) -> str:
-    if not isinstance(consumer.when, Changed):
-        return f"while {condition(consumer.when)}"
-    becomes = "" if consumer.when.becomes is None else f" to {plain_value(consumer.when.becomes)!r}"
-    return f"when {consumer.when.field} changes{becomes}"
+    if not isinstance(consumer.filter, Changed):
+        return f"while {condition(consumer.filter)}"
+    becomes = "" if consumer.filter.becomes is None else f" to {plain_value(consumer.filter.becomes)!r}"
+    return f"when {consumer.filter.field} changes{becomes}"
 
 
 def _failures(drawing: Drawing, consumer: Consumer, box: Rect) -> None:

@@ -104,13 +104,13 @@ def _entity(entity: EntitySpec) -> Iterator[str]:
     yield f"### {entity.name}"
     size = item_size(entity)
     details = []
-    if entity.items is not None:
-        details.append(f"{entity.items.count:,} items")
+    if entity.volume is not None:
+        details.append(f"{entity.volume.count:,} items")
     details.append(f"{size.average:,} bytes on average{'' if size.declared else ' (guessed)'}")
     if entity.version:
         details.append(f"version in `{entity.version}`")
     details += [f"unique {', '.join(rule.fields)} ({_ENFORCED[rule.by]})" for rule in entity.uniques]
-    details += [f"in {bound.index.name} only while {condition(bound.when)}" for bound in _sparse(entity)]
+    details += [f"in {bound.index.name} only while {condition(bound.only_if)}" for bound in _sparse(entity)]
     yield ", ".join(details) + "."
     yield rows(["Attribute", "Type", "Field", "Required"], [_field(stored) for stored in entity.fields.values()])
 
@@ -123,7 +123,7 @@ _ENFORCED = {
 
 
 def _sparse(entity: EntitySpec) -> list[BoundIndexKey]:
-    return [bound for bound in entity.indexes if bound.when is not None]
+    return [bound for bound in entity.indexes if bound.only_if is not None]
 
 
 _STORED = {

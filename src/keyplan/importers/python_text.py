@@ -10,18 +10,18 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from keyplan import design
+import keyplan
 from keyplan.design.entities import Entity
 
 _NO_LETTER = re.compile(r"\W+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _OF_MODULE = frozenset({
-    *keyword.kwlist, *keyword.softkwlist, *dir(builtins), *design.__all__, "Annotated", "Any", "Decimal", "Literal",
-    "accepted", "claims", "datetime", "item", "name",
+    *keyword.kwlist, *keyword.softkwlist, *dir(builtins), *keyplan.__all__, "Annotated", "Any", "Decimal", "Literal",
+    "suppressed", "claims", "datetime", "item", "name",
 })  # fmt: skip
 """Names that a design's module needs, or that describe the whole design."""
 _OF_CLASS = frozenset({
-    *keyword.kwlist, *(word for word in design.__all__ if word.islower()), *dir(Entity), "Annotated", "Any",
+    *keyword.kwlist, *(word for word in keyplan.__all__ if word.islower()), *dir(Entity), "Annotated", "Any",
     "Attribute", "Decimal", "F", "bool", "bytes", "cls", "datetime", "dict", "int", "list", "self", "set", "str",
 })  # fmt: skip
 """Attributes of every model, and names that a field would hide in annotations or pattern bodies."""

@@ -28,12 +28,12 @@ from keyplan.importers.schemas import ImportSource, SourceTable
 _FILL_IN = (
     "# Yours to fill in:",
     "# - fields beside keys, and types: Decimal is any Number, Any is not known",
-    "# - items=Items(count=..., bytes=Bytes(average=...)) of each entity",
+    "# - volume=Volume(count=..., bytes=Bytes(average=...)) of each entity",
     "# - rate=Rate(average=..., peak=...) of each pattern, and the patterns of your programs",
 )
 _OF_DESIGN = (
-    "GSI", "LSI", "Attribute", "Bytes", "Change", "Cond", "Entity", "Items", "Key", "OnDemand", "Provisioned",
-    "Table", "attr", "key", "key_of", "pk", "put",
+    "GSI", "LSI", "Attribute", "Bytes", "Entity", "ItemKey", "ItemWrite", "KeyCondition", "OnDemand", "Provisioned",
+    "Table", "Volume", "attr", "item", "key", "pk",
 )  # fmt: skip
 """Names of the design language, in import order."""
 _OTHERS = (("datetime", ("datetime",)), ("decimal", ("Decimal",)), ("typing", ("Annotated", "Any")))
@@ -71,7 +71,7 @@ def _imports(code: str) -> Iterator[str]:
     yield from (f"from {module} import {', '.join(names)}" for module, names in others if names)
     if any(names for _, names in others):
         yield ""
-    yield from _import_of("keyplan.design", [name for name in _OF_DESIGN if name in words])
+    yield from _import_of("keyplan", [name for name in _OF_DESIGN if name in words])
 
 
 def _import_of(module: str, names: Sequence[str]) -> list[str]:
@@ -202,7 +202,7 @@ def _declaration(table: SourceTable, entity: PlannedEntity, value: str | None, *
         "entity",
         named("key=", _key(entity.key, 1)) if any(part.template for part in entity.key) else None,
         Group("indexes={", indexes, "}") if indexes else None,
-        named("items=", _items(table, entity)) if alone and table.figures is not None else None,
+        named("volume=", _items(table, entity)) if alone and table.figures is not None else None,
         f"name={literal(value)}" if value is not None else None,
         None if entity.keeps_key_fields else "store_key_fields=False",
     )
@@ -233,7 +233,7 @@ def _items(table: SourceTable, entity: PlannedEntity) -> Part:
             name = next(field.name for field in entity.fields.values() if field.attribute == own[0])
             present[name] = round(held / figures.count, 4)
     return call(
-        "Items",
+        "Volume",
         f"count={figures.count}",
         named("bytes=", call("Bytes", f"average={figures.average_bytes}")),
         Group("present={", [f"{literal(name)}: {share}" for name, share in present.items()], "}") if present else None,
@@ -277,21 +277,21 @@ class _Writer:
     def by_key(self, kind: str, name: str, fields: Sequence[str], about: str) -> list[str]:
         """Write a pattern about one item."""
         fields = list(dict.fromkeys(fields))
-        returned = "Key" if kind == "get" else "Change"
+        returned = "ItemKey" if kind == "get" else "ItemWrite"
         head = self._head(call(kind, self._model), name, self._typed(fields), returned, about)
-        return [*head, *_returning("key_of", fields)]
+        return [*head, *_returning("item", fields)]
 
     def query(self, name: str, fields: Sequence[str], index: str | None, about: str) -> list[str]:
         """Write a pattern that reads a partition of the table or of an index."""
         fields = list(dict.fromkeys(fields))
         options = None if index is None else f"index={literal(index)}"
-        head = self._head(call("query", self._model, options), name, self._typed(fields), "Cond", about)
+        head = self._head(call("query", self._model, options), name, self._typed(fields), "KeyCondition", about)
         return [*head, *_returning("pk", fields)]
 
     def put(self, name: str, about: str) -> list[str]:
         """Write the pattern that puts a whole item."""
-        typed = [f"item: {self._model}"]
-        return [*self._head(call("put", self._model), name, typed, "Change", about), "    return put(item)"]
+        typed = [f"new: {self._model}"]
+        return [*self._head(call("put", self._model), name, typed, "ItemWrite", about), "    return item(new)"]
 
     def _typed(self, fields: Sequence[str]) -> list[str]:
         """Return parameters for fields."""
@@ -305,6 +305,6 @@ class _Writer:
 
 
 def _returning(word: str, fields: Sequence[str]) -> list[str]:
-    """Return the body: key_of(...) or pk(...) with parameters named like the fields."""
+    """Return the body: item(...) or pk(...) with parameters named like the fields."""
     given = call(word, *(f"{field}={field}" for field in fields))
     return lay_out(given, "return ", indent="    ").split("\n")

@@ -1,4 +1,4 @@
-"""`when=` of consumers, decided on the entities before they are delivered.
+"""`filter=` of consumers, decided on the entities before they are delivered.
 
 `changed("status")` is true of a modification that changes the field, of an insert that begins with a value and
 of a removal that ends one; `changed("status", "done")` only where "done" is what the field becomes. A condition is
@@ -38,19 +38,19 @@ from keyplan.streams.streams import Shard, TableStream
 Filter = Callable[[ItemChange[Any]], bool]
 
 
-def filter_of(when: ChangeFilter | None) -> Filter | None:
+def filter_of(declared: ChangeFilter | None) -> Filter | None:
     """The function that decides whether a change is delivered; None where all are. Raises ConsumerSetupError."""
-    if when is None:
+    if declared is None:
         return None
-    if isinstance(when, Changed):
-        return lambda change: has_changed(when, change)
-    for source in sources_of(when):
+    if isinstance(declared, Changed):
+        return lambda change: has_changed(declared, change)
+    for source in sources_of(declared):
         if isinstance(source, Param):
             raise ConsumerSetupError(f"a consumer's condition compares with {source!r}, which has no value")
 
     def matches(change: ItemChange[Any]) -> bool:
         entity = getattr(change, "new", None) or getattr(change, "old", None)
-        return holds(when, entity.__dict__) is True
+        return holds(declared, entity.__dict__) is True
 
     return matches
 
@@ -200,7 +200,7 @@ def bind(table: Table, real_name: str, wanted: Sequence[Callable[..., Any] | str
             f"{real_name}/{consumer.name}",
             consumer,
             frozenset(consumer.entities),
-            filter_of(consumer.when),
+            filter_of(consumer.filter),
         )
         for consumer in declared
     ]

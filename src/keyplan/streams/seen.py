@@ -12,8 +12,8 @@ from typing import Annotated, Any, Protocol
 from pydantic import create_model
 
 from keyplan.client.errors import AlreadyExistsError, TransactionFailedError
-from keyplan.design import ItemChange
-from keyplan.design.conditions.builders import Change, put
+from keyplan.design.conditions.builders import ItemWrite, item
+from keyplan.design.declaring.consumers import ItemChange
 from keyplan.design.declaring.patterns import TransactionCall, WriteCall
 from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import Entity
@@ -90,8 +90,8 @@ def _declare(table: Table) -> tuple[Any, Any]:
     mark = table.entity(key=key("SEEN#{mark}", sort))(mark)
 
     @table.create(mark)
-    def mark_seen(item: Entity) -> Change:
+    def mark_seen(new: Entity) -> ItemWrite:
         """Mark a change as having had its effect."""
-        return put(item)
+        return item(new)
 
     return mark, mark_seen

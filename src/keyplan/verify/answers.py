@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any, Literal, get_args
 
 from keyplan.cost.selectivity import own_field_name
-from keyplan.design.conditions.builders import Cond
+from keyplan.design.conditions.builders import KeyCondition
 from keyplan.design.conditions.conditions import Condition
 from keyplan.design.conditions.evaluation import fill, holds
 from keyplan.design.declaring.patterns import Page, Pattern
@@ -183,7 +183,7 @@ def meaning_of(pattern: Pattern[..., Any]) -> ReadMeaning:
     """Return what a read pattern returns, by its declaration."""
     plan = pattern.plan
     terms = pattern._terms
-    if not isinstance(terms, Cond):
+    if not isinstance(terms, KeyCondition):
         return ReadMeaning(plan, tuple(KeyTest(name, "=", source) for name, source in terms.key.items()), ())
     lossy = _lossy(plan)
     given = {**terms.partition, **terms.sort}
@@ -224,7 +224,7 @@ def _ranks(plan: Plan) -> dict[str, BoundPlaceholder]:
     return {placeholder.name: placeholder for placeholder in placeholders if placeholder.spec.startswith("rank")}
 
 
-def _written(plan: Plan, terms: Cond) -> tuple[list[KeyTest], list[str]]:
+def _written(plan: Plan, terms: KeyCondition) -> tuple[list[KeyTest], list[str]]:
     """Return the tests that literal key texts express, and the texts that match no key."""
     key_tests: list[KeyTest] = []
     unlike: list[str] = []

@@ -167,7 +167,7 @@ class ArgumentGenerator:
         if binding.find(source)[0]:
             return True
         if plan.operation == "BatchWriteItem":
-            size = max(1, round(pattern.facts.returns or MANY))
+            size = max(1, round(pattern.facts.expected_items or MANY))
             items = [self._targets.item(plan, changes=number % 2 == 0) for number in range(size)]
             binding.set(source, [item for item in items if self._targets.use(plan.entity, item)])
             return True

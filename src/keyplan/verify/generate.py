@@ -142,11 +142,11 @@ class EntityGenerator:
         # Without a declaration, items are assumed to be in their indexes; other optional fields exist in half of the
         # items.
         usual = 1.0 if any(name in bound.fields for bound in self.spec.indexes) else 0.5
-        share = usual if self.spec.items is None else self.spec.items.present.get(name, usual)
+        share = usual if self.spec.volume is None else self.spec.volume.present.get(name, usual)
         # If an index requires it, the first item has a field that hardly any item has, and the second item lacks a
         # field
         # that nearly every item has: otherwise queries could not find any.
-        tested = any(name == path.field for bound in self.spec.indexes for path in paths_of(bound.when))
+        tested = any(name == path.field for bound in self.spec.indexes for path in paths_of(bound.only_if))
         settled = {0: True} if 0 < share * self.amount.count < _SCARCE else {}
         if tested and 0 < (1 - share) * self.amount.count < _SCARCE:
             settled[1] = False
@@ -178,7 +178,7 @@ class EntityGenerator:
 
     def _telling(self, names: Sequence[str]) -> str:
         """Return the field of a unique constraint that differs in each item: the last one that may vary freely."""
-        declared = {} if self.spec.items is None else self.spec.items.distinct
+        declared = {} if self.spec.volume is None else self.spec.volume.distinct
         free = [name for name in names if name not in declared and not has_choices(self.spec.fields[name])]
         return (free or names)[-1]
 
@@ -245,7 +245,7 @@ class EntityGenerator:
         return pick
 
     def _declared(self, name: str) -> Column | None:
-        declared = None if self.spec.items is None else self.spec.items.distinct.get(name)
+        declared = None if self.spec.volume is None else self.spec.volume.distinct.get(name)
         if isinstance(declared, Mapping):
             shuffled = self._shuffled(declared)
             return lambda number: shuffled[number % len(shuffled)]
@@ -326,7 +326,7 @@ def _distinguishing(spec: EntitySpec, owners: Owners, count: int) -> str | None:
     """Return the field that differs in each key: the last key field without declared values that can vary enough."""
     if len(spec.key.fields) == 1:
         return spec.key.fields[0]
-    declared = {} if spec.items is None else spec.items.distinct
+    declared = {} if spec.volume is None else spec.volume.distinct
     free = [
         name
         for name in reversed(spec.key.fields)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from keyplan.design.conditions.builders import Change
+from keyplan.design.conditions.builders import ItemWrite
 from keyplan.design.conditions.conditions import (
     AndCondition,
     BetweenCondition,
@@ -120,7 +120,7 @@ def uses_of(pattern: Pattern[..., Any], spec: EntitySpec | None = None) -> list[
     `spec`: the entity of a read whose field names are used; by default the pattern's own names.
     """
     terms = pattern._terms
-    found = list(_of_change(pattern, terms)) if isinstance(terms, Change) else list(_of_read(pattern, spec))
+    found = list(_of_change(pattern, terms)) if isinstance(terms, ItemWrite) else list(_of_read(pattern, spec))
     found += list(_of_condition(pattern.plan.filter)) + list(_of_condition(pattern.plan.condition))
     return [use for use in found if isinstance(_param(use.source), Param) or use.certain]
 
@@ -155,10 +155,10 @@ def _equal(source: Source, field: str) -> ParameterUse:
     return ParameterUse(source, "equal", field, certain=not isinstance(source, EveryShard))
 
 
-def _of_change(pattern: Pattern[..., Any], change: Change) -> Iterator[ParameterUse]:
+def _of_change(pattern: Pattern[..., Any], change: ItemWrite) -> Iterator[ParameterUse]:
     for field, source in change.key.items():
         yield _equal(source, field)
-    for field, source in change.known.items():
+    for field, source in change.assumed.items():
         yield ParameterUse(source, "own", field)
     if change.version is not None:
         yield ParameterUse(change.version, "version", pattern.plan.entity.version or "")
@@ -260,7 +260,7 @@ class ParameterValues:
         """Return several values from items whose other fields are equal, the item's own first."""
         alike = self._stored_entities.alike(spec, equal, target)
         values = list(dict.fromkeys([getattr(target, use.field), *(getattr(entity, use.field) for entity in alike)]))
-        size = max(1, round(pattern.facts.returns or MANY))
+        size = max(1, round(pattern.facts.expected_items or MANY))
         return [values[0], *self._chance.sample(values[1:], min(size - 1, len(values) - 1))]
 
     def listed(

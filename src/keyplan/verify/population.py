@@ -28,7 +28,7 @@ from keyplan.design.keys.placeholders import BoundPart, BoundPlaceholder, Text
 from keyplan.design.keys.templates import BoundTemplate
 from keyplan.design.parameters import Source
 from keyplan.design.planning.plan import KeyValue
-from keyplan.design.workload import Distinct, Items
+from keyplan.design.workload import Distinct, Volume
 from keyplan.verify.values import SampleError
 
 UNSTATED = 100
@@ -68,14 +68,14 @@ def amounts(design: Design, total: int) -> dict[EntitySpec, Amount]:
     found = {}
     for spec, count in declared.items():
         items = max(min(count, AT_LEAST), round(count * share))
-        values = {} if spec.items is None else _values(spec, spec.items, items)
-        found[spec] = Amount(items, None if spec.items is None else spec.items.count, values)
+        values = {} if spec.volume is None else _values(spec, spec.volume, items)
+        found[spec] = Amount(items, None if spec.volume is None else spec.volume.count, values)
     return _followed(found)
 
 
 def _declared(spec: EntitySpec, design: Design) -> int:
-    if spec.items is not None:
-        return max(0, spec.items.count)
+    if spec.volume is not None:
+        return max(0, spec.volume.count)
     implied = _implied_count(spec, design)
     return _possible(spec) if implied is None else implied
 
@@ -97,7 +97,7 @@ def _implied_count(spec: EntitySpec, design: Design) -> int | None:
     counts = [
         count
         for other in design.entities
-        if other.items is not None and name in other.fields and (count := _number(other.items, name)) is not None
+        if other.volume is not None and name in other.fields and (count := _number(other.volume, name)) is not None
     ]
     return max(counts, default=None)
 
@@ -113,7 +113,7 @@ def _followed(found: dict[EntitySpec, Amount]) -> dict[EntitySpec, Amount]:
     return found
 
 
-def _number(items: Items, name: str) -> int | None:
+def _number(items: Volume, name: str) -> int | None:
     """Return a field's number of distinct values if it is declared as a number and not as shares."""
     declared = items.distinct.get(name)
     if isinstance(declared, Distinct):
@@ -121,7 +121,7 @@ def _number(items: Items, name: str) -> int | None:
     return declared if isinstance(declared, int) else None
 
 
-def _values(spec: EntitySpec, items: Items, count: int) -> dict[str, int]:
+def _values(spec: EntitySpec, items: Volume, count: int) -> dict[str, int]:
     declared = {name: max(1, number) for name in items.distinct if (number := _number(items, name)) is not None}
     scaled = dict(declared)
     share = count / items.count if items.count else 1.0
@@ -266,7 +266,7 @@ class References:
         distinguishes most keys, if its number of values is declared; otherwise return None: any key will do, so
         that each is referred to.
         """
-        declared = {} if self._spec.items is None else self._spec.items.distinct
+        declared = {} if self._spec.volume is None else self._spec.volume.distinct
         shared = [name for name in target.names if _has_shares(declared.get(name))]
         return shared[0] if shared else target.names[-1] if target.names[-1] in declared else None
 

@@ -409,7 +409,7 @@ def _items_of_call(pattern: Pattern[..., Any]) -> float:
     """Return how many items a call names or writes, as the design declares."""
     plan = pattern.plan
     several = plan.operation == "BatchWriteItem" or plan.walk is not None or any(plan.repeats)
-    return max(1.0, pattern.facts.returns or 1.0) if several else 1.0
+    return max(1.0, pattern.facts.expected_items or 1.0) if several else 1.0
 
 
 def _grows(pattern: Pattern[..., Any]) -> bool:

@@ -116,7 +116,7 @@ class SizeAdjuster:
     ) -> None:
         self._spec, self._value_generator = spec, value_generator
         self._fillers = fillers(spec, design, owners)
-        declared = None if spec.items is None else spec.items.bytes
+        declared = None if spec.volume is None else spec.volume.bytes
         self._sizes = [] if declared is None else target_sizes(declared, max(1, amount.count), value_generator.random)
 
     def keep(self, names: Collection[str]) -> None:
@@ -159,7 +159,7 @@ def fillers(spec: EntitySpec, design: Design, owners: Owners) -> list[str]:
     fixed = {name for bound in (spec.key, *spec.indexes) for name in bound.depends_on}
     fixed |= {name for rule in spec.uniques for name in rule.fields}
     fixed |= {name for names in spec.found_by for name in names}
-    fixed |= set(spec.items.distinct) if spec.items is not None else set()
+    fixed |= set(spec.volume.distinct) if spec.volume is not None else set()
     free = [
         stored
         for stored in spec.fields.values()
@@ -175,7 +175,7 @@ def fillers(spec: EntitySpec, design: Design, owners: Owners) -> list[str]:
 
 def _compared_fields(plan: Plan) -> Iterator[FieldPath]:
     """Return the fields that a pattern compares in filters and conditions: stretched only if no other field can be."""
-    for condition in (plan.filter, plan.condition, plan.replace_when):
+    for condition in (plan.filter, plan.condition, plan.replaceable):
         yield from paths_of(condition)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from keyplan.design import DesignError, F
+from keyplan import DesignError, F
 from keyplan.design.conditions.conditions import paths_of, sources_of
 from keyplan.design.parameters import Param
 

@@ -18,9 +18,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from keyplan import Engine
-from keyplan.design import Condition, F, each
-from keyplan.design.conditions.conditions import UNKNOWN
+from keyplan import Engine, F, each
+from keyplan.design.conditions.conditions import UNKNOWN, Condition
 from keyplan.design.conditions.evaluation import MISSING, holds, with_values
 from keyplan.design.fields.stored import encode_value
 from keyplan.design.parameters import Param, value_of

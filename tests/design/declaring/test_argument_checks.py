@@ -12,28 +12,22 @@ import pytest
 from pydantic import Field
 
 import keyplan
-from keyplan.design import (
+from keyplan import (
     GSI,
-    Change,
-    Cond,
     Entity,
     F,
-    Key,
+    ItemKey,
+    ItemWrite,
+    KeyCondition,
     Modified,
     Table,
     changed,
     each,
     everything,
+    item,
     key,
-    key_of,
     pk,
-    put,
-    set_,
-    set_at,
-    sk,
     transaction,
-    when,
-    where,
 )
 from keyplan.design.declaring.argument_checks import type_check, type_name
 from keyplan.design.errors import DesignError
@@ -83,78 +77,78 @@ class Note(Entity):
 
 
 @table.get(Thing)
-def thing(id: str) -> Key:
-    return key_of(id=id)
+def thing(id: str) -> ItemKey:
+    return item(id=id)
 
 
 @table.get(Thing)
-def thing_of(id) -> Key:  # type: ignore[no-untyped-def]  # the field tells the type
-    return key_of(id=id)
+def thing_of(id) -> ItemKey:  # type: ignore[no-untyped-def]  # the field tells the type
+    return item(id=id)
 
 
 @table.batch_get(Thing)
-def things(ids: list[str]) -> Key:
-    return key_of(id=each(ids))
+def things(ids: list[str]) -> ItemKey:
+    return item(id=each(ids))
 
 
 @table.batch_get(Thing)
-def things_of(ids) -> Key:  # type: ignore[no-untyped-def]
-    return key_of(id=each(ids))
+def things_of(ids) -> ItemKey:  # type: ignore[no-untyped-def]
+    return item(id=each(ids))
 
 
 @table.delete(Thing)
-def remove(id: str) -> Change:
-    return key_of(id=id)
+def remove(id: str) -> ItemWrite:
+    return item(id=id)
 
 
 @table.batch_delete(Thing)
-def remove_all(ids: list[str]) -> Change:
-    return key_of(id=each(ids))
+def remove_all(ids: list[str]) -> ItemWrite:
+    return item(id=each(ids))
 
 
 @table.check(Thing)
-def is_ranked(id: str, rank: int) -> Change:
-    return key_of(id=id) & when(F.rank == rank)
+def is_ranked(id: str, rank: int) -> ItemWrite:
+    return item(id=id).condition(F.rank == rank)
 
 
 @notes.update(Note, upsert=True)
-def rename(id: str, title: str) -> Change:
-    return key_of(id=id) & set_(title=title)
+def rename(id: str, title: str) -> ItemWrite:
+    return item(id=id).set(title=title)
 
 
 @table.update(Thing)
-def move(id: str, title: str, before: str) -> Change:
-    return key_of(id=id) & set_(title=title) & when(F.title == before)
+def move(id: str, title: str, before: str) -> ItemWrite:
+    return item(id=id).set(title=title).condition(F.title == before)
 
 
 @table.update(Thing)
-def weigh(id: str, part: Any, weight: int) -> Change:
-    return key_of(id=id) & set_at(F.weights[part], weight)
+def weigh(id: str, part: Any, weight: int) -> ItemWrite:
+    return item(id=id).set(F.weights[part], weight)
 
 
 @table.query(Thing, index="by_rank")
-def of_kind(kind: Kind, low: int, high: int) -> Cond:
-    return pk(kind=kind) & sk.between(rank=(low, high))
+def of_kind(kind: Kind, low: int, high: int) -> KeyCondition:
+    return pk(kind=kind).sk.between(rank=(low, high))
 
 
 @table.scan(Thing)
-def titled(title: str, colours: list[Colour]) -> Cond:
-    return where((F.title == title) & F.colour.is_in(each(colours)))
+def titled(title: str, colours: list[Colour]) -> KeyCondition:
+    return everything().filter((F.title == title) & F.colour.is_in(each(colours)))
 
 
 @table.scan(Thing)
-def at_least(rank) -> Cond:  # type: ignore[no-untyped-def]
-    return where(F.rank >= rank)
+def at_least(rank) -> KeyCondition:  # type: ignore[no-untyped-def]
+    return everything().filter(F.rank >= rank)
 
 
 @rows.query(Row)
-def rows_of(user: str) -> Cond:
+def rows_of(user: str) -> KeyCondition:
     return pk(user=user)
 
 
 @rows.create(Row)
-def add_row(row: Row) -> Change:
-    return put(row)
+def add_row(row: Row) -> ItemWrite:
+    return item(row)
 
 
 @transaction()
@@ -214,11 +208,11 @@ def test_a_value_of_the_wrong_type_is_refused_when_the_pattern_is_called(
 
 def test_nothing_is_stored_or_deleted_under_the_text_of_another_value() -> None:
     @notes.delete(Note)
-    def drop(id: str) -> Change:
-        return key_of(id=id)
+    def drop(id: str) -> ItemWrite:
+        return item(id=id)
 
     @notes.scan(Note)
-    def every_note() -> Cond:
+    def every_note() -> KeyCondition:
         return everything()
 
     untyped: Any
@@ -237,8 +231,8 @@ def test_a_text_of_an_item_is_not_made_of_another_value() -> None:
     unchecked = Thing(id="a").model_copy(update={"title": ["x"]})
 
     @table.put(Thing)
-    def save(new: Thing) -> Change:
-        return put(new)
+    def save(new: Thing) -> ItemWrite:
+        return item(new)
 
     with keyplan.connect(":memory:") as db:
         db.create_tables(table)
@@ -256,7 +250,7 @@ def test_what_the_model_checks_is_left_to_the_model() -> None:
 
 def test_a_consumer_compares_a_field_with_values_of_its_type() -> None:
     def declare(condition: Any) -> None:
-        @table.on_change(Thing, when=condition)
+        @table.on_change(Thing, filter=condition)
         def follow(change: Modified[Thing]) -> None: ...
 
     declare(changed("colour", "red"))

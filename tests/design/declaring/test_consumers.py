@@ -6,26 +6,24 @@ from typing import Any
 
 import pytest
 
-from keyplan.design import (
-    Change,
-    Changed,
+from keyplan import (
     Entity,
     Expired,
     F,
     Inserted,
+    ItemWrite,
     Modified,
     Removed,
     Table,
-    Transaction,
     WriteCall,
     changed,
     each,
+    item,
     key,
-    key_of,
-    put,
-    set_,
     transaction,
 )
+from keyplan.design.declaring.consumers import Changed
+from keyplan.design.declaring.transactions import Transaction
 
 app = Table("app", pk="PK", stream="NEW_AND_OLD_IMAGES")
 other = Table("other", pk="name")
@@ -48,17 +46,17 @@ class Count(Entity):
     count: int = 0
 
 
-@app.on_change(Task, when=changed("status", becomes="done"), batch=10, retries=5, on_failure="dlq", idempotent=True)
+@app.on_change(Task, filter=changed("status", becomes="done"), batch=10, retries=5, on_failure="dlq", idempotent=True)
 def notify(change: Modified[Task]) -> None:
     """Tell."""
 
 
-@app.on_change(Task, User, when=None, bisect=False)
+@app.on_change(Task, User, filter=None, bisect=False)
 def mirror(changes: list[Inserted[Task] | Removed[Task] | Expired[User]]) -> None:
     """Copy."""
 
 
-@app.on_change(Task, when=F.status == "open")
+@app.on_change(Task, filter=F.status == "open")
 def greet(change: Inserted[Task] | Modified[Task]) -> None:
     """Greet."""
 
@@ -66,7 +64,7 @@ def greet(change: Inserted[Task] | Modified[Task]) -> None:
 def test_the_annotation_says_which_changes_are_taken() -> None:
     first, second, third = app.consumers
     assert (first.name, first.events, first.takes_list) == ("notify", frozenset({"modified"}), False)
-    assert first.when == Changed("status", "done")
+    assert first.filter == Changed("status", "done")
     assert (first.batch, first.retries, first.on_failure, first.bisect, first.idempotent) == (10, 5, "dlq", True, True)
     assert (second.events, second.takes_list, second.bisect) == (
         frozenset({"inserted", "removed", "expired"}),
@@ -106,24 +104,24 @@ def test_a_consumer_stays_the_function_it_is() -> None:
 
 
 @app.create(Task)
-def add_task(task: Task) -> Change:
+def add_task(task: Task) -> ItemWrite:
     """A new task."""
-    return put(task)
+    return item(task)
 
 
 @app.update(Task)
-def finish(task_id: str, status: str) -> Change:
+def finish(task_id: str, status: str) -> ItemWrite:
     """Done."""
-    return key_of(task_id=task_id) & set_(status=status)
+    return item(task_id=task_id).set(status=status)
 
 
 @other.put(Count)
-def store(count: Count) -> Change:
+def store(count: Count) -> ItemWrite:
     """A count."""
-    return put(count)
+    return item(count)
 
 
-@transaction(retried=True, returns=3)
+@transaction(retried=True, expected_items=3)
 def add_and_finish(
     task: Task, counts: list[Count], task_ids: list[str], status: str = "done"
 ) -> list[WriteCall[Task] | WriteCall[Count]]:
@@ -140,7 +138,7 @@ def test_a_transaction_is_a_pattern_with_steps() -> None:
     )
     assert [repr(source) for source in plan.repeats] == ["None", "each(counts)", "each(task_ids)"]
     assert [entity.name for entity in plan.entities] == ["Task", "Count"]
-    assert (add_and_finish.facts.retried, add_and_finish.facts.returns) == (True, 3)
+    assert (add_and_finish.facts.retried, add_and_finish.facts.expected_items) == (True, 3)
 
 
 def test_a_call_of_a_transaction_gives_its_writes_in_order() -> None:

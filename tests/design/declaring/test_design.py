@@ -10,20 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.design.declared import declare
 
-from keyplan.design import (
+from keyplan import (
     Bytes,
     Claim,
     Design,
     DesignError,
     Distinct,
-    Items,
     OnDemand,
     Provisioned,
     Rate,
     Table,
-    accept,
+    Volume,
     each,
     every_shard,
+    suppress,
 )
 from keyplan.design.errors import Place, line_number, show_place
 from keyplan.design.parameters import Param, annotation_of, value_of
@@ -32,10 +32,10 @@ ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.
 
 DESIGN = '''"""Notes of people."""
 
-from keyplan.design import *
+from keyplan import *
 
 claims = Claim("cheap", "page 1")
-accepted = [accept("KP405", on="notes", reason="few writes")]
+suppressed = [suppress("KP405", on="notes", reason="few writes")]
 notes = Table("notes", pk="owner", sk="number")
 
 
@@ -46,13 +46,13 @@ class Note(Entity):
 
 
 @notes.query(Note, rate=Rate(1))
-def notes_of(owner: str) -> Cond:
+def notes_of(owner: str) -> KeyCondition:
     return pk(owner=owner)
 
 
 @notes.delete(Note)
-def drop(owner: str, number: int) -> Change:
-    return key_of(owner=owner, number=number)
+def drop(owner: str, number: int) -> ItemWrite:
+    return item(owner=owner, number=number)
 
 
 @transaction()
@@ -72,9 +72,9 @@ def test_a_file_is_a_design(tmp_path: Path) -> None:
     assert design.pattern("drop_all") is design.transactions[0]
     assert design.table_of(design.pattern("notes_of")) is design.tables[0]
     assert [claim.text for claim in design.claims] == ["cheap"]
-    (accepted,) = design.accepted
-    assert (accepted.code, accepted.on, accepted.reason) == ("KP405", "notes", "few writes")
-    assert (accepted.place.file, accepted.place.line) == (str(path), 6)
+    (suppressed,) = design.suppressed
+    assert (suppressed.code, suppressed.on, suppressed.reason) == ("KP405", "notes", "few writes")
+    assert (suppressed.place.file, suppressed.place.line) == (str(path), 6)
     with pytest.raises(KeyError):
         design.pattern("no_such")
 
@@ -144,7 +144,7 @@ def test_a_rate_has_an_average_and_a_peak() -> None:
 
 
 def test_items_say_how_their_fields_vary() -> None:
-    items = Items(
+    items = Volume(
         count=100,
         bytes=Bytes(400, p99=900),
         distinct={"user": 10, "hot": Distinct(10, hottest=0.6), "status": {"open": 1, "done": 3}},
@@ -163,7 +163,7 @@ def test_items_say_how_their_fields_vary() -> None:
 
 @given(st.dictionaries(st.text(), st.floats(0.01, 1e6), min_size=1, max_size=5))
 def test_shares_add_up_to_one_however_they_are_written(shares: dict[str, float]) -> None:
-    items = Items(count=1, distinct={"kind": shares})
+    items = Volume(count=1, distinct={"kind": shares})
     assert sum(items.share_of("kind", value) or 0 for value in shares) == pytest.approx(1)
     assert items.values_of("kind").hottest_share == pytest.approx(max(items.share_of("kind", v) or 0 for v in shares))  # type: ignore[union-attr]
 
@@ -176,8 +176,8 @@ def test_capacity_is_on_demand_unless_it_is_bought() -> None:
 
 def test_claims_and_what_is_accepted_know_their_lines() -> None:
     claim = Claim("0.5 RCU")
-    accepted = accept("KP401", reason="never")
-    assert line_number(claim.place) + 1 == line_number(accepted.place)
+    suppressed = suppress("KP401", reason="never")
+    assert line_number(claim.place) + 1 == line_number(suppressed.place)
     assert claim == Claim("0.5 RCU")
 
 

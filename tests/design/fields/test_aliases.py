@@ -9,26 +9,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 import keyplan
-from keyplan.design import (
-    GSI,
-    Attribute,
-    Change,
-    Cond,
-    DesignError,
-    Entity,
-    F,
-    Key,
-    Table,
-    add_at,
-    attr,
-    key,
-    key_of,
-    pk,
-    put,
-    set_,
-    set_at,
-    where,
-)
+from keyplan import GSI, Attribute, DesignError, Entity, F, ItemKey, ItemWrite, KeyCondition, Table, attr, item, key, pk
 from keyplan.engine.engine import Engine
 
 CAMEL = ConfigDict(alias_generator=to_camel, populate_by_name=True)
@@ -57,27 +38,27 @@ class Board(Entity):
 
 
 @boards.create(Board)
-def add_board(new: Board) -> Change:
-    return put(new)
+def add_board(new: Board) -> ItemWrite:
+    return item(new)
 
 
 @boards.get(Board)
-def board(board_id: str, team_name: str) -> Key:
-    return key_of(board_id=board_id, team_name=team_name)
+def board(board_id: str, team_name: str) -> ItemKey:
+    return item(board_id=board_id, team_name=team_name)
 
 
 @boards.query(Board, index="by_team")
-def with_day(team_name: str, of_day: int) -> Cond:
-    return pk(team_name=team_name) & where(F.first_step["of_day"] == of_day)
+def with_day(team_name: str, of_day: int) -> KeyCondition:
+    return pk(team_name=team_name).filter(F.first_step["of_day"] == of_day)
 
 
 @boards.update(Board)
-def work(board_id: str, team_name: str, open_steps: int, of_day: int) -> Change:
+def work(board_id: str, team_name: str, open_steps: int, of_day: int) -> ItemWrite:
     return (
-        key_of(board_id=board_id, team_name=team_name)
-        & set_(open_steps=open_steps)
-        & set_at(F.steps[0]["of_day"], of_day)
-        & add_at(F.tallies["works"], 1)
+        item(board_id=board_id, team_name=team_name)
+        .set(open_steps=open_steps)
+        .set(F.steps[0]["of_day"], of_day)
+        .add(F.tallies["works"], 1)
     )
 
 

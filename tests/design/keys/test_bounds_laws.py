@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from tests.design.ranges import selects
 from tests.laws import examples
 
-from keyplan.design import GSI, Cond, Entity, Page, Read, Table, attr, key, pk, sk
+from keyplan import GSI, Entity, KeyCondition, Page, Table, attr, key, pk
+from keyplan.design.declaring.patterns import Read
 from keyplan.design.fields.annotations import AttributeValue
 from keyplan.design.keys.encodings import KeyPartError
 from keyplan.design.keys.entity_keys import KeySpec
@@ -139,10 +140,11 @@ def test_a_query_gives_exactly_the_items_that_are_asked_for(number: int, data: s
     if op == "between":
         bounds.sort(key=own_order)
 
-    terms: Cond = pk(owner=Param("owner", str)) & sk(**{name: Param(name, None) for name in given_values})
+    terms: KeyCondition = pk(owner=Param("owner", str)).sk(**{name: Param(name, None) for name in given_values})
     if ranged is not None:
         low, high = Param("low", None), Param("high", None)
-        terms &= sk.between(**{ranged: (low, high)}) if op == "between" else getattr(sk, op)(**{ranged: low})
+        bound = {ranged: (low, high) if op == "between" else low}
+        terms = getattr(terms.sk, op)(**bound)
 
     pattern: Read[..., Page[Any]] = table.query(thing, index="index")(_body(terms, given_values, len(bounds)))
     table.patterns.clear()
@@ -173,7 +175,7 @@ def test_a_query_gives_exactly_the_items_that_are_asked_for(number: int, data: s
         assert found == wanted, (values, arguments, item)
 
 
-def _body(terms: Cond, given_values: dict[str, Any], bounds: int) -> Any:
+def _body(terms: KeyCondition, given_values: dict[str, Any], bounds: int) -> Any:
     names = ["owner", *given_values, *("low", "high")[:bounds]]
     made: dict[str, Any] = {"terms": terms}
     exec(f"def things({', '.join(names)}):\n    return terms", made)  # a pattern's parameters are its function's
@@ -196,9 +198,9 @@ def test_begins_with_gives_exactly_the_texts_that_begin_so(
     sort: tuple[Any, ...], data: st.DataObject, prefix: str, kind: str
 ) -> None:
     table, thing = a_table(sort)
-    terms = pk(owner="me") & sk.begins_with(name=prefix)
+    terms = pk(owner="me").sk.begins_with(name=prefix)
     if order_of(table)[0] == "kind":
-        terms = sk(kind=kind) & terms
+        terms = pk(owner="me").sk(kind=kind).sk.begins_with(name=prefix)
     plan = table.query(thing, index="index")(lambda: terms).plan
     for _ in range(6):
         name = data.draw(NAMES | NAMES.map(lambda rest: prefix + rest) | st.just(prefix))

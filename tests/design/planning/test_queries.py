@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any, Literal
 
 import pytest
 from tests.design.ranges import partition_of, residue_of, sort_of
 
-from keyplan.design import (
+from keyplan import (
     GSI,
-    Cond,
     Entity,
     F,
-    Key,
+    ItemKey,
+    KeyCondition,
     Page,
-    Read,
     Table,
     attr,
     each,
     every_shard,
     everything,
+    item,
     key,
-    key_of,
     pk,
-    sk,
-    where,
 )
+from keyplan.design.declaring.patterns import Read
 from keyplan.design.keys.entity_keys import KeySpec
 
 P = Any
@@ -54,9 +53,9 @@ def planned(spec: KeySpec, body: Any, *, others: tuple[KeySpec, ...] = (), attri
     return pattern.plan
 
 
-def under(terms: Cond) -> Any:
+def under(terms: KeyCondition) -> Any:
     """A body that asks for these in a partition."""
-    return lambda owner: pk(owner=owner) & terms
+    return lambda owner: replace(terms, partition={"owner": owner})
 
 
 def named(sort: str) -> KeySpec:
@@ -68,18 +67,18 @@ NAME, NUMBER, AT, DAY = "NAME#{name}", "N#{number:04d}#{name}", "AT#{at:utc_ms}"
 
 EQUAL_AND_PREFIX: list[tuple[str, Any, list[tuple[str, ...]]]] = [
     (NAME, lambda owner: pk(owner=owner), [("begins_with", "NAME#")]),
-    (NAME, lambda owner: pk(owner=owner) & sk(name="x"), [("=", "NAME#x")]),
+    (NAME, lambda owner: pk(owner=owner).sk(name="x"), [("=", "NAME#x")]),
     ("PROFILE", lambda owner: pk(owner=owner), [("=", "PROFILE")]),
     ("{name}", lambda owner: pk(owner=owner), []),
     (DAY, lambda owner: pk(owner=owner), []),
-    (DAY, lambda owner: pk(owner=owner) & sk(day=date(2026, 5, 4)), [("begins_with", "2026-05-04#")]),
-    (DAY, lambda owner: pk(owner=owner) & sk(kind="a", day=date(2026, 5, 4)), [("begins_with", "2026-05-04#a#")]),
+    (DAY, lambda owner: pk(owner=owner).sk(day=date(2026, 5, 4)), [("begins_with", "2026-05-04#")]),
+    (DAY, lambda owner: pk(owner=owner).sk(kind="a", day=date(2026, 5, 4)), [("begins_with", "2026-05-04#a#")]),
     (
         DAY,
-        lambda owner: pk(owner=owner) & sk(day=date(2026, 5, 4), kind="a", name="x"),
+        lambda owner: pk(owner=owner).sk(day=date(2026, 5, 4), kind="a", name="x"),
         [("=", "2026-05-04#a#x")],
     ),
-    (NUMBER, lambda owner: pk(owner=owner) & sk(number=7), [("begins_with", "N#0007#")]),
+    (NUMBER, lambda owner: pk(owner=owner).sk(number=7), [("begins_with", "N#0007#")]),
 ]
 
 
@@ -97,51 +96,51 @@ LATER = datetime(2026, 5, 4, 13, tzinfo=UTC)
 
 RANGES: list[tuple[str, Any, tuple[str, ...], tuple[str, ...] | None]] = [
     # The only placeholder, behind literal text: both ends, so that other entities' keys stay out.
-    (NAME, sk.gte(name="m"), ("BETWEEN", "NAME#m", "NAME$"), None),
-    (NAME, sk.gt(name="m"), ("BETWEEN", "NAME#m\0", "NAME$"), None),
-    (NAME, sk.lte(name="m"), ("BETWEEN", "NAME#", "NAME#m"), None),
-    (NAME, sk.lt(name="m"), ("BETWEEN", "NAME#", "NAME#m"), ("<", "F.name")),
-    (NAME, sk.between(name=("k", "m")), ("BETWEEN", "NAME#k", "NAME#m"), None),
-    (NAME, sk.begins_with(name="m"), ("begins_with", "NAME#m"), None),
+    (NAME, pk().sk.gte(name="m"), ("BETWEEN", "NAME#m", "NAME$"), None),
+    (NAME, pk().sk.gt(name="m"), ("BETWEEN", "NAME#m\0", "NAME$"), None),
+    (NAME, pk().sk.lte(name="m"), ("BETWEEN", "NAME#", "NAME#m"), None),
+    (NAME, pk().sk.lt(name="m"), ("BETWEEN", "NAME#", "NAME#m"), ("<", "F.name")),
+    (NAME, pk().sk.between(name=("k", "m")), ("BETWEEN", "NAME#k", "NAME#m"), None),
+    (NAME, pk().sk.begins_with(name="m"), ("begins_with", "NAME#m"), None),
     # The only placeholder, and nothing before it: one end is enough.
-    ("{name}", sk.gte(name="m"), (">=", "m"), None),
-    ("{name}", sk.gt(name="m"), (">", "m"), None),
-    ("{name}", sk.lte(name="m"), ("<=", "m"), None),
-    ("{name}", sk.lt(name="m"), ("<", "m"), None),
-    ("{name}", sk.between(name=("k", "m")), ("BETWEEN", "k", "m"), None),
-    ("{name}", sk.begins_with(name="m"), ("begins_with", "m"), None),
+    ("{name}", pk().sk.gte(name="m"), (">=", "m"), None),
+    ("{name}", pk().sk.gt(name="m"), (">", "m"), None),
+    ("{name}", pk().sk.lte(name="m"), ("<=", "m"), None),
+    ("{name}", pk().sk.lt(name="m"), ("<", "m"), None),
+    ("{name}", pk().sk.between(name=("k", "m")), ("BETWEEN", "k", "m"), None),
+    ("{name}", pk().sk.begins_with(name="m"), ("begins_with", "m"), None),
     # The first of several placeholders: what follows it is inside or outside as a whole.
-    (NUMBER, sk.gte(number=7), ("BETWEEN", "N#0007#", "N#:"), None),
-    (NUMBER, sk.gt(number=7), ("BETWEEN", "N#0007$", "N#:"), None),
-    (NUMBER, sk.lte(number=7), ("BETWEEN", "N#0", "N#0007$"), None),
-    (NUMBER, sk.lt(number=7), ("BETWEEN", "N#0", "N#0007"), None),
-    (NUMBER, sk.between(number=(7, 9)), ("BETWEEN", "N#0007#", "N#0009$"), None),
+    (NUMBER, pk().sk.gte(number=7), ("BETWEEN", "N#0007#", "N#:"), None),
+    (NUMBER, pk().sk.gt(number=7), ("BETWEEN", "N#0007$", "N#:"), None),
+    (NUMBER, pk().sk.lte(number=7), ("BETWEEN", "N#0", "N#0007$"), None),
+    (NUMBER, pk().sk.lt(number=7), ("BETWEEN", "N#0", "N#0007"), None),
+    (NUMBER, pk().sk.between(number=(7, 9)), ("BETWEEN", "N#0007#", "N#0009$"), None),
     # The middle placeholder, and the last.
-    (DAY, sk(day=date(2026, 5, 4)) & sk.gt(kind="a"), ("BETWEEN", "2026-05-04#a$", "2026-05-04#c"), None),
-    (DAY, sk(day=date(2026, 5, 4)) & sk.lt(kind="b"), ("BETWEEN", "2026-05-04#a", "2026-05-04#b"), None),
+    (DAY, pk().sk(day=date(2026, 5, 4)).sk.gt(kind="a"), ("BETWEEN", "2026-05-04#a$", "2026-05-04#c"), None),
+    (DAY, pk().sk(day=date(2026, 5, 4)).sk.lt(kind="b"), ("BETWEEN", "2026-05-04#a", "2026-05-04#b"), None),
     (
         DAY,
-        sk(day=date(2026, 5, 4), kind="a") & sk.gte(name="m"),
+        pk().sk(day=date(2026, 5, 4), kind="a").sk.gte(name="m"),
         ("BETWEEN", "2026-05-04#a#m", "2026-05-04#a$"),
         None,
     ),
-    (DAY, sk.gt(day=date(2026, 5, 4)), (">", "2026-05-04#c"), None),
+    (DAY, pk().sk.gt(day=date(2026, 5, 4)), (">", "2026-05-04#c"), None),
     # A timestamp shares its text with others of the same millisecond: those at the ends are compared afterwards.
-    (AT, sk.gte(at=NOON), ("BETWEEN", f"AT#{START}", "AT#:"), (">=", "F.at")),
-    (AT, sk.gt(at=NOON), ("BETWEEN", f"AT#{START}", "AT#:"), (">", "F.at")),
-    (AT, sk.lt(at=NOON), ("BETWEEN", "AT#0", f"AT#{START}"), ("<", "F.at")),
-    (AT, sk.lte(at=NOON), ("BETWEEN", "AT#0", f"AT#{START}"), ("<=", "F.at")),
-    (AT, sk.between(at=(NOON, LATER)), ("BETWEEN", f"AT#{START}", f"AT#{END}"), ("between", "F.at")),
-    ("{at:utc_ms}", sk.lt(at=NOON), ("<=", START), ("<", "F.at")),
-    ("{at:utc_ms}", sk.gt(at=NOON), (">=", START), (">", "F.at")),
-    ("{at:utc_us}", sk.lt(at=NOON), ("<", "2026-05-04T12:00:00.000000Z"), None),
-    (AT.replace("ms", "us"), sk.lt(at=NOON), ("BETWEEN", "AT#0", "AT#2026-05-04T12:00:00.000000Y"), None),
+    (AT, pk().sk.gte(at=NOON), ("BETWEEN", f"AT#{START}", "AT#:"), (">=", "F.at")),
+    (AT, pk().sk.gt(at=NOON), ("BETWEEN", f"AT#{START}", "AT#:"), (">", "F.at")),
+    (AT, pk().sk.lt(at=NOON), ("BETWEEN", "AT#0", f"AT#{START}"), ("<", "F.at")),
+    (AT, pk().sk.lte(at=NOON), ("BETWEEN", "AT#0", f"AT#{START}"), ("<=", "F.at")),
+    (AT, pk().sk.between(at=(NOON, LATER)), ("BETWEEN", f"AT#{START}", f"AT#{END}"), ("between", "F.at")),
+    ("{at:utc_ms}", pk().sk.lt(at=NOON), ("<=", START), ("<", "F.at")),
+    ("{at:utc_ms}", pk().sk.gt(at=NOON), (">=", START), (">", "F.at")),
+    ("{at:utc_us}", pk().sk.lt(at=NOON), ("<", "2026-05-04T12:00:00.000000Z"), None),
+    (AT.replace("ms", "us"), pk().sk.lt(at=NOON), ("BETWEEN", "AT#0", "AT#2026-05-04T12:00:00.000000Y"), None),
 ]
 
 
 @pytest.mark.parametrize(("sort", "term", "told", "residue"), RANGES)
 def test_a_range_is_between_texts_of_its_own_template(
-    sort: str, term: Cond, told: tuple[str, ...], residue: tuple[str, ...] | None
+    sort: str, term: KeyCondition, told: tuple[str, ...], residue: tuple[str, ...] | None
 ) -> None:
     plan = planned(named(sort), under(term))
     assert sort_of(plan, owner="me") == [told]
@@ -150,7 +149,7 @@ def test_a_range_is_between_texts_of_its_own_template(
 
 
 def test_the_beginning_of_a_day_may_be_text() -> None:
-    plan = planned(named(DAY), lambda owner, month: pk(owner=owner) & sk.begins_with(day=month))
+    plan = planned(named(DAY), lambda owner, month: pk(owner=owner).sk.begins_with(day=month))
     assert sort_of(plan, owner="me", month="2026-05") == [("begins_with", "2026-05")]
 
 
@@ -158,10 +157,10 @@ def test_plain_fields_are_compared_as_they_are_stored() -> None:
     spec = key("OF#{owner}", attr("number"))
     assert sort_of(planned(spec, lambda owner: pk(owner=owner)), owner="me") == []
     for term, told in [
-        (sk(number=7), ("=", "7")),
-        (sk.gt(number=7), (">", "7")),
-        (sk.lte(number=7), ("<=", "7")),
-        (sk.between(number=(-1, 7)), ("BETWEEN", "-1", "7")),
+        (pk().sk(number=7), ("=", "7")),
+        (pk().sk.gt(number=7), (">", "7")),
+        (pk().sk.lte(number=7), ("<=", "7")),
+        (pk().sk.between(number=(-1, 7)), ("BETWEEN", "-1", "7")),
     ]:
         plan = planned(spec, under(term))
         assert sort_of(plan, owner="me") == [told]
@@ -171,21 +170,21 @@ def test_plain_fields_are_compared_as_they_are_stored() -> None:
 def test_several_key_attributes_are_equal_from_the_left_and_one_range_comes_last() -> None:
     spec, three = key("OF#{owner}", (attr("kind"), attr("day"), "N#{number:02d}#{name}")), ("S1", "S2", "S3")
     for terms, told in [
-        (sk(), []),
-        (sk(kind="a"), [("=", "a")]),
-        (sk.gt(kind="a"), [(">", "a")]),
-        (sk(kind="a") & sk.gte(day=date(2026, 5, 4)), [("=", "a"), (">=", "2026-05-04")]),
-        (sk(day=date(2026, 5, 4), kind="a"), [("=", "a"), ("=", "2026-05-04"), ("begins_with", "N#")]),
+        (pk().sk(), []),
+        (pk().sk(kind="a"), [("=", "a")]),
+        (pk().sk.gt(kind="a"), [(">", "a")]),
+        (pk().sk(kind="a").sk.gte(day=date(2026, 5, 4)), [("=", "a"), (">=", "2026-05-04")]),
+        (pk().sk(day=date(2026, 5, 4), kind="a"), [("=", "a"), ("=", "2026-05-04"), ("begins_with", "N#")]),
         (
-            sk(kind="a", day=date(2026, 5, 4), number=3),
+            pk().sk(kind="a", day=date(2026, 5, 4), number=3),
             [("=", "a"), ("=", "2026-05-04"), ("begins_with", "N#03#")],
         ),
         (
-            sk(kind="a", day=date(2026, 5, 4)) & sk.lt(number=3),
+            pk().sk(kind="a", day=date(2026, 5, 4)).sk.lt(number=3),
             [("=", "a"), ("=", "2026-05-04"), ("BETWEEN", "N#0", "N#03")],
         ),
         (
-            sk(kind="a", day=date(2026, 5, 4), number=3, name="x"),
+            pk().sk(kind="a", day=date(2026, 5, 4), number=3, name="x"),
             [("=", "a"), ("=", "2026-05-04"), ("=", "N#03#x")],
         ),
     ]:
@@ -196,24 +195,29 @@ def test_several_key_attributes_are_equal_from_the_left_and_one_range_comes_last
 
 @pytest.mark.parametrize(
     "terms",
-    [sk(day=date(2026, 5, 4)), sk(kind="a", number=1), sk(day=date(2026, 5, 4)) & sk.gt(kind="a"), sk.lt(number=3)],
+    [
+        pk().sk(day=date(2026, 5, 4)),
+        pk().sk(kind="a", number=1),
+        pk().sk(day=date(2026, 5, 4)).sk.gt(kind="a"),
+        pk().sk.lt(number=3),
+    ],
 )
-def test_gaps_between_key_attributes_are_faults(terms: Cond) -> None:
+def test_gaps_between_key_attributes_are_faults(terms: KeyCondition) -> None:
     spec = key("OF#{owner}", (attr("kind"), attr("day"), attr("number")))
     plan = planned(spec, under(terms), attributes=("S1", "S2", "S3"))
     assert [fault.code for fault in plan.faults] == ["KP308"]
 
 
 @pytest.mark.parametrize(
-    "terms", [sk(kind="a"), sk(kind="a") & sk.gt(day=date(2026, 5, 4)), sk.gt(name="x"), sk(number=1)]
+    "terms", [pk().sk(kind="a"), pk().sk(kind="a").sk.gt(day=date(2026, 5, 4)), pk().sk.gt(name="x"), pk().sk(number=1)]
 )
-def test_gaps_within_a_template_are_faults(terms: Cond) -> None:
+def test_gaps_within_a_template_are_faults(terms: KeyCondition) -> None:
     plan = planned(named(DAY), under(terms))
     assert [fault.code for fault in plan.faults] == ["KP301"]
 
 
 def test_a_prefix_without_an_end_is_compared_afterwards() -> None:
-    plan = planned(named("{name}{kind}"), lambda owner: pk(owner=owner) & sk(name="x"))
+    plan = planned(named("{name}{kind}"), lambda owner: pk(owner=owner).sk(name="x"))
     assert sort_of(plan, owner="me") == [("begins_with", "x")]
     assert residue_of(plan) == ("=", "F.name")
 
@@ -226,19 +230,19 @@ def test_several_entities_are_read_from_the_whole_partition() -> None:
 
 
 def test_several_entities_share_a_range_where_their_sort_keys_are_alike() -> None:
-    plan = planned(named(AT), lambda owner: pk(owner=owner) & sk.gte(at=NOON), others=(named(AT),))
+    plan = planned(named(AT), lambda owner: pk(owner=owner).sk.gte(at=NOON), others=(named(AT),))
     assert sort_of(plan, owner="me") == [("BETWEEN", f"AT#{START}", "AT#:")]
     assert plan.faults == ()
 
 
 def test_a_sort_key_may_be_written_out() -> None:
-    plan = planned(named(NAME), lambda owner, end: pk.text("OF#{owner}") & sk.text("between", "A#", "NAME#{end}"))
+    plan = planned(named(NAME), lambda owner, end: pk.text("OF#{owner}").sk.text("between", "A#", "NAME#{end}"))
     assert partition_of(plan, owner="me", end="z") == ["OF#me"]
     assert sort_of(plan, owner="me", end="z") == [("BETWEEN", "A#", "NAME#z")]
 
 
 def test_a_parameter_may_have_another_name_than_its_field_or_lie_in_an_object() -> None:
-    plan = planned(named(NAME), lambda thing, least: pk(owner=thing.owner) & sk.gte(name=least))
+    plan = planned(named(NAME), lambda thing, least: pk(owner=thing.owner).sk.gte(name=least))
 
     class Given:
         owner = "me"
@@ -268,34 +272,34 @@ class Thing(Entity):
     until: datetime | None = None
 
 
-@app.query(Thing, index="by_owner", descending=True, limit=3, page_size=9, returns=2)
-def things(owner: str) -> Cond:
+@app.query(Thing, index="by_owner", descending=True, limit=3, page_size=9, expected_items=2)
+def things(owner: str) -> KeyCondition:
     """Things of one owner."""
-    return pk(owner=owner) & where(F.name != "x")
+    return pk(owner=owner).filter(F.name != "x")
 
 
 @app.count(Thing, index="by_owner", expired=True)
-def number_of_things(owner: str) -> Cond:
+def number_of_things(owner: str) -> KeyCondition:
     """How many."""
     return pk(owner=owner)
 
 
 @app.scan(Thing)
-def all_things() -> Cond:
+def all_things() -> KeyCondition:
     """All."""
     return everything()
 
 
 @app.get(Thing, consistent=True)
-def thing(id: str) -> Key:
+def thing(id: str) -> ItemKey:
     """One."""
-    return key_of(id=id)
+    return item(id=id)
 
 
 @app.batch_get(Thing)
-def some_things(ids: list[str]) -> Key:
+def some_things(ids: list[str]) -> ItemKey:
     """Some."""
-    return key_of(id=each(ids))
+    return item(id=each(ids))
 
 
 def test_options_are_in_the_plan() -> None:
@@ -303,7 +307,7 @@ def test_options_are_in_the_plan() -> None:
     assert (plan.operation, plan.descending, plan.limit, plan.page_size) == ("Query", True, 3, 9)
     assert plan.index is app.schema.indexes[0]
     assert plan.filter is not None
-    assert things.facts.returns == 2
+    assert things.facts.expected_items == 2
     assert things.doc == "Things of one owner."
     assert number_of_things.plan.select == "count"
     assert number_of_things.plan.expired == "keep"
@@ -340,12 +344,12 @@ def test_calls_take_arguments_as_functions_do() -> None:
 
 
 def test_a_call_may_return_more_than_a_page_where_it_reads_several() -> None:
-    @app.query(Thing, index="by_owner", limit=100, page_size=10, returns=60)
-    def many(owner: str) -> Cond:
+    @app.query(Thing, index="by_owner", limit=100, page_size=10, expected_items=60)
+    def many(owner: str) -> KeyCondition:
         return pk(owner=owner)
 
-    @app.query(Thing, index="by_owner", page_size=10, returns=60)
-    def of_several(owners: list[str]) -> Cond:
+    @app.query(Thing, index="by_owner", page_size=10, expected_items=60)
+    def of_several(owners: list[str]) -> KeyCondition:
         return pk(owner=each(owners))
 
-    assert [one.facts.returns for one in (many, of_several)] == [60, 60]
+    assert [one.facts.expected_items for one in (many, of_several)] == [60, 60]

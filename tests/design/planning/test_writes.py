@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Annotated, Any, Literal, NewType
 
@@ -12,32 +13,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 from tests.laws import examples
 
-from keyplan.design import (
-    GSI,
-    Change,
-    Entity,
-    F,
-    Key,
-    Table,
-    add,
-    add_at,
-    add_to_set,
-    append,
-    at_version,
-    attr,
-    each,
-    key,
-    key_of,
-    known,
-    put,
-    remove,
-    remove_at,
-    set_,
-    set_at,
-    set_if_missing,
-    subtract,
-    when,
-)
+from keyplan import GSI, Entity, F, ItemKey, ItemWrite, Table, attr, each, item, key
 from keyplan.design.conditions.evaluation import holds
 from keyplan.design.parameters import Param, value_of
 from keyplan.design.planning.plan import IndexEffect, Plan
@@ -66,10 +42,10 @@ app = Table(
     key=key("LIST#{list_id}", "TASK#{task_id}"),
     version="version",
     indexes={
-        "due": key("DUE#{list_id}", "{due_at:utc_ms}#{note}", when=F.status == "open"),
+        "due": key("DUE#{list_id}", "{due_at:utc_ms}#{note}", only_if=F.status == "open"),
         "top": key("TOP", attr("points")),
-        "city": key("CITY#{list_id}", when=F.place["city"] == "Rome"),
-        "tagged": key("TAGGED#{list_id}", when=F.tags.contains("x")),
+        "city": key("CITY#{list_id}", only_if=F.place["city"] == "Rome"),
+        "tagged": key("TAGGED#{list_id}", only_if=F.tags.contains("x")),
     },
 )
 class Task(Entity):
@@ -90,12 +66,12 @@ class Task(Entity):
 SPEC = app.entities[0]
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 P = Param
-ME = key_of(list_id=P("list_id", str), task_id=P("task_id", str))
+ME = item(list_id=P("list_id", str), task_id=P("task_id", str))
 
 
-def planned(change: Change, *, upsert: bool = False) -> Plan:
+def planned(change: ItemWrite, *, upsert: bool = False) -> Plan:
     """The plan of an update; its parameters are those it mentions."""
-    pattern = app.update(Task, upsert=upsert)(lambda: ME & change)
+    pattern = app.update(Task, upsert=upsert)(lambda: replace(change, key=ME.key, places=ME.places))
     app.patterns.clear()
     return pattern.plan
 
@@ -122,85 +98,100 @@ def effects(plan: Plan) -> dict[str, dict[str, str]]:
 WHO = {"list_id": "list_id"}
 DUE = {**WHO, "due_at": "due_at", "note": "note", "status": "'open'"}
 
-CASES: list[tuple[str, Change, dict[str, dict[str, str]], dict[str, str]]] = [
-    ("a field of no key", set_(owner="me") & append(log="x"), {}, {}),
-    ("leaving by the condition", set_(status="done"), {"due": {**WHO, "status": "'done'"}}, {}),
-    ("entering by the condition", set_(status="open"), {}, {"due": "due_at, note"}),
-    ("a condition given at the call", set_(status=P("status", str)), {}, {"due": "due_at, note"}),
-    ("a field of the key alone", set_(due_at=P("due_at", None)), {}, {"due": "note, status"}),
-    ("a field of the key as a constant", set_(due_at=NOON), {}, {"due": "note, status"}),
-    ("removing what the key is made of", remove("due_at"), {"due": {**WHO, "due_at": "None"}}, {}),
-    ("setting it to None", set_(due_at=None), {"due": {**WHO, "due_at": "None"}}, {}),
+CASES: list[tuple[str, ItemWrite, dict[str, dict[str, str]], dict[str, str]]] = [
+    ("a field of no key", item().set(owner="me").append(log="x"), {}, {}),
+    ("leaving by the condition", item().set(status="done"), {"due": {**WHO, "status": "'done'"}}, {}),
+    ("entering by the condition", item().set(status="open"), {}, {"due": "due_at, note"}),
+    ("a condition given at the call", item().set(status=P("status", str)), {}, {"due": "due_at, note"}),
+    ("a field of the key alone", item().set(due_at=P("due_at", None)), {}, {"due": "note, status"}),
+    ("a field of the key as a constant", item().set(due_at=NOON), {}, {"due": "note, status"}),
+    ("removing what the key is made of", item().remove("due_at"), {"due": {**WHO, "due_at": "None"}}, {}),
+    ("setting it to None", item().set(due_at=None), {"due": {**WHO, "due_at": "None"}}, {}),
     (
         "all of a key",
-        set_(status="open", due_at=P("due_at", None), note=P("note", None)),
+        item().set(status="open", due_at=P("due_at", None), note=P("note", None)),
         {"due": DUE},
         {},
     ),
     (
         "the rest known",
-        set_(due_at=P("due_at", None)) & known(status="open", note=P("note", None)),
+        item().set(due_at=P("due_at", None)).assuming(status="open", note=P("note", None)),
         {"due": DUE},
         {},
     ),
     (
         "known out of the index",
-        set_(due_at=P("due_at", None)) & known(status="done"),
+        item().set(due_at=P("due_at", None)).assuming(status="done"),
         {"due": {**WHO, "due_at": "due_at", "status": "'done'"}},
         {},
     ),
     (
         "known and then changed",
-        set_(due_at=P("due_at", None), status="open") & known(status="done", note="-"),
+        item().set(due_at=P("due_at", None), status="open").assuming(status="done", note="-"),
         {"due": {**DUE, "note": "'-'"}},
         {},
     ),
     (
         "a condition that keeps it out of the index",
-        set_(due_at=P("due_at", None)) & when((F.status == "done") & (F.points > 3)),
+        item().set(due_at=P("due_at", None)).condition((F.status == "done") & (F.points > 3)),
         {"due": {**WHO, "due_at": "due_at", "status": "'done'"}},
         {},
     ),
     (
         "a condition that what the key is made of is missing",
-        set_(status=P("status", str)) & when(F.due_at.missing()),
+        item().set(status=P("status", str)).condition(F.due_at.missing()),
         {"due": {**WHO, "due_at": "None", "status": "status"}},
         {},
     ),
-    ("a condition on what it changes", set_(due_at=NOON) & when(F.due_at.missing()), {}, {"due": "note, status"}),
-    ("a condition of a call", set_(due_at=NOON) & when(F.status == P("status", str)), {}, {"due": "note, status"}),
     (
-        "one of two conditions",
-        set_(due_at=NOON) & when((F.status == "done") | (F.rank > 1)),
+        "a condition on what it changes",
+        item().set(due_at=NOON).condition(F.due_at.missing()),
         {},
         {"due": "note, status"},
     ),
-    ("no other value", set_(due_at=NOON) & when(F.status != "open"), {}, {"due": "note, status"}),
-    ("a default where it is missing", set_(due_at=NOON) & when(F.status.missing()), {}, {"due": "note, status"}),
-    ("set where it is missing", set_if_missing(due_at=NOON), {}, {"due": "due_at, note, status"}),
-    ("a number added to, beside literal text", add(points=1), {"top": {"points": "UNKNOWN"}}, {}),
-    ("a number set, beside literal text", set_(points=P("points", None)), {"top": {"points": "points"}}, {}),
-    ("a number removed, beside literal text", remove("points"), {"top": {"points": "None"}}, {}),
-    ("a number set where it is missing", set_if_missing(points=P("points", None)), {}, {"top": "points"}),
-    ("fields that are the key themselves", set_(owner="me", rank=3), {}, {}),
-    ("a number that is the key itself added to", add(rank=1), {}, {}),
-    ("a part of the condition's field", set_at(F.place["city"], "Rome"), {}, {"city": "place"}),
-    ("a part removed", remove_at(F.place["city"]), {}, {"city": "place"}),
+    (
+        "a condition of a call",
+        item().set(due_at=NOON).condition(F.status == P("status", str)),
+        {},
+        {"due": "note, status"},
+    ),
+    (
+        "one of two conditions",
+        item().set(due_at=NOON).condition((F.status == "done") | (F.rank > 1)),
+        {},
+        {"due": "note, status"},
+    ),
+    ("no other value", item().set(due_at=NOON).condition(F.status != "open"), {}, {"due": "note, status"}),
+    (
+        "a default where it is missing",
+        item().set(due_at=NOON).condition(F.status.missing()),
+        {},
+        {"due": "note, status"},
+    ),
+    ("set where it is missing", item().set_if_missing(due_at=NOON), {}, {"due": "due_at, note, status"}),
+    ("a number added to, beside literal text", item().add(points=1), {"top": {"points": "UNKNOWN"}}, {}),
+    ("a number set, beside literal text", item().set(points=P("points", None)), {"top": {"points": "points"}}, {}),
+    ("a number removed, beside literal text", item().remove("points"), {"top": {"points": "None"}}, {}),
+    ("a number set where it is missing", item().set_if_missing(points=P("points", None)), {}, {"top": "points"}),
+    ("fields that are the key themselves", item().set(owner="me", rank=3), {}, {}),
+    ("a number that is the key itself added to", item().add(rank=1), {}, {}),
+    ("a part of the condition's field", item().set(F.place["city"], "Rome"), {}, {"city": "place"}),
+    ("a part removed", item().remove(F.place["city"]), {}, {"city": "place"}),
     (
         "the condition's field as a constant",
-        set_(place=Place(city="Rome")),
+        item().set(place=Place(city="Rome")),
         {"city": {**WHO, "place": "Place(city='Rome')"}},
         {},
     ),
-    ("the condition's field at the call", set_(place=P("place", None)), {"city": {**WHO, "place": "place"}}, {}),
-    ("the condition's field removed", remove("place"), {"city": {**WHO, "place": "None"}}, {}),
-    ("a member added to the condition's field", add_to_set(tags="x"), {}, {"tagged": "tags"}),
+    ("the condition's field at the call", item().set(place=P("place", None)), {"city": {**WHO, "place": "place"}}, {}),
+    ("the condition's field removed", item().remove("place"), {"city": {**WHO, "place": "None"}}, {}),
+    ("a member added to the condition's field", item().add_to_set(tags="x"), {}, {"tagged": "tags"}),
 ]
 
 
 @pytest.mark.parametrize(("change", "told", "missing"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
 def test_an_update_says_what_becomes_of_index_keys(
-    change: Change, told: dict[str, dict[str, str]], missing: dict[str, str]
+    change: ItemWrite, told: dict[str, dict[str, str]], missing: dict[str, str]
 ) -> None:
     plan = planned(change)
     assert lacking(plan) == missing
@@ -222,16 +213,16 @@ def test_an_upsert_that_leaves_a_new_item_out_of_an_index_is_a_fault() -> None:
         count: int = 0
 
     @table.update(Thing, upsert=True)
-    def count(id: str) -> Change:
-        return key_of(id=id) & add(count=1)
+    def count(id: str) -> ItemWrite:
+        return item(id=id).add(count=1)
 
     @table.update(Thing, upsert=True)
-    def count_in_state(id: str, state: str) -> Change:
-        return key_of(id=id) & add(count=1) & set_(state=state)
+    def count_in_state(id: str, state: str) -> ItemWrite:
+        return item(id=id).add(count=1).set(state=state)
 
     @table.update(Thing)
-    def count_what_is_there(id: str) -> Change:
-        return key_of(id=id) & add(count=1)
+    def count_what_is_there(id: str) -> ItemWrite:
+        return item(id=id).add(count=1)
 
     assert [fault.code for fault in count.plan.faults] == ["KP401"]
     assert "also needs state" in count.plan.faults[0].problem
@@ -242,15 +233,15 @@ def test_an_upsert_may_add_to_the_number_that_an_index_is_sorted_by() -> None:
     table = Table("table", pk="id", indexes=[GSI("top", pk="T", sk="points"), GSI("rich", pk="R", sk="points")])
 
     @table.entity(
-        indexes={"top": key("TOP#{id}", attr("points")), "rich": key("RICH#{id}", attr("points"), when=F.points > 9)}
+        indexes={"top": key("TOP#{id}", attr("points")), "rich": key("RICH#{id}", attr("points"), only_if=F.points > 9)}
     )
     class Score(Entity):
         id: str
         points: int = 0
 
     @table.update(Score, upsert=True)
-    def give(id: str, points: int) -> Change:
-        return key_of(id=id) & add(points=points)
+    def give(id: str, points: int) -> ItemWrite:
+        return item(id=id).add(points=points)
 
     (fault,) = give.plan.faults  # whether it is rich cannot be told
     assert "index rich" in fault.problem
@@ -271,21 +262,21 @@ def test_an_upsert_that_may_create_what_cannot_be_read_names_every_field_that_is
         points: int = 0
 
     @table.update(Thing, upsert=True)
-    def half(id: str, title: str) -> Change:
-        return key_of(id=id) & set_(title=title) & add(points=1)
+    def half(id: str, title: str) -> ItemWrite:
+        return item(id=id).set(title=title).add(points=1)
 
     @table.update(Thing, upsert=True)
-    def whole(id: str, title: str) -> Change:
-        return key_of(id=id) & set_(title=title) & set_if_missing(state="new") & append(log=title)
+    def whole(id: str, title: str) -> ItemWrite:
+        return item(id=id).set(title=title).set_if_missing(state="new").append(log=title)
 
     @table.update(Thing, upsert=True)
-    def never_creates(id: str) -> Change:
-        return key_of(id=id) & add(points=1) & when(F.title == "known")
+    def never_creates(id: str) -> ItemWrite:
+        return item(id=id).add(points=1).condition(F.title == "known")
 
     (fault,) = half.plan.faults
     assert (fault.code, fault.place.line) == ("KP607", half.place.line)
     assert "leaves out state, log, which every Thing has" in fault.problem
-    assert fault.fix.startswith("add set_if_missing(state=...)")
+    assert fault.fix.startswith("add .set_if_missing(state=...)")
     assert whole.plan.faults == never_creates.plan.faults == ()
 
 
@@ -299,8 +290,8 @@ def test_a_key_made_of_the_version_goes_stale_with_every_update() -> None:
         version: int = 0
 
     @table.update(Thing)
-    def rename(id: str, name: str) -> Change:
-        return key_of(id=id) & set_(name=name)
+    def rename(id: str, name: str) -> ItemWrite:
+        return item(id=id).set(name=name)
 
     assert [fault.code for fault in rename.plan.faults] == ["KP401"]
 
@@ -310,8 +301,8 @@ leavers = Table("leavers", pk="id", indexes=[GSI("present", pk="P", sk="S"), GSI
 
 @leavers.entity(
     indexes={
-        "present": key("TEAM#{team}", "{name}", when=F.left_at.missing() & F.tags.missing()),
-        "busy": key("BUSY#{team}", when=F.state.is_in("called", "working")),
+        "present": key("TEAM#{team}", "{name}", only_if=F.left_at.missing() & F.tags.missing()),
+        "busy": key("BUSY#{team}", only_if=F.state.is_in("called", "working")),
     }
 )
 class Member(Entity):
@@ -328,50 +319,50 @@ UserMoment = NewType("UserMoment", datetime)
 
 @pytest.mark.parametrize("annotation", [datetime, Annotated[datetime, "a timestamp"], UserMoment, datetime | date])
 def test_a_value_that_is_never_none_takes_an_item_out_of_an_index_of_what_lacks_it(annotation: Any) -> None:
-    plan = planned_of_member(set_(left_at=P("at", annotation)))
+    plan = planned_of_member(item().set(left_at=P("at", annotation)))
     assert plan.faults == ()
     assert [effect.key.index.name for effect in plan.effects] == ["present"]
 
 
 @pytest.mark.parametrize("annotation", [None, datetime | None, Any, object, Literal["x"] | None])
 def test_a_value_that_may_be_none_may_keep_an_item_in_an_index_of_what_lacks_it(annotation: Any) -> None:
-    (fault,) = planned_of_member(set_(left_at=P("at", annotation))).faults
+    (fault,) = planned_of_member(item().set(left_at=P("at", annotation))).faults
     assert "also needs team, name, tags:" in fault.problem
 
 
 @pytest.mark.parametrize("annotation", [set[str], frozenset[str], Collection[str]])
 def test_a_set_that_is_given_may_be_empty_and_so_not_there(annotation: Any) -> None:
-    (fault,) = planned_of_member(set_(tags=P("tags", annotation))).faults
+    (fault,) = planned_of_member(item().set(tags=P("tags", annotation))).faults
     assert "also needs team, name, left_at:" in fault.problem
 
 
 def test_an_item_that_stays_in_an_index_keeps_its_key() -> None:
-    plan = planned_of_member(set_(state="working") & when(F.state == "called"))
+    plan = planned_of_member(item().set(state="working").condition(F.state == "called"))
     assert (plan.faults, plan.effects) == ((), ())
-    plan = planned_of_member(set_(state="working") & when(F.state.is_in("called", "working")))
+    plan = planned_of_member(item().set(state="working").condition(F.state.is_in("called", "working")))
     assert (plan.faults, plan.effects) == ((), ())
-    plan = planned_of_member(set_(state="working") & when(F.state.is_in("called") & F.name.is_in("a", "b")))
+    plan = planned_of_member(item().set(state="working").condition(F.state.is_in("called") & F.name.is_in("a", "b")))
     assert (plan.faults, plan.effects) == ((), ())
     for choices in [("called", "resting"), ("called", P("other", str)), ("called", each(P("others", list[str])))]:
-        (fault,) = planned_of_member(set_(state="working") & when(F.state.is_in(*choices))).faults
+        (fault,) = planned_of_member(item().set(state="working").condition(F.state.is_in(*choices))).faults
         assert "index busy" in fault.problem
-    plan = planned_of_member(set_(state="resting") & when(F.state.is_in("called", "working")))
+    plan = planned_of_member(item().set(state="resting").condition(F.state.is_in("called", "working")))
     assert (plan.faults, [effect.key.index.name for effect in plan.effects]) == ((), ["busy"])
-    (fault,) = planned_of_member(set_(state="working") & when(F.state == "resting")).faults
+    (fault,) = planned_of_member(item().set(state="working").condition(F.state == "resting")).faults
     assert "index busy" in fault.problem
-    (fault,) = planned_of_member(set_(state="working")).faults
+    (fault,) = planned_of_member(item().set(state="working")).faults
     assert "index busy" in fault.problem
 
 
-def planned_of_member(change: Change) -> Plan:
+def planned_of_member(change: ItemWrite) -> Plan:
     """The plan of an update of a member."""
-    pattern = leavers.update(Member)(lambda: key_of(id=P("id", str)) & change)
+    pattern = leavers.update(Member)(lambda: replace(change, key={"id": P("id", str)}))
     leavers.patterns.clear()
     return pattern.plan
 
 
 def test_a_local_index_needs_nothing_of_the_primary_key() -> None:
-    from keyplan.design import LSI  # noqa: PLC0415 - only this table has one
+    from keyplan import LSI  # noqa: PLC0415 - only this table has one
 
     table = Table("table", pk="PK", sk="SK", indexes=[LSI("by_points", sk="points")])
 
@@ -382,8 +373,8 @@ def test_a_local_index_needs_nothing_of_the_primary_key() -> None:
         points: int = 0
 
     @table.update(Thing)
-    def give(a: str, b: str) -> Change:
-        return key_of(a=a, b=b) & add(points=1)
+    def give(a: str, b: str) -> ItemWrite:
+        return item(a=a, b=b).add(points=1)
 
     assert give.plan.faults == ()
     assert give.plan.effects == ()
@@ -408,33 +399,33 @@ TASKS = st.fixed_dictionaries(VALUES).map(lambda values: Task(list_id="l", task_
 
 
 @st.composite
-def updates(draw: st.DrawFn) -> tuple[Change, dict[str, Any]]:
+def updates(draw: st.DrawFn) -> tuple[ItemWrite, dict[str, Any]]:
     """A change of some fields, each by a constant, a parameter or an operator, and the arguments of a call."""
-    change = Change()
+    change = ItemWrite()
     arguments: dict[str, Any] = {"list_id": "l", "task_id": "t"}
     for name in draw(st.lists(st.sampled_from(sorted(VALUES)), unique=True, max_size=4)):
         value = draw(VALUES[name])
         how = draw(st.sampled_from(["constant", "parameter", "remove", "known", "operator"]))
         if how == "remove" and name in OPTIONAL:
-            change &= remove(name)
+            change = change.remove(name)
         elif how == "known":
             arguments[f"known_{name}"] = None  # filled in from the item
-            change &= known(**{name: P(f"known_{name}", None)})
+            change = change.assuming(**{name: P(f"known_{name}", None)})
         elif how == "operator" and name in {"points", "rank"}:
-            change &= add(**{name: 1})
+            change = change.add(**{name: 1})
         elif how == "operator" and name == "tags":
-            change &= add_to_set(tags="x")
+            change = change.add_to_set(tags="x")
         elif how == "operator" and name == "place":
-            change &= set_at(F.place["city"], "Rome")
+            change = change.set(F.place["city"], "Rome")
         elif how == "parameter":
             arguments[name] = value
-            change &= set_(**{name: P(name, None)})
+            change = change.set(**{name: P(name, None)})
         else:
-            change &= set_(**{name: value})
+            change = change.set(**{name: value})
     return change, arguments
 
 
-def after(task: Task, change: Change, arguments: Mapping[str, Any]) -> Task | None:
+def after(task: Task, change: ItemWrite, arguments: Mapping[str, Any]) -> Task | None:
     """The entity as the fields' own meaning says it is afterwards; None where the update would be refused."""
     values = dict(task.__dict__)
     for action in change.actions:
@@ -456,7 +447,7 @@ def apply_effect(item: dict[str, Any], effect: IndexEffect, arguments: Mapping[s
     """What a plan says: set the whole key where the entity is in the index, else remove it."""
     values = {name: value_of(source, arguments) for name, source in effect.sources.items()}
     plain = {name: None if value == set() else value for name, value in values.items()}
-    inside = all(values[name] is not None for name in effect.key.fields) and holds(effect.key.when, plain) is True
+    inside = all(values[name] is not None for name in effect.key.fields) and holds(effect.key.only_if, plain) is True
     own = {stored.attribute for stored in SPEC.fields.values()}
     for part in effect.key.attributes:
         if part.attribute in own:
@@ -473,13 +464,13 @@ MADE = {"DuePK", "DueSK", "TopPK", "CityPK", "TagPK"}
 @settings(max_examples=examples(600), deadline=None)
 @given(task=TASKS, drawn=updates(), said=st.lists(st.sampled_from(["due_at", "note", "points", "status", "tags"])))
 def test_index_keys_after_an_update_are_those_of_the_whole_entity(
-    task: Task, drawn: tuple[Change, dict[str, Any]], said: list[str]
+    task: Task, drawn: tuple[ItemWrite, dict[str, Any]], said: list[str]
 ) -> None:
     change, arguments = drawn
     for name in said:
         value = getattr(task, name)
-        change &= when(F[name] == value if value not in (None, set()) else F[name].missing())
-    for name in change.known:
+        change = change.condition(F[name] == value if value not in (None, set()) else F[name].missing())
+    for name in change.assumed:
         arguments[f"known_{name}"] = getattr(task, name)
     plan = planned(change)
     expected = after(task, change, arguments)
@@ -495,69 +486,69 @@ def test_index_keys_after_an_update_are_those_of_the_whole_entity(
 
 @settings(max_examples=examples(300), deadline=None)
 @given(task=TASKS, drawn=updates())
-def test_knowing_every_field_leaves_no_fault(task: Task, drawn: tuple[Change, dict[str, Any]]) -> None:
+def test_knowing_every_field_leaves_no_fault(task: Task, drawn: tuple[ItemWrite, dict[str, Any]]) -> None:
     change, _ = drawn
     by_operator = {action.path.field for action in change.actions if action.name not in {"set", "remove"}}
     if by_operator or any(len(action.path.parts) > 1 for action in change.actions):
         return
-    told = {name: P(f"known_{name}", None) for name in VALUES if name not in change.known}
-    assert planned(change & known(**told)).faults == ()
+    told = {name: P(f"known_{name}", None) for name in VALUES if name not in change.assumed}
+    assert planned(change.assuming(**told)).faults == ()
 
 
 # The other writes.
 
 
 @app.create(Task)
-def add_task(task: Task) -> Change:
+def add_task(task: Task) -> ItemWrite:
     """A new task."""
-    return put(task, replace_when=F.status == "done")
+    return item(task).replace_if(F.status == "done")
 
 
 @app.put(Task)
-def put_task(task: Task) -> Change:
+def put_task(task: Task) -> ItemWrite:
     """A task, new or not."""
-    return put(task) & when(F.owner == "me")
+    return item(task).condition(F.owner == "me")
 
 
 @app.replace(Task)
-def replace_task(task: Task) -> Change:
+def replace_task(task: Task) -> ItemWrite:
     """A task as it now is."""
-    return put(task)
+    return item(task)
 
 
 @app.update(Task, upsert=True)
-def touch(list_id: str, task_id: str, version: int) -> Change:
+def touch(list_id: str, task_id: str, version: int) -> ItemWrite:
     """Counts a change."""
-    return key_of(list_id=list_id, task_id=task_id) & set_(owner="me") & at_version(version)
+    return item(list_id=list_id, task_id=task_id).set(owner="me").if_version(version)
 
 
 @app.delete(Task)
-def drop(list_id: str, task_id: str) -> Change:
+def drop(list_id: str, task_id: str) -> ItemWrite:
     """Delete a task."""
-    return key_of(list_id=list_id, task_id=task_id) & when(F.status == "done")
+    return item(list_id=list_id, task_id=task_id).condition(F.status == "done")
 
 
 @app.check(Task, exists="must_not")
-def is_free(list_id: str, task_id: str) -> Change:
+def is_free(list_id: str, task_id: str) -> ItemWrite:
     """Nobody has taken the name."""
-    return key_of(list_id=list_id, task_id=task_id)
+    return item(list_id=list_id, task_id=task_id)
 
 
 @app.batch_delete(Task)
-def drop_all(list_id: str, task_ids: list[str]) -> Change:
+def drop_all(list_id: str, task_ids: list[str]) -> ItemWrite:
     """Delete tasks."""
-    return key_of(list_id=list_id, task_id=each(task_ids))
+    return item(list_id=list_id, task_id=each(task_ids))
 
 
 @app.get(Task)
-def task(list_id: str, task_id: str) -> Key:
+def task(list_id: str, task_id: str) -> ItemKey:
     """A task."""
-    return key_of(list_id=list_id, task_id=task_id)
+    return item(list_id=list_id, task_id=task_id)
 
 
 def test_conditions_come_by_themselves() -> None:
     assert (add_task.plan.operation, add_task.plan.exists, add_task.plan.version) == ("PutItem", "must_not", None)
-    assert add_task.plan.replace_when is not None
+    assert add_task.plan.replaceable is not None
     assert (put_task.plan.exists, put_task.plan.condition is not None) == ("may", True)
     assert (replace_task.plan.exists, repr(replace_task.plan.version)) == ("must", "task.version")
     assert (touch.plan.exists, repr(touch.plan.version), touch.plan.returns) == ("may", "version", "new")
@@ -567,8 +558,8 @@ def test_conditions_come_by_themselves() -> None:
 
 
 def test_terms_and_plans_of_writes_read_shortly() -> None:
-    assert repr(key_of(a="x") & add_at(F.log[0], 1) & subtract(n=2) & known(b=1) & at_version(2) & when(F.c == 1)) == (
-        "key_of(a='x') & add F.log[0] & subtract F.n & known(b=1) & at_version(2) & when(...)"
+    assert repr(item(a="x").add(F.log[0], 1).subtract(n=2).assuming(b=1).if_version(2).condition(F.c == 1)) == (
+        "item(a='x').add(F.log[0], ...).subtract(F.n, ...).assuming(b=1).if_version(2).condition(...)"
     )
     assert repr(drop.plan) == "<Plan of drop: DeleteItem on app>"
-    assert repr(planned(set_(status="done")).effects[0]).startswith("<<Key of due: DuePK = DUE#{list_id}")
+    assert repr(planned(item().set(status="done")).effects[0]).startswith("<<Key of due: DuePK = DUE#{list_id}")

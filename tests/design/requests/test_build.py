@@ -11,41 +11,23 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import BaseModel, Field, create_model
 
-from keyplan import limits
-from keyplan.design import (
+from keyplan import (
     GSI,
     Attribute,
-    Change,
-    Cond,
     Entity,
     F,
-    Key,
+    ItemKey,
+    ItemWrite,
+    KeyCondition,
     Table,
-    add,
-    add_at,
-    add_to_set,
-    append,
-    at_version,
     attr,
     each,
     every_shard,
+    item,
     key,
-    key_of,
-    known,
+    limits,
     pk,
-    put,
-    remove,
-    remove_at,
-    remove_from_set,
-    set_,
-    set_at,
-    set_if_missing,
-    sk,
-    subtract,
-    subtract_at,
     transaction,
-    when,
-    where,
 )
 from keyplan.design.declaring.patterns import Call, WriteCall
 from keyplan.design.keys.encodings import KeyPartError
@@ -80,7 +62,7 @@ class Address(BaseModel):
     key=key("BUYER#{buyer}", "ORDER#{order:06d}"),
     version="version",
     indexes={
-        "by_state": key("STATE#{state}", "{order:06d}", when=(F.total > 0) & (F.state != "sent")),
+        "by_state": key("STATE#{state}", "{order:06d}", only_if=(F.total > 0) & (F.state != "sent")),
         "by_total": key("SHARD#{buyer:shard(3)}", attr("total")),
         "by_day": key("DAY#{day}", "ORDER#{order:06d}"),
     },
@@ -123,104 +105,104 @@ def used(request: dict[str, Any]) -> None:
 
 
 @shop.get(Order, consistent=True)
-def order(buyer: str, order: int) -> Key:
-    return key_of(buyer=buyer, order=order)
+def order(buyer: str, order: int) -> ItemKey:
+    return item(buyer=buyer, order=order)
 
 
 @shop.query(Order, descending=True)
-def orders_from(buyer: str, first: int) -> Cond:
-    return pk(buyer=buyer) & sk.gte(order=first) & where(F.place == "x")
+def orders_from(buyer: str, first: int) -> KeyCondition:
+    return pk(buyer=buyer).sk.gte(order=first).filter(F.place == "x")
 
 
 @shop.query(Order, index="by_total")
-def totals(low: int, high: int) -> Cond:
-    return pk(buyer=every_shard()) & sk.between(total=(low, high))
+def totals(low: int, high: int) -> KeyCondition:
+    return pk(buyer=every_shard()).sk.between(total=(low, high))
 
 
 @shop.query(Order, index="by_day")
-def of_days(days: list[date]) -> Cond:
+def of_days(days: list[date]) -> KeyCondition:
     return pk(day=each(days))
 
 
 @shop.query(Order, index="plain")
-def in_place(state: State, place: str, total: int, since: date) -> Cond:
-    return pk(state=state, place=place) & sk(total=total) & sk.gt(day=since)
+def in_place(state: State, place: str, total: int, since: date) -> KeyCondition:
+    return pk(state=state, place=place).sk(total=total).sk.gt(day=since)
 
 
 @shop.count(Order)
-def order_count(buyer: str) -> Cond:
+def order_count(buyer: str) -> KeyCondition:
     return pk(buyer=buyer)
 
 
 @shop.batch_get(Order)
-def some(buyer: str, orders: list[int]) -> Key:
-    return key_of(buyer=buyer, order=each(orders))
+def some(buyer: str, orders: list[int]) -> ItemKey:
+    return item(buyer=buyer, order=each(orders))
 
 
 @shop.create(Order)
-def place_order(new: Order) -> Change:
-    return put(new, replace_when=(F.state == "sent") & F.tags.exists())
+def place_order(new: Order) -> ItemWrite:
+    return item(new).replace_if((F.state == "sent") & F.tags.exists())
 
 
 @shop.replace(Order)
-def replace_order(new: Order) -> Change:
-    return put(new)
+def replace_order(new: Order) -> ItemWrite:
+    return item(new)
 
 
 @shop.delete(Order)
-def drop(buyer: str, order: int, version: int) -> Change:
-    return key_of(buyer=buyer, order=order) & at_version(version)
+def drop(buyer: str, order: int, version: int) -> ItemWrite:
+    return item(buyer=buyer, order=order).if_version(version)
 
 
 @shop.update(Order)
-def ship(buyer: str, order: int) -> Change:
-    return key_of(buyer=buyer, order=order) & set_(state=State.sent)
+def ship(buyer: str, order: int) -> ItemWrite:
+    return item(buyer=buyer, order=order).set(state=State.sent)
 
 
 @shop.update(Order)
-def reckon(buyer: str, order: int, total: int | None, state: State) -> Change:
-    return key_of(buyer=buyer, order=order) & set_(total=total) & known(state=state)
+def reckon(buyer: str, order: int, total: int | None, state: State) -> ItemWrite:
+    return item(buyer=buyer, order=order).set(total=total).assuming(state=state)
 
 
 @shop.update(Order)
-def date_it(buyer: str, order: int, day: date | None) -> Change:
-    return key_of(buyer=buyer, order=order) & set_(day=day)
+def date_it(buyer: str, order: int, day: date | None) -> ItemWrite:
+    return item(buyer=buyer, order=order).set(day=day)
 
 
 @shop.update(Order)
-def everything(buyer: str, order: int, tag: str, name: str, city: str, tags: set[str]) -> Change:
+def change_everything(buyer: str, order: int, tag: str, name: str, city: str, tags: set[str]) -> ItemWrite:
     return (
-        key_of(buyer=buyer, order=order)
-        & set_if_missing(place="there")
-        & append(notes=tag)
-        & add_to_set(tags=tags)
-        & add_at(F.counts[name], 2)
-        & set_at(F.address["street"], city)
-        & remove_at(F.address["lines"][0])
-        & remove("until")
-        & when((F.address["city"] == city) | F.tags.contains(tag) & (F.notes.size() < 5))
-        & when(~F.place.is_in("a", "b") & F.total.between(1, 9))
+        item(buyer=buyer, order=order)
+        .set_if_missing(place="there")
+        .append(notes=tag)
+        .add_to_set(tags=tags)
+        .add(F.counts[name], 2)
+        .set(F.address["street"], city)
+        .remove(F.address["lines"][0])
+        .remove("until")
+        .condition((F.address["city"] == city) | F.tags.contains(tag) & (F.notes.size() < 5))
+        .condition(~F.place.is_in("a", "b") & F.total.between(1, 9))
     )
 
 
 @shop.update(Order)
-def untag(buyer: str, order: int, tag: str) -> Change:
-    return key_of(buyer=buyer, order=order) & remove_from_set(tags=tag)
+def untag(buyer: str, order: int, tag: str) -> ItemWrite:
+    return item(buyer=buyer, order=order).remove_from_set(tags=tag)
 
 
 @shop.update(Order, upsert=True)
-def visit(buyer: str, order: int) -> Change:
-    return key_of(buyer=buyer, order=order) & add_to_set(tags="visited")
+def visit(buyer: str, order: int) -> ItemWrite:
+    return item(buyer=buyer, order=order).add_to_set(tags="visited")
 
 
 @shop.batch_put(Order)
-def place_all(new: list[Order]) -> Change:
-    return put(new)
+def place_all(new: list[Order]) -> ItemWrite:
+    return item(new)
 
 
 @shop.batch_delete(Order)
-def drop_all(buyer: str, orders: list[int]) -> Change:
-    return key_of(buyer=buyer, order=each(orders))
+def drop_all(buyer: str, orders: list[int]) -> ItemWrite:
+    return item(buyer=buyer, order=each(orders))
 
 
 KEY = {"PK": {"S": "BUYER#b"}, "SK": {"S": "ORDER#000007"}}
@@ -339,15 +321,15 @@ def test_an_index_key_is_set_or_removed_as_its_condition_says(total: int | None,
 def test_none_is_refused_where_the_plan_rests_on_a_value() -> None:
     table = Table("table", pk="id", indexes=[GSI("present", pk="P")])
 
-    @table.entity(indexes={"present": key("TEAM#{team}", when=F.left_at.missing())})
+    @table.entity(indexes={"present": key("TEAM#{team}", only_if=F.left_at.missing())})
     class Member(Entity):
         id: str
         team: str
         left_at: datetime | None = None
 
     @table.update(Member)
-    def leave(id: str, at: datetime) -> Change:
-        return key_of(id=id) & set_(left_at=at)
+    def leave(id: str, at: datetime) -> ItemWrite:
+        return item(id=id).set(left_at=at)
 
     left = request(leave("ann", datetime(2026, 5, 4, tzinfo=UTC)))
     assert left["UpdateExpression"] == "SET #left_at = :left_at REMOVE #P"
@@ -367,7 +349,7 @@ def test_attributes_of_the_primary_key_are_never_changed_for_an_index() -> None:
 
 
 def test_every_change_and_condition_has_its_words() -> None:
-    asked = request(everything("b", 7, "t", "x-y", "Bern", {"u"}))
+    asked = request(change_everything("b", 7, "t", "x-y", "Bern", {"u"}))
     used(asked)
     assert resolved(asked["UpdateExpression"], asked) == (
         "SET place = if_not_exists(place, 'there'), notes = list_append(if_not_exists(notes, []), [{'S': 't'}]),"
@@ -379,7 +361,7 @@ def test_every_change_and_condition_has_its_words() -> None:
         " (address.city = 'Bern' OR (contains(tags, 't') AND size(notes) < '5'))"
         " AND NOT (place IN ('a', 'b')) AND sum BETWEEN '1' AND '9'"
     )
-    assert "ADD #version :one" in request(everything("b", 7, "t", "x", "Bern", set()))["UpdateExpression"]
+    assert "ADD #version :one" in request(change_everything("b", 7, "t", "x", "Bern", set()))["UpdateExpression"]
     without = request(untag("b", 7, "t"))
     assert resolved(without["UpdateExpression"], without).endswith("DELETE tags ['t']")
 
@@ -394,8 +376,8 @@ def test_what_is_added_is_not_held_against_the_limits_of_the_sum() -> None:
         debt: Annotated[int, Field(le=-10)] | None = None
 
     @shelves.update(Shelf)
-    def take(id: str) -> Change:
-        return key_of(id=id) & add(stock=-1, debt=1) & when(F.stock >= 1)
+    def take(id: str) -> ItemWrite:
+        return item(id=id).add(stock=-1, debt=1).condition(F.stock >= 1)
 
     asked = request(take("a"))
     assert resolved(asked["UpdateExpression"], asked) == "ADD stock '-1', debt '1'"
@@ -410,11 +392,11 @@ def test_a_limit_is_asked_for_as_the_first_request_of_a_call_does() -> None:
         n: int
 
     @plain.query(Row, limit=20, page_size=5)
-    def rows(id: str) -> Cond:
+    def rows(id: str) -> KeyCondition:
         return pk(id=id)
 
     @plain.query(Row)
-    def all_rows(id: str) -> Cond:
+    def all_rows(id: str) -> KeyCondition:
         return pk(id=id)
 
     assert request(rows("x"))["Limit"] == 5
@@ -439,8 +421,8 @@ def test_an_upsert_that_adds_to_what_an_index_is_sorted_by_writes_the_rest_of_it
         points: int = 0
 
     @board.update(Score, upsert=True)
-    def give(id: str, points: int) -> Change:
-        return key_of(id=id) & add(points=points)
+    def give(id: str, points: int) -> ItemWrite:
+        return item(id=id).add(points=points)
 
     asked = request(give("a", 3))
     assert resolved(asked["UpdateExpression"], asked) == "SET T = 'TOP#0' ADD points '3'"
@@ -467,8 +449,8 @@ def test_a_value_of_another_type_than_the_keys_is_refused() -> None:
         n: int
 
     @plain.get(Row)
-    def row(id: str, n: int) -> Key:
-        return key_of(id=id, n=n)
+    def row(id: str, n: int) -> ItemKey:
+        return item(id=id, n=n)
 
     assert request(row("x", 1))["Key"] == {"id": {"S": "x"}, "n": {"N": "1"}}
     with pytest.raises(TypeError, match=r"row\(\) expects n as int, got str: '1'"):
@@ -486,8 +468,8 @@ def test_adding_none_is_refused_as_such() -> None:
         n: int = 0
 
     @plain.update(Row)
-    def more(id: str, by: int | None) -> Change:
-        return key_of(id=id) & add(n=by)
+    def more(id: str, by: int | None) -> ItemWrite:
+        return item(id=id).add(n=by)
 
     with pytest.raises(ValueError, match="n is changed by None, but is a number"):
         request(more("x", None))
@@ -507,12 +489,12 @@ def test_what_is_taken_away_is_added_as_its_negative(given: Any, sent: str) -> N
         counts: dict[str, Any] = Field(default_factory=dict)
 
     @plain.update(Row)
-    def less(id: str, by: Any) -> Change:
-        return key_of(id=id) & subtract(n=by) & subtract_at(F.counts["a"], by)
+    def less(id: str, by: Any) -> ItemWrite:
+        return item(id=id).subtract(n=by).subtract(F.counts["a"], by)
 
     @plain.update(Row)
-    def one_less(id: str) -> Change:
-        return key_of(id=id) & subtract(n=1)
+    def one_less(id: str) -> ItemWrite:
+        return item(id=id).subtract(n=1)
 
     asked = request(less("x", given))
     assert asked["UpdateExpression"] == "SET #counts.#a = if_not_exists(#counts.#a, :zero) + :a ADD #n :n"
@@ -524,8 +506,8 @@ def test_what_is_taken_away_is_added_as_its_negative(given: Any, sent: str) -> N
 
 def test_comparing_with_none_says_what_to_write_instead() -> None:
     @shop.query(Order)
-    def placed(buyer: str, place: str | None) -> Cond:
-        return pk(buyer=buyer) & where(F.place == place)
+    def placed(buyer: str, place: str | None) -> KeyCondition:
+        return pk(buyer=buyer).filter(F.place == place)
 
     with pytest.raises(ValueError, match=r"place is compared with None.*\.exists\(\) or \.missing\(\)"):
         request(placed("b", None))
@@ -548,8 +530,8 @@ def test_an_index_that_shares_an_attribute_with_another_keeps_it() -> None:
         second: str | None = None
 
     @table.update(Pair)
-    def clear(name: str, group: str) -> Change:
-        return key_of(name=name) & set_(first=None) & known(group=group)
+    def clear(name: str, group: str) -> ItemWrite:
+        return item(name=name).set(first=None).assuming(group=group)
 
     asked = request(clear("n", "g"))
     used(asked)
@@ -567,8 +549,8 @@ def test_a_literal_field_is_compared_as_it_is_stored() -> None:
         count: int = 0
 
     @table.update(Event)
-    def touch(id: str, at: datetime) -> Change:
-        return key_of(id=id) & add(count=1) & when((F.at < at) & (F.kind == "a"))
+    def touch(id: str, at: datetime) -> ItemWrite:
+        return item(id=id).add(count=1).condition((F.at < at) & (F.kind == "a"))
 
     asked = request(touch("x", datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)))
     used(asked)
@@ -586,8 +568,8 @@ def test_placeholders_stay_short_enough_for_long_and_for_many_names() -> None:
         note: Annotated[str, Attribute("n" * 300)] = ""
 
     @wide.update(Row)
-    def fill(id: str, text: str) -> Change:
-        return key_of(id=id) & set_(note=text, **dict.fromkeys(names, text))
+    def fill(id: str, text: str) -> ItemWrite:
+        return item(id=id).set(note=text, **dict.fromkeys(names, text))
 
     request = build(fill.plan, {"id": "1", "text": "x"})
     assert len(request["UpdateExpression"]) <= limits.EXPRESSION_BYTES

@@ -9,24 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keyplan import limits
-from keyplan.design import (
-    GSI,
-    Change,
-    Cond,
-    DesignError,
-    Entity,
-    F,
-    Table,
-    everything,
-    key,
-    key_of,
-    known,
-    pk,
-    set_,
-    when,
-    where,
-)
+from keyplan import GSI, DesignError, Entity, F, ItemWrite, KeyCondition, Table, everything, item, key, limits, pk
 from keyplan.design.conditions.conditions import AndCondition, Condition, NotCondition, OrCondition
 from keyplan.design.requests.build import count_operators, range_request, write_request
 from keyplan.design.requests.writer import ExpressionWriter, RequestPlaceholders
@@ -92,8 +75,8 @@ def numbers(count: int) -> Condition:
 
 def test_a_filter_has_as_many_operators_as_the_service_takes() -> None:
     @things.scan(Thing)
-    def most() -> Cond:
-        return everything() & where(~numbers(150))  # 150 comparisons, 149 OR, one NOT
+    def most() -> KeyCondition:
+        return everything().filter(~numbers(150))  # 150 comparisons, 149 OR, one NOT
 
     text = range_request(most.plan).request({}, "things")["FilterExpression"]
     assert count_operators(text) == limits.EXPRESSION_OPERATORS
@@ -101,16 +84,16 @@ def test_a_filter_has_as_many_operators_as_the_service_takes() -> None:
     with pytest.raises(DesignError, match="the filter of more has 301 operators and functions, and the limit is"):
 
         @things.scan(Thing)
-        def more() -> Cond:
-            return everything() & where(numbers(151))
+        def more() -> KeyCondition:
+            return everything().filter(numbers(151))
 
 
 def test_what_keyplan_adds_to_a_condition_counts() -> None:
-    def changed(of: int) -> Change:
-        return key_of(id="a") & set_(n=1) & when(numbers(of)) & known(text="a")
+    def changed(of: int) -> ItemWrite:
+        return item(id="a").set(n=1).condition(numbers(of)).assuming(text="a")
 
     @things.update(Thing)
-    def most() -> Change:  # beside them: the item is there, the text is known, and two AND
+    def most() -> ItemWrite:  # beside them: the item is there, the text is known, and two AND
         return changed(148)
 
     text = write_request(most.plan).request({}, "things")["ConditionExpression"]
@@ -119,7 +102,7 @@ def test_what_keyplan_adds_to_a_condition_counts() -> None:
     with pytest.raises(DesignError, match="the condition of more has 301 operators"):
 
         @things.update(Thing)
-        def more() -> Change:
+        def more() -> ItemWrite:
             return changed(149)
 
 
@@ -128,15 +111,15 @@ def test_an_expression_has_four_kilobytes() -> None:
         return reduce(and_, (F.n.is_in(*range(of * 100, of * 100 + 100)) for of in range(lists)))
 
     @things.query(Thing)
-    def most() -> Cond:
-        return pk(id="a") & where(several(5))
+    def most() -> KeyCondition:
+        return pk(id="a").filter(several(5))
 
     assert is_parsed(range_request(most.plan).request({}, "things")["FilterExpression"])
     with pytest.raises(DesignError, match=r"the filter of more has \d,\d+ bytes, and the limit is 4,096"):
 
         @things.query(Thing)
-        def more() -> Cond:
-            return pk(id="a") & where(several(7))
+        def more() -> KeyCondition:
+            return pk(id="a").filter(several(7))
 
 
 def test_what_keyplan_adds_to_the_filter_of_a_count_counts() -> None:
@@ -153,8 +136,8 @@ def test_what_keyplan_adds_to_the_filter_of_a_count_counts() -> None:
         return reduce(or_, (F.number == number for number in range(count)))
 
     @expiring.count(Short)
-    def most() -> Cond:  # beside them: an item without an expiry or with a later one, and an AND
-        return pk(id="a") & where(several(148))
+    def most() -> KeyCondition:  # beside them: an item without an expiry or with a later one, and an AND
+        return pk(id="a").filter(several(148))
 
     text = range_request(most.plan).request({NOW: 0}, "expiring")["FilterExpression"]
     assert count_operators(text) == 2 * 148 - 1 + 4
@@ -162,8 +145,8 @@ def test_what_keyplan_adds_to_the_filter_of_a_count_counts() -> None:
     with pytest.raises(DesignError, match="the filter of more has 301 operators"):
 
         @expiring.count(Short)
-        def more() -> Cond:
-            return pk(id="a") & where(several(149))
+        def more() -> KeyCondition:
+            return pk(id="a").filter(several(149))
 
 
 FIELDS = [f"field_{number}" for number in range(330)]
@@ -174,11 +157,11 @@ wide.entity(version="version", indexes={"by-field": key("F#{field_1}")})(Wide)
 
 
 def test_an_update_has_four_kilobytes() -> None:
-    def changed(count: int, value: int | None) -> Change:
-        return key_of(id="a") & set_(**dict.fromkeys(FIELDS[:count], value))
+    def changed(count: int, value: int | None) -> ItemWrite:
+        return item(id="a").set(**dict.fromkeys(FIELDS[:count], value))
 
     @wide.update(Wide)
-    def most(value: int) -> Change:
+    def most(value: int) -> ItemWrite:
         return changed(300, value)
 
     text = write_request(most.plan).request({"value": 1}, "wide")["UpdateExpression"]
@@ -188,11 +171,11 @@ def test_an_update_has_four_kilobytes() -> None:
     with pytest.raises(DesignError, match=r"the update of more has \d,\d+ bytes, and the limit is 4,096"):
 
         @wide.update(Wide)
-        def more(value: int) -> Change:
+        def more(value: int) -> ItemWrite:
             return changed(301, value)
 
     @wide.update(Wide)
-    def removing() -> Change:  # what is set to nothing is removed, in fewer bytes
+    def removing() -> ItemWrite:  # what is set to nothing is removed, in fewer bytes
         return changed(330, None)
 
     assert read_update(write_request(removing.plan).request({}, "wide")["UpdateExpression"], "UpdateExpression")

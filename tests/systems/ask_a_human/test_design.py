@@ -11,11 +11,11 @@ import pytest
 from tests.systems.ask_a_human.stage import CHOICE, TABLES, Stage, at_once, items, staged
 from tests.systems.elsewhere import Elsewhere, connected
 
+from keyplan import OnDemand, Table
 from keyplan.check.checking import check
 from keyplan.clock import ManualClock
 from keyplan.cost.estimate import estimate
 from keyplan.cost.prices import book
-from keyplan.design import OnDemand, Table
 from keyplan.design.declaring.design import Design
 from keyplan.engine.engine import Engine
 from keyplan.engine.faults.settings import Faults

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import delete
 from tests.systems.forum.live import ANN, BEN, TEACHER, TUTOR, Live
 
-from keyplan.design import Inserted
+from keyplan import Inserted
 from keyplan_systems.forum import sample
 from keyplan_systems.forum.domain import Status, ThreadKey, ThreadUpdate
 from keyplan_systems.forum.entities import Event, EventType, Place

@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tests.systems.elsewhere import connected
 from tests.systems.metered import Metered, metered
 
+from keyplan import Inserted
 from keyplan.clock import ManualClock
-from keyplan.design import Inserted
 from keyplan.engine.engine import Engine
 from keyplan_systems.forum import sample
 from keyplan_systems.forum.entities import EventType, Place, forum

@@ -14,8 +14,8 @@ from tests.systems.thinking_trainer.evaluation.test_bedrock import MODEL, servin
 from tests.systems.thinking_trainer.making import completed
 from tests.systems.thinking_trainer.stage import FERRY, given, with_tables
 
+from keyplan import Inserted
 from keyplan.clock import ManualClock
-from keyplan.design import Inserted
 from keyplan.engine.engine import Engine
 from keyplan_systems.thinking_trainer import app, design
 from keyplan_systems.thinking_trainer.domain import attempts

@@ -17,9 +17,9 @@ from tests.systems.thinking_trainer.delivering import due, kept, raw_snapshots, 
 from tests.systems.thinking_trainer.making import NOON, USER, completed
 from tests.systems.thinking_trainer.stage import Refusing
 
+from keyplan import Inserted
 from keyplan.client.connection import Connection
 from keyplan.clock import ManualClock
-from keyplan.design import Inserted
 from keyplan.engine.engine import Engine
 from keyplan.engine.faults.settings import Faults
 from keyplan.streams import FileCheckpoints, JsonLinesFolder, Runner, redrive

@@ -12,7 +12,7 @@ from tests.systems.todo.stage import Stage
 
 from keyplan.client.errors import TransactionFailedError
 from keyplan.clock import SystemClock
-from keyplan.design import Call
+from keyplan.design.declaring.patterns import Call
 from keyplan_systems.todo import design
 from keyplan_systems.todo.once import Answer, Once, Request, Work
 

@@ -183,8 +183,8 @@ def test_an_address_is_one_users(connection: Connection) -> None:
 def test_one_users_load_lies_on_one_key_and_the_design_says_so() -> None:
     hot = Task.__keyplan__
     assert hot is not None
-    assert hot.items is not None
-    told = hot.items.values_of("user_id")
+    assert hot.volume is not None
+    told = hot.volume.values_of("user_id")
     assert told is not None
     assert told.hottest == 0.01
 

@@ -9,8 +9,9 @@ from typing import Any
 
 from tests.systems.todo.stage import Caller
 
+from keyplan import Page
 from keyplan.client.connection import Connection
-from keyplan.design import Call, Page
+from keyplan.design.declaring.patterns import Call
 from keyplan_systems.todo import design
 from keyplan_systems.todo.entities import Priority, Status, Task, User
 

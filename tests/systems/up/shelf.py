@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fastapi import FastAPI
 
+from keyplan import Entity, ItemKey, ItemWrite, KeyCondition, Table, everything, item
 from keyplan.client.errors import AlreadyExistsError
-from keyplan.design import Change, Cond, Entity, Key, Table, everything, key_of, put
 from keyplan_systems.web.authentication import Caller, install_verifier
 from keyplan_systems.web.health import in_thread, install_health
 from keyplan_systems.web.system import Built, Resources, System, Worker
@@ -20,19 +20,19 @@ class Note(Entity):
 
 
 @shelf.create(Note)
-def add_note(note: Note) -> Change:
+def add_note(note: Note) -> ItemWrite:
     """A new note."""
-    return put(note)
+    return item(note)
 
 
 @shelf.get(Note)
-def note_by_id(note_id: str) -> Key:
+def note_by_id(note_id: str) -> ItemKey:
     """One note."""
-    return key_of(note_id=note_id)
+    return item(note_id=note_id)
 
 
 @shelf.scan(Note)
-def notes() -> Cond:
+def notes() -> KeyCondition:
     """All notes."""
     return everything()
 

@@ -14,7 +14,7 @@ from tests.systems.venue_booking.samples import NOW, REQUEST, VENUE
 from tests.systems.venue_booking.stage import connected
 
 from keyplan.clock import ManualClock
-from keyplan.design import Call
+from keyplan.design.declaring.patterns import Call
 from keyplan.engine.engine import Engine
 from keyplan_systems.venue_booking import reads
 from keyplan_systems.venue_booking.domain.bookings import Action

@@ -13,9 +13,9 @@ import pytest
 from tests.systems.elsewhere import Elsewhere, connected
 
 import keyplan
+from keyplan import Design
 from keyplan.check.checking import check
 from keyplan.clock import ManualClock, SystemClock
-from keyplan.design import Design
 from keyplan.engine.engine import Engine
 from keyplan_systems.web.application import web_application
 from keyplan_systems.web.authentication import Caller

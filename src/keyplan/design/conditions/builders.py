@@ -1,16 +1,19 @@
-"""What the bodies of patterns return: key conditions and filters of reads, keys and changes of writes, joined by &."""
+"""What the bodies of patterns return: `pk(...)` for reads, `item(...)` for reads by key and writes.
+
+Both start a chain: each method returns a new object with one more part, such as a range over the sort key, a filter,
+a change, or a condition.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, Never, NoReturn, get_args
+from dataclasses import dataclass, field, replace
+from dataclasses import fields as dataclass_fields
+from typing import Any, Literal, Never, NoReturn, get_args, overload
 
 from keyplan.design.conditions.conditions import Condition, FieldPath, check_condition, join_conditions
 from keyplan.design.errors import DesignError, Place, calling_place, refuse
 from keyplan.design.parameters import Each, EveryShard, Source
-
-PatternSide = Literal["reads", "writes"]
 
 
 def arguments_text(fields: Mapping[str, Source]) -> str:
@@ -21,24 +24,21 @@ def arguments_text(fields: Mapping[str, Source]) -> str:
 def refuse_truth() -> NoReturn:
     """Refuse `and`, `or` and `not`."""
     refuse(
-        "a pattern's terms have no truth value",
-        "join them with & instead of and; instead of or and not, declare a pattern for each case",
+        "what a pattern returns has no truth value",
+        "chain methods instead of and; instead of or and not, declare a pattern for each case",
     )
 
 
-def refuse_join(kind: PatternSide, other: object) -> NoReturn:
-    """Refuse to join an object that is not a term, or a term of the other kind."""
+def refuse_join(word: str, other: object) -> NoReturn:
+    """Refuse an operator between the parts of a chain."""
     if isinstance(other, Condition):
-        word = "where" if kind == "reads" else "when"
-        refuse("a condition on fields is joined to terms directly", f"wrap it: {word}(F.field == ...)")
+        method = "filter" if word == "pk" else "condition"
+        refuse("a condition on fields is joined with an operator", f"write {word}(...).{method}(F.field == value)")
     if isinstance(other, (Each, EveryShard)):
-        refuse(
-            f"{other!r} is joined to terms directly, without a field",
-            f"name their field: {'pk' if kind == 'reads' else 'key_of'}(field={other!r})",
-        )
+        refuse(f"{other!r} is joined with an operator, without a field", f"name its field: {word}(field={other!r})")
     refuse(
-        f"{other!r} is joined to the terms of a pattern that {kind}",
-        "join pk(...), sk(...) and where(...) in reads, key_of(...), set_(...), when(...) and the like in writes",
+        f"{other!r} is joined to {word}(...) with an operator",
+        "chain methods: pk(...).sk(...).filter(...) in reads, item(...).set(...).condition(...) in writes",
     )
 
 
@@ -65,7 +65,7 @@ def refuse_both_forms(fields: object, words: object, what: str) -> None:
         )
 
 
-_KEY_TEXT_EXAMPLES = {"pk": 'pk.text("USER#{user_id}")', "sk": 'sk.text("=", "TASK#{task_id}")'}
+_KEY_TEXT_EXAMPLES = {"pk": 'pk.text("USER#{user_id}")', "sk": '.sk.text("=", "TASK#{task_id}")'}
 
 
 def check_key_text(word: str, words: object) -> None:
@@ -100,6 +100,7 @@ class Range:
 
     op: RangeOp
     field: str
+    """Empty for the first field that the key condition does not fix."""
     low: Source
     high: Source = None
 
@@ -114,111 +115,119 @@ class KeyText:
 
 
 @dataclass(frozen=True, eq=False)
-class Cond:
-    """The key condition and filter of a read."""
+class KeyCondition:
+    """The key condition and filter of a read: `pk(user_id=user_id).sk(status="open").sk < before`."""
 
     partition: dict[str, Source] = field(default_factory=dict)
     sort: dict[str, Source] = field(default_factory=dict)
     range: Range | None = None
     partition_text: str | None = None
     sort_text: KeyText | None = None
-    filter: Condition | None = None
+    filter_condition: Condition | None = None
     places: Mapping[str, Place] = field(default_factory=dict)
     """The place where each field is named."""
 
-    def __and__(self, other: Cond) -> Cond:
-        if not isinstance(other, Cond):
-            refuse_join("reads", other)
-        refuse_twice(self.range and other.range, "range over the sort key")
-        refuse_twice(self.sort_text and other.sort_text, "text of the sort key")
-        refuse_twice(self.partition_text and other.partition_text, "text of the partition key")
-        joined = Cond(
-            merge_fields(self.partition, other.partition),
-            merge_fields(self.sort, other.sort),
-            self.range or other.range,
-            self.partition_text or other.partition_text,
-            self.sort_text or other.sort_text,
-            join_conditions(self.filter, other.filter),
-            {**other.places, **self.places},
+    @property
+    def sk(self) -> SortKey:
+        """The condition on the sort key."""
+        return SortKey(self)
+
+    def filter(self, condition: Condition) -> KeyCondition:
+        """Return only items for which the condition is true. The other items in the range are read and charged too."""
+        added = check_condition(condition, ".filter")
+        return replace(self, filter_condition=join_conditions(self.filter_condition, added))
+
+    def with_sort(self, sort: KeyCondition) -> KeyCondition:
+        """Return this condition with a part of the sort key added. Raises DesignError for a part stated twice."""
+        refuse_twice(self.range and sort.range, "range over the sort key")
+        refuse_twice(self.sort_text and sort.sort_text, "text of the sort key")
+        joined = replace(
+            self,
+            sort=merge_fields(self.sort, sort.sort),
+            range=self.range or sort.range,
+            sort_text=self.sort_text or sort.sort_text,
+            places={**sort.places, **self.places},
         )
-        refuse_both_forms(joined.partition, joined.partition_text, "partition key")
         refuse_both_forms(joined.sort or joined.range, joined.sort_text, "sort key")
         return joined
+
+    def __and__(self, other: object) -> NoReturn:
+        refuse_join("pk", other)
+
+    __or__ = __rand__ = __ror__ = __and__
 
     def __bool__(self) -> bool:  # noqa: PLE0304 - it never returns
         refuse_truth()
 
     def __repr__(self) -> str:
-        parts = []
+        text = "everything()"
         if self.partition or self.partition_text:
-            parts.append(
-                f"pk({arguments_text(self.partition)})" if self.partition else f"pk.text({self.partition_text!r})"
-            )
+            text = f"pk({arguments_text(self.partition)})" if self.partition else f"pk.text({self.partition_text!r})"
         if self.sort:
-            parts.append(f"sk({arguments_text(self.sort)})")
-        if self.range is not None or self.sort_text is not None:
-            parts.append(
-                f"sk.{_RANGE_METHODS[self.range.op]}({self.range.field}=...)" if self.range else "sk.text(...)"
-            )
-        if self.filter is not None:
-            parts.append("where(...)")
-        return " & ".join(parts) or "everything()"
+            text += f".sk({arguments_text(self.sort)})"
+        if self.range is not None:
+            text += f".sk.{_RANGE_METHODS[self.range.op]}({self.range.field or ''}{'=' if self.range.field else ''}...)"
+        if self.sort_text is not None:
+            text += ".sk.text(...)"
+        return text + ".filter(...)" * (self.filter_condition is not None)
 
 
 _RANGE_METHODS = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte", "between": "between", "begins_with": "begins_with"}
 
 
-class _Partition:
-    """`pk(user_id=user_id)`: the fields of the partition key."""
+class SortKey:
+    """The sort key in a key condition: leading fields that are equal, then at most one range.
 
-    def __call__(self, *unnamed: Never, **fields: object) -> Cond:
-        refuse_positional("pk", unnamed)
-        return Cond(partition=dict(fields), places=calling_places(fields))
+    `.sk(status="open")` fixes leading fields. A range is over the next field of the sort key: `.sk < before`. To name
+    the field, use the methods: `.sk.lt(due_at=before)`.
+    """
 
-    def text(self, words: str) -> Cond:
-        """Return the partition key as text: pk.text("USER#{user_id}"), with parameters as placeholders."""
-        check_key_text("pk", words)
-        return Cond(partition_text=words)
+    __slots__ = ("_condition",)
 
+    def __init__(self, condition: KeyCondition) -> None:
+        self._condition = condition
 
-class _Sort:
-    """`sk(status="open")`: leading fields of the sort key that are equal; `sk.lt(due_at=before)`: a range."""
-
-    def __call__(self, *unnamed: Never, **fields: object) -> Cond:
+    def __call__(self, *unnamed: Never, **fields: object) -> KeyCondition:
+        """Match items whose leading sort key fields have these values."""
         refuse_positional("sk", unnamed)
-        return Cond(sort=dict(fields), places=calling_places(fields))
+        return self._condition.with_sort(KeyCondition(sort=dict(fields), places=calling_places(fields)))
 
-    def lt(self, **bound: object) -> Cond:
+    def lt(self, *value: object, **field: object) -> KeyCondition:
         """Match items whose sort key field is less than a value."""
-        return _ranged("<", bound)
+        return self._ranged("<", value, field)
 
-    def lte(self, **bound: object) -> Cond:
+    def lte(self, *value: object, **field: object) -> KeyCondition:
         """Match items whose sort key field is at most a value."""
-        return _ranged("<=", bound)
+        return self._ranged("<=", value, field)
 
-    def gt(self, **bound: object) -> Cond:
+    def gt(self, *value: object, **field: object) -> KeyCondition:
         """Match items whose sort key field is greater than a value."""
-        return _ranged(">", bound)
+        return self._ranged(">", value, field)
 
-    def gte(self, **bound: object) -> Cond:
+    def gte(self, *value: object, **field: object) -> KeyCondition:
         """Match items whose sort key field is at least a value."""
-        return _ranged(">=", bound)
+        return self._ranged(">=", value, field)
 
-    def begins_with(self, **prefix: object) -> Cond:
+    def begins_with(self, *prefix: object, **field: object) -> KeyCondition:
         """Match items whose sort key field starts with a text."""
-        return _ranged("begins_with", prefix)
+        return self._ranged("begins_with", prefix, field)
 
-    def between(self, **bounds: tuple[object, object]) -> Cond:
-        """Match items whose sort key field is in an inclusive range: sk.between(due=(start, end))."""
-        ((name, pair),) = _single(bounds).items()
+    def between(self, *bounds: object, **field: tuple[object, object]) -> KeyCondition:
+        """Match items in an inclusive range: .sk.between(start, end), or .sk.between(due=(start, end))."""
+        name, pair = "", bounds
+        if field or not bounds:
+            refuse_twice(bounds, "bounds")
+            ((name, pair),) = _single(field).items()
         if not isinstance(pair, tuple) or len(pair) != 2:
-            refuse(f"between requires both bounds of {name}", f"write sk.between({name}=(low, high))")
-        return Cond(range=Range("between", name, *pair), places=calling_places(bounds))
+            named = f"{name}=(low, high)" if name else "low, high"
+            refuse(f"between requires both bounds{f' of {name}' if name else ''}", f"write .sk.between({named})")
+        places = calling_places(field)
+        return self._condition.with_sort(KeyCondition(range=Range("between", name, *pair), places=places))
 
-    def text(self, op: TextOp, low: str, high: str | None = None) -> Cond:
+    def text(self, op: TextOp, low: str, high: str | None = None) -> KeyCondition:
         """Return the sort key's condition as text, with parameters as placeholders.
 
-        `sk.text("begins_with", "TASK#")`, or with both ends `sk.text("between", "TASK#", "USER#{user_id}")`.
+        `.sk.text("begins_with", "TASK#")`, or with both ends `.sk.text("between", "TASK#", "USER#{user_id}")`.
         """
         for words in (low,) if high is None else (low, high):
             check_key_text("sk", words)
@@ -227,38 +236,70 @@ class _Sort:
         if (op == "between") is (high is None):
             given = "one text" if high is None else "two texts"
             refuse(
-                f"sk.text is given {given} for {op}",
-                'write sk.text("between", low, high), and one text for everything else',
+                f".sk.text is given {given} for {op}",
+                'write .sk.text("between", low, high), and one text for everything else',
             )
-        return Cond(sort_text=KeyText(op, low, high))
+        return self._condition.with_sort(KeyCondition(sort_text=KeyText(op, low, high)))
+
+    def __lt__(self, value: object) -> KeyCondition:
+        return self.lt(value)
+
+    def __le__(self, value: object) -> KeyCondition:
+        return self.lte(value)
+
+    def __gt__(self, value: object) -> KeyCondition:
+        return self.gt(value)
+
+    def __ge__(self, value: object) -> KeyCondition:
+        return self.gte(value)
+
+    def __eq__(self, value: object) -> NoReturn:
+        refuse("the sort key is compared with ==", "name the field that is equal: .sk(field=value)")
+
+    __ne__ = __eq__
+    __hash__ = None  # type: ignore[assignment]
+
+    def __bool__(self) -> bool:  # noqa: PLE0304 - it never returns
+        refuse("the sort key in a key condition has no truth value", "write .sk.between(a, b) for a <= .sk <= b")
+
+    def _ranged(self, op: RangeOp, value: tuple[object, ...], field: dict[str, object]) -> KeyCondition:
+        if field or len(value) != 1:
+            refuse_twice(value, "bound")
+            ((name, bound),) = _single(field).items()
+            span = Range(op, name, bound)
+        else:
+            span = Range(op, "", value[0])
+        return self._condition.with_sort(KeyCondition(range=span, places=calling_places(field)))
 
 
 def _single(bounds: dict[str, Any]) -> dict[str, Any]:
     if len(bounds) != 1:
         refuse(
             f"a range is over one field, not over {', '.join(bounds) or 'none'}",
-            "name the leading fields that are equal with sk(...), and the one that varies in the range",
+            "name the leading fields that are equal with .sk(...), and the one that varies in the range",
         )
     return bounds
 
 
-def _ranged(op: RangeOp, bound: dict[str, object]) -> Cond:
-    ((name, value),) = _single(bound).items()
-    return Cond(range=Range(op, name, value), places=calling_places(bound))
+class _PartitionKey:
+    """`pk(user_id=user_id)`: the fields of the partition key."""
+
+    def __call__(self, *unnamed: Never, **fields: object) -> KeyCondition:
+        refuse_positional("pk", unnamed)
+        return KeyCondition(partition=dict(fields), places=calling_places(fields))
+
+    def text(self, words: str) -> KeyCondition:
+        """Return the partition key as text: pk.text("USER#{user_id}"), with parameters as placeholders."""
+        check_key_text("pk", words)
+        return KeyCondition(partition_text=words)
 
 
-pk = _Partition()
-sk = _Sort()
+pk = _PartitionKey()
 
 
-def where(condition: Condition) -> Cond:
-    """Return only items for which the condition is true. The other items in the range are read and charged too."""
-    return Cond(filter=check_condition(condition, "where"))
-
-
-def everything() -> Cond:
+def everything() -> KeyCondition:
     """Return every item, in a scan."""
-    return Cond()
+    return KeyCondition()
 
 
 FieldUpdateName = Literal["set", "set_if_missing", "remove", "add", "append", "add_to_set", "remove_from_set"]
@@ -276,163 +317,168 @@ class FieldUpdate:
 
     @property
     def word(self) -> str:
-        """The name of the function that the pattern calls."""
+        """The name of the method that the pattern calls."""
         return "subtract" if self.negative else self.name
 
 
+class _NoValue:
+    def __repr__(self) -> str:
+        return "no value"
+
+
+_NO_VALUE = _NoValue()
+
+
 @dataclass(frozen=True, eq=False)
-class Change:
-    """A write: its key, its changes, and its condition."""
+class ItemWrite:
+    """A write of one item: its key, its changes, and its condition.
+
+    Changes name fields by keyword, `.set(status="done")`, or a field or a member of it by its path,
+    `.set(F.address["city"], city)`. A map or list must exist before a member of it can change.
+    """
 
     key: dict[str, Source] = field(default_factory=dict)
     actions: tuple[FieldUpdate, ...] = ()
-    condition: Condition | None = None
+    required: Condition | None = None
+    """The condition on the stored item."""
     version: Source = None
-    known: dict[str, Source] = field(default_factory=dict)
-    item: Source = None
-    replace_when: Condition | None = None
+    assumed: dict[str, Source] = field(default_factory=dict)
+    """Stored values that the caller states."""
+    whole: Source = None
+    """The whole item, in place of a key and changes."""
+    replaceable: Condition | None = None
+    """The condition under which a create replaces an existing item."""
     places: Mapping[str, Place] = field(default_factory=dict)
     """The place where each field is named."""
 
-    def __and__(self, other: Change) -> Change:
-        if not isinstance(other, Change):
-            refuse_join("writes", other)
-        refuse_twice(self.item is not None and other.item is not None, "item")
-        refuse_twice(self.version is not None and other.version is not None, "version")
-        return Change(
-            merge_fields(self.key, other.key),
-            (*self.actions, *other.actions),
-            join_conditions(self.condition, other.condition),
-            self.version if other.version is None else other.version,
-            merge_fields(self.known, other.known),
-            self.item if other.item is None else other.item,
-            join_conditions(self.replace_when, other.replace_when),
-            {**other.places, **self.places},
-        )
+    def set(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
+        """Set fields, or a member of one; None removes it."""
+        return self._changed("set", path, value, fields)
+
+    def set_if_missing(
+        self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object
+    ) -> ItemWrite:
+        """Set fields that the item does not have yet."""
+        return self._changed("set_if_missing", path, value, fields)
+
+    def remove(self, *fields: str | FieldPath) -> ItemWrite:
+        """Remove fields, or members of them: .remove("due_at", F.scores["technical"])."""
+        here = calling_place()
+        for name in fields:
+            if not isinstance(name, (str, FieldPath)):
+                raise DesignError(f"remove is given {name!r}", place=here, fix='name the field: .remove("due_at")')
+        paths = [FieldPath(name, place=here) if isinstance(name, str) else name for name in fields]
+        return replace(self, actions=(*self.actions, *(FieldUpdate("remove", path) for path in paths)))
+
+    def add(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
+        """Add to numbers, atomically; a missing number counts as 0."""
+        return self._changed("add", path, value, fields)
+
+    def subtract(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
+        """Subtract from numbers, atomically; a missing number counts as 0."""
+        return self._changed("add", path, value, fields, negative=True)
+
+    def append(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
+        """Append one member or a list of members to lists; a missing list counts as empty."""
+        return self._changed("append", path, value, fields)
+
+    def add_to_set(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
+        """Add members to sets."""
+        return self._changed("add_to_set", path, value, fields)
+
+    def remove_from_set(
+        self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object
+    ) -> ItemWrite:
+        """Remove members from sets."""
+        return self._changed("remove_from_set", path, value, fields)
+
+    def condition(self, condition: Condition) -> ItemWrite:
+        """Write only if this condition is true of the stored item."""
+        return replace(self, required=join_conditions(self.required, check_condition(condition, ".condition")))
+
+    def if_version(self, version: object) -> ItemWrite:
+        """Write only if the stored item has this version: optimistic locking."""
+        refuse_twice(self.version is not None, "version")
+        return replace(self, version=version)
+
+    def assuming(self, **fields: object) -> ItemWrite:
+        """State the stored values of fields, for index keys made of them.
+
+        The write fails if the item holds other values, so an index key made of them cannot be wrong.
+        """
+        places = {**calling_places(fields), **self.places}
+        return replace(self, assumed=merge_fields(self.assumed, fields), places=places)
+
+    def replace_if(self, condition: Condition) -> ItemWrite:
+        """In a create, replace an existing item if this condition is true of it."""
+        return replace(self, replaceable=join_conditions(self.replaceable, check_condition(condition, ".replace_if")))
+
+    def _changed(
+        self,
+        name: FieldUpdateName,
+        path: FieldPath | None,
+        value: object,
+        fields: Mapping[str, object],
+        *,
+        negative: bool = False,
+    ) -> ItemWrite:
+        here = calling_place()
+        pairs = [(FieldPath(field, place=here), source) for field, source in fields.items()]
+        if path is not None or value is not _NO_VALUE:
+            method = "subtract" if negative else name
+            if not isinstance(path, FieldPath):
+                refuse(f"{method} is given {path!r}, which is not a path", f"write .{method}(F.field[...], value)")
+            if value is _NO_VALUE:
+                refuse(f"{method} is given {path!r} without a value", f"write .{method}({path!r}, value)")
+            pairs.insert(0, (path, value))
+        changes = (FieldUpdate(name, path, source, negative) for path, source in pairs)
+        # Returns the plain class: with a change it is not a key any more.
+        return ItemWrite(**{**_parts_of(self), "actions": (*self.actions, *changes)})
+
+    def __and__(self, other: object) -> NoReturn:
+        refuse_join("item", other)
+
+    __or__ = __rand__ = __ror__ = __and__
 
     def __bool__(self) -> bool:  # noqa: PLE0304 - it never returns
         refuse_truth()
 
     def __repr__(self) -> str:
-        parts = [f"key_of({arguments_text(self.key)})"] if self.key else []
-        if self.item is not None:
-            parts.append(f"put({self.item!r})")
-        parts += [f"{action.word} {action.path!r}" for action in self.actions]
-        if self.known:
-            parts.append(f"known({arguments_text(self.known)})")
+        text = f"item({arguments_text(self.key) if self.whole is None else repr(self.whole)})"
+        for action in self.actions:
+            text += f".{action.word}({action.path!r}{', ...' * (action.name != 'remove')})"
+        if self.assumed:
+            text += f".assuming({arguments_text(self.assumed)})"
         if self.version is not None:
-            parts.append(f"at_version({self.version!r})")
-        if self.condition is not None:
-            parts.append("when(...)")
-        return " & ".join(parts) or "no change"
+            text += f".if_version({self.version!r})"
+        if self.replaceable is not None:
+            text += ".replace_if(...)"
+        return text + ".condition(...)" * (self.required is not None)
 
 
-class Key(Change):
+def _parts_of(write: ItemWrite) -> dict[str, Any]:
+    return {part.name: getattr(write, part.name) for part in dataclass_fields(write)}
+
+
+class ItemKey(ItemWrite):
     """The key of one item: every field of its primary key."""
 
 
-def key_of(*unnamed: Never, **fields: object) -> Key:
-    """Return the key of an item from all fields of its primary key; in batches one of them may be each(...)."""
-    refuse_positional("key_of", unnamed)
-    return Key(key=dict(fields), places=calling_places(fields))
+@overload
+def item(whole: object, /) -> ItemWrite: ...
+@overload
+def item(**fields: object) -> ItemKey: ...
+def item(*whole: object, **fields: object) -> ItemWrite:
+    """Return the start of a read by key or of a write.
 
-
-def put(item: object, *, replace_when: Condition | None = None) -> Change:
-    """Write the whole item. In a create, an existing item is replaced if `replace_when` is true of it."""
-    return Change(item=item, replace_when=replace_when)
-
-
-def _actions(name: FieldUpdateName, fields: dict[str, object], *, negative: bool = False) -> Change:
-    here = calling_place()
-    return Change(
-        actions=tuple(FieldUpdate(name, FieldPath(one, place=here), value, negative) for one, value in fields.items())
-    )
-
-
-def set_(**fields: object) -> Change:
-    """Set fields; None removes a field."""
-    return _actions("set", fields)
-
-
-def set_if_missing(**fields: object) -> Change:
-    """Set fields that the item does not have yet."""
-    return _actions("set_if_missing", fields)
-
-
-def remove(*fields: str) -> Change:
-    """Remove fields."""
-    here = calling_place()
-    for name in fields:
-        if not isinstance(name, str):
-            raise DesignError(f"remove is given {name!r}", place=here, fix='name the field: remove("due_at")')
-    return Change(actions=tuple(FieldUpdate("remove", FieldPath(name, place=here)) for name in fields))
-
-
-def add(**fields: object) -> Change:
-    """Add to numbers, atomically; a missing number counts as 0."""
-    return _actions("add", fields)
-
-
-def subtract(**fields: object) -> Change:
-    """Subtract from numbers, atomically; a missing number counts as 0."""
-    return _actions("add", fields, negative=True)
-
-
-def append(**fields: object) -> Change:
-    """Append to lists; a missing list counts as empty."""
-    return _actions("append", fields)
-
-
-def add_to_set(**fields: object) -> Change:
-    """Add members to sets."""
-    return _actions("add_to_set", fields)
-
-
-def remove_from_set(**fields: object) -> Change:
-    """Remove members from sets."""
-    return _actions("remove_from_set", fields)
-
-
-def set_at(path: FieldPath, value: object) -> Change:
-    """Set a member of a field: set_at(F.answers["technical"], 3). The map or list must exist."""
-    return Change(actions=(FieldUpdate("set", _path("set_at", path), value),))
-
-
-def add_at(path: FieldPath, value: object) -> Change:
-    """Add to a number in a map: add_at(F.answers[category], 1). The map must exist."""
-    return Change(actions=(FieldUpdate("add", _path("add_at", path), value),))
-
-
-def subtract_at(path: FieldPath, value: object) -> Change:
-    """Subtract from a number in a map: subtract_at(F.votes[choice], 1). The map must exist."""
-    return Change(actions=(FieldUpdate("add", _path("subtract_at", path), value, negative=True),))
-
-
-def remove_at(path: FieldPath) -> Change:
-    """Remove a member of a field."""
-    return Change(actions=(FieldUpdate("remove", _path("remove_at", path)),))
-
-
-def _path(word: str, path: object) -> FieldPath:
-    """Refuse an argument that is not a path."""
-    if not isinstance(path, FieldPath):
-        refuse(f"{word} is given {path!r}, which is not a path", f"write {word}(F.field[...])")
-    return path
-
-
-def when(condition: Condition) -> Change:
-    """Write only if this condition is true of the stored item."""
-    return Change(condition=check_condition(condition, "when"))
-
-
-def at_version(version: object) -> Change:
-    """Write only if the item has this version: optimistic locking."""
-    return Change(version=version)
-
-
-def known(**fields: object) -> Change:
-    """State the stored values of fields, for index keys made of them.
-
-    The write fails if the item holds other values, so an index key made of them cannot be wrong.
+    `item(user_id=user_id, task_id=task_id)`: the item with this primary key; in batches one field may be each(...).
+    `item(task)`: a whole item, to create, put or replace.
     """
-    return Change(known=dict(fields), places=calling_places(fields))
+    if whole:
+        if fields or len(whole) > 1:
+            refuse(
+                f"item(...) is given {whole[0]!r} and other arguments",
+                "write item(task) for a whole item, or name every field: item(user_id=user_id, task_id=task_id)",
+            )
+        return ItemWrite(whole=whole[0])
+    return ItemKey(key=dict(fields), places=calling_places(fields))

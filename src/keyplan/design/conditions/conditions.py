@@ -59,8 +59,7 @@ def _condition(other: object) -> Condition:
     if not isinstance(other, Condition):
         refuse(
             f"a condition on fields is joined with {other!r}",
-            "put each comparison in parentheses, and wrap conditions in where(...) or when(...) before joining"
-            " them with other terms",
+            "put each comparison in parentheses, and pass the condition to .filter(...) or .condition(...)",
         )
     return other
 

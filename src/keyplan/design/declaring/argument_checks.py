@@ -100,14 +100,14 @@ def _typed_sources(plan: Plan) -> Iterator[tuple[Source, Any]]:
         ends = [end for condition in plan.key.sort for end in (condition.low, condition.high) if end is not None]
         for value in (*ends, *plan.key.partition):
             yield from _of_key(value)
-    for part in (plan.filter, plan.residue, plan.condition, plan.replace_when):
+    for part in (plan.filter, plan.residue, plan.condition, plan.replaceable):
         yield from compared_types(part, fields)
     yield from _of_changes(plan, fields)
 
 
 def _of_changes(plan: Plan, fields: Mapping[str, StoredField]) -> Iterator[tuple[Source, Any]]:
     checked = {name for effect in plan.effects for name in effect.sources}
-    yield from ((source, fields[name].annotation) for name, source in plan.known.items() if name not in checked)
+    yield from ((source, fields[name].annotation) for name, source in plan.assumed.items() if name not in checked)
     yield plan.version, int
     for action in plan.actions:
         yield from ((part, _PART) for part in action.path.parts)

@@ -98,7 +98,7 @@ class Consumer:
     events: frozenset[EventName]
     takes_list: bool
     """Whether it is called with a list of changes."""
-    when: ChangeFilter | None
+    filter: ChangeFilter | None
     batch: int
     """The maximum number of records per read."""
     retries: int | None
@@ -126,7 +126,7 @@ def build_consumer(
     function: Callable[[Any], Any],
     entities: tuple[EntitySpec, ...],
     *,
-    when: ChangeFilter | None,
+    filter: ChangeFilter | None,
     batch: int,
     retries: int | None,
     on_failure: str | None,
@@ -141,18 +141,18 @@ def build_consumer(
     check_text("on_failure", on_failure, may_be_none=True)
     check_flags(bisect=bisect, idempotent=idempotent)
     events, takes_list = _events(function, entities, place)
-    if not (when is None or isinstance(when, (Condition, Changed))):
+    if not (filter is None or isinstance(filter, (Condition, Changed))):
         raise DesignError(
-            f"when={when!r} is not a condition on changes",
+            f"filter={filter!r} is not a condition on changes",
             place=place,
-            fix='write when=changed("field") or when=F.field == value',
+            fix='write filter=changed("field") or filter=F.field == value',
         )
-    names = [when.field] if isinstance(when, Changed) else [path.field for path in paths_of(when)]
+    names = [filter.field] if isinstance(filter, Changed) else [path.field for path in paths_of(filter)]
     for entity in entities:
         for name in names:
             if name not in entity.fields:
                 raise unknown_field_error(name, entity.fields, entity.name, place.at(name))
-        _check_values(function, when, entity, place)
+        _check_values(function, filter, entity, place)
     if batch < 1 or (retries is not None and retries < 0):
         raise DesignError(
             f"{function.__name__} takes batches of {batch} records and retries {retries} times",
@@ -165,7 +165,7 @@ def build_consumer(
         entities,
         events,
         takes_list,
-        when,
+        filter,
         batch,
         retries,
         on_failure,
@@ -175,18 +175,18 @@ def build_consumer(
     )
 
 
-def _check_values(function: Callable[..., Any], when: ChangeFilter | None, entity: EntitySpec, place: Place) -> None:
+def _check_values(function: Callable[..., Any], filter: ChangeFilter | None, entity: EntitySpec, place: Place) -> None:
     """Refuse a value that the field can never have: no change would match."""
-    if isinstance(when, Changed):
-        compared = [(when.becomes, entity.fields[when.field].annotation)]
+    if isinstance(filter, Changed):
+        compared = [(filter.becomes, entity.fields[filter.field].annotation)]
     else:
-        compared = list(compared_types(when, entity.fields))
+        compared = list(compared_types(filter, entity.fields))
     for value, kind in compared:
         accepts = type_check(kind)
         if not isinstance(value, (Operand, Condition)) and accepts is not None and not accepts(value):
             raise DesignError(
                 f"{function.__name__} compares {value!r} with a field of {entity.name} that is {type_name(kind)}",
-                place=place.at("when="),
+                place=place.at("filter="),
                 fix="compare the field with a value of its own type",
             )
 

@@ -37,8 +37,8 @@ class Suppression:
 
 
 @checked_call
-def accept(code: str, *, on: str = "", reason: str) -> Suppression:
-    """Suppress a finding: accepted = [accept("KP405", on="by_status", reason="...")] in the design's module."""
+def suppress(code: str, *, on: str = "", reason: str) -> Suppression:
+    """Suppress a finding: suppressed = [suppress("KP405", on="by_status", reason="...")] in the design's module."""
     for option, text in (("code", code), ("on", on), ("reason", reason)):
         check_text(option, text)
     return Suppression(code, reason, on, calling_place())
@@ -53,13 +53,13 @@ class Design:
     transactions: tuple[Transaction[Any], ...] = ()
     claims: tuple[Claim, ...] = ()
     """Statements of the design's document about the whole design: the module's `claims`."""
-    accepted: tuple[Suppression, ...] = ()
-    """Suppressed findings: the module's `accepted`."""
+    suppressed: tuple[Suppression, ...] = ()
+    """Suppressed findings: the module's `suppressed`."""
     doc: str = ""
 
     @classmethod
     def of(cls, module: ModuleType) -> Design:
-        """Return the design that a module declares: its tables and transactions, its `claims` and `accepted`."""
+        """Return the design that a module declares: its tables and transactions, its `claims` and `suppressed`."""
         found = list(dict.fromkeys(value for value in vars(module).values() if isinstance(value, (Table, Transaction))))
         tables = tuple(value for value in found if isinstance(value, Table))
         if not tables:
@@ -73,7 +73,9 @@ class Design:
             tables=tables,
             transactions=tuple(value for value in found if isinstance(value, Transaction)),
             claims=_module_values(module, "claims", Claim, 'claims = [Claim("$0 a month")]'),
-            accepted=_module_values(module, "accepted", Suppression, 'accepted = [accept("KP405", reason="...")]'),
+            suppressed=_module_values(
+                module, "suppressed", Suppression, 'suppressed = [suppress("KP405", reason="...")]'
+            ),
             doc=(module.__doc__ or "").strip(),
         )
 

@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import Any, Literal, TypedDict
 
 from keyplan.design.arguments import as_tuple, check_flags, check_text, unknown_option
-from keyplan.design.conditions.builders import Change, Cond
+from keyplan.design.conditions.builders import ItemWrite, KeyCondition
 from keyplan.design.conditions.conditions import FieldPath, paths_of, sources_of
 from keyplan.design.declaring.patterns import Batch, Facts, Kind, Pattern, Read, Write, as_claims
 from keyplan.design.entities import Entity, EntitySpec, entity_of_view, spec_in_schema
@@ -16,6 +16,7 @@ from keyplan.design.errors import DesignError, refuse
 from keyplan.design.parameters import Each, EveryShard, Source
 from keyplan.design.planning.plan import Operation, PatternDeclaration, Plan
 from keyplan.design.planning.queries import plan_query, plan_scan, read_notes
+from keyplan.design.planning.sort_keys import name_range
 from keyplan.design.planning.writes import plan_batch, plan_check, plan_delete, plan_get, plan_put, plan_update
 from keyplan.design.requests.build import check_expression_limits
 from keyplan.design.schema import Schema, check_choice
@@ -37,7 +38,7 @@ class ReadOptions(TypedDict, total=False):
     """The decision that the program bases on the result."""
     after: str | Sequence[str]
     """Names of patterns whose writes it is expected to return immediately."""
-    returns: float
+    expected_items: float
     """The expected number of items per call."""
 
 
@@ -45,7 +46,7 @@ class CountOptions(ReadOptions, total=False):
     """Options of a count, which reads the whole range in any order."""
 
     index: str
-    evaluates: float
+    expected_scanned: float
     """The expected number of items that a call reads, if a filter drops some of them."""
 
 
@@ -79,7 +80,7 @@ class WriteOptions(TypedDict, total=False):
 class BatchOptions(WriteOptions, total=False):
     """Options of a write of many items."""
 
-    returns: float
+    expected_items: float
     """The expected number of items that a call writes."""
 
 
@@ -119,8 +120,8 @@ def facts_from_options(options: Mapping[str, Any]) -> Facts:
     return Facts(
         rate=options.get("rate"),
         claims=as_claims(options.get("claims", ())),
-        returns=options.get("returns"),
-        evaluates=options.get("evaluates"),
+        expected_items=options.get("expected_items"),
+        expected_scanned=options.get("expected_scanned"),
         decides=options.get("decides", ""),
         after=after,
         ordered_by=options.get("ordered_by"),
@@ -137,7 +138,7 @@ class KindSpec:
 
     made: type[Pattern[..., Any]]
     operation: Operation
-    terms: type[Cond | Change]
+    terms: type[KeyCondition | ItemWrite]
     """The class of the terms that the body returns."""
     plan: Planner
     """Completes the plan of a draft, which has the options that need no planning."""
@@ -184,6 +185,8 @@ def build_pattern(
         declaration = PatternDeclaration(
             pattern.name, schema, specs, options.get("index"), pattern.parameters, pattern.place
         )
+        if isinstance(terms, KeyCondition):
+            terms = pattern._terms = name_range(declaration, terms)
         if view is not None and (kind not in {"query", "scan"} or len(entities) > 1):
             raise DesignError(
                 f"{pattern.name} is a {kind} of view {view.__name__}: only a query or a scan reads a single view",
@@ -207,7 +210,7 @@ def build_pattern(
 
 def _check_returns(pattern: Pattern[..., Any]) -> None:
     """Refuse an expected number of results that is more than a call can return."""
-    plan, returns = pattern.plan, pattern.facts.returns
+    plan, returns = pattern.plan, pattern.facts.expected_items
     pages = plan.page_size if plan.limit is None and plan.walk is None else None
     for most, bound, fix in (
         (
@@ -217,12 +220,16 @@ def _check_returns(pattern: Pattern[..., Any]) -> None:
         ),
         (plan.limit, f"limit={plan.limit}", "say how many one call gives, or raise the limit"),
         (pages, f"page_size={pages}", "say how many one page holds: the next one is another call of the rate"),
-        (pattern.facts.evaluates, f"evaluates={pattern.facts.evaluates}", "say how many it reads to find them"),
+        (
+            pattern.facts.expected_scanned,
+            f"expected_scanned={pattern.facts.expected_scanned}",
+            "say how many it reads to find them",
+        ),
     ):
         if returns is not None and most is not None and returns > most:
             raise DesignError(
                 f"{pattern.name} returns {returns:g} items a call, more than {bound}",
-                place=pattern.place.at("returns="),
+                place=pattern.place.at("expected_items="),
                 fix=fix,
             )
 
@@ -238,16 +245,16 @@ def _check_single_values(pattern: Pattern[..., Any]) -> None:
             )
 
 
-def _single_sources(terms: Cond | Change) -> Iterator[Source]:
+def _single_sources(terms: KeyCondition | ItemWrite) -> Iterator[Source]:
     """Yield every source that must be one value: of ranges, conditions, changes, whole items, versions."""
-    if isinstance(terms, Cond):
+    if isinstance(terms, KeyCondition):
         if terms.range is not None:
             yield from (terms.range.low, terms.range.high)
-        conditions = [terms.filter]
+        conditions = [terms.filter_condition]
     else:
-        conditions = [terms.condition, terms.replace_when]
+        conditions = [terms.required, terms.replaceable]
         yield from (action.source for action in terms.actions)
-        yield from (terms.item, terms.version, *terms.known.values())
+        yield from (terms.whole, terms.version, *terms.assumed.values())
     paths: list[FieldPath] = [path for condition in conditions for path in paths_of(condition)]
     yield from (source for condition in conditions for source in sources_of(condition))
     yield from (part for path in paths for part in path.parts)
@@ -273,12 +280,12 @@ def _draft(
     )
 
 
-def _plan_get(declaration: PatternDeclaration, change: Change, draft: Plan) -> Plan:
+def _plan_get(declaration: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
     planned = plan_get(declaration, change, draft)
     return replace(planned, notes=read_notes(planned, None))
 
 
-def _plan_batch_get(declaration: PatternDeclaration, change: Change, draft: Plan) -> Plan:
+def _plan_batch_get(declaration: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
     planned = _plan_get(declaration, change, draft)
     if planned.walk is None:
         raise DesignError(
@@ -287,45 +294,45 @@ def _plan_batch_get(declaration: PatternDeclaration, change: Change, draft: Plan
     return planned
 
 
-def _plan_batch_put(declaration: PatternDeclaration, change: Change, draft: Plan) -> Plan:
+def _plan_batch_put(declaration: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
     planned = plan_batch(declaration, change, draft)
     if planned.item is None:
         raise DesignError(
             f"{declaration.name} puts items, and returns a key",
             place=declaration.place,
-            fix="return put(items), or use @table.batch_delete",
+            fix="return item(items), or use @table.batch_delete",
         )
     return planned
 
 
-def _plan_batch_delete(declaration: PatternDeclaration, change: Change, draft: Plan) -> Plan:
+def _plan_batch_delete(declaration: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
     planned = plan_batch(declaration, change, draft)
     if planned.item is not None:
         raise DesignError(
-            f"{declaration.name} deletes items, and returns put(...)",
+            f"{declaration.name} deletes items, and returns whole items",
             place=declaration.place,
-            fix="return key_of(...) with one each(...), or use @table.batch_put",
+            fix="return item(...) with one each(...), or use @table.batch_put",
         )
     return planned
 
 
 _KINDS: dict[Kind, KindSpec] = {
-    "get": KindSpec(Read, "GetItem", Change, _plan_get, ReadOptions),
-    "batch_get": KindSpec(Read, "BatchGetItem", Change, _plan_batch_get, ReadOptions),
-    "query": KindSpec(Read, "Query", Cond, plan_query, QueryOptions),
-    "count": KindSpec(Read, "Query", Cond, plan_query, CountOptions, select="count"),
-    "scan": KindSpec(Read, "Scan", Cond, plan_scan, ScanOptions),
-    "create": KindSpec(Write, "PutItem", Change, plan_put, WriteOptions, exists="must_not"),
-    "put": KindSpec(Write, "PutItem", Change, plan_put, WriteOptions),
-    "replace": KindSpec(Write, "PutItem", Change, plan_put, WriteOptions, exists="must"),
-    "update": KindSpec(Write, "UpdateItem", Change, plan_update, UpdateOptions, exists="must", returns="new"),
-    "delete": KindSpec(Write, "DeleteItem", Change, plan_delete, WriteOptions, returns="old"),
-    "check": KindSpec(Write, "ConditionCheck", Change, plan_check, CheckOptions, exists="must"),
-    "batch_put": KindSpec(Batch, "BatchWriteItem", Change, _plan_batch_put, BatchOptions),
-    "batch_delete": KindSpec(Batch, "BatchWriteItem", Change, _plan_batch_delete, BatchOptions),
+    "get": KindSpec(Read, "GetItem", ItemWrite, _plan_get, ReadOptions),
+    "batch_get": KindSpec(Read, "BatchGetItem", ItemWrite, _plan_batch_get, ReadOptions),
+    "query": KindSpec(Read, "Query", KeyCondition, plan_query, QueryOptions),
+    "count": KindSpec(Read, "Query", KeyCondition, plan_query, CountOptions, select="count"),
+    "scan": KindSpec(Read, "Scan", KeyCondition, plan_scan, ScanOptions),
+    "create": KindSpec(Write, "PutItem", ItemWrite, plan_put, WriteOptions, exists="must_not"),
+    "put": KindSpec(Write, "PutItem", ItemWrite, plan_put, WriteOptions),
+    "replace": KindSpec(Write, "PutItem", ItemWrite, plan_put, WriteOptions, exists="must"),
+    "update": KindSpec(Write, "UpdateItem", ItemWrite, plan_update, UpdateOptions, exists="must", returns="new"),
+    "delete": KindSpec(Write, "DeleteItem", ItemWrite, plan_delete, WriteOptions, returns="old"),
+    "check": KindSpec(Write, "ConditionCheck", ItemWrite, plan_check, CheckOptions, exists="must"),
+    "batch_put": KindSpec(Batch, "BatchWriteItem", ItemWrite, _plan_batch_put, BatchOptions),
+    "batch_delete": KindSpec(Batch, "BatchWriteItem", ItemWrite, _plan_batch_delete, BatchOptions),
 }
 
-_RETURN_FIXES: dict[type[Cond | Change], str] = {
-    Cond: "return pk(...), sk(...) or where(...), joined by &",
-    Change: "return key_of(...), put(...) or changes such as set_(...), joined by &",
+_RETURN_FIXES: dict[type[KeyCondition | ItemWrite], str] = {
+    KeyCondition: "return pk(...) or everything(), with .sk... and .filter(...)",
+    ItemWrite: "return item(...), with methods such as .set(...) and .condition(...)",
 }

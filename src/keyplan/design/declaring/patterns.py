@@ -19,7 +19,7 @@ from types import FunctionType
 from typing import Any, Generic, Literal, ParamSpec, TypeVar
 
 from keyplan.design.arguments import check_flags, check_numbers, check_text
-from keyplan.design.conditions.builders import Cond
+from keyplan.design.conditions.builders import KeyCondition
 from keyplan.design.conditions.conditions import FieldPath
 from keyplan.design.declaring.argument_checks import ArgumentCheck, argument_checks
 from keyplan.design.errors import (
@@ -163,9 +163,9 @@ class Facts:
 
     rate: Rate | None = None
     claims: tuple[Claim, ...] = ()
-    returns: float | None = None
+    expected_items: float | None = None
     """The expected number of items that a call returns or writes."""
-    evaluates: float | None = None
+    expected_scanned: float | None = None
     """The expected number of items that a call reads, if filters drop some of them."""
     decides: str = ""
     """The decision that the program bases on the result: "uniqueness", "quota", "state"."""
@@ -183,7 +183,7 @@ class Facts:
         for claim in self.claims:
             if not isinstance(claim, Claim):
                 raise _meaningless("claims", claim, f"write claims=Claim({claim!r})")
-        check_numbers(returns=self.returns, evaluates=self.evaluates)
+        check_numbers(expected_items=self.expected_items, expected_scanned=self.expected_scanned)
         check_text("ordered_by", self.ordered_by, may_be_none=True)
         check_flags(retried=self.retried)
         if self.decides not in _DECIDES:
@@ -395,7 +395,7 @@ def _names(term: object) -> Iterator[str]:
 
 def _is_in_key_text(name: str, terms: object) -> bool:
     """Return True if a key text has a placeholder with this name."""
-    if not isinstance(terms, Cond):
+    if not isinstance(terms, KeyCondition):
         return False
     texts = [terms.partition_text]
     if terms.sort_text is not None:

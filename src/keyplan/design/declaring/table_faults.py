@@ -170,7 +170,7 @@ def _key_types(table: DeclaredTable) -> Iterator[Fault]:
                     f"{part.attribute} is a key attribute of {where}, and {entity}.{part.fields[0]} makes it"
                     f" {_TYPES.get(code, code)}: keys are String, Number or Binary",
                     "keep the field as plain data, and make the key from a String that is only there while the item"
-                    ' belongs in the index: key("ACTIVE", ..., when=F.active == True)',
+                    ' belongs in the index: key("ACTIVE", ..., only_if=F.active == True)',
                     bound.place,
                     table.schema.place_of(bound.index),
                 )

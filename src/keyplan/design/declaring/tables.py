@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import Any, ParamSpec, TypeVar, Unpack, overload
 
 from keyplan.design.arguments import as_tuple, check_flags, check_text, checked_call, invalid_option
-from keyplan.design.conditions.builders import Change, Cond, Key
+from keyplan.design.conditions.builders import ItemKey, ItemWrite, KeyCondition
 from keyplan.design.declaring.consumers import ChangeFilter, Consumer, build_consumer
 from keyplan.design.declaring.kinds import (
     BatchOptions,
@@ -27,7 +27,7 @@ from keyplan.design.entities import Entity, EntitySpec, Unique, bind_entity, dec
 from keyplan.design.errors import calling_place, function_place, refuse
 from keyplan.design.keys.entity_keys import KeySpec
 from keyplan.design.schema import TTL, Index, Schema, StreamView, TableClass
-from keyplan.design.workload import Billing, Items, OnDemand
+from keyplan.design.workload import Billing, OnDemand, Volume
 
 P = ParamSpec("P")
 E = TypeVar("E", bound=Entity)
@@ -98,17 +98,17 @@ class Table:
         version: str | None = None,
         unique: str | Unique | Sequence[str | Unique] = (),
         found_by: str | Sequence[str | tuple[str, ...]] = (),
-        items: Items | None = None,
+        volume: Volume | None = None,
         name: str | None = None,
         store_key_fields: bool = True,
     ) -> Callable[[M], M]:
         """Declare an entity: a class of items of this table.
 
-        `key`: how its primary key is made; not needed if fields are the key attributes themselves.
-        `indexes`: its key in each index; not needed for an index whose attributes are fields. `version`: the int
-        field that counts changes. `unique`: fields whose values no two items share. `found_by`: fields by which
-        the design must be able to find it. `items`: its numbers and sizes. `store_key_fields`: False if fields in
-        key templates are not stored as separate attributes.
+        `key`: how its primary key is made; not needed if fields are the key attributes themselves. `indexes`: its key
+        in each index; not needed for an index whose attributes are fields. `version`: the int field that counts
+        changes. `unique`: fields whose values no two items share. `found_by`: fields by which the design must be able
+        to find it. `volume`: the number and sizes of its items. `store_key_fields`: False if fields in key templates
+        are not stored as separate attributes.
         """
         place = calling_place()
         if not (indexes is None or isinstance(indexes, Mapping)):
@@ -129,7 +129,7 @@ class Table:
                 version=version,
                 uniques=uniques,
                 found_by=found,
-                items=items,
+                volume=volume,
                 name=name,
                 store_key_fields=store_key_fields,
                 place=place,
@@ -160,57 +160,57 @@ class Table:
     @checked_call
     def get(
         self, entity: type[E], /, **options: Unpack[ReadOptions]
-    ) -> Callable[[Callable[P, Key]], Read[P, E | None]]:
-        """Declare a read of one item by its primary key: the body returns key_of(...)."""
+    ) -> Callable[[Callable[P, ItemKey]], Read[P, E | None]]:
+        """Declare a read of one item by its primary key: the body returns item(...)."""
         return self._declare("get", (entity,), options)
 
     @overload
     def query(
         self, first: type[E], /, **options: Unpack[QueryOptions]
-    ) -> Callable[[Callable[P, Cond]], Read[P, Page[E]]]: ...
+    ) -> Callable[[Callable[P, KeyCondition]], Read[P, Page[E]]]: ...
     @overload
     def query(
         self, first: type[E], second: type[E2], /, **options: Unpack[QueryOptions]
-    ) -> Callable[[Callable[P, Cond]], Read[P, Page[E | E2]]]: ...
+    ) -> Callable[[Callable[P, KeyCondition]], Read[P, Page[E | E2]]]: ...
     @overload
     def query(
         self, first: type[E], second: type[E2], third: type[E3], /, **options: Unpack[QueryOptions]
-    ) -> Callable[[Callable[P, Cond]], Read[P, Page[E | E2 | E3]]]: ...
+    ) -> Callable[[Callable[P, KeyCondition]], Read[P, Page[E | E2 | E3]]]: ...
     @overload
     def query(
         self, first: type[Entity], /, *more: type[Entity], **options: Unpack[QueryOptions]
-    ) -> Callable[[Callable[P, Cond]], Read[P, Page[Any]]]: ...
+    ) -> Callable[[Callable[P, KeyCondition]], Read[P, Page[Any]]]: ...
     def query(self, *entities: type[Entity], **options: Unpack[QueryOptions]) -> Any:
-        """Declare a read of a range of one partition, of one or several entities: the body returns pk(...) & sk..."""
+        """Declare a read of a range of one partition, of one or several entities: the body returns pk(...).sk..."""
         return self._declare("query", entities, options)
 
     def count(
         self, *entities: type[Entity], **options: Unpack[CountOptions]
-    ) -> Callable[[Callable[P, Cond]], Read[P, int]]:
+    ) -> Callable[[Callable[P, KeyCondition]], Read[P, int]]:
         """Declare a count of a range. All counted items are read, and charged."""
         return self._declare("count", entities, options)
 
     @overload
     def scan(
         self, first: type[E], /, **options: Unpack[ScanOptions]
-    ) -> Callable[[Callable[P, Cond]], Read[P, Page[E]]]: ...
+    ) -> Callable[[Callable[P, KeyCondition]], Read[P, Page[E]]]: ...
     @overload
     def scan(
         self, first: type[E], second: type[E2], /, **options: Unpack[ScanOptions]
-    ) -> Callable[[Callable[P, Cond]], Read[P, Page[E | E2]]]: ...
+    ) -> Callable[[Callable[P, KeyCondition]], Read[P, Page[E | E2]]]: ...
     @overload
     def scan(
         self, first: type[Entity], /, *more: type[Entity], **options: Unpack[ScanOptions]
-    ) -> Callable[[Callable[P, Cond]], Read[P, Page[Any]]]: ...
+    ) -> Callable[[Callable[P, KeyCondition]], Read[P, Page[Any]]]: ...
     def scan(self, *entities: type[Entity], **options: Unpack[ScanOptions]) -> Any:
-        """Declare a read of the whole table, or of a whole index: the body returns everything() or where(...)."""
+        """Declare a read of the whole table, or of a whole index: the body returns everything(), with .filter(...)."""
         return self._declare("scan", entities, options)
 
     @checked_call
     def batch_get(
         self, entity: type[E], /, **options: Unpack[ReadOptions]
-    ) -> Callable[[Callable[P, Key]], Read[P, list[E | None]]]:
-        """Declare a read of several items by key: the body returns key_of(...) with one field as each(...).
+    ) -> Callable[[Callable[P, ItemKey]], Read[P, list[E | None]]]:
+        """Declare a read of several items by key: the body returns item(...) with one field as each(...).
 
         The result has one entry for each value, None for a missing item.
         """
@@ -221,20 +221,22 @@ class Table:
     @checked_call
     def create(
         self, entity: type[E], /, **options: Unpack[WriteOptions]
-    ) -> Callable[[Callable[P, Change]], Write[P, E]]:
-        """Declare the creation of an item, which fails if the item exists: the body returns put(item)."""
+    ) -> Callable[[Callable[P, ItemWrite]], Write[P, E]]:
+        """Declare the creation of an item, which fails if the item exists: the body returns item(new)."""
         return self._declare("create", (entity,), options)
 
     @checked_call
-    def put(self, entity: type[E], /, **options: Unpack[WriteOptions]) -> Callable[[Callable[P, Change]], Write[P, E]]:
-        """Declare a write of a whole item, whether or not it exists: the body returns put(item)."""
+    def put(
+        self, entity: type[E], /, **options: Unpack[WriteOptions]
+    ) -> Callable[[Callable[P, ItemWrite]], Write[P, E]]:
+        """Declare a write of a whole item, whether or not it exists: the body returns item(new)."""
         return self._declare("put", (entity,), options)
 
     @checked_call
     def replace(
         self, entity: type[E], /, **options: Unpack[WriteOptions]
-    ) -> Callable[[Callable[P, Change]], Write[P, E]]:
-        """Declare the replacement of an existing item: the body returns put(item).
+    ) -> Callable[[Callable[P, ItemWrite]], Write[P, E]]:
+        """Declare the replacement of an existing item: the body returns item(new).
 
         The item's own version must be the stored one, if the entity has a version.
         """
@@ -243,8 +245,8 @@ class Table:
     @checked_call
     def update(
         self, entity: type[E], /, **options: Unpack[UpdateOptions]
-    ) -> Callable[[Callable[P, Change]], Write[P, E]]:
-        """Declare a partial update: the body returns key_of(...) & set_(...) and other changes.
+    ) -> Callable[[Callable[P, ItemWrite]], Write[P, E]]:
+        """Declare a partial update: the body returns item(...).set(...) or other changes.
 
         It fails if the item does not exist, unless `upsert`; returns the item after the update.
         """
@@ -253,29 +255,29 @@ class Table:
     @checked_call
     def delete(
         self, entity: type[E], /, **options: Unpack[WriteOptions]
-    ) -> Callable[[Callable[P, Change]], Write[P, E | None]]:
-        """Declare the deletion of an item: the body returns key_of(...). Returns the deleted item."""
+    ) -> Callable[[Callable[P, ItemWrite]], Write[P, E | None]]:
+        """Declare the deletion of an item: the body returns item(...). Returns the deleted item."""
         return self._declare("delete", (entity,), options)
 
     @checked_call
     def check(
         self, entity: type[Entity], /, **options: Unpack[CheckOptions]
-    ) -> Callable[[Callable[P, Change]], Write[P, None]]:
-        """Declare a condition on an item, as part of transactions: the body returns key_of(...) & when(...)."""
+    ) -> Callable[[Callable[P, ItemWrite]], Write[P, None]]:
+        """Declare a condition on an item, as part of transactions: the body returns item(...).condition(...)."""
         return self._declare("check", (entity,), options)
 
     @checked_call
     def batch_put(
         self, entity: type[Entity], /, **options: Unpack[BatchOptions]
-    ) -> Callable[[Callable[P, Change]], Batch[P, None]]:
-        """Declare a write of many items, one by one, without conditions: the body returns put(items)."""
+    ) -> Callable[[Callable[P, ItemWrite]], Batch[P, None]]:
+        """Declare a write of many items, one by one, without conditions: the body returns item(items)."""
         return self._declare("batch_put", (entity,), options)
 
     @checked_call
     def batch_delete(
         self, entity: type[Entity], /, **options: Unpack[BatchOptions]
-    ) -> Callable[[Callable[P, Change]], Batch[P, None]]:
-        """Declare a deletion of many items, one by one, without conditions: key_of(...) with one each(...)."""
+    ) -> Callable[[Callable[P, ItemWrite]], Batch[P, None]]:
+        """Declare a deletion of many items, one by one, without conditions: item(...) with one each(...)."""
         return self._declare("batch_delete", (entity,), options)
 
     # Changes.
@@ -284,7 +286,7 @@ class Table:
     def on_change(
         self,
         *entities: type[Entity],
-        when: ChangeFilter | None = None,
+        filter: ChangeFilter | None = None,
         batch: int = 100,
         retries: int | None = None,
         on_failure: str | None = None,
@@ -303,7 +305,7 @@ class Table:
             made = build_consumer(
                 function,
                 specs,
-                when=when,
+                filter=filter,
                 batch=batch,
                 retries=retries,
                 on_failure=on_failure,

@@ -54,11 +54,11 @@ class Transaction(Pattern[P, None]):
     def __init__(self, function: Callable[P, Iterable[WriteCall[Any]]], facts: Facts) -> None:
         super().__init__(function, "transaction", facts, _plan)
         self.steps: tuple[TransactionStep, ...] = tuple(_step(call, self) for call in _calls(self))
-        if facts.returns is not None and not any(step.repeated for step in self.steps):
+        if facts.expected_items is not None and not any(step.repeated for step in self.steps):
             raise DesignError(
-                f"{self.name} has returns=, but repeats no step",
-                place=self.place.at("returns="),
-                fix="leave it out: returns= is for transactions with each(...)",
+                f"{self.name} has expected_items=, but repeats no step",
+                place=self.place.at("expected_items="),
+                fix="leave it out: expected_items= is for transactions with each(...)",
             )
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> TransactionCall[None]:
@@ -158,11 +158,11 @@ def transaction(
     *,
     rate: Rate | None = None,
     claims: Claim | Sequence[Claim] = (),
-    returns: float | None = None,
+    expected_items: float | None = None,
     retried: bool = False,
 ) -> Callable[[Callable[P, Iterable[WriteCall[Any]]]], Transaction[P]]:
     """Declare a transaction: a function that returns calls of writing patterns, of one or more tables."""
-    facts = Facts(rate, as_claims(claims), returns, retried=retried)
+    facts = Facts(rate, as_claims(claims), expected_items, retried=retried)
 
     def declare(function: Callable[P, Iterable[WriteCall[Any]]]) -> Transaction[P]:
         return Transaction(function, facts)

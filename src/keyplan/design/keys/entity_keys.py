@@ -33,15 +33,15 @@ class KeySpec:
 
     partition: tuple[KeyPart, ...]
     sort: tuple[KeyPart, ...]
-    when: Condition | None
+    only_if: Condition | None
     place: Place
 
 
 @checked_call
-def key(pk: KeyParts, sk: KeyParts | None = None, *, when: Condition | None = None) -> KeySpec:
+def key(pk: KeyParts, sk: KeyParts | None = None, *, only_if: Condition | None = None) -> KeySpec:
     """Declare how an entity's key is made: templates such as "TASK#{task_id}", or attr("points") for a stored field.
 
-    `when` (indexes only): the entity is in the index only while this condition is true of it.
+    `only_if` (indexes only): the entity is in the index only while this condition is true of it.
     """
     partition = pk if isinstance(pk, tuple) else (pk,)
     sort = () if sk is None else sk if isinstance(sk, tuple) else (sk,)
@@ -51,9 +51,9 @@ def key(pk: KeyParts, sk: KeyParts | None = None, *, when: Condition | None = No
                 f"a key is made of templates, not of {part!r}",
                 'write text such as "TASK#{task_id}", attr("field"), or a tuple of these for several attributes',
             )
-    if when is not None and not isinstance(when, Condition):
-        refuse(f"when={when!r} is not a condition on fields", 'write when=F.status == "open"')
-    return KeySpec(partition, sort, when, calling_place())
+    if only_if is not None and not isinstance(only_if, Condition):
+        refuse(f"only_if={only_if!r} is not a condition on fields", 'write only_if=F.status == "open"')
+    return KeySpec(partition, sort, only_if, calling_place())
 
 
 @checked_call
@@ -104,7 +104,7 @@ class BoundKey:
     index: Index | None
     partition: tuple[BoundKeyAttribute, ...]
     sort: tuple[BoundKeyAttribute, ...]
-    when: Condition | None
+    only_if: Condition | None
     place: Place
 
     def __repr__(self) -> str:
@@ -129,7 +129,7 @@ class BoundKey:
     @property
     def depends_on(self) -> tuple[str, ...]:
         """The fields that determine the key and whether it exists."""
-        return tuple(dict.fromkeys((*self.fields, *(path.field for path in paths_of(self.when)))))
+        return tuple(dict.fromkeys((*self.fields, *(path.field for path in paths_of(self.only_if)))))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -148,7 +148,7 @@ def bind_key(
     what = schema.where(index)
     _same_length(spec.partition, partition, what, "partition", spec.place)
     _same_length(spec.sort, sort, what, "sort", spec.place)
-    for path in paths_of(spec.when):
+    for path in paths_of(spec.only_if):
         if path.field not in fields:
             place = path.place if path.place.line else spec.place
             raise unknown_field_error(path.field, fields, entity, place.at(f"F.{path.field}", 2))
@@ -157,7 +157,7 @@ def bind_key(
         _attribute(*pair, fields=fields, plain=plain, entity=entity, place=spec.place)
         for pair in zip((*partition, *sort), (*spec.partition, *spec.sort), strict=True)
     ]
-    return _bound(index, made, len(partition), spec.when, spec.place)
+    return _bound(index, made, len(partition), spec.only_if, spec.place)
 
 
 def bind_stored_key(
@@ -181,10 +181,10 @@ def bind_stored_key(
 
 
 def _bound(
-    index: Index | None, parts: Sequence[BoundKeyAttribute], partition: int, when: Condition | None, place: Place
+    index: Index | None, parts: Sequence[BoundKeyAttribute], partition: int, only_if: Condition | None, place: Place
 ) -> BoundKey:
     """Return the key of these attributes, the first `partition` of which are the partition key."""
-    made = tuple(parts[:partition]), tuple(parts[partition:]), when, place
+    made = tuple(parts[:partition]), tuple(parts[partition:]), only_if, place
     return BoundKey(None, *made) if index is None else BoundIndexKey(index, *made)
 
 

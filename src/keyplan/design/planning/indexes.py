@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from math import prod
 
-from keyplan.design.conditions.builders import Change
+from keyplan.design.conditions.builders import ItemWrite
 from keyplan.design.conditions.conditions import UNKNOWN, paths_of
 from keyplan.design.conditions.evaluation import holds, listed_constants, stated_values
 from keyplan.design.entities import EntitySpec
@@ -36,19 +36,19 @@ _MOST_CASES = 1_000
 _MAKES_PRESENT = frozenset({"add", "append"})
 
 
-def index_effects(pattern: PatternDeclaration, change: Change, *, creates: bool) -> Effects:
+def index_effects(pattern: PatternDeclaration, change: ItemWrite, *, creates: bool) -> Effects:
     """Return the effects of an update on the index keys of its entity; `creates`: the item may not exist yet."""
     entity = pattern.entities[0]
     changed = {action.path.field for action in change.actions}
     if entity.version is not None:
         changed.add(entity.version)
     faults = [_key_change(pattern, entity, name) for name in entity.key.fields if name in changed]
-    said = stated_values(change.condition, entity.fields)
+    said = stated_values(change.required, entity.fields)
     values = {name: said[name] for name in said.keys() - changed} | _values_after(change)
     if entity.version is not None:
         values[entity.version] = UNKNOWN  # the update increments it
-    choices = listed_constants(change.condition)
-    before = _cases(said | change.known | change.key, choices)
+    choices = listed_constants(change.required)
+    before = _cases(said | change.assumed | change.key, choices)
     after = _cases(values, {name: choices[name] for name in choices.keys() - changed})
     effects = []
     for bound in entity.indexes:
@@ -74,15 +74,15 @@ def _deciding_fields(bound: BoundKey, entity: EntitySpec) -> set[str]:
     """Return the fields whose change may change key attributes that exist only for the key."""
     if not entity.made_in(bound):
         return set()
-    conditions = {path.field for path in paths_of(bound.when)}
+    conditions = {path.field for path in paths_of(bound.only_if)}
     return _key_fields(bound, entity) | conditions | {name for name in bound.fields if entity.fields[name].optional}
 
 
 def _keeps_key(bound: BoundKey, entity: EntitySpec, touched: set[str], *, before: _Cases, after: _Cases) -> bool:
     """Return True if an item stays in the index under the same key."""
-    if bound.when is None or touched & (_key_fields(bound, entity) | set(bound.fields)):
+    if bound.only_if is None or touched & (_key_fields(bound, entity) | set(bound.fields)):
         return False
-    return all(holds(bound.when, values) is True for values in (*before, *after))
+    return all(holds(bound.only_if, values) is True for values in (*before, *after))
 
 
 def _cases(values: Mapping[str, Source], choices: Mapping[str, tuple[Source, ...]]) -> _Cases:
@@ -93,9 +93,9 @@ def _cases(values: Mapping[str, Source], choices: Mapping[str, tuple[Source, ...
     return [{**values, **dict(zip(open_to, chosen, strict=True))} for chosen in product(*open_to.values())]
 
 
-def _values_after(change: Change) -> dict[str, Source]:
+def _values_after(change: ItemWrite) -> dict[str, Source]:
     """Return the known values of fields after the update."""
-    values: dict[str, Source] = {**change.known, **change.key}
+    values: dict[str, Source] = {**change.assumed, **change.key}
     for action in change.actions:
         if len(action.path.parts) > 1 or action.name not in {"set", "remove"}:
             values[action.path.field] = UNKNOWN
@@ -104,14 +104,14 @@ def _values_after(change: Change) -> dict[str, Source]:
     return values
 
 
-def _present_fields(entity: EntitySpec, change: Change) -> set[str]:
+def _present_fields(entity: EntitySpec, change: ItemWrite) -> set[str]:
     """Return the fields that have some value after the update."""
     return {name for name, stored in entity.fields.items() if not (stored.optional or stored.is_set)} | _fields_given(
         change
     )
 
 
-def _fields_given(change: Change) -> set[str]:
+def _fields_given(change: ItemWrite) -> set[str]:
     """Return the fields that the update gives an unknown value, also in an item that it creates."""
     return {
         action.path.field
@@ -122,7 +122,7 @@ def _fields_given(change: Change) -> set[str]:
 
 def _missing_fields(bound: BoundKey, entity: EntitySpec, values: Mapping[str, Source], there: set[str]) -> list[str]:
     """Return the fields that must be known to compute the index key and are not."""
-    inside = holds(bound.when, values)
+    inside = holds(bound.only_if, values)
     if inside is False:
         return []  # not in the index, so its key does not matter
     if any(values.get(name, UNKNOWN) is None for name in bound.fields):
@@ -130,16 +130,16 @@ def _missing_fields(bound: BoundKey, entity: EntitySpec, values: Mapping[str, So
     made_of = _key_fields(bound, entity)
     needed = [name for name in bound.fields if name in made_of or name not in there]
     if inside is None:
-        needed += [path.field for path in paths_of(bound.when)]
+        needed += [path.field for path in paths_of(bound.only_if)]
     return [name for name in dict.fromkeys(needed) if values.get(name, UNKNOWN) is UNKNOWN]
 
 
 def _default_entry_fields(
-    bound: BoundKey, entity: EntitySpec, values: Mapping[str, Source], change: Change
+    bound: BoundKey, entity: EntitySpec, values: Mapping[str, Source], change: ItemWrite
 ) -> list[str]:
     """Return the fields whose defaults put a created item into the index without the update setting the key."""
     created = {name: values.get(name, _default(entity, name)) for name in bound.depends_on}
-    if holds(bound.when, created) is False or any(created[name] is None for name in bound.fields):
+    if holds(bound.only_if, created) is False or any(created[name] is None for name in bound.fields):
         return []
     enough = _fields_given(change) - _deciding_fields(bound, entity)
     return [name for name in bound.depends_on if values.get(name, UNKNOWN) is UNKNOWN and name not in enough]
@@ -170,7 +170,7 @@ def _stale_index(
     pattern: PatternDeclaration, entity: EntitySpec, bound: BoundIndexKey, lacking: Sequence[str], does: str
 ) -> Fault:
     names = ", ".join(lacking)
-    fix = f"pass {names} with known({', '.join(f'{name}={name}' for name in lacking)}), or set"
+    fix = f"pass {names} with .assuming({', '.join(f'{name}={name}' for name in lacking)}), or set"
     if does == "creates":
         fix = "set"
     return pattern.fault(

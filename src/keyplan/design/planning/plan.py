@@ -99,7 +99,7 @@ class KeySelection:
 class IndexEffect:
     """What an update does to an entity's key of an index.
 
-    At a call, the fields' values are known: if `key.when` is true of them and every field has a value, the key
+    At a call, the fields' values are known: if `key.only_if` is true of them and every field has a value, the key
     attributes are set, otherwise removed.
     """
 
@@ -136,14 +136,14 @@ class Plan:
     """The pattern's own condition on the written item; `exists` and `version` add others."""
     exists: Literal["must", "must_not", "may"] = "may"
     """Whether the written item must exist, must not exist, or may exist."""
-    replace_when: Condition | None = None
+    replaceable: Condition | None = None
     """With exists="must_not": an existing item is replaced if this is true of it."""
     version: Source = None
     """The version that the item must have; for a whole item its own."""
     item: Source = None
     """The item that is put, or the list of items of a batch."""
     actions: tuple[FieldUpdate, ...] = ()
-    known: Mapping[str, Source] = field(default_factory=dict)
+    assumed: Mapping[str, Source] = field(default_factory=dict)
     effects: tuple[IndexEffect, ...] = ()
     reads_first: bool = False
     """Whether the item is read before the write, because its unique values decide which sentinels are written."""
@@ -244,7 +244,7 @@ def field_uses(plan: Plan) -> Iterator[tuple[str, Source, FieldUse]]:
             )
     yield from ((name, source, "compared") for name, source in _compared_fields(plan.filter))
     yield from ((name, source, "compared") for name, source in _compared_fields(plan.condition))
-    yield from ((name, source, "compared") for name, source in plan.known.items())
+    yield from ((name, source, "compared") for name, source in plan.assumed.items())
     for action in plan.actions:
         if action.name in {"set", "set_if_missing", "add"} and len(action.path.parts) == 1:
             yield action.path.field, action.source, "set" if action.name == "set" else "changed"

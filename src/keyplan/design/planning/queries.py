@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from keyplan.design.conditions.builders import Cond
+from keyplan.design.conditions.builders import KeyCondition
 from keyplan.design.conditions.conditions import FieldPath, paths_of
 from keyplan.design.errors import DesignError, Fault
 from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute, find_index, unknown_field_error
@@ -17,11 +17,11 @@ from keyplan.design.planning.sort_keys import named_sort_fields, plan_sort
 from keyplan.design.schema import Index
 
 
-def plan_query(pattern: PatternDeclaration, cond: Cond, draft: Plan) -> Plan:
+def plan_query(pattern: PatternDeclaration, cond: KeyCondition, draft: Plan) -> Plan:
     """Plan a query; `draft` has the options that need no planning."""
     _check_fields(pattern, cond)
     index = _index(pattern)
-    draft = replace(draft, index=index, filter=cond.filter)
+    draft = replace(draft, index=index, filter=cond.filter_condition)
     bound = next((key for entity in pattern.entities if (key := entity.key_in(pattern.index)) is not None), None)
     if bound is None:
         return replace(draft, key=_written_only(pattern, index, cond), faults=(_not_in_index(pattern, index),))
@@ -34,22 +34,24 @@ def plan_query(pattern: PatternDeclaration, cond: Cond, draft: Plan) -> Plan:
     )
 
 
-def plan_scan(pattern: PatternDeclaration, cond: Cond, draft: Plan) -> Plan:
+def plan_scan(pattern: PatternDeclaration, cond: KeyCondition, draft: Plan) -> Plan:
     """Plan a scan: everything is read, and the filter selects the results."""
     _check_fields(pattern, cond)
     if cond.partition or cond.sort or cond.range or cond.partition_text or cond.sort_text:
         raise DesignError(
-            "a scan has no key condition", place=pattern.place, fix="use @table.query, or where(...) for a filter"
+            "a scan has no key condition",
+            place=pattern.place,
+            fix="use @table.query, or everything().filter(...) for a filter",
         )
     index = _index(pattern)
-    draft = replace(draft, index=index, filter=cond.filter)
+    draft = replace(draft, index=index, filter=cond.filter_condition)
     return replace(draft, faults=tuple(read_faults(pattern, index, draft)), notes=read_notes(draft, index))
 
 
-def _check_fields(pattern: PatternDeclaration, cond: Cond) -> None:
+def _check_fields(pattern: PatternDeclaration, cond: KeyCondition) -> None:
     """Refuse fields that no entity of the pattern has."""
     named = [(name, pattern.at(name, cond.places)) for name in (*cond.partition, *named_sort_fields(cond))]
-    named += [(path.field, pattern.at_path(path)) for path in paths_of(cond.filter)]
+    named += [(path.field, pattern.at_path(path)) for path in paths_of(cond.filter_condition)]
     for name, place in named:
         if all(name not in entity.fields for entity in pattern.entities):
             known = dict.fromkeys(one for entity in pattern.entities for one in entity.fields)
@@ -72,7 +74,7 @@ def _not_in_index(pattern: PatternDeclaration, index: Index | None) -> Fault:
     )
 
 
-def _written_only(pattern: PatternDeclaration, index: Index | None, cond: Cond) -> KeySelection | None:
+def _written_only(pattern: PatternDeclaration, index: Index | None, cond: KeyCondition) -> KeySelection | None:
     """Return the selection of a partition key written as text, of an index that no entity is in."""
     if index is None or cond.partition_text is None:
         return None
@@ -85,7 +87,7 @@ Walk = tuple[str, Source] | None
 
 
 def _partition(
-    pattern: PatternDeclaration, bound: BoundKey, cond: Cond
+    pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition
 ) -> tuple[tuple[KeyValue, ...], Walk, list[Fault]]:
     if cond.partition_text is not None:
         return (pattern.written(bound.partition[0].attribute, cond.partition_text),), None, []
@@ -116,7 +118,7 @@ def _check_shards(pattern: PatternDeclaration, bound: BoundKey, name: str) -> No
         )
 
 
-def _other_partition(pattern: PatternDeclaration, bound: BoundKey, cond: Cond) -> list[Fault]:
+def _other_partition(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition) -> list[Fault]:
     """Return a fault for each entity of a query that is never in its partition."""
     if cond.partition_text is not None:
         return []
@@ -171,7 +173,7 @@ def _cannot_serve(pattern: PatternDeclaration, bound: BoundKey, missing: Sequenc
         return pattern.fault(code, problem, fix, bound.place)
     names = ", ".join(extra)
     problem = f"{pattern.name} asks for {names}, which the partition key of {where} is not made of ({shape})"
-    fix = f"use an index whose partition key is made of {names}, or where(...) to filter what was read"
+    fix = f"use an index whose partition key is made of {names}, or .filter(...) to filter the items read"
     return pattern.fault("KP301", problem, fix, bound.place)
 
 
@@ -211,7 +213,7 @@ def read_faults(pattern: PatternDeclaration, index: Index | None, draft: Plan) -
                     "KP318",
                     f"{pattern.name} filters by {path.field}, a key attribute of what it queries: the service refuses"
                     " that",
-                    f"put {path.field} into the key condition with pk(...) or sk(...)",
+                    f"put {path.field} into the key condition with pk(...) or .sk(...)",
                 )
             )
     if index is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from keyplan.design.conditions.builders import Cond, KeyText, Range
+from keyplan.design.conditions.builders import KeyCondition, KeyText, Range
 from keyplan.design.conditions.conditions import BetweenCondition, CompareCondition, Condition, FieldPath
 from keyplan.design.errors import DesignError, Fault
 from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute
@@ -30,7 +30,7 @@ class SortKeyPlan:
     """The condition that must be evaluated on the returned items."""
 
 
-def plan_sort(pattern: PatternDeclaration, bound: BoundKey, cond: Cond) -> SortKeyPlan:
+def plan_sort(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition) -> SortKeyPlan:
     """Plan the condition on the sort key's attributes."""
     if cond.sort_text is not None:
         return _key_text(pattern, bound, cond.sort_text)
@@ -47,25 +47,47 @@ def plan_sort(pattern: PatternDeclaration, bound: BoundKey, cond: Cond) -> SortK
     return _conditions(pattern, bound, cond, confined=bool(given) or len(pattern.entities) == 1)
 
 
-def named_sort_fields(cond: Cond) -> list[str]:
+def name_range(pattern: PatternDeclaration, cond: KeyCondition) -> KeyCondition:
+    """Return the condition with its range over the first sort key field that it does not fix.
+
+    Raises DesignError if the sort key has no such field.
+    """
+    if cond.range is None or cond.range.field:
+        return cond
+    bound = next((key for entity in pattern.entities if (key := entity.key_in(pattern.index)) is not None), None)
+    fields = [] if bound is None else [name for part in bound.sort for name in part.fields if name not in cond.sort]
+    if not fields:
+        where = pattern.schema.name if pattern.index is None else f"{pattern.schema.name}/{pattern.index}"
+        raise DesignError(
+            f"{pattern.name} has a range over the sort key of {where}, which has no field"
+            f"{' left' if cond.sort else ''} to compare",
+            place=pattern.place.at(".sk"),
+            other=None if bound is None else bound.place,
+            fix="use an index whose sort key has such a field, or .filter(...) to filter the items read",
+            code="KP301",
+        )
+    return replace(cond, range=replace(cond.range, field=fields[0]))
+
+
+def named_sort_fields(cond: KeyCondition) -> list[str]:
     """Return the fields of the sort key that a query names, the ranged field last."""
-    return [*cond.sort, *([cond.range.field] if cond.range else [])]
+    return [*cond.sort, *([cond.range.field] if cond.range and cond.range.field else [])]
 
 
-def _refuse_walk(pattern: PatternDeclaration, cond: Cond) -> None:
+def _refuse_walk(pattern: PatternDeclaration, cond: KeyCondition) -> None:
     bounds = {cond.range.field: cond.range.low} if cond.range is not None else {}
     for name, source in {**cond.sort, **bounds}.items():
         if isinstance(source, (Each, EveryShard)):
             raise DesignError(
                 f"{pattern.name} varies {name} of the sort key: only the partition key may take several values",
                 place=pattern.at(name, cond.places),
-                fix="query each value separately, or filter with where(F.field.is_in(each(values)))",
+                fix="query each value separately, or filter with .filter(F.field.is_in(each(values)))",
             )
 
 
 def _key_text(pattern: PatternDeclaration, bound: BoundKey, words: KeyText) -> SortKeyPlan:
     if not bound.sort:
-        return _no_sort_key(pattern, bound, Cond(sort_text=words))
+        return _no_sort_key(pattern, bound, KeyCondition(sort_text=words))
     attribute = bound.sort[0].attribute
     op: SortOp = "BETWEEN" if words.op == "between" else words.op
     high = pattern.written(attribute, words.high) if words.high is not None else None
@@ -75,7 +97,7 @@ def _key_text(pattern: PatternDeclaration, bound: BoundKey, words: KeyText) -> S
 # Faults.
 
 
-def _no_sort_key(pattern: PatternDeclaration, bound: BoundKey, cond: Cond) -> SortKeyPlan:
+def _no_sort_key(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition) -> SortKeyPlan:
     given = named_sort_fields(cond)
     if not given and cond.sort_text is None:
         return SortKeyPlan()
@@ -83,7 +105,7 @@ def _no_sort_key(pattern: PatternDeclaration, bound: BoundKey, cond: Cond) -> So
         "KP301",
         f"{pattern.name} says {', '.join(given) or 'a text'} of the sort key, and {pattern.schema.where(bound.index)}"
         " has none",
-        "add an index with such a sort key, or where(...) to filter what was read",
+        "add an index with such a sort key, or .filter(...) to filter the items read",
         bound.place,
     )
     return SortKeyPlan(faults=[fault])
@@ -115,7 +137,7 @@ def _different_sort_keys(pattern: PatternDeclaration, bound: BoundKey) -> SortKe
                 f"{pattern.name} asks for one range of {pattern.schema.where(bound.index)}, and its entities' sort keys"
                 f" differ there ({', '.join(text)} and {', '.join(part.text for part in other.sort)}): {entity.name}"
                 " would be left out",
-                "ask for the whole partition, write the range out with sk.text(...), or declare a query for each",
+                "ask for the whole partition, write the range out with .sk.text(...), or declare a query for each",
                 other.place,
             )
             return SortKeyPlan(faults=[fault])
@@ -125,7 +147,7 @@ def _different_sort_keys(pattern: PatternDeclaration, bound: BoundKey) -> SortKe
 # Conditions, attribute by attribute.
 
 
-def _conditions(pattern: PatternDeclaration, bound: BoundKey, cond: Cond, *, confined: bool) -> SortKeyPlan:
+def _conditions(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition, *, confined: bool) -> SortKeyPlan:
     """Plan equality from the left, then one range or prefix; `confined`: exclude keys of other shapes in any case."""
     conditions: list[SortCondition] = []
     for part in bound.sort if confined else ():
@@ -140,7 +162,7 @@ def _conditions(pattern: PatternDeclaration, bound: BoundKey, cond: Cond, *, con
     return SortKeyPlan(tuple(conditions))
 
 
-def _prefix(part: BoundKeyAttribute, cond: Cond) -> SortKeyPlan:
+def _prefix(part: BoundKeyAttribute, cond: KeyCondition) -> SortKeyPlan:
     """Plan a prefix: keys that start with the leading fields of a template, or with its literal text."""
     template = part.template
     known = [name for name in part.fields if name in cond.sort]
@@ -168,7 +190,7 @@ def _last_placeholder(template: BoundTemplate, known: Sequence[str]) -> BoundPla
     return last
 
 
-def _range(pattern: PatternDeclaration, part: BoundKeyAttribute, cond: Cond) -> SortKeyPlan:
+def _range(pattern: PatternDeclaration, part: BoundKeyAttribute, cond: KeyCondition) -> SortKeyPlan:
     range_ = cond.range
     assert range_ is not None, "the caller looked"
     if part.template is None:
@@ -235,13 +257,15 @@ def _trailing_field(
 Planned = tuple[SortCondition, Condition | None]
 
 
-def _open(part: BoundKeyAttribute, cond: Cond) -> bool:
+def _open(part: BoundKeyAttribute, cond: KeyCondition) -> bool:
     """Return True if nothing precedes the ranged field in its key, so that one bound is enough."""
     assert part.template is not None, "the caller looked"
     return not part.template.literal_prefix and not any(name in cond.sort for name in part.fields)
 
 
-def _exact(range_: Range, low: KeyValue, part: BoundKeyAttribute, cond: Cond, placeholder: BoundPlaceholder) -> Planned:
+def _exact(
+    range_: Range, low: KeyValue, part: BoundKeyAttribute, cond: KeyCondition, placeholder: BoundPlaceholder
+) -> Planned:
     """Plan a range of a field whose text identifies one value: the texts decide."""
     upper = replace(low, part="upper")
     if range_.op == "between":
@@ -267,7 +291,7 @@ def _exact(range_: Range, low: KeyValue, part: BoundKeyAttribute, cond: Cond, pl
     return SortCondition("BETWEEN", *between[range_.op]), None
 
 
-def _rounded(range_: Range, low: KeyValue, part: BoundKeyAttribute, cond: Cond) -> Planned:
+def _rounded(range_: Range, low: KeyValue, part: BoundKeyAttribute, cond: KeyCondition) -> Planned:
     """Plan a range of a field whose text stands for several values: include the bounds, and compare the results."""
     upper = replace(low, part="upper")
     path = FieldPath(range_.field)

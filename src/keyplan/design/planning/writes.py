@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, get_origin
 
-from keyplan.design.conditions.builders import Change, FieldUpdate
+from keyplan.design.conditions.builders import FieldUpdate, ItemWrite
 from keyplan.design.conditions.conditions import paths_of
 from keyplan.design.conditions.evaluation import holds
 from keyplan.design.entities import EntitySpec
@@ -19,13 +19,13 @@ from keyplan.design.planning.indexes import index_effects
 from keyplan.design.planning.plan import KeySelection, PatternDeclaration, Plan, SortCondition, key_value
 from keyplan.design.planning.queries import plan_walk
 
-_NOTHING_ELSE = "return key_of(...) and nothing else; a query takes where(...)"
+_NOTHING_ELSE = "return item(...) and nothing else; only a query has a filter"
 
 
-def plan_get(pattern: PatternDeclaration, change: Change, draft: Plan) -> Plan:
+def plan_get(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
     """Plan a read by key, which has nothing but the key."""
     _refuse_changes(pattern, change, "reads by key, and returns changes", _NOTHING_ELSE)
-    if change.condition is not None or change.version is not None:
+    if change.required is not None or change.version is not None:
         raise DesignError(
             f"{pattern.name} reads by key, and a read has no condition",
             place=pattern.place,
@@ -34,7 +34,7 @@ def plan_get(pattern: PatternDeclaration, change: Change, draft: Plan) -> Plan:
     return plan_key(pattern, change, draft)
 
 
-def plan_key(pattern: PatternDeclaration, change: Change, draft: Plan) -> Plan:
+def plan_key(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
     """Plan the key of one item, or with each(...) of several: the whole primary key is named."""
     entity, fields = pattern.entities[0], change.key
     check_fields(pattern, {name: pattern.at(name, change.places) for name in fields})
@@ -45,9 +45,9 @@ def plan_key(pattern: PatternDeclaration, change: Change, draft: Plan) -> Plan:
         raise DesignError(
             f"{pattern.name} names {', '.join(fields) or 'nothing'}, and the primary key of {entity.name} is made of"
             f" {', '.join(needed)}",
-            place=pattern.place.at("key_of("),
+            place=pattern.place.at("item("),
             other=entity.key.place,
-            fix=f"write key_of({', '.join(f'{name}={name}' for name in needed)})",
+            fix=f"write item({', '.join(f'{name}={name}' for name in needed)})",
             code="KP301",
         )
     walk = plan_walk(pattern, fields)
@@ -80,37 +80,37 @@ def check_fields(pattern: PatternDeclaration, places: Mapping[str, Place]) -> No
             raise unknown_field_error(name, entity.fields, entity.model.__name__, place)
 
 
-def _refuse_changes(pattern: PatternDeclaration, change: Change, does: str, fix: str) -> None:
+def _refuse_changes(pattern: PatternDeclaration, change: ItemWrite, does: str, fix: str) -> None:
     """Refuse changes, items and known values in a pattern that cannot use them."""
-    if change.actions or change.item is not None or change.known:
+    if change.actions or change.whole is not None or change.assumed:
         raise DesignError(f"{pattern.name} {does}", place=pattern.place, fix=fix)
 
 
-def plan_put(pattern: PatternDeclaration, change: Change, draft: Plan) -> Plan:
+def plan_put(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
     """Plan the write of a whole item."""
-    if change.item is None or change.key or change.actions or change.known:
+    if change.whole is None or change.key or change.actions or change.assumed:
         raise DesignError(
-            f"{pattern.name} writes a whole item, but does not return put(item)",
+            f"{pattern.name} writes a whole item, but does not return item(new)",
             place=pattern.place,
-            fix="return put(item), with the item as the pattern's parameter, and when(...) for conditions",
+            fix="return item(new), where new is the pattern's parameter, and .condition(...) for conditions",
         )
-    if change.replace_when is not None and draft.exists != "must_not":
+    if change.replaceable is not None and draft.exists != "must_not":
         raise DesignError(
-            f"{pattern.name} overwrites an existing item anyway: replace_when is only for create",
-            place=pattern.place.at("replace_when"),
-            fix="use @table.create, or when(...) for a condition on the item that is there",
+            f"{pattern.name} overwrites an existing item anyway: replace_if is only for create",
+            place=pattern.place.at("replace_if("),
+            fix="use @table.create, or .condition(...) for a condition on the existing item",
         )
     entity = pattern.entities[0]
-    _check_item(pattern, change.item, of_many=False)
+    _check_item(pattern, change.whole, of_many=False)
     check_conditions(pattern, change)
-    replaces = draft.exists != "must_not" or change.replace_when is not None
+    replaces = draft.exists != "must_not" or change.replaceable is not None
     own_version = draft.exists == "must" and entity.version is not None
     return replace(
         draft,
-        item=change.item,
-        condition=change.condition,
-        replace_when=change.replace_when,
-        version=change.version if change.version is not None or not own_version else _own_version(change.item, entity),
+        item=change.whole,
+        condition=change.required,
+        replaceable=change.replaceable,
+        version=change.version if change.version is not None or not own_version else _own_version(change.whole, entity),
         reads_first=bool(entity.sentinels) and replaces,
     )
 
@@ -139,52 +139,52 @@ def _own_version(item: Source, entity: EntitySpec) -> Source:
     return getattr(item, entity.version) if entity.version is not None else None
 
 
-def plan_delete(pattern: PatternDeclaration, change: Change, draft: Plan) -> Plan:
+def plan_delete(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
     """Plan a delete."""
     _refuse_changes(pattern, change, "deletes an item, and returns changes of it", _KEY_ONLY)
     check_conditions(pattern, change)
     draft = replace(
         draft,
-        condition=change.condition,
+        condition=change.required,
         version=change.version,
         reads_first=bool(pattern.entities[0].sentinels),
     )
     return plan_key(pattern, change, draft)
 
 
-def plan_check(pattern: PatternDeclaration, change: Change, draft: Plan) -> Plan:
+def plan_check(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
     """Plan a condition on an item that a transaction does not write."""
     _refuse_changes(pattern, change, "only checks an item, and returns changes of it", _KEY_ONLY)
     check_conditions(pattern, change)
-    draft = replace(draft, condition=change.condition, version=change.version)
+    draft = replace(draft, condition=change.required, version=change.version)
     return plan_key(pattern, change, draft)
 
 
-_KEY_ONLY = "return key_of(...), and when(...) for conditions"
+_KEY_ONLY = "return item(...), and .condition(...) for conditions"
 
 
-def check_conditions(pattern: PatternDeclaration, change: Change) -> None:
+def check_conditions(pattern: PatternDeclaration, change: ItemWrite) -> None:
     """Refuse conditions on unknown fields, and a version of an entity without one."""
-    paths = (*paths_of(change.condition), *paths_of(change.replace_when))
+    paths = (*paths_of(change.required), *paths_of(change.replaceable))
     check_fields(pattern, {path.field: pattern.at_path(path) for path in paths})
     if change.version is not None and pattern.entities[0].version is None:
         raise DesignError(
             f"{pattern.name} asks for a version, and {pattern.entities[0].name} has none",
-            place=pattern.place.at("at_version("),
+            place=pattern.place.at("if_version("),
             other=pattern.entities[0].place,
             fix='declare the field that counts changes: @table.entity(..., version="version")',
         )
 
 
-def plan_batch(pattern: PatternDeclaration, change: Change, draft: Plan) -> Plan:
+def plan_batch(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
     """Plan a batch of puts or of deletes, which is neither atomic nor conditional."""
-    if change.actions or change.known or (change.item is not None and change.key):
+    if change.actions or change.assumed or (change.whole is not None and change.key):
         raise DesignError(
             f"{pattern.name} writes whole items or deletes them: a batch has no partial update",
             place=pattern.place,
-            fix="return put(items) or key_of(...) with one each(...), or use a transaction of updates",
+            fix="return item(items) or item(...) with one each(...), or use a transaction of updates",
         )
-    if change.condition is not None or change.version is not None or change.replace_when is not None:
+    if change.required is not None or change.version is not None or change.replaceable is not None:
         fault = pattern.fault(
             "KP611",
             f"{pattern.name} sets a condition on a batch: BatchWriteItem has none, and is not atomic",
@@ -199,9 +199,9 @@ def plan_batch(pattern: PatternDeclaration, change: Change, draft: Plan) -> Plan
             pattern.entities[0].place,
         )
         draft = replace(draft, faults=(*draft.faults, fault))
-    if change.item is not None:
-        _check_item(pattern, change.item, of_many=True)
-        return replace(draft, item=change.item)
+    if change.whole is not None:
+        _check_item(pattern, change.whole, of_many=True)
+        return replace(draft, item=change.whole)
     planned = plan_key(pattern, change, draft)
     if planned.walk is None:
         raise DesignError(
@@ -210,25 +210,25 @@ def plan_batch(pattern: PatternDeclaration, change: Change, draft: Plan) -> Plan
     return planned
 
 
-def plan_update(pattern: PatternDeclaration, change: Change, draft: Plan) -> Plan:
+def plan_update(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
     """Plan a partial update, with its effect on every index key."""
     entity = pattern.entities[0]
-    if change.item is not None:
+    if change.whole is not None:
         raise DesignError(
             f"{pattern.name} is an update, and returns a whole item",
-            place=pattern.place.at("put("),
-            fix="use @table.replace for put(item), or set_(...) for some fields of it",
+            place=pattern.place.at("item("),
+            fix="use @table.replace for item(new), or .set(...) for some fields of it",
         )
     check_conditions(pattern, change)
-    check_fields(pattern, {name: pattern.at(name, change.places) for name in change.known})
+    check_fields(pattern, {name: pattern.at(name, change.places) for name in change.assumed})
     _check_actions(pattern, entity, change.actions)
     effects, faults = index_effects(pattern, change, creates=draft.exists == "may")
     draft = replace(
         draft,
         actions=change.actions,
-        condition=change.condition,
+        condition=change.required,
         version=change.version,
-        known=change.known,
+        assumed=change.assumed,
         effects=effects,
         reads_first=_touches_unique(entity, change) or (draft.exists == "may" and bool(entity.sentinels)),
     )
@@ -239,18 +239,18 @@ def plan_update(pattern: PatternDeclaration, change: Change, draft: Plan) -> Pla
     )
 
 
-def _touches_unique(entity: EntitySpec, change: Change) -> bool:
+def _touches_unique(entity: EntitySpec, change: ItemWrite) -> bool:
     """Return True if unique values change, or the expiry that their sentinels share."""
     changed = {action.path.field for action in change.actions}
     expires = any(entity.fields[name].attribute == entity.expiry_attribute for name in changed)
     return any(expires or changed.intersection(rule.fields) for rule in entity.sentinels)
 
 
-def _incomplete_item(pattern: PatternDeclaration, change: Change, draft: Plan) -> list[Fault]:
+def _incomplete_item(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> list[Fault]:
     """Return a fault if an upsert creates an item without a required field."""
     entity = pattern.entities[0]
     absent = dict.fromkeys(entity.fields)
-    if draft.exists != "may" or holds(change.condition, absent) is False:
+    if draft.exists != "may" or holds(change.required, absent) is False:
         return []
     made = {action.path.field for action in change.actions if _creates_field(action)} | {
         entity.version,
@@ -265,14 +265,14 @@ def _incomplete_item(pattern: PatternDeclaration, change: Change, draft: Plan) -
             "KP607",
             f"{pattern.name} creates {entity.name} where none is, and leaves out {names}, which every {entity.name}"
             " has: the created item could not be read",
-            f"add set_if_missing({lacking[0]}=...), give {names} a default, or drop upsert=True",
+            f"add .set_if_missing({lacking[0]}=...), give {names} a default, or drop upsert=True",
             pattern.place.at("upsert="),
             entity.place,
         )
     ]
 
 
-def _removed_fields(pattern: PatternDeclaration, change: Change) -> list[Fault]:
+def _removed_fields(pattern: PatternDeclaration, change: ItemWrite) -> list[Fault]:
     """Return a fault for each required field that an update removes."""
     entity = pattern.entities[0]
     return [
@@ -323,7 +323,7 @@ def _check_actions(pattern: PatternDeclaration, entity: EntitySpec, actions: Seq
             raise DesignError(
                 f"{pattern.name} changes {name}, which counts the changes of {entity.name} by itself",
                 place=pattern.at_path(action.path),
-                fix="leave it out; at_version(...) states the expected version",
+                fix="leave it out; .if_version(...) states the expected version",
             )
 
 

@@ -144,7 +144,7 @@ def _expressions(plan: Plan) -> Iterator[tuple[str, str]]:
     if plan.filter is not None:
         yield "filter", RangeRequest(plan).filter
     placeholders = RequestPlaceholders()
-    if plan.operation == "UpdateItem" or plan.condition is not None or plan.replace_when is not None or plan.known:
+    if plan.operation == "UpdateItem" or plan.condition is not None or plan.replaceable is not None or plan.assumed:
         guards = WriteConditions(plan, placeholders)
         if guards.longest:
             yield "condition", guards.longest

@@ -99,7 +99,7 @@ class EntityIndexKey:
     """An entity's key of one index: its attributes, and whether an item is in the index."""
 
     def __init__(self, bound: BoundKey, spec: EntitySpec) -> None:
-        self.fields, self._when = bound.fields, bound.when
+        self.fields, self._when = bound.fields, bound.only_if
         self.made = [(part.attribute, key_attribute_maker(part)) for part in spec.made_in(bound)]
         """The attributes that exist only for the index key, with a function that makes each."""
 

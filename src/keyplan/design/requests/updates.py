@@ -322,7 +322,7 @@ class _IndexEffects:
         self._sure = [
             attribute
             for effect, (index, _, _) in zip(effects, self._effects, strict=True)
-            if effect.key.when is None and all(source is not None for source in effect.sources.values())
+            if effect.key.only_if is None and all(source is not None for source in effect.sources.values())
             for attribute, _make in index.made
         ]
 

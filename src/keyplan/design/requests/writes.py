@@ -36,7 +36,7 @@ class WriteConditions:
         self._placeholders = placeholders
         self._always = [*self._existence(plan), *self._own(plan)]
         self._version = None if plan.version is None else _ExpectedVersion(plan.version, self._spec, placeholders)
-        self._known = [_KnownValue(name, source, self._spec, placeholders) for name, source in plan.known.items()]
+        self._known = [_KnownValue(name, source, self._spec, placeholders) for name, source in plan.assumed.items()]
 
     def bind(self, arguments: Arguments, names: dict[str, str], values: dict[str, AttributeValue]) -> str | None:
         """Return the whole condition of a call; None if it has none."""
@@ -80,9 +80,9 @@ class WriteConditions:
         texts = [f"attribute_not_exists({writer.name(plan.schema.partition)})"]
         if ttl is not None:
             texts.append(expired(writer, ttl))
-        if plan.replace_when is not None:
-            text = writer.condition(plan.replace_when)
-            texts.append(f"({text})" if isinstance(plan.replace_when, AndCondition) else text)
+        if plan.replaceable is not None:
+            text = writer.condition(plan.replaceable)
+            texts.append(f"({text})" if isinstance(plan.replaceable, AndCondition) else text)
         return writer.fragment(" OR ".join(texts), is_choice=len(texts) > 1)
 
     def _own(self, plan: Plan) -> list[Fragment]:

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
+from keyplan import Page
 from keyplan.client.errors import ConditionFailedError, TransactionFailedError
-from keyplan.design import Call, Page
+from keyplan.design.declaring.patterns import Call
 from keyplan_systems.ask_a_human import design_people, design_push, design_questions, design_responses, records
 from keyplan_systems.ask_a_human.address_limits import AddressLimits
 from keyplan_systems.ask_a_human.base import ATTEMPTS, PASSING, STALE, Base, BusyError, log_unreadable, readable

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from keyplan import Page
 from keyplan.client.errors import AlreadyExistsError, ConditionFailedError, TransactionFailedError
-from keyplan.design import Page
 from keyplan_systems.ask_a_human import design_questions, design_responses, records
 from keyplan_systems.ask_a_human.base import (
     ATTEMPTS,

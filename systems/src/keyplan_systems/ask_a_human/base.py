@@ -23,7 +23,7 @@ from keyplan.client.errors import (
     WriteConflictError,
 )
 from keyplan.clock import Clock
-from keyplan.design import Call, WriteCall
+from keyplan.design.declaring.patterns import Call, WriteCall
 from keyplan_systems.ask_a_human import design_questions, design_responses, records
 from keyplan_systems.ask_a_human.domain import limits, questions
 from keyplan_systems.ask_a_human.domain.limits import Allowance, Limit

@@ -8,21 +8,18 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from keyplan.design import (
-    Change,
-    Cond,
+from keyplan import (
     F,
     Inserted,
-    Key,
+    ItemKey,
+    ItemWrite,
+    KeyCondition,
     Modified,
     Rate,
     WriteCall,
-    add_at,
     each,
-    key_of,
+    item,
     pk,
-    put,
-    sk,
     transaction,
 )
 from keyplan.streams import Seen
@@ -32,69 +29,69 @@ from keyplan_systems.ask_a_human.entities import BoardRow, Flag, Histogram, Part
 
 
 @user_stats.get(UserStats, consistent=True, rate=Rate(average=120, peak=1_600), after=["answer_question"])
-def stats_of_user(fingerprint_hash: str) -> Key:
+def stats_of_user(fingerprint_hash: str) -> ItemKey:
     """Get user stats."""
-    return key_of(fingerprint_hash=fingerprint_hash)
+    return item(fingerprint_hash=fingerprint_hash)
 
 
 @user_stats.create(UserStats)
-def first_stats(stats: UserStats) -> Change:
+def first_stats(stats: UserStats) -> ItemWrite:
     """The record of a person's first answer."""
-    return put(stats)
+    return item(stats)
 
 
 @user_stats.replace(UserStats)
-def next_stats(stats: UserStats) -> Change:
+def next_stats(stats: UserStats) -> ItemWrite:
     """The record after an answer, if it is as it was read."""
-    return put(stats)
+    return item(stats)
 
 
 @user_stats.put(BoardRow)
-def place_row(row: BoardRow) -> Change:
+def place_row(row: BoardRow) -> ItemWrite:
     """A person's place on a board. In the transaction that holds the record as it was read."""
-    return put(row)
+    return item(row)
 
 
 @user_stats.get(BoardRow, consistent=True, rate=Rate(average=10, peak=100), after=["answer_question"])
-def row_of(board: str, person: str) -> Key:
+def row_of(board: str, person: str) -> ItemKey:
     """A person's row of a board."""
-    return key_of(board=board, person=person)
+    return item(board=board, person=person)
 
 
-@user_stats.query(BoardRow, index="ByTotalPoints", rate=Rate(average=20, peak=100), returns=10)
-def leaderboard(partitions: Annotated[list[Partition], Field(max_length=8)]) -> Cond:
+@user_stats.query(BoardRow, index="ByTotalPoints", rate=Rate(average=20, peak=100), expected_items=10)
+def leaderboard(partitions: Annotated[list[Partition], Field(max_length=8)]) -> KeyCondition:
     """Leaderboard: the shards of a board merged, best first."""
     return pk(leaderboard=each(partitions))
 
 
-@user_stats.count(BoardRow, index="ByTotalPoints", rate=Rate(average=30, peak=200), returns=200)
-def better_in_bucket(partitions: Annotated[list[Partition], Field(max_length=8)], low: str, high: str) -> Cond:
+@user_stats.count(BoardRow, index="ByTotalPoints", rate=Rate(average=30, peak=200), expected_items=200)
+def better_in_bucket(partitions: Annotated[list[Partition], Field(max_length=8)], low: str, high: str) -> KeyCondition:
     """How many rows of one's own bucket of points stand before one's own."""
-    return pk(leaderboard=each(partitions)) & sk.between(place=(low, high))
+    return pk(leaderboard=each(partitions)).sk.between(place=(low, high))
 
 
 @user_stats.batch_get(Histogram, rate=Rate(average=30, peak=200))
-def histograms(partitions: Annotated[list[Partition], Field(max_length=8)]) -> Key:
+def histograms(partitions: Annotated[list[Partition], Field(max_length=8)]) -> ItemKey:
     """The counts of people by points, of all shards of a board."""
-    return key_of(leaderboard=each(partitions))
+    return item(leaderboard=each(partitions))
 
 
 @user_stats.create(Histogram, rate=Rate.monthly(300))
-def begin_histogram(histogram: Histogram) -> Change:
+def begin_histogram(histogram: Histogram) -> ItemWrite:
     """A histogram with its empty map: nothing can be added to a map that is not there."""
-    return put(histogram)
+    return item(histogram)
 
 
 @user_stats.update(Histogram, rate=Rate(average=150, peak=2_000))
-def move_into(leaderboard: str, bucket: str) -> Change:
+def move_into(leaderboard: str, bucket: str) -> ItemWrite:
     """A person new on a board."""
-    return key_of(leaderboard=leaderboard) & add_at(F.buckets[bucket], 1)
+    return item(leaderboard=leaderboard).add(F.buckets[bucket], 1)
 
 
 @user_stats.update(Histogram, rate=Rate(average=50, peak=500))
-def move_between(leaderboard: str, old: str, new: str) -> Change:
+def move_between(leaderboard: str, old: str, new: str) -> ItemWrite:
     """A person from one bucket into another."""
-    return key_of(leaderboard=leaderboard) & add_at(F.buckets[old], -1) & add_at(F.buckets[new], 1)
+    return item(leaderboard=leaderboard).add(F.buckets[old], -1).add(F.buckets[new], 1)
 
 
 @transaction(rate=Rate(average=100, peak=1_500))

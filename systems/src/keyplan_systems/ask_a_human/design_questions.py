@@ -7,25 +7,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import Field
 
-from keyplan.design import (
-    Change,
-    Cond,
-    F,
-    Key,
-    Rate,
-    WriteCall,
-    add,
-    each,
-    every_shard,
-    key_of,
-    pk,
-    put,
-    set_,
-    sk,
-    transaction,
-    when,
-    where,
-)
+from keyplan import F, ItemKey, ItemWrite, KeyCondition, Rate, WriteCall, each, every_shard, item, pk, transaction
 from keyplan_systems.ask_a_human.domain.questions import Status
 from keyplan_systems.ask_a_human.entities import Agent, Errand, KeyRecord, Moment, Question, questions
 
@@ -49,148 +31,155 @@ class Counted:
 
 
 @questions.get(Question, consistent=True, rate=Rate(average=50, peak=200), after=["answer_question"])
-def question_by_id(question_id: str) -> Key:
+def question_by_id(question_id: str) -> ItemKey:
     """Get question by ID."""
-    return key_of(question_id=question_id)
+    return item(question_id=question_id)
 
 
 @questions.query(
-    Question, index="ByStatus", descending=True, rate=Rate(average=20, peak=100), returns=20, evaluates=160
+    Question,
+    index="ByStatus",
+    descending=True,
+    rate=Rate(average=20, peak=100),
+    expected_items=20,
+    expected_scanned=160,
 )
-def open_questions(now_s: int) -> Cond:
+def open_questions(now_s: int) -> KeyCondition:
     """List open questions, newest first, those past their deadline left out."""
-    return pk(question_id=every_shard()) & where(F.expires_at > now_s)
+    return pk(question_id=every_shard()).filter(F.expires_at > now_s)
 
 
-@questions.query(Question, index="ByStatus", descending=True, rate=Rate(average=5, peak=30), returns=20, evaluates=160)
-def open_questions_for(now_s: int, audience: str) -> Cond:
+@questions.query(
+    Question, index="ByStatus", descending=True, rate=Rate(average=5, peak=30), expected_items=20, expected_scanned=160
+)
+def open_questions_for(now_s: int, audience: str) -> KeyCondition:
     """List open questions for an audience."""
-    return pk(question_id=every_shard()) & where((F.expires_at > now_s) & F.audience.contains(audience))
+    return pk(question_id=every_shard()).filter((F.expires_at > now_s) & F.audience.contains(audience))
 
 
-@questions.query(Question, index="ByAgentId", descending=True, rate=Rate(average=1, peak=10), returns=20)
-def agents_questions(agent_id: str) -> Cond:
+@questions.query(Question, index="ByAgentId", descending=True, rate=Rate(average=1, peak=10), expected_items=20)
+def agents_questions(agent_id: str) -> KeyCondition:
     """Agent's questions, newest first."""
     return pk(agent_id=agent_id)
 
 
 @questions.get(KeyRecord, consistent=True, rate=Rate(average=5, peak=50))
-def key_record(agent: str, idempotency_key: str) -> Key:
+def key_record(agent: str, idempotency_key: str) -> ItemKey:
     """What an idempotency key stands for."""
-    return key_of(agent=agent, idempotency_key=idempotency_key)
+    return item(agent=agent, idempotency_key=idempotency_key)
 
 
 @questions.create(Question)
-def add_question(question: Question) -> Change:
+def add_question(question: Question) -> ItemWrite:
     """A new question."""
-    return put(question)
+    return item(question)
 
 
 @questions.create(KeyRecord)
-def keep_key(record: KeyRecord, over: Moment) -> Change:
+def keep_key(record: KeyRecord, over: Moment) -> ItemWrite:
     """An idempotency key, unless it stands for a question made after this moment."""
-    return put(record, replace_when=F.created <= over)
+    return item(record).replace_if(F.created <= over)
 
 
 @questions.get(Agent, consistent=True, rate=Rate(average=61, peak=310), after=["confirm_secret"])
-def agent_by_id(agent: str) -> Key:
+def agent_by_id(agent: str) -> ItemKey:
     """Get an agent, to verify its secret."""
-    return key_of(agent=agent)
+    return item(agent=agent)
 
 
 @questions.create(Agent, rate=Rate.monthly(2_000))
-def add_agent(agent: Agent) -> Change:
+def add_agent(agent: Agent) -> ItemWrite:
     """Add an agent, unless its id is registered or in use."""
-    return put(agent)
+    return item(agent)
 
 
 @questions.update(Agent, rate=Rate.monthly(200))
-def rotate_secret(agent: str, next_secret_hash: str) -> Change:
+def rotate_secret(agent: str, next_secret_hash: str) -> ItemWrite:
     """Give an agent another secret next to the one it has."""
-    return key_of(agent=agent) & set_(next_secret_hash=next_secret_hash)
+    return item(agent=agent).set(next_secret_hash=next_secret_hash)
 
 
 @questions.update(Agent, rate=Rate.monthly(200))
-def confirm_secret(agent: str, secret_hash: str) -> Change:
+def confirm_secret(agent: str, secret_hash: str) -> ItemWrite:
     """Replace an agent's secret with that of its last rotation."""
     return (
-        key_of(agent=agent)
-        & set_(secret_hash=secret_hash, next_secret_hash=None)
-        & when(F.next_secret_hash == secret_hash)
+        item(agent=agent)
+        .set(secret_hash=secret_hash, next_secret_hash=None)
+        .condition(F.next_secret_hash == secret_hash)
     )
 
 
 @questions.update(Agent, rate=Rate.monthly(10))
-def issue_secret(agent: str, secret_hash: str) -> Change:
+def issue_secret(agent: str, secret_hash: str) -> ItemWrite:
     """Replace all secrets of an agent."""
-    return key_of(agent=agent) & set_(secret_hash=secret_hash, next_secret_hash=None)
+    return item(agent=agent).set(secret_hash=secret_hash, next_secret_hash=None)
 
 
 @questions.update(Agent, upsert=True)
-def open_one(agent: str, most: int) -> Change:
+def open_one(agent: str, most: int) -> ItemWrite:
     """One more open question of an agent, if it may."""
-    return key_of(agent=agent) & add(open_questions=1) & when(F.open_questions.missing() | (F.open_questions < most))
+    return item(agent=agent).add(open_questions=1).condition(F.open_questions.missing() | (F.open_questions < most))
 
 
 @questions.update(Agent)
-def end_one(agent: str) -> Change:
+def end_one(agent: str) -> ItemWrite:
     """One open question less of an agent."""
-    return key_of(agent=agent) & add(open_questions=-1)
+    return item(agent=agent).add(open_questions=-1)
 
 
 @questions.create(Errand)
-def add_errand(errand: Errand) -> Change:
+def add_errand(errand: Errand) -> ItemWrite:
     """Something to do for a question."""
-    return put(errand)
+    return item(errand)
 
 
-@questions.query(Errand, index="ByDue", rate=Rate(average=1, peak=4), returns=10)
-def due_errands(kind: str, now: Moment) -> Cond:
+@questions.query(Errand, index="ByDue", rate=Rate(average=1, peak=4), expected_items=10)
+def due_errands(kind: str, now: Moment) -> KeyCondition:
     """What workers have to do by now."""
-    return pk(kind=kind, question=every_shard()) & sk.lte(due_at=now)
+    return pk(kind=kind, question=every_shard()).sk.lte(due_at=now)
 
 
 @questions.update(Errand, rate=Rate(average=3, peak=30))
-def claim_round(kind: str, question: str, seen: int, last_round_at: Moment, due_at: Moment) -> Change:
+def claim_round(kind: str, question: str, seen: int, last_round_at: Moment, due_at: Moment) -> ItemWrite:
     """Take a question's round of pushes: of several workers one."""
     return (
-        key_of(kind=kind, question=question)
-        & add(rounds_done=1)
-        & set_(last_round_at=last_round_at, due_at=due_at)
-        & when(F.rounds_done == seen)
+        item(kind=kind, question=question)
+        .add(rounds_done=1)
+        .set(last_round_at=last_round_at, due_at=due_at)
+        .condition(F.rounds_done == seen)
     )
 
 
 @questions.delete(Errand, rate=Rate(average=10, peak=100))
-def claim_last_round(kind: str, question: str, seen: int) -> Change:
+def claim_last_round(kind: str, question: str, seen: int) -> ItemWrite:
     """Take a question's last round of pushes, or end the rounds of one that takes no answers."""
-    return key_of(kind=kind, question=question) & when(F.rounds_done == seen)
+    return item(kind=kind, question=question).condition(F.rounds_done == seen)
 
 
 @questions.delete(Errand)
-def end_errand(kind: str, question: str) -> Change:
+def end_errand(kind: str, question: str) -> ItemWrite:
     """Nothing is left to do."""
-    return key_of(kind=kind, question=question)
+    return item(kind=kind, question=question)
 
 
 @questions.delete(Errand)
-def take_errand(kind: str, question: str) -> Change:
+def take_errand(kind: str, question: str) -> ItemWrite:
     """Nothing is left to do once this is done, by this worker."""
-    return key_of(kind=kind, question=question) & when(F.due_at.exists())
+    return item(kind=kind, question=question).condition(F.due_at.exists())
 
 
 @questions.update(Question)
-def count_response(step: Counted) -> Change:
+def count_response(step: Counted) -> ItemWrite:
     """One more answer: only if the count is as it was read, and the question takes answers."""
     return (
-        key_of(question_id=step.question_id)
-        & set_(
+        item(question_id=step.question_id)
+        .set(
             current_responses=step.current_responses,
             status=step.status,
             closed_at=step.closed_at,
             ttl=step.ttl,
         )
-        & when(
+        .condition(
             (F.current_responses == step.before)
             & F.status.is_in(Status.OPEN, Status.PARTIAL)
             & (F.expires_at > step.now_s)
@@ -199,12 +188,12 @@ def count_response(step: Counted) -> Change:
 
 
 @questions.update(Question)
-def store_expiry(question_id: str, now_s: int) -> Change:
+def store_expiry(question_id: str, now_s: int) -> ItemWrite:
     """Store EXPIRED, if the question still takes answers and its deadline has come."""
     return (
-        key_of(question_id=question_id)
-        & set_(status=Status.EXPIRED)
-        & when(F.status.is_in(Status.OPEN, Status.PARTIAL) & (F.expires_at <= now_s))
+        item(question_id=question_id)
+        .set(status=Status.EXPIRED)
+        .condition(F.status.is_in(Status.OPEN, Status.PARTIAL) & (F.expires_at <= now_s))
     )
 
 

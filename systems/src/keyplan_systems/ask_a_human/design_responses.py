@@ -2,60 +2,62 @@
 
 from __future__ import annotations
 
-from keyplan.design import Change, Cond, F, Key, Rate, add, every_shard, key_of, pk, put, set_, when
+from keyplan import F, ItemKey, ItemWrite, KeyCondition, Rate, every_shard, item, pk
 from keyplan_systems.ask_a_human.domain.abuse import Action
 from keyplan_systems.ask_a_human.entities import Counter, Flag, Moment, Response, responses
 
 
-@responses.query(Response, consistent=True, rate=Rate(average=50, peak=200), returns=5, after=["answer_question"])
-def responses_of_question(question_id: str) -> Cond:
+@responses.query(
+    Response, consistent=True, rate=Rate(average=50, peak=200), expected_items=5, after=["answer_question"]
+)
+def responses_of_question(question_id: str) -> KeyCondition:
     """Get responses for question; shows every acknowledged answer."""
     return pk(question_id=question_id)
 
 
-@responses.query(Response, index="ByFingerprint", descending=True, rate=Rate(average=0.1), returns=20)
-def recent_answers(fingerprint_hash: str) -> Cond:
+@responses.query(Response, index="ByFingerprint", descending=True, rate=Rate(average=0.1), expected_items=20)
+def recent_answers(fingerprint_hash: str) -> KeyCondition:
     """User's recent answers, newest first; for reviewers."""
     return pk(fingerprint_hash=fingerprint_hash)
 
 
 @responses.get(Response, consistent=True, rate=Rate(average=120, peak=1_600), after=["answer_question"])
-def response_of(question_id: str, response_id: str) -> Key:
+def response_of(question_id: str, response_id: str) -> ItemKey:
     """Check duplicate answer: the response of one person to one question."""
-    return key_of(question_id=question_id, response_id=response_id)
+    return item(question_id=question_id, response_id=response_id)
 
 
 @responses.create(Response)
-def add_response(response: Response) -> Change:
+def add_response(response: Response) -> ItemWrite:
     """A person's answer, if it is their first to this question."""
-    return put(response)
+    return item(response)
 
 
 @responses.create(Flag)
-def add_flag(flag: Flag) -> Change:
+def add_flag(flag: Flag) -> ItemWrite:
     """A flag for the reviewers."""
-    return put(flag)
+    return item(flag)
 
 
-@responses.query(Flag, index="ByReview", rate=Rate(average=0.01), returns=20)
-def unreviewed_flags() -> Cond:
+@responses.query(Flag, index="ByReview", rate=Rate(average=0.01), expected_items=20)
+def unreviewed_flags() -> KeyCondition:
     """Flags nobody has looked at, oldest first."""
     return pk(flag_id=every_shard())
 
 
 @responses.update(Flag, rate=Rate(average=0.01))
-def review_flag(flag_id: str, action: Action, reviewed_at: Moment) -> Change:
+def review_flag(flag_id: str, action: Action, reviewed_at: Moment) -> ItemWrite:
     """A reviewer's decision."""
-    return key_of(flag_id=flag_id) & set_(reviewed=True, action=action, reviewed_at=reviewed_at)
+    return item(flag_id=flag_id).set(reviewed=True, action=action, reviewed_at=reviewed_at)
 
 
 @responses.update(Counter, upsert=True, rate=Rate(average=250, peak=2_500))
-def count_request(window: str, allowed: int, ttl: int) -> Change:
+def count_request(window: str, allowed: int, ttl: int) -> ItemWrite:
     """One more request in a window, if it may be."""
-    return key_of(window=window) & add(requests=1) & set_(ttl=ttl) & when(F.requests.missing() | (F.requests < allowed))
+    return item(window=window).add(requests=1).set(ttl=ttl).condition(F.requests.missing() | (F.requests < allowed))
 
 
 @responses.get(Counter, consistent=True, rate=Rate.monthly(100), after=["count_request"])
-def counter_of(window: str) -> Key:
+def counter_of(window: str) -> ItemKey:
     """How many requests a window has seen."""
-    return key_of(window=window)
+    return item(window=window)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from keyplan.design import GSI, Attribute, Bytes, Distinct, Entity, F, Items, OnDemand, Table, attr, key
+from keyplan import GSI, Attribute, Bytes, Distinct, Entity, F, OnDemand, Table, Volume, attr, key
 from keyplan_systems.ask_a_human.domain.abuse import Action, Reason
 from keyplan_systems.ask_a_human.domain.questions import Status
 from keyplan_systems.ask_a_human.domain.requests import Audience, QuestionType
@@ -42,10 +42,10 @@ questions = Table(
         "ByStatus": key(
             "ANSWERABLE#{question_id:shard(8)}",
             attr("created_at"),
-            when=F.status.is_in(Status.OPEN, Status.PARTIAL),
+            only_if=F.status.is_in(Status.OPEN, Status.PARTIAL),
         )
     },
-    items=Items(
+    volume=Volume(
         count=20_000,
         bytes=Bytes(900, p99=3_000, most=12_000),
         distinct={
@@ -77,7 +77,7 @@ class Question(Entity):
 
 
 @questions.entity(
-    key=key("KEY#{agent} {idempotency_key}"), items=Items(count=60_000, bytes=Bytes(260)), store_key_fields=False
+    key=key("KEY#{agent} {idempotency_key}"), volume=Volume(count=60_000, bytes=Bytes(260)), store_key_fields=False
 )
 class KeyRecord(Entity):
     """What an agent's idempotency key stands for. An agent's name holds no space, so the first one ends it."""
@@ -92,7 +92,7 @@ class KeyRecord(Entity):
 
 @questions.entity(
     key=key("AGENT#{agent}"),
-    items=Items(count=2_000, bytes=Bytes(250), present={"next_secret_hash": 0.01}),
+    volume=Volume(count=2_000, bytes=Bytes(250), present={"next_secret_hash": 0.01}),
     store_key_fields=False,
 )
 class Agent(Entity):
@@ -110,7 +110,7 @@ class Agent(Entity):
 @questions.entity(
     key=key("ERRAND#{kind}#{question}"),
     indexes={"ByDue": key("{kind}#{question:shard(4)}", attr("due_at"))},
-    items=Items(count=40_000, bytes=Bytes(220), distinct={"kind": {"EXPIRE": 0.5, "PUSH": 0.5}}),
+    volume=Volume(count=40_000, bytes=Bytes(220), distinct={"kind": {"EXPIRE": 0.5, "PUSH": 0.5}}),
     store_key_fields=False,
 )
 class Errand(Entity):
@@ -143,7 +143,7 @@ responses = Table(
 
 
 @responses.entity(
-    items=Items(
+    volume=Volume(
         count=6_000_000,
         bytes=Bytes(620, p99=4_200, most=21_300),
         distinct={"question_id": 800_000, "fingerprint_hash": Distinct(100_000, hottest=0.001)},
@@ -172,8 +172,8 @@ class Response(Entity):
 
 @responses.entity(
     key=key("FLAG#{flag_id}", "FLAG"),
-    indexes={"ByReview": key("UNREVIEWED#{flag_id:shard(4)}", attr("flagged_at"), when=F.action.missing())},
-    items=Items(count=100_000, bytes=Bytes(380), present={"action": 0.9}),
+    indexes={"ByReview": key("UNREVIEWED#{flag_id:shard(4)}", attr("flagged_at"), only_if=F.action.missing())},
+    volume=Volume(count=100_000, bytes=Bytes(380), present={"action": 0.9}),
     store_key_fields=False,
 )
 class Flag(Entity):
@@ -193,7 +193,7 @@ class Flag(Entity):
 
 @responses.entity(
     key=key("COUNTER#{window}", "COUNTER"),
-    items=Items(count=200_000, bytes=Bytes(130)),
+    volume=Volume(count=200_000, bytes=Bytes(130)),
     store_key_fields=False,
 )
 class Counter(Entity):
@@ -224,12 +224,12 @@ subscriptions = Table(
         "ByLastNotified": key(
             "ACTIVE#{subscription_id:shard(8)}",
             attr("next_eligible_at"),
-            when=F.active == True,  # noqa: E712 - a condition on the stored value
+            only_if=F.active == True,  # noqa: E712 - a condition on the stored value
         )
     },
     version="version",
     unique=["token_digest"],
-    items=Items(count=100_000, bytes=Bytes(700), distinct={"active": {True: 0.8, False: 0.2}}),
+    volume=Volume(count=100_000, bytes=Bytes(700), distinct={"active": {True: 0.8, False: 0.2}}),
 )
 class Subscription(Entity):
     """One browser's wish to be told of questions."""
@@ -252,7 +252,7 @@ class Subscription(Entity):
 
 @subscriptions.entity(
     key=key("DEVICE#{token_hash}"),
-    items=Items(count=120_000, bytes=Bytes(270), present={"person": 0.95}),
+    volume=Volume(count=120_000, bytes=Bytes(270), present={"person": 0.95}),
     store_key_fields=False,
 )
 class Device(Entity):
@@ -267,7 +267,7 @@ class Device(Entity):
 
 
 @subscriptions.entity(
-    key=key("FINGERPRINT#{fingerprint}"), items=Items(count=100_000, bytes=Bytes(160)), store_key_fields=False
+    key=key("FINGERPRINT#{fingerprint}"), volume=Volume(count=100_000, bytes=Bytes(160)), store_key_fields=False
 )
 class FingerprintOwner(Entity):
     """The first device of a fingerprint: it acts for the person whose record has the fingerprint's hash."""
@@ -277,7 +277,7 @@ class FingerprintOwner(Entity):
 
 
 @subscriptions.entity(
-    key=key("NOTICE#{question}#{person}"), items=Items(count=500_000, bytes=Bytes(210)), store_key_fields=False
+    key=key("NOTICE#{question}#{person}"), volume=Volume(count=500_000, bytes=Bytes(210)), store_key_fields=False
 )
 class Notice(Entity):
     """That a person was told of a question, and when."""
@@ -291,7 +291,7 @@ class Notice(Entity):
 @subscriptions.entity(
     key=key("DELIVERY#{question}#{subscription}"),
     indexes={"ByDue": key("DELIVERY#{subscription:shard(4)}", attr("due_at"))},
-    items=Items(count=2_000, bytes=Bytes(260)),
+    volume=Volume(count=2_000, bytes=Bytes(260)),
     store_key_fields=False,
 )
 class Delivery(Entity):
@@ -328,7 +328,7 @@ class DayRecord(BaseModel):
     answers: int
 
 
-@user_stats.entity(version="version", items=Items(count=100_000, bytes=Bytes(1_100, p99=1_900, most=3_000)))
+@user_stats.entity(version="version", volume=Volume(count=100_000, bytes=Bytes(1_100, p99=1_900, most=3_000)))
 class UserStats(Entity):
     """One person's points, streak, badges, and what the rules must remember of them."""
 
@@ -356,7 +356,7 @@ class UserStats(Entity):
 
 @user_stats.entity(
     key=key("PLACE#{person}#{board}"),
-    items=Items(count=250_000, bytes=Bytes(300), distinct={"leaderboard": Distinct(24, hottest=0.05)}),
+    volume=Volume(count=250_000, bytes=Bytes(300), distinct={"leaderboard": Distinct(24, hottest=0.05)}),
 )
 class BoardRow(Entity):
     """One person's place on one board."""
@@ -373,7 +373,7 @@ class BoardRow(Entity):
 
 @user_stats.entity(
     key=key("HISTOGRAM#{leaderboard}"),
-    items=Items(count=80, bytes=Bytes(900, p99=2_000)),
+    volume=Volume(count=80, bytes=Bytes(900, p99=2_000)),
     store_key_fields=False,
 )
 class Histogram(Entity):

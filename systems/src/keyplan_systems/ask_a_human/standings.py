@@ -8,8 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
+from keyplan import Inserted, Modified
 from keyplan.client.errors import AlreadyExistsError
-from keyplan.design import Inserted, Modified
 from keyplan.streams import Destination, Runner, TableCheckpoints
 from keyplan_systems.ask_a_human import design_people, records
 from keyplan_systems.ask_a_human.base import UNREADABLE, Base, log_unreadable, readable

@@ -24,27 +24,19 @@ from typing import Annotated
 
 from pydantic import Field
 
-from keyplan.design import (
-    Change,
-    Cond,
+from keyplan import (
     F,
     Inserted,
-    Key,
+    ItemKey,
+    ItemWrite,
+    KeyCondition,
     Rate,
     WriteCall,
-    accept,
-    add_to_set,
-    at_version,
     each,
-    key_of,
+    item,
     pk,
-    put,
-    remove_from_set,
-    set_,
-    sk,
+    suppress,
     transaction,
-    when,
-    where,
 )
 from keyplan_systems.forum.entities import (
     MOST_WATCHED,
@@ -68,33 +60,33 @@ EVENTS = Rate(average=5, peak=100)
 
 
 @forum.get(Head, consistent=True, after=["store_event", "store_first_event"], rate=Rate(average=8, peak=150))
-def head_of(place: Place) -> Key:
+def head_of(place: Place) -> ItemKey:
     """How far a thread has come."""
-    return key_of(participant_id=place.participant_id, item_id=place.item_id)
+    return item(participant_id=place.participant_id, item_id=place.item_id)
 
 
 @forum.create(Head)
-def begin_head(head: Head) -> Change:
+def begin_head(head: Head) -> ItemWrite:
     """A thread's first event."""
-    return put(head)
+    return item(head)
 
 
 @forum.replace(Head)
-def move_head(head: Head) -> Change:
+def move_head(head: Head) -> ItemWrite:
     """One more event, if no other came in between."""
-    return put(head)
+    return item(head)
 
 
 @forum.create(Mark)
-def add_mark(mark: Mark) -> Change:
+def add_mark(mark: Mark) -> ItemWrite:
     """An event that was not stored before."""
-    return put(mark)
+    return item(mark)
 
 
 @forum.create(Event)
-def add_event(event: Event) -> Change:
+def add_event(event: Event) -> ItemWrite:
     """A new event."""
-    return put(event)
+    return item(event)
 
 
 @transaction(rate=Rate(average=0.1, peak=5))
@@ -112,79 +104,79 @@ def store_event(head: Head, mark: Mark, event: Event) -> list[WriteCall[Head] | 
 
 
 @forum.get(Mark, consistent=True, rate=Rate(average=0.1, peak=5))
-def mark_of(place: Place, event_id: str) -> Key:
+def mark_of(place: Place, event_id: str) -> ItemKey:
     """Under which key an event is stored."""
-    return key_of(participant_id=place.participant_id, item_id=place.item_id, event_id=event_id)
+    return item(participant_id=place.participant_id, item_id=place.item_id, event_id=event_id)
 
 
 @forum.get(Event, consistent=True, rate=Rate(average=0.1, peak=5))
-def event_at(place: Place, at_ms: int, seq: int) -> Key:
+def event_at(place: Place, at_ms: int, seq: int) -> ItemKey:
     """An event by its key."""
-    return key_of(participant_id=place.participant_id, item_id=place.item_id, at_ms=at_ms, seq=seq)
+    return item(participant_id=place.participant_id, item_id=place.item_id, at_ms=at_ms, seq=seq)
 
 
-@forum.query(Event, index="arrivals", limit=100, returns=5, rate=Rate(average=5, peak=200))
-def events_since(place: Place, seq: int) -> Cond:
+@forum.query(Event, index="arrivals", limit=100, expected_items=5, rate=Rate(average=5, peak=200))
+def events_since(place: Place, seq: int) -> KeyCondition:
     """What arrived in a thread after an event, in the order of arrival."""
-    return pk(participant_id=place.participant_id, item_id=place.item_id) & sk.gt(seq=seq)
+    return pk(participant_id=place.participant_id, item_id=place.item_id).sk.gt(seq=seq)
 
 
-@forum.query(Event, descending=True, limit=20, returns=20, rate=Rate(average=5, peak=50))
-def history(place: Place) -> Cond:
+@forum.query(Event, descending=True, limit=20, expected_items=20, rate=Rate(average=5, peak=50))
+def history(place: Place) -> KeyCondition:
     """A thread's events by their own time, newest first."""
     return pk(participant_id=place.participant_id, item_id=place.item_id)
 
 
-@forum.query(Event, descending=True, limit=10, returns=10, evaluates=20, rate=Rate(average=5, peak=50))
-def messages(place: Place) -> Cond:
+@forum.query(Event, descending=True, limit=10, expected_items=10, expected_scanned=20, rate=Rate(average=5, peak=50))
+def messages(place: Place) -> KeyCondition:
     """A thread's messages, newest first: as many as are asked for, however many other events lie between them."""
-    return pk(participant_id=place.participant_id, item_id=place.item_id) & where(F.type == EventType.MESSAGE)
+    return pk(participant_id=place.participant_id, item_id=place.item_id).filter(F.type == EventType.MESSAGE)
 
 
 # Connections and subscriptions.
 
 
 @forum.create(Connected, rate=Rate(average=1, peak=50))
-def connect(connection: Connected) -> Change:
+def connect(connection: Connected) -> ItemWrite:
     """A websocket is open."""
-    return put(connection)
+    return item(connection)
 
 
 @forum.get(Connected, consistent=True, rate=Rate(average=1, peak=50))
-def connection_by_id(connection_id: str) -> Key:
+def connection_by_id(connection_id: str) -> ItemKey:
     """A websocket and what it watches."""
-    return key_of(connection_id=connection_id)
+    return item(connection_id=connection_id)
 
 
 @forum.put(Subscription)
-def add_subscription(subscription: Subscription) -> Change:
+def add_subscription(subscription: Subscription) -> ItemWrite:
     """A connection watches a thread: once, however often it says so."""
-    return put(subscription)
+    return item(subscription)
 
 
 @forum.update(Connected)
-def note_thread(connection_id: str, threads: frozenset[str]) -> Change:
+def note_thread(connection_id: str, threads: frozenset[str]) -> ItemWrite:
     """The connection remembers what it watches."""
     room = F.threads.missing() | (F.threads.size() < MOST_WATCHED)
-    return key_of(connection_id=connection_id) & add_to_set(threads=threads) & when(room)
+    return item(connection_id=connection_id).add_to_set(threads=threads).condition(room)
 
 
 @forum.delete(Subscription)
-def drop_subscription(place: Place, connection_id: str) -> Change:
+def drop_subscription(place: Place, connection_id: str) -> ItemWrite:
     """A connection no longer watches a thread."""
-    return key_of(participant_id=place.participant_id, item_id=place.item_id, connection_id=connection_id)
+    return item(participant_id=place.participant_id, item_id=place.item_id, connection_id=connection_id)
 
 
 @forum.update(Connected)
-def forget_thread(connection_id: str, threads: frozenset[str]) -> Change:
+def forget_thread(connection_id: str, threads: frozenset[str]) -> ItemWrite:
     """The connection no longer lists it."""
-    return key_of(connection_id=connection_id) & remove_from_set(threads=threads)
+    return item(connection_id=connection_id).remove_from_set(threads=threads)
 
 
 @forum.delete(Connected)
-def drop_connection(connection_id: str, version: int) -> Change:
+def drop_connection(connection_id: str, version: int) -> ItemWrite:
     """A websocket is gone, which still lists what was read."""
-    return key_of(connection_id=connection_id) & at_version(version)
+    return item(connection_id=connection_id).if_version(version)
 
 
 @transaction(rate=Rate(average=2, peak=100))
@@ -214,20 +206,20 @@ def disconnect(
     return [drop_connection(connection_id, version), drop_subscription(each(places), connection_id)]
 
 
-@forum.query(Subscription, consistent=True, returns=2, rate=Rate(average=3, peak=50))
-def watchers(place: Place) -> Cond:
+@forum.query(Subscription, consistent=True, expected_items=2, rate=Rate(average=3, peak=50))
+def watchers(place: Place) -> KeyCondition:
     """Who watches a thread now; what has expired is left out although it may still be stored."""
     return pk(participant_id=place.participant_id, item_id=place.item_id)
 
 
 @forum.update(Server, upsert=True, rate=Rate(average=0.2, peak=1))
-def beat(server_id: str, ttl: int) -> Change:
+def beat(server_id: str, ttl: int) -> ItemWrite:
     """A process lives, for a while."""
-    return key_of(server_id=server_id) & set_(ttl=ttl)
+    return item(server_id=server_id).set(ttl=ttl)
 
 
-@forum.query(Server, consistent=True, after=["beat"], returns=2, rate=Rate(average=3, peak=50))
-def servers() -> Cond:
+@forum.query(Server, consistent=True, after=["beat"], expected_items=2, rate=Rate(average=3, peak=50))
+def servers() -> KeyCondition:
     """The processes that live."""
     return pk()
 
@@ -236,46 +228,46 @@ def servers() -> Cond:
 
 
 @forum.create(Follow, rate=Rate(average=0.3, peak=10))
-def follow(follower: Follow) -> Change:
+def follow(follower: Follow) -> ItemWrite:
     """A user follows a thread."""
-    return put(follower)
+    return item(follower)
 
 
 @forum.delete(Follow, rate=Rate(average=0.1, peak=5))
-def unfollow(place: Place, user_id: str) -> Change:
+def unfollow(place: Place, user_id: str) -> ItemWrite:
     """A user no longer follows a thread."""
-    return key_of(participant_id=place.participant_id, item_id=place.item_id, user_id=user_id)
+    return item(participant_id=place.participant_id, item_id=place.item_id, user_id=user_id)
 
 
 @forum.get(Follow, consistent=True, rate=Rate(average=1, peak=20))
-def follow_of(place: Place, user_id: str) -> Key:
+def follow_of(place: Place, user_id: str) -> ItemKey:
     """Whether a user follows a thread."""
-    return key_of(participant_id=place.participant_id, item_id=place.item_id, user_id=user_id)
+    return item(participant_id=place.participant_id, item_id=place.item_id, user_id=user_id)
 
 
-@forum.query(Follow, consistent=True, returns=3, rate=Rate(average=3, peak=50))
-def followers(place: Place) -> Cond:
+@forum.query(Follow, consistent=True, expected_items=3, rate=Rate(average=3, peak=50))
+def followers(place: Place) -> KeyCondition:
     """Who follows a thread."""
     return pk(participant_id=place.participant_id, item_id=place.item_id)
 
 
 @forum.update(Follow, rate=Rate(average=0.3, peak=10))
-def keep_follow(place: Place, user_id: str, status_seq: int) -> Change:
+def keep_follow(place: Place, user_id: str, status_seq: int) -> ItemWrite:
     """The thread was opened: the follow stays; not if a later closing was followed already."""
     return (
-        key_of(participant_id=place.participant_id, item_id=place.item_id, user_id=user_id)
-        & set_(status_seq=status_seq, ttl=None)
-        & when(F.status_seq < status_seq)
+        item(participant_id=place.participant_id, item_id=place.item_id, user_id=user_id)
+        .set(status_seq=status_seq, ttl=None)
+        .condition(F.status_seq < status_seq)
     )
 
 
 @forum.update(Follow, rate=Rate(average=0.3, peak=10))
-def end_follow(place: Place, user_id: str, status_seq: int, ttl: int) -> Change:
+def end_follow(place: Place, user_id: str, status_seq: int, ttl: int) -> ItemWrite:
     """The thread was closed: the follow ends in a while; not if a later opening was followed already."""
     return (
-        key_of(participant_id=place.participant_id, item_id=place.item_id, user_id=user_id)
-        & set_(status_seq=status_seq, ttl=ttl)
-        & when(F.status_seq < status_seq)
+        item(participant_id=place.participant_id, item_id=place.item_id, user_id=user_id)
+        .set(status_seq=status_seq, ttl=ttl)
+        .condition(F.status_seq < status_seq)
     )
 
 
@@ -283,27 +275,27 @@ def end_follow(place: Place, user_id: str, status_seq: int, ttl: int) -> Change:
 
 
 @forum.create(Notification, rate=Rate(average=3, peak=60))
-def notify(notification: Notification) -> Change:
+def notify(notification: Notification) -> ItemWrite:
     """A user is told of a message: once."""
-    return put(notification)
+    return item(notification)
 
 
-@forum.query(Notification, descending=True, limit=20, returns=20, rate=Rate(average=2, peak=20))
-def notifications(user_id: str) -> Cond:
+@forum.query(Notification, descending=True, limit=20, expected_items=20, rate=Rate(average=2, peak=20))
+def notifications(user_id: str) -> KeyCondition:
     """A user's notifications, newest first."""
     return pk(user_id=user_id)
 
 
 @forum.update(Notification, rate=Rate(average=1, peak=10))
-def mark_read(user_id: str, at_ms: int, event_id: str, is_read: bool) -> Change:
+def mark_read(user_id: str, at_ms: int, event_id: str, is_read: bool) -> ItemWrite:
     """Mark a notification as read or unread."""
-    return key_of(user_id=user_id, at_ms=at_ms, event_id=event_id) & set_(is_read=is_read)
+    return item(user_id=user_id, at_ms=at_ms, event_id=event_id).set(is_read=is_read)
 
 
 @forum.delete(Notification, rate=Rate(average=0.3, peak=5))
-def drop_notification(user_id: str, at_ms: int, event_id: str) -> Change:
+def drop_notification(user_id: str, at_ms: int, event_id: str) -> ItemWrite:
     """Delete a notification."""
-    return key_of(user_id=user_id, at_ms=at_ms, event_id=event_id)
+    return item(user_id=user_id, at_ms=at_ms, event_id=event_id)
 
 
 # What follows from changes. The app hands in what does it.
@@ -321,24 +313,24 @@ def push_notifications(changes: list[Inserted[Notification]]) -> None:
     raise NotImplementedError(f"no handler was given for {len(changes)} notifications")
 
 
-@forum.on_change(Event, when=F.type == EventType.MESSAGE, retries=10, on_failure="unnotified", idempotent=True)
+@forum.on_change(Event, filter=F.type == EventType.MESSAGE, retries=10, on_failure="unnotified", idempotent=True)
 def notify_followers(change: Inserted[Event]) -> None:
     """A message is stored: followers who are not watching are told."""
     raise NotImplementedError(f"no handler was given for message {change.new.event_id}")
 
 
-accepted = [
-    accept("KP114", reason="keyplan names every attribute by a placeholder"),
-    accept(
+suppressed = [
+    suppress("KP114", reason="keyplan names every attribute by a placeholder"),
+    suppress(
         "KP310", on="messages", reason="half of a thread is messages: an index of them would cost more than it saves"
     ),
-    accept(
+    suppress(
         "KP606", on="add_subscription", reason="the same connection watching the same thread again is the same item"
     ),
-    accept("KP707", reason="both pushes are read by one runner of each process, notifications by one of all"),
-    accept(
+    suppress("KP707", reason="both pushes are read by one runner of each process, notifications by one of all"),
+    suppress(
         "KP712", on="push_events", reason="one table is the document's; a process reads its stream once for both pushes"
     ),
-    accept("KP712", on="push_notifications", reason="the same reading of the stream as for events"),
-    accept("KP805", on="store_event", reason="mark and head are what events are kept once and in order by"),
+    suppress("KP712", on="push_notifications", reason="the same reading of the stream as for events"),
+    suppress("KP805", on="store_event", reason="mark and head are what events are kept once and in order by"),
 ]

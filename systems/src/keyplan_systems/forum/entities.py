@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 from pydantic import Field, StringConstraints
 
-from keyplan.design import GSI, TTL, Bytes, Distinct, Entity, Items, Table, key
+from keyplan import GSI, TTL, Bytes, Distinct, Entity, Table, Volume, key
 
 MOST_CHARACTERS: Final = 8_000
 """How long a message may be: far below the 128 KB of a websocket message, whatever the characters are."""
@@ -66,7 +66,7 @@ _OF_A_THREAD = {"participant_id": _PARTICIPANTS, "item_id": _ITEMS}
 
 @forum.entity(
     key=key("THREADEV#{participant_id}#{item_id}", "{at_ms:013d}#{seq:010d}"),
-    items=Items(
+    volume=Volume(
         count=THREADS * SAMPLE,
         bytes=Bytes(600, p99=9_000),
         distinct={
@@ -108,7 +108,7 @@ class Event(Entity):
 
 @forum.entity(
     key=key("THREADMARK#{participant_id}#{item_id}", "{event_id}"),
-    items=Items(count=THREADS * SAMPLE, bytes=Bytes(180), distinct=_OF_A_THREAD),
+    volume=Volume(count=THREADS * SAMPLE, bytes=Bytes(180), distinct=_OF_A_THREAD),
 )
 class Mark(Entity):
     """That an event is stored, and under which key: an event that is sent again is not stored again."""
@@ -123,7 +123,7 @@ class Mark(Entity):
 @forum.entity(
     key=key("THREADHEAD#{participant_id}#{item_id}", "HEAD"),
     version="last_seq",
-    items=Items(count=THREADS, bytes=Bytes(160), distinct=_OF_A_THREAD),
+    volume=Volume(count=THREADS, bytes=Bytes(160), distinct=_OF_A_THREAD),
 )
 class Head(Entity):
     """How far a thread has come. Every event writes it under the version that was read, so events never share a seq."""
@@ -137,7 +137,7 @@ class Head(Entity):
 
 @forum.entity(
     key=key("THREADSUB#{participant_id}#{item_id}", "{connection_id}"),
-    items=Items(count=2_000, bytes=Bytes(260), distinct=_OF_A_THREAD),
+    volume=Volume(count=2_000, bytes=Bytes(260), distinct=_OF_A_THREAD),
 )
 class Subscription(Entity):
     """That a connection watches a thread."""
@@ -152,7 +152,7 @@ class Subscription(Entity):
     """Seconds since 1970."""
 
 
-@forum.entity(key=key("SERVERS", "{server_id}"), items=Items(count=4, bytes=Bytes(100)))
+@forum.entity(key=key("SERVERS", "{server_id}"), volume=Volume(count=4, bytes=Bytes(100)))
 class Server(Entity):
     """A process that has connections, for as long as it says so: one that was killed has none."""
 
@@ -164,7 +164,9 @@ class Server(Entity):
 @forum.entity(
     key=key("CONN#{connection_id}", "CONN"),
     version="version",
-    items=Items(count=2_000, bytes=Bytes(200, p99=2_500), distinct={"connection_id": 2_000}, present={"threads": 0.7}),
+    volume=Volume(
+        count=2_000, bytes=Bytes(200, p99=2_500), distinct={"connection_id": 2_000}, present={"threads": 0.7}
+    ),
 )
 class Connected(Entity):
     """A websocket that is open, with the threads that it watches as `participant#item`."""
@@ -182,7 +184,7 @@ class Connected(Entity):
 
 @forum.entity(
     key=key("THREADFOLLOW#{participant_id}#{item_id}", "{user_id}"),
-    items=Items(count=3 * THREADS, bytes=Bytes(160), distinct=_OF_A_THREAD, present={"ttl": 0.6}),
+    volume=Volume(count=3 * THREADS, bytes=Bytes(160), distinct=_OF_A_THREAD, present={"ttl": 0.6}),
 )
 class Follow(Entity):
     """That a user wants to be told of new messages."""
@@ -203,7 +205,7 @@ class Follow(Entity):
 
 @forum.entity(
     key=key("NOTIF#{user_id}", "{at_ms:013d}#{event_id}"),
-    items=Items(count=400_000, bytes=Bytes(420, p99=700), distinct={"user_id": Distinct(20_000, hottest=0.001)}),
+    volume=Volume(count=400_000, bytes=Bytes(420, p99=700), distinct={"user_id": Distinct(20_000, hottest=0.001)}),
 )
 class Notification(Entity):
     """That a message was written in a thread that the user follows."""

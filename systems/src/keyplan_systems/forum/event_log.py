@@ -6,11 +6,11 @@ import threading
 from dataclasses import dataclass
 from typing import Final
 
+from keyplan import Page
 from keyplan.client.connection import Connection
 from keyplan.client.errors import AlreadyExistsError, RunError, TransactionFailedError, WriteConflictError
 from keyplan.client.requests import Retries
 from keyplan.clock import Clock
-from keyplan.design import Page
 from keyplan_systems.forum import design
 from keyplan_systems.forum.domain import BadRequestError
 from keyplan_systems.forum.entities import Event, EventType, Head, Mark, Place

@@ -18,9 +18,9 @@ from typing import Any, Final
 from fastapi import FastAPI
 from starlette.concurrency import run_in_threadpool
 
+from keyplan import Inserted
 from keyplan.client.connection import Connection
 from keyplan.clock import Clock
-from keyplan.design import Inserted
 from keyplan.streams import FileCheckpoints, Runner
 from keyplan.streams.failures import Destination
 from keyplan_systems.forum import design

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Final
 
+from keyplan import Page
 from keyplan.client.connection import Connection
 from keyplan.client.errors import AlreadyExistsError, ConditionFailedError, NotFoundError
 from keyplan.clock import Clock
-from keyplan.design import Page
 from keyplan_systems.forum import design
 from keyplan_systems.forum.domain import BadRequestError, ForumError
 from keyplan_systems.forum.entities import Event, EventType, Follow, Notification, Place

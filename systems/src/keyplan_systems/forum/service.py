@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from keyplan import Inserted, Page
 from keyplan.client.connection import Connection
 from keyplan.clock import Clock
-from keyplan.design import Inserted, Page
 from keyplan_systems.forum.domain import ForumError, LogEntry, NotAllowedError, Thread, ThreadKey, ThreadUpdate
 from keyplan_systems.forum.entities import Event, EventType, Place
 from keyplan_systems.forum.event_log import Appended, Draft, EventLog

@@ -24,38 +24,32 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, StringConstraints, model_validator
 from pydantic.alias_generators import to_camel
 
-from keyplan.design import (
+from keyplan import (
     GSI,
     Bytes,
-    Change,
-    Cond,
     Distinct,
     Entity,
     F,
     Inserted,
-    Items,
-    Key,
+    ItemKey,
+    ItemWrite,
+    KeyCondition,
     Modified,
     Provisioned,
     Rate,
     Table,
+    Volume,
     WriteCall,
-    accept,
     attr,
     changed,
     each,
     every_shard,
     everything,
+    item,
     key,
-    key_of,
-    known,
     pk,
-    put,
-    set_,
-    sk,
+    suppress,
     transaction,
-    when,
-    where,
 )
 from keyplan_systems.thinking_trainer.domain.attempts import Attempt, Status
 from keyplan_systems.thinking_trainer.domain.ledger import KEPT, Ledger
@@ -88,11 +82,11 @@ attempts = Table(
     key=key(attr("attempt_id")),
     indexes={
         "UserAttempts": key(attr("user_id"), attr("timestamp")),
-        "UserDrafts": key(attr("user_id"), attr("touched_at"), when=F.status == Status.IN_PROGRESS),
-        "OpenAttempts": key("OPEN#{attempt_id:shard(4)}", attr("touched_at"), when=F.status == Status.IN_PROGRESS),
+        "UserDrafts": key(attr("user_id"), attr("touched_at"), only_if=F.status == Status.IN_PROGRESS),
+        "OpenAttempts": key("OPEN#{attempt_id:shard(4)}", attr("touched_at"), only_if=F.status == Status.IN_PROGRESS),
     },
     version="version",
-    items=Items(
+    volume=Volume(
         count=120_000,
         bytes=Bytes(8_000, p99=40_000),
         distinct={
@@ -121,7 +115,7 @@ class StoredAttempt(Attempt, Entity):
 @attempts.entity(
     key=key("LEDGER#{user_id}"),
     version="version",
-    items=Items(count=USERS, bytes=Bytes(5_500, p99=7_000), distinct={"user_id": USERS}),
+    volume=Volume(count=USERS, bytes=Bytes(5_500, p99=7_000), distinct={"user_id": USERS}),
     name="Ledger",
 )
 class StoredLedger(Ledger, Entity):
@@ -131,74 +125,78 @@ class StoredLedger(Ledger, Entity):
 
 
 @attempts.create(StoredAttempt, rate=Rate.monthly(ATTEMPTS_A_MONTH))
-def start_attempt(attempt: StoredAttempt) -> Change:
+def start_attempt(attempt: StoredAttempt) -> ItemWrite:
     """A user begins an attempt."""
-    return put(attempt)
+    return item(attempt)
 
 
 @attempts.replace(StoredAttempt, rate=Rate.monthly(3 * ATTEMPTS_A_MONTH))
-def write_attempt(attempt: StoredAttempt) -> Change:
+def write_attempt(attempt: StoredAttempt) -> ItemWrite:
     """Save, resume, submit or abandon an attempt, as it was read."""
-    return put(attempt)
+    return item(attempt)
 
 
 @attempts.get(StoredAttempt, consistent=True, rate=Rate.monthly(4 * ATTEMPTS_A_MONTH))
-def attempt_by_id(attempt_id: str) -> Key:
+def attempt_by_id(attempt_id: str) -> ItemKey:
     """Attempt by ID."""
-    return key_of(attempt_id=attempt_id)
+    return item(attempt_id=attempt_id)
 
 
-@attempts.query(StoredAttempt, index="UserAttempts", descending=True, returns=20, limit=20, rate=Rate.monthly(20_000))
-def submitted_attempts(user_id: str) -> Cond:
+@attempts.query(
+    StoredAttempt, index="UserAttempts", descending=True, expected_items=20, limit=20, rate=Rate.monthly(20_000)
+)
+def submitted_attempts(user_id: str) -> KeyCondition:
     """A user's submitted attempts, newest first. In version 0.9 others were in this index too."""
-    return pk(user_id=user_id) & where(F.status == Status.COMPLETED)
+    return pk(user_id=user_id).filter(F.status == Status.COMPLETED)
 
 
-@attempts.query(StoredAttempt, index="UserDrafts", descending=True, returns=1, limit=20, rate=Rate.monthly(20_000))
-def open_attempts(user_id: str) -> Cond:
+@attempts.query(
+    StoredAttempt, index="UserDrafts", descending=True, expected_items=1, limit=20, rate=Rate.monthly(20_000)
+)
+def open_attempts(user_id: str) -> KeyCondition:
     """A user's attempts in progress, last touched first."""
     return pk(user_id=user_id)
 
 
-@attempts.query(StoredAttempt, index="OpenAttempts", returns=10, rate=Rate(average=0.02))
-def silent_attempts(touched_before: Instant) -> Cond:
+@attempts.query(StoredAttempt, index="OpenAttempts", expected_items=10, rate=Rate(average=0.02))
+def silent_attempts(touched_before: Instant) -> KeyCondition:
     """Attempts in progress that nobody touched since a moment, of all users."""
-    return pk(attempt_id=every_shard()) & sk.lte(touched_at=touched_before)
+    return pk(attempt_id=every_shard()).sk.lte(touched_at=touched_before)
 
 
 @attempts.scan(StoredAttempt, page_size=100, rate=MIGRATION)
-def attempts_of_0_9() -> Cond:
+def attempts_of_0_9() -> KeyCondition:
     """Attempts that are stored in the form of version 0.9, for the migration."""
-    return everything() & where(F.schema_version.missing())
+    return everything().filter(F.schema_version.missing())
 
 
 @attempts.get(StoredLedger, consistent=True, rate=Rate.monthly(ATTEMPTS_A_MONTH))
-def ledger_of(user_id: str) -> Key:
+def ledger_of(user_id: str) -> ItemKey:
     """A user's ledger."""
-    return key_of(user_id=user_id)
+    return item(user_id=user_id)
 
 
 @attempts.create(StoredLedger)
-def begin_ledger(ledger: StoredLedger) -> Change:
+def begin_ledger(ledger: StoredLedger) -> ItemWrite:
     """A user's first submitted attempt."""
-    return put(ledger)
+    return item(ledger)
 
 
 @attempts.replace(StoredLedger, rate=Rate.monthly(ATTEMPTS_A_MONTH))
-def write_ledger(ledger: StoredLedger) -> Change:
+def write_ledger(ledger: StoredLedger) -> ItemWrite:
     """One more submitted attempt, on the ledger as it was read."""
-    return put(ledger)
+    return item(ledger)
 
 
 @attempts.update(StoredAttempt)
-def note_attempt(attempt_id: str, at: Instant) -> Change:
+def note_attempt(attempt_id: str, at: Instant) -> ItemWrite:
     """The attempt is taken into its user's profile: once."""
-    return key_of(attempt_id=attempt_id) & set_(noted_at=at) & when(F.noted_at.missing())
+    return item(attempt_id=attempt_id).set(noted_at=at).condition(F.noted_at.missing())
 
 
 @attempts.on_change(
     StoredAttempt,
-    when=changed("status", Status.COMPLETED),
+    filter=changed("status", Status.COMPLETED),
     retries=5,
     on_failure="unprofiled",
     idempotent=True,
@@ -215,7 +213,7 @@ profiles = Table("Profiles", pk="userId", sk="timestamp", point_in_time_recovery
 
 @profiles.entity(
     key=key(attr("user_id"), "{timestamp:utc_ms}#{source_attempt_id}"),
-    items=Items(count=120_000, bytes=Bytes(1_800, p99=2_500), distinct={"user_id": Distinct(USERS, hottest=0.01)}),
+    volume=Volume(count=120_000, bytes=Bytes(1_800, p99=2_500), distinct={"user_id": Distinct(USERS, hottest=0.01)}),
     name="Profile",
     store_key_fields=False,
 )
@@ -225,7 +223,7 @@ class StoredProfile(Profile, Entity):
 
 @profiles.entity(
     key=key(attr("user_id"), attr("timestamp")),
-    items=Items(count=1, bytes=Bytes(2_500)),
+    volume=Volume(count=1, bytes=Bytes(2_500)),
     name="UnversionedProfile",
 )
 class UnversionedProfile(Entity):
@@ -245,41 +243,49 @@ class UnversionedProfile(Entity):
 
 
 @profiles.query(
-    StoredProfile, UnversionedProfile, descending=True, limit=1, consistent=True, rate=Rate.monthly(30_000), returns=1
+    StoredProfile,
+    UnversionedProfile,
+    descending=True,
+    limit=1,
+    consistent=True,
+    rate=Rate.monthly(30_000),
+    expected_items=1,
 )
-def latest_profile(user_id: str) -> Cond:
+def latest_profile(user_id: str) -> KeyCondition:
     """Latest profile."""
     return pk(user_id=user_id)
 
 
-@profiles.query(StoredProfile, UnversionedProfile, descending=True, limit=20, rate=Rate.monthly(10_000), returns=20)
-def profile_history(user_id: str) -> Cond:
+@profiles.query(
+    StoredProfile, UnversionedProfile, descending=True, limit=20, rate=Rate.monthly(10_000), expected_items=20
+)
+def profile_history(user_id: str) -> KeyCondition:
     """Profile history, newest first."""
     return pk(user_id=user_id)
 
 
 @profiles.put(StoredProfile, rate=Rate.monthly(ATTEMPTS_A_MONTH))
-def write_profile(profile: StoredProfile) -> Change:
+def write_profile(profile: StoredProfile) -> ItemWrite:
     """A snapshot, or the better one under the same key."""
-    return put(profile)
+    return item(profile)
 
 
 @profiles.scan(UnversionedProfile, page_size=100, rate=MIGRATION)
-def profiles_of_0_9() -> Cond:
+def profiles_of_0_9() -> KeyCondition:
     """Snapshots of version 0.9, for the migration."""
     return everything()
 
 
 @profiles.create(StoredProfile, rate=MIGRATION)
-def rekey_profile(profile: StoredProfile) -> Change:
+def rekey_profile(profile: StoredProfile) -> ItemWrite:
     """A snapshot of version 0.9 under its key of today."""
-    return put(profile)
+    return item(profile)
 
 
 @profiles.delete(UnversionedProfile, rate=MIGRATION)
-def drop_unversioned(user_id: str, timestamp: str) -> Change:
+def drop_unversioned(user_id: str, timestamp: str) -> ItemWrite:
     """Remove a snapshot of version 0.9 from its former key."""
-    return key_of(user_id=user_id, timestamp=timestamp)
+    return item(user_id=user_id, timestamp=timestamp)
 
 
 @transaction(rate=MIGRATION)
@@ -293,7 +299,7 @@ def upgrade_profile(
 Snapshots = Annotated[list[StoredProfile], Field(max_length=KEPT)]
 
 
-@transaction(rate=Rate.monthly(USERS), returns=1)
+@transaction(rate=Rate.monthly(USERS), expected_items=1)
 def begin_profile(
     attempt_id: str, at: Instant, ledger: StoredLedger, snapshots: Snapshots
 ) -> list[WriteCall[StoredAttempt] | WriteCall[StoredLedger] | WriteCall[StoredProfile]]:
@@ -301,7 +307,7 @@ def begin_profile(
     return [note_attempt(attempt_id, at), begin_ledger(ledger), write_profile(each(snapshots))]
 
 
-@transaction(rate=Rate.monthly(ATTEMPTS_A_MONTH), returns=1)
+@transaction(rate=Rate.monthly(ATTEMPTS_A_MONTH), expected_items=1)
 def extend_profile(
     attempt_id: str, at: Instant, ledger: StoredLedger, snapshots: Snapshots
 ) -> list[WriteCall[StoredAttempt] | WriteCall[StoredLedger] | WriteCall[StoredProfile]]:
@@ -325,10 +331,10 @@ scenarios = Table(
         "ActiveScenarios": key(
             "ACTIVE",
             "{difficulty:rank(beginner,intermediate,advanced)}#{difficulty}",
-            when=F.active == True,  # noqa: E712
+            only_if=F.active == True,  # noqa: E712
         )
     },
-    items=Items(
+    volume=Volume(
         count=20,
         bytes=Bytes(4_000, p99=6_000),
         distinct={
@@ -351,58 +357,62 @@ class StoredScenario(Scenario, Entity):
 
 
 @scenarios.create(StoredScenario, rate=Rate.monthly(20))
-def add_scenario(scenario: StoredScenario) -> Change:
+def add_scenario(scenario: StoredScenario) -> ItemWrite:
     """A new scenario."""
-    return put(scenario)
+    return item(scenario)
 
 
 @scenarios.get(StoredScenario, rate=Rate.monthly(2 * ATTEMPTS_A_MONTH))
-def scenario_by_id(scenario_id: str) -> Key:
+def scenario_by_id(scenario_id: str) -> ItemKey:
     """Scenario by ID."""
-    return key_of(scenario_id=scenario_id)
+    return item(scenario_id=scenario_id)
 
 
-@scenarios.query(StoredScenario, index="ActiveScenarios", rate=Rate.monthly(20_000), returns=18)
-def active_scenarios() -> Cond:
+@scenarios.query(StoredScenario, index="ActiveScenarios", rate=Rate.monthly(20_000), expected_items=18)
+def active_scenarios() -> KeyCondition:
     """Active scenarios, easiest first."""
     return pk()
 
 
-@scenarios.query(StoredScenario, index="ActiveScenarios", rate=Rate.monthly(5_000), returns=6)
-def scenarios_of_difficulty(difficulty: Difficulty) -> Cond:
+@scenarios.query(StoredScenario, index="ActiveScenarios", rate=Rate.monthly(5_000), expected_items=6)
+def scenarios_of_difficulty(difficulty: Difficulty) -> KeyCondition:
     """Active scenarios of one difficulty."""
-    return pk() & sk(difficulty=difficulty)
+    return pk().sk(difficulty=difficulty)
 
 
 @scenarios.scan(StoredScenario, page_size=5, rate=MIGRATION)
-def scenarios_of_0_9() -> Cond:
+def scenarios_of_0_9() -> KeyCondition:
     """Scenarios that are stored in the form of version 0.9, for the migration."""
-    return everything() & where(F.schema_version.missing())
+    return everything().filter(F.schema_version.missing())
 
 
 @scenarios.replace(StoredScenario, rate=MIGRATION)
-def upgrade_scenario(scenario: StoredScenario) -> Change:
+def upgrade_scenario(scenario: StoredScenario) -> ItemWrite:
     """A scenario of version 0.9 as it was read, in the form of today, unless it was upgraded or taken off meanwhile."""
-    return put(scenario) & when(F.schema_version.missing() & (F.active == scenario.active))
+    return item(scenario).condition(F.schema_version.missing() & (F.active == scenario.active))
 
 
 @scenarios.update(StoredScenario, rate=Rate.monthly(10))
-def set_active(scenario_id: str, active: bool, difficulty: Difficulty) -> Change:
+def set_active(scenario_id: str, active: bool, difficulty: Difficulty) -> ItemWrite:
     """Put a scenario on offer, or take it off."""
-    return key_of(scenario_id=scenario_id) & set_(active=active) & known(difficulty=difficulty)
+    return item(scenario_id=scenario_id).set(active=active).assuming(difficulty=difficulty)
 
 
-accepted = [
-    accept("KP114", reason="keyplan names every attribute by a placeholder"),
-    accept("KP210", on="Attempt", reason="an attempt's key is a UUID, a ledger's begins with LEDGER#"),
-    accept("KP212", on="Profile", reason="a moment is cut to milliseconds before it is stored"),
-    accept("KP207", on="UnversionedProfile", reason="the migration moves them; only within a second they may misorder"),
-    accept("KP210", on="Profile", reason="a snapshot's key has a #, that of version 0.9 is a moment alone"),
-    accept("KP210", on="UnversionedProfile", reason="a snapshot's key has a #, that of version 0.9 is a moment alone"),
-    accept("KP216", on="UnversionedProfile", reason="that is how version 0.9 kept them; none are written any more"),
-    accept("KP302", on="attempts_of_0_9", reason="the migration reads the table once, a page at a time"),
-    accept("KP302", on="profiles_of_0_9", reason="the migration reads the table once, a page at a time"),
-    accept("KP310", on="attempts_of_0_9", reason="short pages are what the migration wants: it keeps its place"),
-    accept("KP310", on="scenarios_of_0_9", reason="short pages are what the migration wants: it keeps its place"),
-    accept("KP606", on="write_profile", reason="the same attempts make the same snapshot: writing it again is meant"),
+suppressed = [
+    suppress("KP114", reason="keyplan names every attribute by a placeholder"),
+    suppress("KP210", on="Attempt", reason="an attempt's key is a UUID, a ledger's begins with LEDGER#"),
+    suppress("KP212", on="Profile", reason="a moment is cut to milliseconds before it is stored"),
+    suppress(
+        "KP207", on="UnversionedProfile", reason="the migration moves them; only within a second they may misorder"
+    ),
+    suppress("KP210", on="Profile", reason="a snapshot's key has a #, that of version 0.9 is a moment alone"),
+    suppress(
+        "KP210", on="UnversionedProfile", reason="a snapshot's key has a #, that of version 0.9 is a moment alone"
+    ),
+    suppress("KP216", on="UnversionedProfile", reason="that is how version 0.9 kept them; none are written any more"),
+    suppress("KP302", on="attempts_of_0_9", reason="the migration reads the table once, a page at a time"),
+    suppress("KP302", on="profiles_of_0_9", reason="the migration reads the table once, a page at a time"),
+    suppress("KP310", on="attempts_of_0_9", reason="short pages are what the migration wants: it keeps its place"),
+    suppress("KP310", on="scenarios_of_0_9", reason="short pages are what the migration wants: it keeps its place"),
+    suppress("KP606", on="write_profile", reason="the same attempts make the same snapshot: writing it again is meant"),
 ]

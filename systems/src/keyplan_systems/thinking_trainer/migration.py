@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from keyplan import Page
 from keyplan.client.connection import Connection
 from keyplan.client.errors import (
     AlreadyExistsError,
@@ -24,7 +25,7 @@ from keyplan.client.errors import (
     VersionConflictError,
 )
 from keyplan.clock import Clock
-from keyplan.design import Call, Page
+from keyplan.design.declaring.patterns import Call
 from keyplan_systems.thinking_trainer import design
 from keyplan_systems.thinking_trainer.design import StoredAttempt, StoredProfile, StoredScenario, UnversionedProfile
 from keyplan_systems.thinking_trainer.domain.attempts import Status

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from keyplan import Inserted, Modified
 from keyplan.client.connection import Connection
 from keyplan.client.errors import (
     AlreadyExistsError,
@@ -19,7 +20,6 @@ from keyplan.client.errors import (
     WriteConflictError,
 )
 from keyplan.clock import Clock
-from keyplan.design import Inserted, Modified
 from keyplan_systems.thinking_trainer import design
 from keyplan_systems.thinking_trainer.design import StoredAttempt, StoredLedger, StoredProfile
 from keyplan_systems.thinking_trainer.domain.attempts import Attempt

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from keyplan import Page
 from keyplan.client.connection import Connection
 from keyplan.client.errors import AlreadyExistsError, NotFoundError, RunError, ThrottledError, VersionConflictError
 from keyplan.clock import Clock
-from keyplan.design import Page
 from keyplan_systems.thinking_trainer import design
 from keyplan_systems.thinking_trainer.design import StoredAttempt, StoredScenario, UnversionedProfile
 from keyplan_systems.thinking_trainer.domain import attempts

@@ -22,26 +22,20 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from keyplan.design import (
-    Change,
+from keyplan import (
     Claim,
-    Cond,
     F,
-    Key,
+    ItemKey,
+    ItemWrite,
+    KeyCondition,
     Rate,
     WriteCall,
-    accept,
-    at_version,
     each,
     everything,
-    key_of,
+    item,
     pk,
-    put,
-    set_,
-    sk,
+    suppress,
     transaction,
-    when,
-    where,
 )
 from keyplan_systems.todo.entities import Deletion, Idempotency, Priority, Status, Task, User, app
 
@@ -59,128 +53,128 @@ UpTo100 = Annotated[list[str], Field(max_length=100)]
 
 
 @app.get(User, consistent=True, after=USER_WRITES, rate=Rate(average=20, peak=200))
-def user_by_id(user_id: str) -> Key:
+def user_by_id(user_id: str) -> ItemKey:
     """Fetch user by user_id."""
-    return key_of(user_id=user_id)
+    return item(user_id=user_id)
 
 
 @app.scan(User, rate=Rate.monthly(30))
-def all_users() -> Cond:
+def all_users() -> KeyCondition:
     """List all users: a scan, for administration."""
     return everything()
 
 
 @app.get(Task, consistent=True, after=TASK_WRITES, rate=Rate(average=20, peak=200))
-def task_by_id(user_id: str, task_id: str) -> Key:
+def task_by_id(user_id: str, task_id: str) -> ItemKey:
     """Fetch task by user and task_id."""
-    return key_of(user_id=user_id, task_id=task_id)
+    return item(user_id=user_id, task_id=task_id)
 
 
-@app.batch_get(Task, consistent=True, after=TASK_WRITES, rate=Rate(average=1), returns=10)
-def tasks_by_id(user_id: str, task_ids: UpTo100) -> Key:
+@app.batch_get(Task, consistent=True, after=TASK_WRITES, rate=Rate(average=1), expected_items=10)
+def tasks_by_id(user_id: str, task_ids: UpTo100) -> ItemKey:
     """Fetch several known tasks of a user."""
-    return key_of(user_id=user_id, task_id=each(task_ids))
+    return item(user_id=user_id, task_id=each(task_ids))
 
 
-@app.query(Task, consistent=True, after=TASK_WRITES, rate=Rate(average=20, peak=200), returns=25)
-def tasks_of_user(user_id: str) -> Cond:
+@app.query(Task, consistent=True, after=TASK_WRITES, rate=Rate(average=20, peak=200), expected_items=25)
+def tasks_of_user(user_id: str) -> KeyCondition:
     """Fetch all tasks for user, oldest first; shows every acknowledged write."""
     return pk(user_id=user_id)
 
 
-@app.query(Task, consistent=True, after=TASK_WRITES, expired=True, rate=Rate.monthly(200), returns=50)
-def every_task_of_user(user_id: str) -> Cond:
+@app.query(Task, consistent=True, after=TASK_WRITES, expired=True, rate=Rate.monthly(200), expected_items=50)
+def every_task_of_user(user_id: str) -> KeyCondition:
     """Every task of a user who leaves, also those whose time has passed."""
     return pk(user_id=user_id)
 
 
-@app.query(Task, index="GSI1", rate=Rate(average=1), returns=25)
-def tasks_by_status(user_id: str) -> Cond:
+@app.query(Task, index="GSI1", rate=Rate(average=1), expected_items=25)
+def tasks_by_status(user_id: str) -> KeyCondition:
     """Fetch tasks for user, grouped by status in alphabetical order."""
     return pk(user_id=user_id)
 
 
-@app.query(Task, index="GSI1", rate=Rate(average=10, peak=100), claims=FEW, returns=25)
-def tasks_with_status(user_id: str, status: Status) -> Cond:
+@app.query(Task, index="GSI1", rate=Rate(average=10, peak=100), claims=FEW, expected_items=25)
+def tasks_with_status(user_id: str, status: Status) -> KeyCondition:
     """Fetch tasks by specific status for user; with completed: the completed tasks."""
-    return pk(user_id=user_id) & sk(status=status)
+    return pk(user_id=user_id).sk(status=status)
 
 
-@app.query(Task, index="GSI2", rate=Rate(average=5, peak=50), claims=FEW, returns=25)
-def tasks_by_due_date(user_id: str) -> Cond:
+@app.query(Task, index="GSI2", rate=Rate(average=5, peak=50), claims=FEW, expected_items=25)
+def tasks_by_due_date(user_id: str) -> KeyCondition:
     """Fetch all tasks with due dates for user, earliest first."""
     return pk(user_id=user_id)
 
 
-@app.query(Task, index="GSI2", rate=Rate(average=5, peak=50), claims=FEW, returns=5)
-def tasks_due_on(user_id: str, day: date) -> Cond:
+@app.query(Task, index="GSI2", rate=Rate(average=5, peak=50), claims=FEW, expected_items=5)
+def tasks_due_on(user_id: str, day: date) -> KeyCondition:
     """Fetch tasks by specific due date for user."""
-    return pk(user_id=user_id) & sk(due_date=day)
+    return pk(user_id=user_id).sk(due_date=day)
 
 
-@app.query(Task, index="GSI2", rate=Rate(average=5, peak=50), claims=FEW, returns=25)
-def tasks_due_between(user_id: str, first: date, last: date) -> Cond:
+@app.query(Task, index="GSI2", rate=Rate(average=5, peak=50), claims=FEW, expected_items=25)
+def tasks_due_between(user_id: str, first: date, last: date) -> KeyCondition:
     """Fetch tasks by date range for user, both days included."""
-    return pk(user_id=user_id) & sk.between(due_date=(first, last))
+    return pk(user_id=user_id).sk.between(due_date=(first, last))
 
 
-@app.query(Task, index="GSI2", rate=Rate(average=5, peak=50), claims=FEW, returns=5, evaluates=40)
-def overdue_tasks(user_id: str, today: date) -> Cond:
+@app.query(Task, index="GSI2", rate=Rate(average=5, peak=50), claims=FEW, expected_items=5, expected_scanned=40)
+def overdue_tasks(user_id: str, today: date) -> KeyCondition:
     """Fetch overdue tasks for user: due before today, and pending or in progress."""
     is_open = F.status.is_in(Status.PENDING, Status.IN_PROGRESS)
-    return pk(user_id=user_id) & sk.lt(due_date=today) & where(is_open)
+    return pk(user_id=user_id).sk.lt(due_date=today).filter(is_open)
 
 
-@app.query(Task, index="GSI3", rate=Rate(average=1), returns=25)
-def tasks_by_priority(user_id: str) -> Cond:
+@app.query(Task, index="GSI3", rate=Rate(average=1), expected_items=25)
+def tasks_by_priority(user_id: str) -> KeyCondition:
     """Fetch tasks by priority for user, grouped in alphabetical order."""
     return pk(user_id=user_id)
 
 
-@app.query(Task, index="GSI3", rate=Rate(average=5, peak=50), claims=FEW, returns=25)
-def tasks_with_priority(user_id: str, priority: Priority) -> Cond:
+@app.query(Task, index="GSI3", rate=Rate(average=5, peak=50), claims=FEW, expected_items=25)
+def tasks_with_priority(user_id: str, priority: Priority) -> KeyCondition:
     """Fetch tasks by specific priority for user; four of them, one after the other, are a list by urgency."""
-    return pk(user_id=user_id) & sk(priority=priority)
+    return pk(user_id=user_id).sk(priority=priority)
 
 
-@app.query(Task, index="GSI4", rate=Rate(average=1), claims=FEW, returns=25)
-def tasks_by_category(user_id: str) -> Cond:
+@app.query(Task, index="GSI4", rate=Rate(average=1), claims=FEW, expected_items=25)
+def tasks_by_category(user_id: str) -> KeyCondition:
     """Fetch tasks by category for user, grouped in the order of their bytes."""
     return pk(user_id=user_id)
 
 
-@app.query(Task, index="GSI4", rate=Rate(average=5, peak=50), claims=FEW, returns=10)
-def tasks_in_category(user_id: str, category: str) -> Cond:
+@app.query(Task, index="GSI4", rate=Rate(average=5, peak=50), claims=FEW, expected_items=10)
+def tasks_in_category(user_id: str, category: str) -> KeyCondition:
     """Fetch tasks by specific category for user."""
-    return pk(user_id=user_id) & sk(category=category)
+    return pk(user_id=user_id).sk(category=category)
 
 
-@app.count(Task, index="GSI1", rate=Rate(average=1), returns=25)
-def count_with_status(user_id: str, status: Status) -> Cond:
+@app.count(Task, index="GSI1", rate=Rate(average=1), expected_items=25)
+def count_with_status(user_id: str, status: Status) -> KeyCondition:
     """Task analytics: count by status, for user."""
-    return pk(user_id=user_id) & sk(status=status)
+    return pk(user_id=user_id).sk(status=status)
 
 
-@app.count(Task, index="GSI3", rate=Rate(average=1), returns=25)
-def count_with_priority(user_id: str, priority: Priority) -> Cond:
+@app.count(Task, index="GSI3", rate=Rate(average=1), expected_items=25)
+def count_with_priority(user_id: str, priority: Priority) -> KeyCondition:
     """Task analytics: count by priority, for user."""
-    return pk(user_id=user_id) & sk(priority=priority)
+    return pk(user_id=user_id).sk(priority=priority)
 
 
-@app.query(Task, rate=Rate(average=0.5), returns=5, evaluates=100)
-def search_of_user(user_id: str, text: str) -> Cond:
+@app.query(Task, rate=Rate(average=0.5), expected_items=5, expected_scanned=100)
+def search_of_user(user_id: str, text: str) -> KeyCondition:
     """Search tasks of a user by title or description, in the case as written: all of them are read."""
-    return pk(user_id=user_id) & where(F.title.contains(text) | F.description.contains(text))
+    return pk(user_id=user_id).filter(F.title.contains(text) | F.description.contains(text))
 
 
-@app.scan(Task, rate=Rate.monthly(30), returns=50, evaluates=1_000_000)
-def search_of_all(text: str) -> Cond:
+@app.scan(Task, rate=Rate.monthly(30), expected_items=50, expected_scanned=1_000_000)
+def search_of_all(text: str) -> KeyCondition:
     """Search tasks by title or description as documented: the whole table is read. The lake answers it cheaper."""
-    return where(F.title.contains(text) | F.description.contains(text))
+    return everything().filter(F.title.contains(text) | F.description.contains(text))
 
 
-@app.scan(Task, rate=Rate.monthly(4), returns=1_000_000)
-def all_tasks() -> Cond:
+@app.scan(Task, rate=Rate.monthly(4), expected_items=1_000_000)
+def all_tasks() -> KeyCondition:
     """Task analytics over all users as documented: the whole table is read. The lake answers it cheaper."""
     return everything()
 
@@ -189,30 +183,30 @@ def all_tasks() -> Cond:
 
 
 @app.create(User, rate=Rate(average=0.1))
-def create_user(user: User) -> Change:
+def create_user(user: User) -> ItemWrite:
     """Create user, with the guard of the e-mail address."""
-    return put(user)
+    return item(user)
 
 
 @app.replace(User, rate=Rate(average=0.1))
-def replace_user(user: User) -> Change:
+def replace_user(user: User) -> ItemWrite:
     """Update user, as it was read; the guard moves to a new e-mail address."""
-    return put(user)
+    return item(user)
 
 
 @app.check(User)
-def user_is_active(user_id: str) -> Change:
+def user_is_active(user_id: str) -> ItemWrite:
     """The user is there and is not being deleted: whoever makes a task depends on it."""
-    return key_of(user_id=user_id) & when(F.deleting_since.missing())
+    return item(user_id=user_id).condition(F.deleting_since.missing())
 
 
 # Writing tasks.
 
 
 @app.create(Task, rate=Rate(average=5, peak=50))
-def create_task(task: Task) -> Change:
+def create_task(task: Task) -> ItemWrite:
     """Create task."""
-    return put(task)
+    return item(task)
 
 
 @transaction(rate=Rate(average=5, peak=50))
@@ -222,9 +216,9 @@ def create_task_of_user(task: Task) -> list[WriteCall[Any]]:
 
 
 @app.replace(Task, rate=Rate(average=5, peak=50))
-def replace_task(task: Task) -> Change:
+def replace_task(task: Task) -> ItemWrite:
     """Update task as it was read, with all its index keys."""
-    return put(task)
+    return item(task)
 
 
 @app.update(Task, rate=Rate(average=1, peak=100))
@@ -237,12 +231,12 @@ def change_status(
     updated_at: datetime,
     completed_at: datetime | None,
     expiration_timestamp: datetime | None,
-) -> Change:
+) -> ItemWrite:
     """Bulk update of task status, task by task: only if the task is as it was seen."""
     return (
-        key_of(user_id=user_id, task_id=task_id)
-        & at_version(seen)
-        & set_(
+        item(user_id=user_id, task_id=task_id)
+        .if_version(seen)
+        .set(
             status=status,
             updated_at=updated_at,
             completed_at=completed_at,
@@ -252,81 +246,83 @@ def change_status(
 
 
 @app.delete(Task, rate=Rate(average=2, peak=20))
-def delete_task(user_id: str, task_id: str, seen: int) -> Change:
+def delete_task(user_id: str, task_id: str, seen: int) -> ItemWrite:
     """Delete task as it was seen."""
-    return key_of(user_id=user_id, task_id=task_id) & at_version(seen)
+    return item(user_id=user_id, task_id=task_id).if_version(seen)
 
 
 @app.delete(Task, rate=Rate(average=1, peak=100))
-def delete_completed_task(user_id: str, task_id: str) -> Change:
+def delete_completed_task(user_id: str, task_id: str) -> ItemWrite:
     """Bulk delete of completed tasks, task by task: only while it is completed."""
-    return key_of(user_id=user_id, task_id=task_id) & when(F.status == Status.COMPLETED)
+    return item(user_id=user_id, task_id=task_id).condition(F.status == Status.COMPLETED)
 
 
 # Answers that were given.
 
 
 @app.get(Idempotency, consistent=True, after=["remember_answer"], rate=Rate(average=15, peak=150))
-def answer_given(user_id: str, request_key: str) -> Key:
+def answer_given(user_id: str, request_key: str) -> ItemKey:
     """Idempotency check: the answer that the request was given, unless its 24 hours have passed."""
-    return key_of(user_id=user_id, request_key=request_key)
+    return item(user_id=user_id, request_key=request_key)
 
 
 @app.create(Idempotency, rate=Rate(average=13, peak=170))
-def remember_answer(record: Idempotency) -> Change:
+def remember_answer(record: Idempotency) -> ItemWrite:
     """Keep the answer, unless one is kept: the first of two equal requests wins. An expired one is overwritten."""
-    return put(record)
+    return item(record)
 
 
 @app.create(Idempotency, rate=Rate(average=0.5))
-def finish_answer(record: Idempotency) -> Change:
+def finish_answer(record: Idempotency) -> ItemWrite:
     """Keep the answer of work of many steps in the place of the claim that it is under way (status 102)."""
-    return put(record, replace_when=F.http_status_code == 102)
+    return item(record).replace_if(F.http_status_code == 102)
 
 
 # Deleting users.
 
 
 @app.create(Deletion, rate=Rate.monthly(100))
-def begin_deletion(deletion: Deletion) -> Change:
+def begin_deletion(deletion: Deletion) -> ItemWrite:
     """Begin the deletion of a user: the job that finishes it."""
-    return put(deletion)
+    return item(deletion)
 
 
-@app.query(Deletion, consistent=True, after=["begin_deletion", "end_deletion"], rate=Rate(average=0.1), returns=1)
-def deletions() -> Cond:
+@app.query(
+    Deletion, consistent=True, after=["begin_deletion", "end_deletion"], rate=Rate(average=0.1), expected_items=1
+)
+def deletions() -> KeyCondition:
     """The deletions under way."""
     return pk.text("JOB#DELETE_USER")
 
 
 @app.check(User)
-def user_is_leaving(user_id: str, since: datetime) -> Change:
+def user_is_leaving(user_id: str, since: datetime) -> ItemWrite:
     """The user is the one whose deletion began then: not one who came anew."""
-    return key_of(user_id=user_id) & when(F.deleting_since == since)
+    return item(user_id=user_id).condition(F.deleting_since == since)
 
 
 @app.delete(Task)
-def remove_task(user_id: str, task_id: str) -> Change:
+def remove_task(user_id: str, task_id: str) -> ItemWrite:
     """Delete task of a user who leaves, whatever it is like."""
-    return key_of(user_id=user_id, task_id=task_id)
+    return item(user_id=user_id, task_id=task_id)
 
 
-@transaction(rate=Rate.monthly(200), returns=51)
+@transaction(rate=Rate.monthly(200), expected_items=51)
 def remove_tasks(user_id: str, since: datetime, task_ids: UpTo50) -> list[WriteCall[Any]]:
     """Delete some tasks of a user who leaves."""
     return [user_is_leaving(user_id, since), remove_task(user_id, each(task_ids))]
 
 
 @app.delete(User, rate=Rate.monthly(100))
-def remove_user(user_id: str, since: datetime) -> Change:
+def remove_user(user_id: str, since: datetime) -> ItemWrite:
     """Delete user, and the guard of the e-mail address."""
-    return key_of(user_id=user_id) & when(F.deleting_since == since)
+    return item(user_id=user_id).condition(F.deleting_since == since)
 
 
 @app.delete(Deletion, rate=Rate.monthly(100))
-def end_deletion(user_id: str, since: datetime) -> Change:
+def end_deletion(user_id: str, since: datetime) -> ItemWrite:
     """End the deletion of a user."""
-    return key_of(user_id=user_id) & when(F.since == since)
+    return item(user_id=user_id).condition(F.since == since)
 
 
 @transaction(rate=Rate.monthly(100))
@@ -336,12 +332,14 @@ def finish_deletion(user_id: str, since: datetime) -> list[WriteCall[Any]]:
 
 
 _SCANNED = "what the document does with a scan; a few times a month, by administrators, and the lake answers it better"
-accepted = [
-    accept("KP114", on="todo-app-data", reason="the documented names; every expression is made with placeholders"),
-    *(accept("KP302", on=name, reason=_SCANNED) for name in ("all_users", "search_of_all", "all_tasks")),
-    accept("KP206", on="tasks_by_priority", reason="the list is grouped by priority, not ordered by urgency"),
-    accept("KP303", on="overdue_tasks", reason="the documented index holds finished tasks too, for lists by due date"),
-    accept("KP303", on="search_of_user", reason="one user's tasks are few; the lake searches those of all"),
-    accept("KP406", on="replace_task", reason="the document asks for four indexes that answer lists by themselves"),
-    accept("KP704", on="every_task_of_user", reason="a user who leaves takes expired tasks along"),
+suppressed = [
+    suppress("KP114", on="todo-app-data", reason="the documented names; every expression is made with placeholders"),
+    *(suppress("KP302", on=name, reason=_SCANNED) for name in ("all_users", "search_of_all", "all_tasks")),
+    suppress("KP206", on="tasks_by_priority", reason="the list is grouped by priority, not ordered by urgency"),
+    suppress(
+        "KP303", on="overdue_tasks", reason="the documented index holds finished tasks too, for lists by due date"
+    ),
+    suppress("KP303", on="search_of_user", reason="one user's tasks are few; the lake searches those of all"),
+    suppress("KP406", on="replace_task", reason="the document asks for four indexes that answer lists by themselves"),
+    suppress("KP704", on="every_task_of_user", reason="a user who leaves takes expired tasks along"),
 ]

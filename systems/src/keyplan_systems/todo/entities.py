@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from keyplan.design import GSI, Attribute, Bytes, Distinct, Entity, Items, Table, key, unique
+from keyplan import GSI, Attribute, Bytes, Distinct, Entity, Table, Volume, key, unique
 
 app = Table(
     "todo-app-data",
@@ -58,7 +58,7 @@ class Priority(StrEnum):
     key=key("USER#{user_id}", "METADATA"),
     version="version",
     unique=[unique("email", key=key("EMAIL#{email}", "METADATA"))],
-    items=Items(count=10_000, bytes=Bytes(250, p99=400)),
+    volume=Volume(count=10_000, bytes=Bytes(250, p99=400)),
     store_key_fields=False,
 )
 class User(Entity):
@@ -88,7 +88,7 @@ class User(Entity):
         "GSI4": key("USER#{user_id}", "CATEGORY#{category}#{task_id}"),
     },
     version="version",
-    items=Items(
+    volume=Volume(
         count=1_000_000,
         bytes=Bytes(600, p99=1_600),
         distinct={
@@ -123,7 +123,7 @@ class Task(Entity):
 
 @app.entity(
     key=key("IDEMPOTENCY#{user_id:quote}:{request_key}", "METADATA"),
-    items=Items(count=200_000, bytes=Bytes(900, p99=2_500)),
+    volume=Volume(count=200_000, bytes=Bytes(900, p99=2_500)),
     store_key_fields=False,
 )
 class Idempotency(Entity):
@@ -141,7 +141,9 @@ class Idempotency(Entity):
     expiration_timestamp: Moment
 
 
-@app.entity(key=key("JOB#DELETE_USER", "USER#{user_id}"), items=Items(count=5, bytes=Bytes(90)), store_key_fields=False)
+@app.entity(
+    key=key("JOB#DELETE_USER", "USER#{user_id}"), volume=Volume(count=5, bytes=Bytes(90)), store_key_fields=False
+)
 class Deletion(Entity):
     """A user's deletion under way: found by the worker that finishes it, however often it is interrupted."""
 

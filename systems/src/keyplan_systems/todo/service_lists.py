@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
+from keyplan import Page
 from keyplan.client.connection import Connection
 from keyplan.clock import Clock
-from keyplan.design import Call, Page
+from keyplan.design.declaring.patterns import Call
 from keyplan_systems.todo import design
 from keyplan_systems.todo.domain import URGENCY, today
 from keyplan_systems.todo.entities import Priority, Status, Task

@@ -13,10 +13,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from keyplan import Page
 from keyplan.client.connection import Connection
 from keyplan.client.errors import AlreadyExistsError, NotFoundError, UniqueTakenError, VersionConflictError
 from keyplan.clock import Clock
-from keyplan.design import Page
 from keyplan_systems.todo import design
 from keyplan_systems.todo.bodies import user_body
 from keyplan_systems.todo.domain import moment, stored_email

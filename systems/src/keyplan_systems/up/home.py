@@ -36,7 +36,7 @@ def _system(one: Hosted) -> Mapping[str, Any]:
         "tables": one.design.tables,
         "patterns": [_pattern(pattern) for pattern in one.design.patterns],
         "findings": one.report.findings,
-        "accepted": len(one.report.accepted),
+        "suppressed": len(one.report.suppressed),
         "month": f"${one.month.total:,.2f}",
     }
 

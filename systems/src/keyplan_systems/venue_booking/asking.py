@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Generic, TypeVar
 
+from keyplan import Page
 from keyplan.client.connection import Connection
 from keyplan.client.errors import CursorError
 from keyplan.clock import Clock
-from keyplan.design import Page
 from keyplan.design.declaring.patterns import Call
 from keyplan_systems.venue_booking.domain.refusals import InvalidRequestError
 from keyplan_systems.venue_booking.domain.venue import Venue, moment

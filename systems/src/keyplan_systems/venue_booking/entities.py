@@ -14,7 +14,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from keyplan.design import GSI, Attribute, Bytes, Distinct, Entity, F, Items, Table, key, unique
+from keyplan import GSI, Attribute, Bytes, Distinct, Entity, F, Table, Volume, key, unique
 from keyplan_systems.venue_booking.domain.contacts import Contact
 from keyplan_systems.venue_booking.domain.notices import NoticeKind
 from keyplan_systems.venue_booking.domain.records import AuditAction, PaymentMethod
@@ -64,7 +64,7 @@ STATUSES: Mapping[object, float] = {
     },
     unique=[unique("email", key=key("EMAIL#{email}", "GUARD"))],
     version="version",
-    items=Items(count=2_000, bytes=Bytes(420, p99=700), distinct={"user_id": 2_000, "email": 2_000}),
+    volume=Volume(count=2_000, bytes=Bytes(420, p99=700), distinct={"user_id": 2_000, "email": 2_000}),
 )
 class UserItem(Entity):
     """A person's profile and the counters of their bookings; the guard of the e-mail address stands beside it."""
@@ -118,7 +118,7 @@ class BookingFields(BaseModel):
         "GSI2": key("BOOKINGS#{date:month}", "{status:upper}#{date}#{booking_id}"),
     },
     version="version",
-    items=Items(
+    volume=Volume(
         count=5_000,
         bytes=Bytes(900, p99=3_500),
         distinct={"user_id": Distinct(2_000, hottest=0.02), "status": STATUSES, "date": 1_500, "booking_id": 5_000},
@@ -132,7 +132,7 @@ class BookingItem(BookingFields, Entity):
     name="UserBooking",
     key=key("USER#{user_id}", "BOOKING#{date}#{booking_id}"),
     version="version",
-    items=Items(
+    volume=Volume(
         count=5_000,
         bytes=Bytes(220, p99=260),
         distinct={"user_id": Distinct(2_000, hottest=0.02), "date": 1_500, "booking_id": 5_000},
@@ -155,7 +155,7 @@ class UserBookingItem(Entity):
     name="Event",
     key=key("EVENT#{event_id}", "METADATA"),
     version="version",
-    items=Items(count=6_000, bytes=Bytes(450, p99=2_700), distinct={"event_id": 6_000}),
+    volume=Volume(count=6_000, bytes=Bytes(450, p99=2_700), distinct={"event_id": 6_000}),
 )
 class EventItem(Entity):
     """What holds slots of a date: an approved booking, a public event, a closure."""
@@ -178,7 +178,7 @@ class EventItem(Entity):
     name="EventSlot",
     key=key("EVENTDATE#{date}", "{slot}"),
     indexes={"GSI2": key("EVENTS#{date:month}", "{date}#{slot}")},
-    items=Items(
+    volume=Volume(
         count=9_000,
         bytes=Bytes(380, p99=560),
         distinct={"date": 6_000, "slot": {"MORNING": 0.4, "AFTERNOON": 0.35, "EVENING": 0.25}},
@@ -201,7 +201,7 @@ class EventSlotItem(Entity):
 @venue.entity(
     name="Payment",
     key=key("BOOKING#{booking_id}", "PAYMENT#{received_at:utc_ms}#{payment_id}"),
-    items=Items(count=4_000, bytes=Bytes(260), distinct={"booking_id": 3_500, "payment_id": 4_000}),
+    volume=Volume(count=4_000, bytes=Bytes(260), distinct={"booking_id": 3_500, "payment_id": 4_000}),
 )
 class PaymentItem(Entity):
     """Money that came in for a booking."""
@@ -218,7 +218,7 @@ class PaymentItem(Entity):
 @venue.entity(
     name="Notification",
     key=key("USER#{user_id}", "NOTIFICATION#{sent_at:utc_ms}#{notice_key}"),
-    items=Items(count=12_000, bytes=Bytes(280), distinct={"user_id": Distinct(2_000, hottest=0.02)}),
+    volume=Volume(count=12_000, bytes=Bytes(280), distinct={"user_id": Distinct(2_000, hottest=0.02)}),
 )
 class NotificationItem(Entity):
     """A letter that left for its user, in the user's history."""
@@ -235,7 +235,7 @@ class NotificationItem(Entity):
 @venue.entity(
     name="EmailCode",
     key=key("USER#{user_id}", "VERIFICATION#{claim_id}"),
-    items=Items(count=100, bytes=Bytes(520), distinct={"user_id": 100, "claim_id": 100}),
+    volume=Volume(count=100, bytes=Bytes(520), distinct={"user_id": 100, "claim_id": 100}),
 )
 class EmailCodeItem(Entity):
     """A claim to an e-mail address, and the hashes of the codes that verify it. It reserves nothing."""
@@ -255,7 +255,7 @@ class EmailCodeItem(Entity):
 @venue.entity(
     name="LetterCount",
     key=key("LETTERS#{scope}#{subject}", "{day}"),
-    items=Items(count=600, bytes=Bytes(150), distinct={"subject": 500, "day": 2}),
+    volume=Volume(count=600, bytes=Bytes(150), distinct={"subject": 500, "day": 2}),
 )
 class LetterCountItem(Entity):
     """The letters that one user caused, or one address was sent, in a day of UTC."""
@@ -270,7 +270,7 @@ class LetterCountItem(Entity):
 @venue.entity(
     name="Answer",
     key=key("ANSWERS#{user_id}", "{request_key}"),
-    items=Items(count=100, bytes=Bytes(1_100, p99=4_500), distinct={"user_id": 50, "request_key": 100}),
+    volume=Volume(count=100, bytes=Bytes(1_100, p99=4_500), distinct={"user_id": 50, "request_key": 100}),
 )
 class AnswerItem(Entity):
     """The answer to a mutation with an idempotency key, for 24 hours."""
@@ -288,7 +288,7 @@ class AnswerItem(Entity):
 @venue.entity(
     name="LockCode",
     key=key("EVENT#{event_id}", "LOCKCODE"),
-    items=Items(count=3_000, bytes=Bytes(190), distinct={"event_id": 3_000}),
+    volume=Volume(count=3_000, bytes=Bytes(190), distinct={"event_id": 3_000}),
 )
 class LockCodeItem(Entity):
     """The code that opens the door for an event; it goes when its hours are long over."""
@@ -304,7 +304,7 @@ class LockCodeItem(Entity):
     name="AuditEntry",
     key=key("AUDIT#{at:month}", "{at:utc_ms}#{entry_id}"),
     indexes={"GSI1": key("AUDITOF#{subject}", "{at:utc_ms}#{entry_id}")},
-    items=Items(count=12_000, bytes=Bytes(320), distinct={"at": 60, "subject": 6_000}),
+    volume=Volume(count=12_000, bytes=Bytes(320), distinct={"at": 60, "subject": 6_000}),
 )
 class AuditItem(Entity):
     """One act of an administrator."""
@@ -320,8 +320,8 @@ class AuditItem(Entity):
 @venue.entity(
     name="Outbox",
     key=key("OUTBOX#{notice_key}", "LETTER"),
-    indexes={"GSI1": key("OUTBOX#UNSENT", "{created_at:utc_ms}#{notice_key}", when=F.sent_at.missing())},
-    items=Items(count=1_000, bytes=Bytes(1_100, p99=3_800), distinct={"notice_key": 1_000}, present={"sent_at": 0.9}),
+    indexes={"GSI1": key("OUTBOX#UNSENT", "{created_at:utc_ms}#{notice_key}", only_if=F.sent_at.missing())},
+    volume=Volume(count=1_000, bytes=Bytes(1_100, p99=3_800), distinct={"notice_key": 1_000}, present={"sent_at": 0.9}),
 )
 class OutboxItem(Entity):
     """A letter that is to be sent once, about a booking as it stood; it goes some time after it was sent."""

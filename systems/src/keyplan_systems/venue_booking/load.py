@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from keyplan.design import Rate
+from keyplan import Rate
 
 OFTEN: Final = Rate.monthly(3_000)
 """A hundred a day: what many people look at."""

@@ -15,8 +15,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
+from keyplan import Inserted
 from keyplan.client.errors import ConditionFailedError, NotFoundError, TransactionFailedError
-from keyplan.design import Inserted
 from keyplan.streams import Checkpoints, Destination, JsonLinesFolder, Runner, TableCheckpoints
 from keyplan_systems.venue_booking import design, reads, writes
 from keyplan_systems.venue_booking.asking import Asking

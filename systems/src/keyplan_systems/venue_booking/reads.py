@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from keyplan.design import Cond, Key, Rate, each, key_of, pk, sk
+from keyplan import ItemKey, KeyCondition, Rate, each, item, pk
 from keyplan_systems.venue_booking.domain.users import Status
 from keyplan_systems.venue_booking.entities import (
     AnswerItem,
@@ -33,153 +33,153 @@ Ids = Annotated[list[str], Field(max_length=100)]
 
 
 @venue.get(UserItem, consistent=True, rate=OFTEN)
-def user_by_id(user_id: str) -> Key:
+def user_by_id(user_id: str) -> ItemKey:
     """1. Get user by ID."""
-    return key_of(user_id=user_id)
+    return item(user_id=user_id)
 
 
 @venue.get(BookingItem, consistent=True, rate=OFTEN)
-def booking_by_id(booking_id: str) -> Key:
+def booking_by_id(booking_id: str) -> ItemKey:
     """2. Get booking by ID, as it is now."""
-    return key_of(booking_id=booking_id)
+    return item(booking_id=booking_id)
 
 
-@venue.query(UserBookingItem, consistent=True, rate=SOME, returns=5, ordered_by="-date", descending=True)
-def bookings_of_user(user_id: str) -> Cond:
+@venue.query(UserBookingItem, consistent=True, rate=SOME, expected_items=5, ordered_by="-date", descending=True)
+def bookings_of_user(user_id: str) -> KeyCondition:
     """3. Get all bookings for user, the latest date first."""
     return pk(user_id=user_id)
 
 
-@venue.query(EventSlotItem, consistent=True, rate=SOME, returns=2)
-def slots_on_date(date: Day) -> Cond:
+@venue.query(EventSlotItem, consistent=True, rate=SOME, expected_items=2)
+def slots_on_date(date: Day) -> KeyCondition:
     """4. Get events by date: the slots that are held, at most one item each."""
     return pk(date=date)
 
 
-@venue.query(BookingItem, index="GSI1", rate=SOME, returns=20)
-def bookings_with_status(status: Status) -> Cond:
+@venue.query(BookingItem, index="GSI1", rate=SOME, expected_items=20)
+def bookings_with_status(status: Status) -> KeyCondition:
     """5. Get all pending bookings (admin), or those of any other status, in the order of their requests."""
     return pk(status=status)
 
 
-@venue.query(EventSlotItem, index="GSI2", rate=OFTEN, returns=30)
-def slots_in_months(months: Annotated[list[Day], Field(max_length=13)]) -> Cond:
+@venue.query(EventSlotItem, index="GSI2", rate=OFTEN, expected_items=30)
+def slots_in_months(months: Annotated[list[Day], Field(max_length=13)]) -> KeyCondition:
     """6. Get availability for a date range: what is held in its months, one request for each."""
     return pk(date=each(months))
 
 
-@venue.query(UserItem, index="GSI1", rate=FEW, returns=1)
-def user_by_email(email: str) -> Cond:
+@venue.query(UserItem, index="GSI1", rate=FEW, expected_items=1)
+def user_by_email(email: str) -> KeyCondition:
     """7. Get user by email; logging in is the identity provider's work."""
     return pk(email=email)
 
 
-@venue.query(PaymentItem, consistent=True, rate=FEW, returns=1)
-def payments_of_booking(booking_id: str) -> Cond:
+@venue.query(PaymentItem, consistent=True, rate=FEW, expected_items=1)
+def payments_of_booking(booking_id: str) -> KeyCondition:
     """8. Get payments for booking, oldest first."""
     return pk(booking_id=booking_id)
 
 
-@venue.query(NotificationItem, rate=FEW, returns=10, descending=True)
-def notifications_of_user(user_id: str) -> Cond:
+@venue.query(NotificationItem, rate=FEW, expected_items=10, descending=True)
+def notifications_of_user(user_id: str) -> KeyCondition:
     """9. Get notification history, newest first."""
     return pk(user_id=user_id)
 
 
 @venue.get(LockCodeItem, consistent=True, rate=FEW)
-def lock_code_of_event(event_id: str) -> Key:
+def lock_code_of_event(event_id: str) -> ItemKey:
     """10. Get lock codes for event."""
-    return key_of(event_id=event_id)
+    return item(event_id=event_id)
 
 
 @venue.get(EmailCodeItem, consistent=True, rate=FEW)
-def email_code(user_id: str, claim_id: str) -> Key:
+def email_code(user_id: str, claim_id: str) -> ItemKey:
     """A claim to an address, as it is now."""
-    return key_of(user_id=user_id, claim_id=claim_id)
+    return item(user_id=user_id, claim_id=claim_id)
 
 
-@venue.query(EmailCodeItem, consistent=True, rate=FEW, returns=1)
-def email_codes_of_user(user_id: str) -> Cond:
+@venue.query(EmailCodeItem, consistent=True, rate=FEW, expected_items=1)
+def email_codes_of_user(user_id: str) -> KeyCondition:
     """The addresses that a user was sent codes for in the last hour."""
     return pk(user_id=user_id)
 
 
 @venue.get(AnswerItem, consistent=True, rate=FEW)
-def answer_given(user_id: str, request_key: str) -> Key:
+def answer_given(user_id: str, request_key: str) -> ItemKey:
     """The answer to a mutation that was sent with an idempotency key, unless its 24 hours have passed."""
-    return key_of(user_id=user_id, request_key=request_key)
+    return item(user_id=user_id, request_key=request_key)
 
 
 # What the document has no pattern for, or only a sentence.
 
 
-@venue.query(UserItem, UserBookingItem, consistent=True, rate=FEW, returns=6)
-def user_with_bookings(user_id: str) -> Cond:
+@venue.query(UserItem, UserBookingItem, consistent=True, rate=FEW, expected_items=6)
+def user_with_bookings(user_id: str) -> KeyCondition:
     """A user and all their bookings in one query, without what else stands under the user."""
-    return pk(user_id=user_id) & sk.text("between", "BOOKING#", "METADATA")
+    return pk(user_id=user_id).sk.text("between", "BOOKING#", "METADATA")
 
 
-@venue.query(BookingItem, index="GSI2", rate=SOME, returns=15)
-def bookings_in_month(date: Day, status: Status) -> Cond:
+@venue.query(BookingItem, index="GSI2", rate=SOME, expected_items=15)
+def bookings_in_month(date: Day, status: Status) -> KeyCondition:
     """Bookings by month and status, in the order of dates; of the date only the month counts."""
-    return pk(date=date) & sk(status=status)
+    return pk(date=date).sk(status=status)
 
 
-@venue.query(BookingItem, index="GSI2", rate=FEW, returns=20)
-def all_bookings_in_month(date: Day) -> Cond:
+@venue.query(BookingItem, index="GSI2", rate=FEW, expected_items=20)
+def all_bookings_in_month(date: Day) -> KeyCondition:
     """Bookings of a month, grouped by status."""
     return pk(date=date)
 
 
-@venue.query(UserItem, index="GSI2", rate=FEW, returns=50)
-def all_users() -> Cond:
+@venue.query(UserItem, index="GSI2", rate=FEW, expected_items=50)
+def all_users() -> KeyCondition:
     """All users, in the order in which they came."""
     return pk.text("USERS")
 
 
-@venue.batch_get(BookingItem, consistent=True, rate=SOME, returns=10)
-def bookings_by_id(booking_ids: Ids) -> Key:
+@venue.batch_get(BookingItem, consistent=True, rate=SOME, expected_items=10)
+def bookings_by_id(booking_ids: Ids) -> ItemKey:
     """Several bookings, for lists of them."""
-    return key_of(booking_id=each(booking_ids))
+    return item(booking_id=each(booking_ids))
 
 
-@venue.batch_get(UserItem, rate=SOME, returns=10)
-def users_by_id(user_ids: Ids) -> Key:
+@venue.batch_get(UserItem, rate=SOME, expected_items=10)
+def users_by_id(user_ids: Ids) -> ItemKey:
     """Several users, for lists of bookings."""
-    return key_of(user_id=each(user_ids))
+    return item(user_id=each(user_ids))
 
 
-@venue.batch_get(EventItem, rate=SOME, returns=10)
-def events_by_id(event_ids: Ids) -> Key:
+@venue.batch_get(EventItem, rate=SOME, expected_items=10)
+def events_by_id(event_ids: Ids) -> ItemKey:
     """Several events, for lists and for the calendar feed."""
-    return key_of(event_id=each(event_ids))
+    return item(event_id=each(event_ids))
 
 
 @venue.get(EventItem, consistent=True, rate=FEW)
-def event_by_id(event_id: str) -> Key:
+def event_by_id(event_id: str) -> ItemKey:
     """An event by its id."""
-    return key_of(event_id=event_id)
+    return item(event_id=event_id)
 
 
-@venue.query(AuditItem, rate=FEW, returns=50, descending=True)
-def audit_in_month(at: datetime) -> Cond:
+@venue.query(AuditItem, rate=FEW, expected_items=50, descending=True)
+def audit_in_month(at: datetime) -> KeyCondition:
     """What administrators did in a month, newest first."""
     return pk(at=at)
 
 
-@venue.query(AuditItem, index="GSI1", rate=FEW, returns=3)
-def audit_of_subject(subject: str) -> Cond:
+@venue.query(AuditItem, index="GSI1", rate=FEW, expected_items=3)
+def audit_of_subject(subject: str) -> KeyCondition:
     """What administrators did to one booking or event."""
     return pk(subject=subject)
 
 
 @venue.get(OutboxItem, consistent=True, rate=SOME)
-def letter_by_key(notice_key: str) -> Key:
+def letter_by_key(notice_key: str) -> ItemKey:
     """A letter of the outbox, as it is now."""
-    return key_of(notice_key=notice_key)
+    return item(notice_key=notice_key)
 
 
-@venue.query(OutboxItem, index="GSI1", rate=Rate(average=0.02), returns=1)
-def unsent_letters() -> Cond:
+@venue.query(OutboxItem, index="GSI1", rate=Rate(average=0.02), expected_items=1)
+def unsent_letters() -> KeyCondition:
     """Letters that have not left, oldest first."""
     return pk.text("OUTBOX#UNSENT")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from keyplan.design import Change, F, add, key_of, known, put, set_, when
+from keyplan import F, ItemWrite, item
 from keyplan_systems.venue_booking.entities import (
     AnswerItem,
     AuditItem,
@@ -27,184 +27,184 @@ from keyplan_systems.venue_booking.load import FEW, SOME
 
 
 @venue.create(UserItem, rate=FEW)
-def create_user(user: UserItem) -> Change:
+def create_user(user: UserItem) -> ItemWrite:
     """Create user, with the guard of the e-mail address."""
-    return put(user)
+    return item(user)
 
 
 @venue.replace(UserItem, rate=FEW)
-def replace_user(user: UserItem) -> Change:
+def replace_user(user: UserItem) -> ItemWrite:
     """Change user as it was read; the guard moves to a new address."""
-    return put(user)
+    return item(user)
 
 
 @venue.create(AnswerItem, rate=FEW)
-def remember_answer(record: AnswerItem) -> Change:
+def remember_answer(record: AnswerItem) -> ItemWrite:
     """Keep the answer, unless one is kept: the first of two equal mutations wins. An expired one is overwritten."""
-    return put(record)
+    return item(record)
 
 
 @venue.create(EmailCodeItem)
-def claim_email(code: EmailCodeItem) -> Change:
+def claim_email(code: EmailCodeItem) -> ItemWrite:
     """Claim an address. The consumer of the stream sends a code to it."""
-    return put(code)
+    return item(code)
 
 
 @venue.update(EmailCodeItem, rate=FEW)
-def store_code(user_id: str, claim_id: str, code_hashes: list[str]) -> Change:
+def store_code(user_id: str, claim_id: str, code_hashes: list[str]) -> ItemWrite:
     """Store the hashes of the codes that verify an address, before the letter with the last of them is sent."""
-    return key_of(user_id=user_id, claim_id=claim_id) & when(F.sent_at.missing()) & set_(code_hashes=code_hashes)
+    return item(user_id=user_id, claim_id=claim_id).condition(F.sent_at.missing()).set(code_hashes=code_hashes)
 
 
 @venue.update(EmailCodeItem, rate=FEW)
-def note_code_sent(user_id: str, claim_id: str, sent_at: datetime) -> Change:
+def note_code_sent(user_id: str, claim_id: str, sent_at: datetime) -> ItemWrite:
     """Note that the letter with a code has left."""
-    return key_of(user_id=user_id, claim_id=claim_id) & set_(sent_at=sent_at)
+    return item(user_id=user_id, claim_id=claim_id).set(sent_at=sent_at)
 
 
 @venue.update(EmailCodeItem, rate=FEW)
-def take_try(user_id: str, claim_id: str, allowed: int) -> Change:
+def take_try(user_id: str, claim_id: str, allowed: int) -> ItemWrite:
     """Take one of the tries at a code, before it is compared, so that concurrent tries are counted too."""
-    return key_of(user_id=user_id, claim_id=claim_id) & when(F.tries < allowed) & add(tries=1)
+    return item(user_id=user_id, claim_id=claim_id).condition(F.tries < allowed).add(tries=1)
 
 
 @venue.delete(EmailCodeItem)
-def use_code(user_id: str, claim_id: str) -> Change:
+def use_code(user_id: str, claim_id: str) -> ItemWrite:
     """Use a code, once."""
-    return key_of(user_id=user_id, claim_id=claim_id) & when(F.created_at.exists())
+    return item(user_id=user_id, claim_id=claim_id).condition(F.created_at.exists())
 
 
 @venue.update(LetterCountItem, upsert=True)
-def count_letter(count: LetterCountItem, allowed: int) -> Change:
+def count_letter(count: LetterCountItem, allowed: int) -> ItemWrite:
     """Count a letter unless its user, or its address, already had as many as are allowed in a day."""
     below = F.letters.missing() | (F.letters < allowed)
-    key = key_of(scope=count.scope, subject=count.subject, day=count.day)
-    return key & when(below) & add(letters=1) & set_(expires_at=count.expires_at)
+    key = item(scope=count.scope, subject=count.subject, day=count.day)
+    return key.condition(below).add(letters=1).set(expires_at=count.expires_at)
 
 
 @venue.update(UserItem)
-def count_bookings(user_id: str, pending: int, approved: int, rejected: int, cancelled: int) -> Change:
+def count_bookings(user_id: str, pending: int, approved: int, rejected: int, cancelled: int) -> ItemWrite:
     """Add to the counters of a user's bookings."""
-    return key_of(user_id=user_id) & add(pending=pending, approved=approved, rejected=rejected, cancelled=cancelled)
+    return item(user_id=user_id).add(pending=pending, approved=approved, rejected=rejected, cancelled=cancelled)
 
 
 # The parts of transactions.
 
 
 @venue.create(BookingItem)
-def create_booking(booking: BookingItem) -> Change:
+def create_booking(booking: BookingItem) -> ItemWrite:
     """A new request."""
-    return put(booking)
+    return item(booking)
 
 
 @venue.replace(BookingItem)
-def replace_booking(booking: BookingItem) -> Change:
+def replace_booking(booking: BookingItem) -> ItemWrite:
     """A booking that moves on, from the version it was read in, with its place in both indexes."""
-    return put(booking)
+    return item(booking)
 
 
 @venue.create(UserBookingItem)
-def create_user_booking(copy: UserBookingItem) -> Change:
+def create_user_booking(copy: UserBookingItem) -> ItemWrite:
     """The copy of a new request under its user."""
-    return put(copy)
+    return item(copy)
 
 
 @venue.replace(UserBookingItem)
-def replace_user_booking(copy: UserBookingItem) -> Change:
+def replace_user_booking(copy: UserBookingItem) -> ItemWrite:
     """The copy of a booking that moves on, from the same version."""
-    return put(copy)
+    return item(copy)
 
 
 @venue.create(EventItem)
-def create_event(event: EventItem) -> Change:
+def create_event(event: EventItem) -> ItemWrite:
     """A new event."""
-    return put(event)
+    return item(event)
 
 
 @venue.create(EventSlotItem)
-def take_slot(slot: EventSlotItem) -> Change:
+def take_slot(slot: EventSlotItem) -> ItemWrite:
     """Take a slot of a date, if nobody holds it."""
-    return put(slot)
+    return item(slot)
 
 
 @venue.delete(EventSlotItem)
-def free_slot_of_booking(slot: EventSlotItem) -> Change:
+def free_slot_of_booking(slot: EventSlotItem) -> ItemWrite:
     """Free a slot, if it is still this booking's."""
-    return key_of(date=slot.date, slot=slot.slot) & when(F.booking_id == slot.booking_id)
+    return item(date=slot.date, slot=slot.slot).condition(F.booking_id == slot.booking_id)
 
 
 @venue.delete(EventSlotItem)
-def free_slot_of_event(slot: EventSlotItem) -> Change:
+def free_slot_of_event(slot: EventSlotItem) -> ItemWrite:
     """Free a slot, if it is still this event's."""
-    return key_of(date=slot.date, slot=slot.slot) & when(F.event_id == slot.event_id)
+    return item(date=slot.date, slot=slot.slot).condition(F.event_id == slot.event_id)
 
 
 @venue.delete(EventItem)
-def remove_event_of_booking(event_id: str) -> Change:
+def remove_event_of_booking(event_id: str) -> ItemWrite:
     """The event of a booking that is not approved any more."""
-    return key_of(event_id=event_id)
+    return item(event_id=event_id)
 
 
 @venue.delete(EventItem)
-def remove_event(event: EventItem) -> Change:
+def remove_event(event: EventItem) -> ItemWrite:
     """An administrator's event, as it was read."""
-    return key_of(event_id=event.event_id) & when((F.version == event.version) & F.booking_id.missing())
+    return item(event_id=event.event_id).condition((F.version == event.version) & F.booking_id.missing())
 
 
 @venue.delete(LockCodeItem)
-def remove_lock_code(event_id: str) -> Change:
+def remove_lock_code(event_id: str) -> ItemWrite:
     """The code of an event that is no more."""
-    return key_of(event_id=event_id)
+    return item(event_id=event_id)
 
 
 @venue.create(OutboxItem)
-def enqueue(letter: OutboxItem) -> Change:
+def enqueue(letter: OutboxItem) -> ItemWrite:
     """A letter to be sent."""
-    return put(letter)
+    return item(letter)
 
 
 @venue.create(AuditItem)
-def record_act(entry: AuditItem) -> Change:
+def record_act(entry: AuditItem) -> ItemWrite:
     """An act of an administrator."""
-    return put(entry)
+    return item(entry)
 
 
 @venue.check(BookingItem)
-def booking_is_there(booking_id: str) -> Change:
+def booking_is_there(booking_id: str) -> ItemWrite:
     """The booking that something is recorded for."""
-    return key_of(booking_id=booking_id)
+    return item(booking_id=booking_id)
 
 
 @venue.check(EventItem)
-def event_is_there(event_id: str) -> Change:
+def event_is_there(event_id: str) -> ItemWrite:
     """The event that something is recorded for."""
-    return key_of(event_id=event_id)
+    return item(event_id=event_id)
 
 
 @venue.create(PaymentItem)
-def add_payment(payment: PaymentItem) -> Change:
+def add_payment(payment: PaymentItem) -> ItemWrite:
     """A payment."""
-    return put(payment)
+    return item(payment)
 
 
 @venue.put(LockCodeItem)
-def put_lock_code(code: LockCodeItem) -> Change:
+def put_lock_code(code: LockCodeItem) -> ItemWrite:
     """A code, in place of an earlier one."""
-    return put(code)
+    return item(code)
 
 
 @venue.update(OutboxItem, rate=SOME)
-def close_letter(letter: OutboxItem, sent_at: datetime, failure: str | None, expires_at: datetime) -> Change:
+def close_letter(letter: OutboxItem, sent_at: datetime, failure: str | None, expires_at: datetime) -> ItemWrite:
     """Take a letter out of what is to be sent, if nobody has."""
     return (
-        key_of(notice_key=letter.notice_key)
-        & known(created_at=letter.created_at)
-        & when(F.sent_at.missing())
-        & set_(sent_at=sent_at, failure=failure, expires_at=expires_at)
+        item(notice_key=letter.notice_key)
+        .assuming(created_at=letter.created_at)
+        .condition(F.sent_at.missing())
+        .set(sent_at=sent_at, failure=failure, expires_at=expires_at)
     )
 
 
 @venue.create(NotificationItem)
-def remember_letter(notification: NotificationItem) -> Change:
+def remember_letter(notification: NotificationItem) -> ItemWrite:
     """A letter that left, in its user's history."""
-    return put(notification)
+    return item(notification)

@@ -26,8 +26,8 @@ from keyplan.client.errors import (
     VersionConflictError,
     WriteConflictError,
 )
-from keyplan.design import Transaction
 from keyplan.design.declaring.patterns import Call, TransactionCall, WriteCall
+from keyplan.design.declaring.transactions import Transaction
 from keyplan_systems.venue_booking import reads, writes
 from keyplan_systems.venue_booking.asking import Asking
 from keyplan_systems.venue_booking.domain.outcomes import (

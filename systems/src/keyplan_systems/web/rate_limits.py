@@ -22,10 +22,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Annotated, Final
 
+from keyplan import Attribute, Bytes, Entity, F, ItemWrite, Rate, Table, Volume, attr, item, key
 from keyplan.client.connection import Connection
 from keyplan.client.errors import ConditionFailedError, OutcomeUnknownError
 from keyplan.clock import Clock
-from keyplan.design import Attribute, Bytes, Change, Entity, F, Items, Rate, Table, add, attr, key, key_of, set_, when
 
 REQUESTS_VARIABLE: Final = "KEYPLAN_REQUEST_LIMIT"
 """The environment variable that limits the requests of one user to one system in one process."""
@@ -36,7 +36,7 @@ _SWEPT_CALLERS: Final = 10_000
 rate_limits = Table(TABLE, pk="window", ttl="expires_at")
 
 
-@rate_limits.entity(key=key(attr("window")), items=Items(count=10_000, bytes=Bytes(130)), store_key_fields=False)
+@rate_limits.entity(key=key(attr("window")), volume=Volume(count=10_000, bytes=Bytes(130)), store_key_fields=False)
 class Count(Entity):
     """The requests of one caller in one window of one limit."""
 
@@ -46,10 +46,10 @@ class Count(Entity):
 
 
 @rate_limits.update(Count, upsert=True, rate=Rate.monthly(100_000))
-def count_request(window: str, allowed: int, expires_at: datetime) -> Change:
+def count_request(window: str, allowed: int, expires_at: datetime) -> ItemWrite:
     """Count a request unless the window already has as many as it allows."""
     below = F.requests.missing() | (F.requests < allowed)
-    return key_of(window=window) & add(requests=1) & set_(expires_at=expires_at) & when(below)
+    return item(window=window).add(requests=1).set(expires_at=expires_at).condition(below)
 
 
 @dataclass(frozen=True, slots=True)

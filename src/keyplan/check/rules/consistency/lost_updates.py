@@ -36,8 +36,8 @@ def unconditional_put(subject: Subject) -> Iterator[Finding]:
     Why is this bad? A put replaces an existing item: counters that an update raised, a response that another request
     stored, an event of the same millisecond.
 
-    Fix: use `@table.create` for new items, which fails if the item exists (`replace_when` allows exceptions), and
-    `@table.replace` with a version for existing items. Accept the finding for caches and latest values, which are
+    Fix: use `@table.create` for new items, which fails if the item exists (`.replace_if(...)` allows exceptions), and
+    `@table.replace` with a version for existing items. Suppress the finding for caches and latest values, which are
     meant to be overwritten.
 
     Source: API reference, PutItem: an existing item with the same key is replaced completely.
@@ -84,9 +84,9 @@ def lost_update(subject: Subject) -> Iterator[Finding]:
     Why is this bad? A program reads a pending booking and approves it, while another has rejected it in between.
     Without a condition, the later write wins and both callers believe that they decided.
 
-    Fix: require the expected state: `when(F.status == "pending")`; a failed write then means "already decided". Or
-    declare a version and pass it with `at_version(...)`, or pass what was read with `known(status=...)`. If the latest
-    value wins, compare timestamps: `set_(seen_at=at) & when(F.seen_at < at)`.
+    Fix: require the expected state: `.condition(F.status == "pending")`; a failed write then means "already decided".
+    Or declare a version and pass it with `.if_version(...)`, or pass what was read with `.assuming(status=...)`. If the
+    latest value wins, compare timestamps: `.set(seen_at=at).condition(F.seen_at < at)`.
 
     Source: developer guide, "Condition expressions" and "Optimistic locking with version number".
     """
@@ -118,7 +118,7 @@ def _lost_replacement(pattern: Pattern[..., Any], plan: Plan) -> Finding:
 
 
 def _lost_set(pattern: Pattern[..., Any], plan: Plan, adding: Mapping[tuple[str, str], str]) -> Iterator[Finding]:
-    looked_at = {path.field for path in paths_of(plan.condition)} | set(plan.known)
+    looked_at = {path.field for path in paths_of(plan.condition)} | set(plan.assumed)
     counted = [action.path.field for action in plan.actions if action.name == "add"]
     for action in plan.actions:
         name = action.path.field
@@ -141,7 +141,7 @@ def _lost_set(pattern: Pattern[..., Any], plan: Plan, adding: Mapping[tuple[str,
             pattern.name,
             f"of two callers of {pattern.name}, both succeed and the later wins: it sets"
             f" {plan.entity.name}.{name} to one of {choices} states{counts} without a condition",
-            f"add when(F.{name} == ...) with the expected state, or a version and at_version(...)",
+            f"add .condition(F.{name} == ...) with the expected state, or a version and .if_version(...)",
             pattern.place,
             plan.entity.place,
         )
@@ -163,7 +163,8 @@ def _lost_claim(pattern: Pattern[..., Any], plan: Plan, name: str, state: object
         pattern.name,
         f"of two callers of {pattern.name}, both believe that they own the item: it sets"
         f" {plan.entity.name}.{name} to {plain_value(state)!r} and {taker} without a condition",
-        f"add when(F.{name} == ...) with the previous state, when(F.{taker}.missing()), or at_version(...)",
+        f"add .condition(F.{name} == ...) with the previous state, .condition(F.{taker}.missing()), or"
+        " .if_version(...)",
         pattern.place,
         plan.entity.place,
         severity="advice",
@@ -194,7 +195,7 @@ def _lost_addition(pattern: Pattern[..., Any], plan: Plan, name: str, other: str
         pattern.name,
         f"{pattern.name} overwrites what {other} added since the read: it sets"
         f" {plan.entity.name}.{name} without a condition",
-        f"add the difference, or when(F.{name} == ...) with the value read, or a version and at_version(...)",
+        f"add the difference, or .condition(F.{name} == ...) with the value read, or a version and .if_version(...)",
         pattern.place,
         plan.entity.place,
     )
@@ -237,7 +238,8 @@ def _batch_overwrite(pattern: Pattern[..., Any], update: Pattern[..., Any]) -> F
     return batch_without_conditions.finding(
         pattern.name,
         f"{pattern.name} {does}: {consequence}" + (f", and {entity.version} is not checked" if versioned else ""),
-        "use single updates or deletes with when(...), or transactions of up to 100; keep batches for loading data",
+        "use single updates or deletes with .condition(...), or transactions of up to 100; keep batches for"
+        " loading data",
         pattern.place,
         update.place,
         severity="error" if versioned else "warning",

@@ -32,7 +32,7 @@ def non_idempotent_write(subject: Subject) -> Iterator[Finding]:
 
     Fix: make the write part of a transaction that also creates an item for the request (its ID as the key, with an
     expiry), or add a condition that only the first call meets, such as the version that was read. A bound on the
-    counter (`when(F.free >= count)`) is not enough: while enough is left, the second call meets it too.
+    counter (`.condition(F.free >= count)`) is not enough: while enough is left, the second call meets it too.
 
     Source: API reference, TransactWriteItems (ClientRequestToken); developer guide, "Programming errors: retries".
     """
@@ -46,7 +46,7 @@ def non_idempotent_write(subject: Subject) -> Iterator[Finding]:
                 pattern.name,
                 f"a repeated call of {pattern.name} counts twice: it adds to {', '.join(twice)} without a"
                 " condition that only the first call meets",
-                "create an item for the request's ID in the same transaction, or add at_version(...) or a"
+                "create an item for the request's ID in the same transaction, or add .if_version(...) or a"
                 " condition that only the first call meets",
                 pattern.place,
             )
@@ -62,8 +62,8 @@ def count_without_change(subject: Subject) -> Iterator[Finding]:
     Why is this bad? Deleting a missing item is not an error: a user who clicks "unlike" twice deletes nothing the
     second time, but the count decreases again. A put that replaces an existing item increases it again.
 
-    Fix: let the write of the item fail if it changes nothing: delete with `when(F.at.exists())` of a required field,
-    and create instead of put.
+    Fix: let the write of the item fail if it changes nothing: delete with `.condition(F.at.exists())` of a required
+    field, and create instead of put.
 
     Source: API reference, DeleteItem (idempotent: no error if the item does not exist) and TransactWriteItems.
     """
@@ -80,7 +80,7 @@ def count_without_change(subject: Subject) -> Iterator[Finding]:
             transaction.name,
             f"a second call of {transaction.name} changes {', '.join(dict.fromkeys(counted))} again: it"
             f" {what} whether or not it exists",
-            f"add when(...exists()) of a field that every {plan.entity.name} has to {free.call.pattern.name}"
+            f"add .condition(...exists()) of a field that every {plan.entity.name} has to {free.call.pattern.name}"
             if deletes
             else f"make {free.call.pattern.name} a create, which fails if the item exists",
             transaction.place,
@@ -105,7 +105,7 @@ def happens_once(plan: Plan) -> bool:
     if plan.operation not in {"UpdateItem", "ConditionCheck"}:
         return plan.condition is not None
     changed = {action.path.field for action in plan.actions}
-    return not changed.isdisjoint(plan.known) or _met_once(plan.condition, changed, set(_counted(plan)))
+    return not changed.isdisjoint(plan.assumed) or _met_once(plan.condition, changed, set(_counted(plan)))
 
 
 def _counted(plan: Plan) -> list[str]:

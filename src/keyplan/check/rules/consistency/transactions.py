@@ -66,7 +66,7 @@ def _largest_count(step: TransactionStep, transaction: Transaction[Any]) -> floa
     if isinstance(step.repeated.values, tuple):
         return len(step.repeated.values)
     declared = _declared_length(step.repeated)
-    returns = transaction.facts.returns
+    returns = transaction.facts.expected_items
     return declared if declared is not None else returns if returns and returns > limits.TRANSACTION_ACTIONS else None
 
 
@@ -137,7 +137,7 @@ def duplicate_item_in_transaction(subject: Subject) -> Iterator[Finding]:
     Why is this bad? DynamoDB rejects a transaction with two actions on one item, even if one of them only checks a
     condition.
 
-    Fix: join the changes in one pattern: `key_of(...) & set_(...) & when(...)`.
+    Fix: join the changes in one pattern: `item(...).set(...).condition(...)`.
 
     Source: developer guide, "Managing complex workflows with DynamoDB transactions"; API reference,
     TransactWriteItems: no two actions may target the same item.

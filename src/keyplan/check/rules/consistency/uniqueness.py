@@ -135,8 +135,8 @@ def decision_without_condition(subject: Subject) -> Iterator[Finding]:
     Why is this bad? A program reads that 29 of 30 requests are used and continues. A concurrent one has read the same,
     and both continue.
 
-    Fix: let a write decide. Add to a counter on the condition that the limit is not reached (`add(count=1) &
-    when(F.count < 30)`), or claim an item with an update that requires its state.
+    Fix: let a write decide. Add to a counter on the condition that the limit is not reached
+    (`.add(count=1).condition(F.count < 30)`), or claim an item with an update that requires its state.
 
     Source: developer guide, "Condition expressions" and "DynamoDB read consistency".
     """
@@ -149,7 +149,7 @@ def decision_without_condition(subject: Subject) -> Iterator[Finding]:
 def _has_conditional_write(subject: Subject, entity: EntitySpec) -> bool:
     """Return True if a write of the entity has a condition."""
     return any(
-        work.plan.condition is not None or work.plan.version is not None or work.plan.known
+        work.plan.condition is not None or work.plan.version is not None or work.plan.assumed
         for work in subject.writes_of(entity)
     )
 
@@ -162,9 +162,9 @@ def _unguarded_decision(pattern: Pattern[..., Any], entity: EntitySpec) -> Findi
         + f": {pattern.name} decides about {pattern.facts.decides} by reading {with_article(entity.name)}, and no"
         f" write of it"
         " has a condition",
-        "update a counter with add(...) & when(F.count < limit)"
+        "update a counter with .add(...).condition(F.count < limit)"
         if quota
-        else "claim it with a write and when(...) on the required state, and act only if the write succeeds",
+        else "claim it with a write and .condition(...) on the required state, and act only if the write succeeds",
         pattern.place,
         entity.place,
     )

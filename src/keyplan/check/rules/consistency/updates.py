@@ -95,7 +95,7 @@ def append_stores_duplicates(subject: Subject) -> Iterator[Finding]:
     Why is this bad? Two requests that append the same badge store it twice: a list is not unique, and an append cannot
     check it.
 
-    Fix: use a set (`badges: set[str]` with `add_to_set`), or a map by ID. Accept the finding for lists that can
+    Fix: use a set (`badges: set[str]` with `add_to_set`), or a map by ID. Suppress the finding for lists that can
     contain a value twice, such as a history.
 
     Source: developer guide, "Supported data types" (sets and lists) and "Update expressions" (list_append, ADD).
@@ -131,8 +131,8 @@ def add_out_of_bounds(subject: Subject) -> Iterator[Finding]:
     Why is this bad? DynamoDB adds numbers without knowing the model's bounds. Of two callers that take the last one,
     both succeed, and the item cannot be read any more.
 
-    Fix: require what must remain: `subtract(free=n) & when(F.free >= n)`; a failed write then means that none is left.
-    Or remove the bound from the model.
+    Fix: require what must remain: `.subtract(free=n).condition(F.free >= n)`; a failed write then means that none is
+    left. Or remove the bound from the model.
 
     Source: developer guide, "Update expressions" (incrementing and decrementing numeric attributes) and "Condition
     expressions".
@@ -140,7 +140,7 @@ def add_out_of_bounds(subject: Subject) -> Iterator[Finding]:
     for _, pattern, plan in subject.patterns:
         if plan.operation != "UpdateItem" or plan.version is not None:
             continue
-        looked_at = {path.field for path in paths_of(plan.condition)} | set(plan.known)
+        looked_at = {path.field for path in paths_of(plan.condition)} | set(plan.assumed)
         for action in plan.actions:
             if action.name == "add" and len(action.path.parts) == 1 and action.path.field not in looked_at:
                 yield from _unchecked_bound(pattern, plan, action)
@@ -159,7 +159,7 @@ def _unchecked_bound(pattern: Pattern[..., object], plan: Plan, action: FieldUpd
         pattern.name,
         f"the item becomes unreadable once {pattern.name} {does} {plan.entity.name}.{name} beyond its"
         f" {least_or_most} of {bound}",
-        f"add when({needed}), or remove the bound of {name}",
+        f"add .condition({needed}), or remove the bound of {name}",
         pattern.place,
         plan.entity.place.at(name),
     )

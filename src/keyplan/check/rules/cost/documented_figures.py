@@ -209,7 +209,7 @@ def _certain_indexes(pattern: Pattern[..., Any], estimate: Expected) -> dict[str
     sure = [
         bound.index.name
         for bound in entity.indexes
-        if bound.when is None and not any(entity.fields[name].optional for name in bound.fields)
+        if bound.only_if is None and not any(entity.fields[name].optional for name in bound.fields)
     ]
     return {name: units for name, units in estimate.units.indexes.items() if name in sure}
 

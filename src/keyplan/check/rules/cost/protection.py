@@ -28,7 +28,7 @@ def no_point_in_time_recovery(subject: Subject) -> Iterator[Finding]:
     """
     for table, cost in zip(subject.tables, subject.month.tables, strict=True):
         lasting = [
-            entity.items.count for entity in table.entities if entity.items is not None and not always_expires(entity)
+            entity.volume.count for entity in table.entities if entity.volume is not None and not always_expires(entity)
         ]
         if table.schema.point_in_time_recovery or sum(lasting) < _MANY_ITEMS:
             continue
@@ -57,7 +57,7 @@ def no_deletion_protection(subject: Subject) -> Iterator[Finding]:
     Source: developer guide, "Using deletion protection to protect your table".
     """
     for table in subject.tables:
-        items = sum(entity.items.count for entity in table.entities if entity.items is not None)
+        items = sum(entity.volume.count for entity in table.entities if entity.volume is not None)
         if items >= _MANY_ITEMS and not table.schema.deletion_protection:
             yield no_deletion_protection.finding(
                 table.name,

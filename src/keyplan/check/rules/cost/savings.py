@@ -151,12 +151,12 @@ def long_attribute_names(subject: Subject) -> Iterator[Finding]:
     """
     for table, entity in subject.entities:
         size = item_size(entity)
-        if entity.items is None or not size.declared:
+        if entity.volume is None or not size.declared:
             continue
         names = _name_bytes(entity)
         copies = 1 + sum(1 for bound in entity.indexes if bound.index.project == "all")
         price = subject.book.of_class("storage_gb_month", table.schema.table_class)
-        dollars = entity.items.count * names * copies / GB * price
+        dollars = entity.volume.count * names * copies / GB * price
         if names > size.average * _NAME_SHARE and dollars >= _NAME_DOLLARS:
             held = counted(copies - 1, "index", "indexes")
             longest = max(entity.fields.values(), key=lambda field: len(field.attribute))
@@ -170,7 +170,7 @@ def long_attribute_names(subject: Subject) -> Iterator[Finding]:
 
 
 def _name_bytes(entity: EntitySpec) -> int:
-    present = entity.items.present if entity.items is not None else {}
+    present = entity.volume.present if entity.volume is not None else {}
     total = sum(
         len(field.attribute.encode()) * (present.get(name, 1.0) if field.optional else 1.0)
         for name, field in entity.fields.items()

@@ -120,7 +120,7 @@ def missing_stream_image(subject: Subject) -> Iterator[Finding]:
 
 
 def _needed_images(consumer: Consumer) -> frozenset[str]:
-    return frozenset({"old", "new"}) if isinstance(consumer.when, Changed) else consumer.needs
+    return frozenset({"old", "new"}) if isinstance(consumer.filter, Changed) else consumer.needs
 
 
 def _missing_image(table: Table, consumer: Consumer, needs: frozenset[str]) -> Iterator[Finding]:
@@ -185,19 +185,19 @@ _DROPPED_SHARE = 0.5
 def unfiltered_consumer(subject: Subject) -> Iterator[Finding]:
     """Consumer receives mostly unrelated changes
 
-    Finds consumers without `when=` for which more than half of the table's declared writes are of other entities.
+    Finds consumers without `filter=` for which more than half of the table's declared writes are of other entities.
 
     Why is this bad? The consumer is called for all changes if nothing filters them. Each call costs, and related
     changes wait behind unrelated ones.
 
-    Fix: declare the related changes with `when=` (a condition, or `changed("status")`), and let the consumer's export
+    Fix: declare the related changes with `filter=` (a condition, or `changed("status")`), and let the consumer's export
     add the entity's key prefix and kind of change to the filter of the event source.
 
     Source: Lambda developer guide, "Control which events Lambda sends to your function" (event filtering).
     """
     for table in subject.tables:
         for consumer in table.consumers:
-            if consumer.when is None:
+            if consumer.filter is None:
                 yield from _dropped_changes(subject, table, consumer)
 
 
@@ -267,7 +267,7 @@ def modifications_ignored(subject: Subject) -> Iterator[Finding]:
     Why is this bad? An item that is put again or changes its state is delivered as `Modified`. An attempt that starts
     as "in-progress" and is later "completed" is only seen unfinished.
 
-    Fix: handle `Modified` too: `when=changed("status", becomes="completed")` also matches insertions with that value.
+    Fix: handle `Modified` too: `filter=changed("status", becomes="completed")` also matches insertions with that value.
     It needs the old and the new image.
 
     Source: developer guide, "Change data capture for DynamoDB Streams" (INSERT, MODIFY and REMOVE records).
@@ -284,7 +284,7 @@ def modifications_ignored(subject: Subject) -> Iterator[Finding]:
                         consumer.name,
                         f"{consumer.name} never sees when {work.pattern.name} changes {state} of an existing"
                         f" {entity.name}: this is delivered as Modified",
-                        f'handle Modified[{entity.name}] too, with when=changed("{state}", becomes=...)',
+                        f'handle Modified[{entity.name}] too, with filter=changed("{state}", becomes=...)',
                         consumer.place,
                         work.pattern.place,
                     )

@@ -108,7 +108,7 @@ def expired_items_read(subject: Subject) -> Iterator[Finding]:
     Why is this bad? DynamoDB deletes expired items in the background within a few days. Until then, reads return
     closed sessions and past offers as if they were valid.
 
-    Fix: remove `expired=True`: reads then drop items whose expiry has passed. Accept the finding if the program needs
+    Fix: remove `expired=True`: reads then drop items whose expiry has passed. Suppress the finding if the program needs
     them, for example to clean up.
 
     Source: developer guide, "Working with expired items and time to live (TTL)".
@@ -146,8 +146,8 @@ def ttl_as_event(subject: Subject) -> Iterator[Finding]:
     sessions on time.
 
     Fix: compare the expiry with the clock: reads drop expired items automatically; add it to conditions of writes
-    (`when(F.expires_at > now)`); derive a state such as "expired" when reading. If a state must be stored, set it with
-    a job.
+    (`.condition(F.expires_at > now)`); derive a state such as "expired" when reading. If a state must be stored, set it
+    with a job.
 
     Source: developer guide, "Using time to live (TTL)" and "Working with expired items".
     """

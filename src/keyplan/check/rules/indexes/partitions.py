@@ -55,7 +55,7 @@ def local_index_collection_size(subject: Subject) -> Iterator[Finding]:
                 table.name,
                 f"writes of table {table.name} fail once an item collection has 10 GB, and the size of"
                 f" {', '.join(name for name, size in sizes.items() if size is None)} is unknown",
-                "declare items=Items(count, bytes=..., distinct={partition field: number}), or use global indexes",
+                "declare volume=Volume(count, bytes=..., distinct={partition field: number}), or use global indexes",
                 locals_[0].place,
                 table.schema.place,
                 severity="advice",
@@ -64,7 +64,7 @@ def local_index_collection_size(subject: Subject) -> Iterator[Finding]:
 
 def _largest_collection(entity: EntitySpec, others: Sequence[EntitySpec]) -> float | None:
     """Return the bytes of the largest collection of an entity with its entries in local indexes."""
-    items, share = entity.items, key_share(entity.key.partition, entity, {}, others)
+    items, share = entity.volume, key_share(entity.key.partition, entity, {}, others)
     if items is None or share is None:
         return None
     one = float(item_size(entity).average)
@@ -132,7 +132,7 @@ def _load_problem(subject: Subject, table: Table, entity: EntitySpec, bound: Bou
                 f" load it"
                 " is throttled"
             )
-    small = entity.items is not None and entity.items.count <= _SMALL_TABLE
+    small = entity.volume is not None and entity.volume.count <= _SMALL_TABLE
     sharded = any(shards for part in bound.partition for _, shards in _fields_and_shards(part))
     if rated or small or sharded or distinct.count > _FEW_KEYS:
         return ""
@@ -155,7 +155,7 @@ def _distinct_keys(entity: EntitySpec, bound: BoundKey) -> Distinct | None:
     count, hottest = 1, 1.0
     for part in bound.partition:
         for name, shards in _fields_and_shards(part):
-            declared = entity.items.values_of(name) if entity.items is not None and not shards else None
+            declared = entity.volume.values_of(name) if entity.volume is not None and not shards else None
             few = _declared_values(entity, part, name) if declared is None else declared
             if few is None:
                 return None

@@ -31,8 +31,8 @@ def accidental_sparse_index(subject: Subject) -> Iterator[Finding]:
     """Index omits items without a value
 
     Finds queries of an index whose key contains an optional field, unless the query requires a value or a lower bound
-    of the field, or the design declares the index as sparse: `when=F.due_date.exists()` on the key, or the share of
-    items with the field, `Items(present={"due_date": 0.3})`.
+    of the field, or the design declares the index as sparse: `only_if=F.due_date.exists()` on the key, or the share of
+    items with the field, `Volume(present={"due_date": 0.3})`.
 
     Why is this bad? An item without a key attribute of an index is not in the index. A subscription that was never
     notified has no `last_notified_at`, so the query for subscriptions to notify never returns it.
@@ -44,7 +44,7 @@ def accidental_sparse_index(subject: Subject) -> Iterator[Finding]:
     """
     for table, entity in subject.entities:
         for bound in entity.indexes:
-            if bound.when is not None:
+            if bound.only_if is not None:
                 continue
             for name in _unexplained_optional(entity, bound):
                 for pattern in subject.readers_of(table, bound.index):
@@ -63,15 +63,15 @@ def accidental_sparse_index(subject: Subject) -> Iterator[Finding]:
 
 def _unexplained_optional(entity: EntitySpec, bound: BoundKey) -> list[str]:
     """Return the optional fields of an index key without a declared share of items."""
-    declared = entity.items.present if entity.items is not None else {}
+    declared = entity.volume.present if entity.volume is not None else {}
     return [name for name in bound.fields if entity.fields[name].optional and name not in declared]
 
 
 def _declaration_fix(bound: BoundKey, name: str) -> str:
     """Return how to declare a sparse index; a key of plain fields has no condition."""
-    share = f"items=Items(..., present={{{name!r}: 0.5}}), with the share of items that have it"
+    share = f"volume=Volume(..., present={{{name!r}: 0.5}}), with the share of items that have it"
     has_template = any(part.template is not None for part in bound.attributes)
-    return f"when=F.{name}.exists(), or {share}" if has_template else share
+    return f"only_if=F.{name}.exists(), or {share}" if has_template else share
 
 
 def _required_values(plan: Plan) -> set[str]:
@@ -91,7 +91,7 @@ def sparse_index_never_shrinks(subject: Subject) -> Iterator[Finding]:
 
     Why is this bad? The index grows like the table, and so do its queries.
 
-    Fix: declare the pattern that ends the condition (`set_(status="done")`), or let the items expire. Accept the
+    Fix: declare the pattern that ends the condition (`.set(status="done")`), or let the items expire. Suppress the
     finding for a permanent class of items, such as premium accounts.
 
     Source: developer guide, "Take advantage of sparse indexes".
@@ -100,9 +100,9 @@ def sparse_index_never_shrinks(subject: Subject) -> Iterator[Finding]:
         writes = subject.writes_of(entity)
         expires = entity.expiry_attribute is not None
         for bound in entity.indexes:
-            if bound.when is None or not writes or expires:
+            if bound.only_if is None or not writes or expires:
                 continue
-            names = {path.field for path in paths_of(bound.when)}
+            names = {path.field for path in paths_of(bound.only_if)}
             varies = any(choices_of(entity.fields[name]) != 1 for name in names)
             if varies and not any(_removes_from_index(work, names, bound, entity) for work in writes):
                 yield sparse_index_never_shrinks.finding(
@@ -139,7 +139,7 @@ def sparse_index_opportunity(subject: Subject) -> Iterator[Finding]:
 
     Why is this bad? Entries of all other items are written, stored and moved with each change, and never read.
 
-    Fix: give the key a condition: `key("OPEN#{user_id}", "{due_at:utc_ms}", when=F.status == "open")`. Leaving the
+    Fix: give the key a condition: `key("OPEN#{user_id}", "{due_at:utc_ms}", only_if=F.status == "open")`. Leaving the
     state is then a deletion instead of a move.
 
     Source: developer guide, "Take advantage of sparse indexes".
@@ -148,7 +148,7 @@ def sparse_index_opportunity(subject: Subject) -> Iterator[Finding]:
         for entity in table.entities:
             bound = entity.key_in(index)
             readers = [one for one in subject.readers_of(table, index) if entity in one.plan.entities]
-            if bound is None or bound.when is not None or not readers:
+            if bound is None or bound.only_if is not None or not readers:
                 continue
             for name, choices in _fields_with_choices(entity):
                 requested = _requested_by_all(readers, name)
@@ -169,7 +169,7 @@ def sparse_index_opportunity(subject: Subject) -> Iterator[Finding]:
                     index.name,
                     f"writes pay for every {entity.name} in index {index.name}, but all its readers request {name}"
                     f" {values}{share_text}",
-                    f"add a key attribute for these items only: key(..., when={condition})",
+                    f"add a key attribute for these items only: key(..., only_if={condition})",
                     bound.place,
                     index.place,
                 )
@@ -219,7 +219,7 @@ def _is_field(operand: object, name: str) -> bool:
 
 
 def _share_of_items(entity: EntitySpec, name: str, requested: list[object]) -> float | None:
-    if entity.items is None or name not in entity.items.distinct:
+    if entity.volume is None or name not in entity.volume.distinct:
         return None
-    shares = [entity.items.share_of(name, value) for value in requested]
+    shares = [entity.volume.share_of(name, value) for value in requested]
     return sum(share for share in shares if share is not None)

@@ -88,7 +88,7 @@ def _replaces(table: Table, index: Index, other: Index | None, gone: set[str]) -
 
 def _is_prefix(entity: EntitySpec, bound: BoundKey, other: Index | None) -> bool:
     theirs = entity.key_in(other)
-    if theirs is None or bound.when is not None or theirs.when is not None:
+    if theirs is None or bound.only_if is not None or theirs.only_if is not None:
         return False
     if len(bound.partition) != len(theirs.partition) or len(bound.sort) > len(theirs.sort):
         return False
@@ -125,7 +125,7 @@ def over_projection(subject: Subject) -> Iterator[Finding]:
     Why is this bad? Each entry is a copy that is written, stored and billed. This happens in overloaded indexes when
     an entity stores fields under the index's attributes.
 
-    Fix: keep the entity out of the index (another attribute name, a key with `when=`), or project keys only.
+    Fix: keep the entity out of the index (another attribute name, a key with `only_if=`), or project keys only.
 
     Source: developer guide, "Best practices for using secondary indexes", choosing projections.
     """

@@ -25,9 +25,9 @@ stale_index_key = fault_rule(
     stays under its old key: a finished task among the open ones, without an error. This is the most frequent fault of
     designs with composed keys.
 
-    Fix: pass the missing fields with `known(...)`: the update then writes the key if the item has these values. A
-    condition that keeps the item out of the index (`when(F.due.missing())`) or under its key is enough too. Or set the
-    fields as well, replace the whole item, or let the index read the fields.
+    Fix: pass the missing fields with `.assuming(...)`: the update then writes the key if the item has these values. A
+    condition that keeps the item out of the index (`.condition(F.due.missing())`) or under its key is enough too. Or
+    set the fields as well, replace the whole item, or let the index read the fields.
 
     Source: developer guide, "Using Global Secondary Indexes in DynamoDB": index keys are plain attributes of items.
     """,
@@ -95,7 +95,8 @@ def index_write_amplification(subject: Subject) -> Iterator[Finding]:
     Why is this bad? Each write of an item is also a write of every index that holds it, and two if an index key
     changes. Creating a small item with four indexes costs five write units.
 
-    Fix: make indexes sparse (`when=`), share an index between patterns with the same partition, or project keys only.
+    Fix: make indexes sparse (`only_if=`), share an index between patterns with the same partition, or project keys
+    only.
 
     Source: developer guide, "Using Global Secondary Indexes in DynamoDB", write throughput considerations.
     """

@@ -311,7 +311,7 @@ def synthetic_index_key(subject: Subject) -> Iterator[Finding]:
         if len(keys) != 1 or index.kind != "GSI":
             continue
         entity, bound = keys[0]
-        if bound.when is None and _only_joins_fields(entity, bound):
+        if bound.only_if is None and _only_joins_fields(entity, bound):
             written = ", ".join(
                 f"{role}=({', '.join(repr(name) for part in parts for name in part.fields)},)"
                 for role, parts in (("pk", bound.partition), ("sk", bound.sort))

@@ -23,7 +23,7 @@ from keyplan.design.planning.plan import Plan, SortCondition
 def unknown_name(subject: Subject) -> Iterator[Finding]:
     """Name is not declared
 
-    Finds names that the design does not declare: fields in `ordered_by` and in `Items(distinct=..., present=...)`,
+    Finds names that the design does not declare: fields in `ordered_by` and in `Volume(distinct=..., present=...)`,
     attributes that an index projects or a table uses for expiry, patterns in `after`. Unknown names in templates,
     conditions and patterns raise an error when the module is imported.
 
@@ -50,7 +50,7 @@ def unknown_name(subject: Subject) -> Iterator[Finding]:
 
 
 def _unknown_in_items(entity: EntitySpec) -> Iterator[Finding]:
-    items = entity.items
+    items = entity.volume
     for name in dict.fromkeys([*items.distinct, *items.present] if items is not None else []):
         if name not in entity.fields:
             problem = f"estimates ignore {name} in items= of {entity.name}, which has no such field"

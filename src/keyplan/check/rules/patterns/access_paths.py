@@ -105,7 +105,7 @@ def full_table_scan(subject: Subject) -> Iterator[Finding]:
         size = (
             f"{total / 1e6:,.1f} MB, {number(units)} read units each time"
             if total is not None and units is not None
-            else "and its size is not declared (items=Items(...))"
+            else "and its size is not declared (volume=Volume(...))"
         )
         yield full_table_scan.finding(
             pattern.name,
@@ -123,9 +123,9 @@ def _scanned_bytes(table: Table, plan: Plan) -> float | None:
         bound = entity.key_in(plan.index)
         if bound is None:
             continue
-        if entity.items is None:
+        if entity.volume is None:
             return None
-        total += entity.items.count * share_in_index(entity, bound) * entry_size(entity, bound).average
+        total += entity.volume.count * share_in_index(entity, bound) * entry_size(entity, bound).average
     return total
 
 
@@ -213,7 +213,7 @@ def filter_served_by_index(subject: Subject) -> Iterator[Finding]:
 
     Why is this bad? A filter drops items that were read and paid for. The index reads only what it returns.
 
-    Fix: query the index with `index="..."` and the field in `pk(...)` or `sk(...)`. A global index lags behind the
+    Fix: query the index with `index="..."` and the field in `pk(...)` or `.sk(...)`. A global index lags behind the
     table; keep the filter if the result must show a write just made.
 
     Source: developer guide, "Querying tables in DynamoDB" (a filter is applied after the read) and "Best practices for
@@ -239,7 +239,7 @@ def _serving_index(plan: Plan) -> tuple[str, BoundIndexKey] | None:
     filtered = equal_fields(plan.filter)
     known = partition_fields(plan, plan.entity)
     for bound in plan.entity.indexes:
-        if bound.when is not None or bound.index is plan.index:
+        if bound.only_if is not None or bound.index is plan.index:
             continue
         partition = [name for part in bound.partition for name in part.fields]
         leading = [*partition, *(bound.sort[0].fields[:1] if bound.sort else ())]
@@ -263,7 +263,7 @@ def query_for_single_item(subject: Subject) -> Iterator[Finding]:
     Why is this bad? Such a query returns at most one result, but reads everything else in the partition if the sort
     key is missing, and cannot be part of a batch. Through an index, it also lags behind the table.
 
-    Fix: declare it with `@table.get` and `key_of(...)`. `consistent=True` makes it read the latest write.
+    Fix: declare it with `@table.get` and `item(...)`. `consistent=True` makes it read the latest write.
 
     Source: API reference, GetItem and Query; developer guide, "DynamoDB read consistency".
     """
@@ -277,7 +277,7 @@ def query_for_single_item(subject: Subject) -> Iterator[Finding]:
                 pattern.name,
                 f"{pattern.name} queries for a single item, {with_article(plan.entity.name)} with its"
                 f" {', '.join(key.fields)}: a get reads it alone, and consistently if needed",
-                f"use @table.get(...) and key_of({', '.join(f'{name}=...' for name in key.fields)})",
+                f"use @table.get(...) and item({', '.join(f'{name}=...' for name in key.fields)})",
                 pattern.place,
                 key.place,
             )
@@ -286,7 +286,7 @@ def query_for_single_item(subject: Subject) -> Iterator[Finding]:
 def _pinned_fields(plan: Plan) -> set[str]:
     """Return the fields that a query fixes to one value each, in the table or in an index with whole items."""
     bound = plan.entity.key_in(plan.index)
-    if bound is None or plan.key is None or bound.when is not None:
+    if bound is None or plan.key is None or bound.only_if is not None:
         return set()
     if plan.index is not None and plan.index.project not in {"all", None}:
         return set()

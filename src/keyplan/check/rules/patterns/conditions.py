@@ -40,7 +40,7 @@ def impossible_condition(subject: Subject) -> Iterator[Finding]:
     key. The query is always empty, without an error.
 
     Fix: use `begins_with` for the start of a key, or give the fields and let the planner write the condition:
-    `pk(user_id=user_id) & sk(status=status)`.
+    `pk(user_id=user_id).sk(status=status)`.
 
     Source: developer guide, "Key condition expressions for the Query operation".
     """
@@ -49,7 +49,7 @@ def impossible_condition(subject: Subject) -> Iterator[Finding]:
             yield from _key_condition(pattern, plan)
         elif plan.key is not None:
             yield from _item_key(pattern, plan.key)
-        for condition in (plan.filter, plan.condition, plan.replace_when):
+        for condition in (plan.filter, plan.condition, plan.replaceable):
             for entity, name, value in _impossible_comparisons(condition, plan.entities):
                 yield impossible_condition.finding(
                     pattern.name,
@@ -69,7 +69,7 @@ def impossible_condition(subject: Subject) -> Iterator[Finding]:
                 )
     for _, entity in subject.entities:
         for bound in entity.indexes:
-            for _, name, value in _impossible_comparisons(bound.when, (entity,)):
+            for _, name, value in _impossible_comparisons(bound.only_if, (entity,)):
                 yield impossible_condition.finding(
                     entity.name,
                     f"no {entity.name} is in the index: its condition requires {name} to be {value!r}, which it"
@@ -122,8 +122,8 @@ def _key_fix(op: SortOp, value: KeyValue) -> str:
     if value.field is not None and _choices_text(value.field):
         return f"use one of {_choices_text(value.field)}"
     if op == "=":
-        return "use begins_with for the start of a key, or give the fields: sk(field=value)"
-    return "write the prefix as the entity's template makes it, or give the fields: sk(field=value)"
+        return "use begins_with for the start of a key, or give the fields: .sk(field=value)"
+    return "write the prefix as the entity's template makes it, or give the fields: .sk(field=value)"
 
 
 def _empty_reason(op: SortOp, value: KeyValue, plan: Plan) -> str | None:

@@ -36,7 +36,7 @@ def wasteful_filter(subject: Subject) -> Iterator[Finding]:
 
     Finds queries whose filter drops more than half of the items: an error if it drops more than nine tenths at a rate
     of one call per second or more. The share follows from the pattern (`returns`, `evaluates`) or from its entity's
-    values (`Items(distinct={"status": {"open": 0.1, "done": 0.9}})`). Also finds filters that another key of the
+    values (`Volume(distinct={"status": {"open": 0.1, "done": 0.9}})`). Also finds filters that another key of the
     entity makes unnecessary. A filter on a field whose value the key condition states drops nothing.
 
     Why is this bad? Dropped items are read and billed, and count toward the page of 1 MB, so that pages come back
@@ -91,9 +91,9 @@ def _repeats_key(part: Condition, known: Mapping[str, Source]) -> bool:
 
 def _removed_share(pattern: Pattern[..., Any], plan: Plan, filtered: Condition) -> float | None:
     facts = pattern.facts
-    evaluated = facts.evaluates or expected(pattern).evaluated
-    if facts.returns is not None and (facts.evaluates or evaluated > facts.returns):
-        return max(0.0, 1 - facts.returns / evaluated)
+    evaluated = facts.expected_scanned or expected(pattern).evaluated
+    if facts.expected_items is not None and (facts.expected_scanned or evaluated > facts.expected_items):
+        return max(0.0, 1 - facts.expected_items / evaluated)
     kept = kept_share(filtered, plan.entity) if len(plan.entities) == 1 else None
     return None if kept is None else 1 - kept
 
@@ -136,7 +136,7 @@ def _alternative_key(plan: Plan, filtered: Condition) -> BoundKey | None:
     equal = equal_fields(filtered)
     given = partition_fields(plan, entity) | equal
     for bound in (entity.key, *entity.indexes):
-        if bound.index is plan.index or bound.when is not None or not equal:
+        if bound.index is plan.index or bound.only_if is not None or not equal:
             continue
         partition = {name for part in bound.partition for name in part.fields}
         order = [name for part in bound.sort for name in part.fields]
@@ -173,8 +173,8 @@ def limit_with_filter(subject: Subject) -> Iterator[Finding]:
             continue
         facts = pattern.facts
         kept = kept_share(plan.filter, plan.entity)
-        if facts.returns is not None and facts.evaluates:
-            kept = facts.returns / facts.evaluates
+        if facts.expected_items is not None and facts.expected_scanned:
+            kept = facts.expected_items / facts.expected_scanned
         if kept is not None and kept >= _MOST_KEPT:
             continue
         if plan.limit:
@@ -200,7 +200,7 @@ filter_on_key_attribute = fault_rule(
 
     Why is this bad? DynamoDB rejects the query: "Filter Expression can only contain non-primary key attributes".
 
-    Fix: move the attribute into the key condition, with `pk(...)` or `sk(...)`. If key conditions cannot express the
+    Fix: move the attribute into the key condition, with `pk(...)` or `.sk(...)`. If key conditions cannot express the
     comparison, store the value a second time under another name.
 
     Source: developer guide, "Filter expressions for the Query operation".

@@ -23,7 +23,7 @@ def attribute_not_projected(subject: Subject) -> Iterator[Finding]:
     """Index does not project an attribute that is read
 
     Finds patterns that need attributes which the index does not project: an error for required fields and filters, a
-    warning for optional fields, unless the index's `when` states that its items do not have them. Also finds indexes
+    warning for optional fields, unless the index's `only_if` states that its items do not have them. Also finds indexes
     with readers that do not declare their projection.
 
     Why is this bad? A query of a global index returns projected attributes only. Without a required field, the item
@@ -83,7 +83,7 @@ def _missing_attributes(pattern: Pattern[..., Any], plan: Plan, index: Index) ->
 
 def _read_as_default(entity: EntitySpec, index: Index) -> set[str]:
     """Return the fields that every item of an index misses, or has at their default."""
-    conditions = [stated_values(bound.when, entity.fields) for bound in entity.indexes if bound.index is index]
+    conditions = [stated_values(bound.only_if, entity.fields) for bound in entity.indexes if bound.index is index]
     return {
         name
         for fields in conditions

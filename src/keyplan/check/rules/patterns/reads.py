@@ -36,8 +36,8 @@ consistent_read_of_global_index = fault_rule(
 
 
 _DECISION_FIXES = {
-    "quota": "count in an item with add(...) and a condition on the count, in the transaction of what is counted",
-    "state": "put the state into the condition of the write that depends on it: when(F.status == ...)",
+    "quota": "count in an item with .add(...) and a condition on the count, in the transaction of what is counted",
+    "state": "put the state into the condition of the write that depends on it: .condition(F.status == ...)",
 }
 
 
@@ -209,10 +209,10 @@ def _request_shape(plan: Plan) -> Hashable:
         None if key is None else tuple((one.op, _value_shape(one.low), _value_shape(one.high)) for one in key.sort),
         _operand_shape(plan.filter),
         _operand_shape(plan.condition),
-        _operand_shape(plan.replace_when),
+        _operand_shape(plan.replaceable),
         (plan.exists, plan.version is None, plan.item is None, plan.expired, plan.returns),
         tuple((action.word, _operand_shape(action.path), _operand_shape(action.source)) for action in plan.actions),
-        tuple(plan.known),
+        tuple(plan.assumed),
         (plan.descending, plan.consistent, plan.select, plan.limit, plan.page_size),
     )
 

@@ -32,7 +32,7 @@ def unbounded_query(subject: Subject) -> Iterator[Finding]:
 
     Finds queries without a limit that read more than a page (1 MB, 128 read units when eventually consistent) by the
     declared numbers, or a partition of unknown size that all items share. A range counts as the whole partition unless
-    `returns=` is declared.
+    `expected_items=` is declared.
 
     Why is this bad? A query without a limit reads to the end of its partition: three items in a test can become a
     thousand pages in production.
@@ -52,7 +52,7 @@ def unbounded_query(subject: Subject) -> Iterator[Finding]:
                 f"{pattern.name} has no limit and {number(estimate.evaluated)} items to read, {read / 1e6:,.1f} MB for"
                 f" {number(estimate.units.read)} read units"
             )
-        elif not estimate.is_counted and pattern.facts.returns is None and _is_constant_partition(plan):
+        elif not estimate.is_counted and pattern.facts.expected_items is None and _is_constant_partition(plan):
             problem = f"{pattern.name} reads one partition that all calls share and each new {plan.entity.name} adds to"
         else:
             continue
@@ -61,7 +61,7 @@ def unbounded_query(subject: Subject) -> Iterator[Finding]:
             problem,
             "declare limit= or page_size= and continue with the cursor, or "
             + (
-                "declare returns= with the number of items in the range"
+                "declare expected_items= with the number of items in the range"
                 if _has_sort_range(plan)
                 else "query a range of the sort key"
             ),
@@ -208,7 +208,7 @@ def offset_or_count(subject: Subject) -> Iterator[Finding]:
     the request. A count reads and bills every item by its size, and takes several requests for more than a page.
 
     Fix: continue with the cursor of the previous page. Keep counts in an item that the same transaction updates
-    (`add(count=1)`), or in a consumer of the stream if a delay is acceptable.
+    (`.add(count=1)`), or in a consumer of the stream if a delay is acceptable.
 
     Source: developer guide, "Paginating table query results" and "Counting the items in the results".
     """
@@ -231,7 +231,7 @@ def offset_or_count(subject: Subject) -> Iterator[Finding]:
                     f"{pattern.name} counts by reading {number(estimate.evaluated)} items,"
                     f" {number(estimate.units.read)}"
                     " read units each time",
-                    "keep the count in an item, updated with add(...) in the transaction of the counted item",
+                    "keep the count in an item, updated with .add(...) in the transaction of the counted item",
                     pattern.place,
                     plan.entity.place,
                 )
@@ -351,11 +351,11 @@ def range_crosses_period(subject: Subject) -> Iterator[Finding]:
     of the range. A period that the caller passes as its own parameter is not reported.
 
     Why is this bad? A key such as `METER#{meter}#{at:month}` puts each month into its own partition, and a query reads
-    one partition. `pk(meter=meter, at=start) & sk.between(at=(start, end))` reads the month of `start` and silently
+    one partition. `pk(meter=meter, at=start).sk.between(at=(start, end))` reads the month of `start` and silently
     misses the rest of the range.
 
     Fix: read all periods: `pk(meter=meter, at=each(months))` with a list of timestamps, one in each month of the
-    range. Accept the finding if no range crosses a boundary.
+    range. Suppress the finding if no range crosses a boundary.
 
     Source: developer guide, "Best practices for handling time series data in DynamoDB".
     """

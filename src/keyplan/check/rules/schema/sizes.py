@@ -62,7 +62,7 @@ def sort_key_too_long(subject: Subject) -> Iterator[Finding]:
 def item_too_large(subject: Subject) -> Iterator[Finding]:
     """Item can exceed 400 KB
 
-    Finds entities whose declared size (`Items(bytes=Bytes(...))`) or field lengths allow more than 400 KB, and updates
+    Finds entities whose declared size (`Volume(bytes=Bytes(...))`) or field lengths allow more than 400 KB, and updates
     that append to a list or set without a bound.
 
     Why is this bad? DynamoDB limits an item to 400 KB (409,600 bytes), names and values together, and rejects larger
@@ -75,7 +75,7 @@ def item_too_large(subject: Subject) -> Iterator[Finding]:
     Source: developer guide, "Quotas in Amazon DynamoDB", item size; "Best practices for storing large items".
     """
     for _, entity in subject.entities:
-        size = entity.items.bytes if entity.items is not None else None
+        size = entity.volume.bytes if entity.volume is not None else None
         if size is not None:
             yield from _declared_size(entity, max(size.average, size.p99 or 0, size.most or 0))
         if size is None or size.most is None:
@@ -114,7 +114,7 @@ def _allowed_size(entity: EntitySpec) -> Iterator[Finding]:
             entity.name,
             f"writes of {entity.name} fail over {limits.ITEM_BYTES:,} bytes, and its declared lengths"
             f" allow {most:,}, most of them in {largest}",
-            f"declare {largest} shorter, or declare the largest size of an item: items=Items(...,"
+            f"declare {largest} shorter, or declare the largest size of an item: volume=Volume(...,"
             " bytes=Bytes(most=...))",
             entity.place,
             severity="warning",

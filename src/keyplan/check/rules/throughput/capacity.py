@@ -152,9 +152,9 @@ def _capacity_of(billing: OnDemand | Provisioned, what: str) -> int:
 
 def _batch_units(work: Work) -> float:
     """Return the write units of one call of a batch: its declared items, or one request's 25, or all items if fewer."""
-    if work.pattern.facts.returns is not None:
+    if work.pattern.facts.expected_items is not None:
         return work.units.write
-    items = work.plan.entity.items
+    items = work.plan.entity.volume
     most = limits.BATCH_WRITE_ITEMS
     return work.units.write * (most if items is None else min(most, items.count))
 

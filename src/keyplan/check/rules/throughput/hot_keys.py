@@ -24,7 +24,7 @@ def hot_partition_key(subject: Subject) -> Iterator[Finding]:
     second: an error on average, a warning at the peak.
 
     The load is the sum over all patterns of rate, units per call and the share of the most used value of the key's
-    fields (`Items(distinct=...)`). A constant key has the whole load. New items all use the current month, day, hour
+    fields (`Volume(distinct=...)`). A constant key has the whole load. New items all use the current month, day, hour
     or minute if it is part of the key (`ROOM#{room}#{sent_at:month}`). A write that changes an index key counts twice
     in the index.
 
@@ -32,7 +32,7 @@ def hot_partition_key(subject: Subject) -> Iterator[Finding]:
     capacity the table has, and a throttled index rejects writes of the table.
 
     Fix: use a field with more values in the key, or shard a hot value with `{user_id:shard(8)}` and read the shards
-    with `every_shard()`. Keep items that no query of an index needs out of it with `when=`.
+    with `every_shard()`. Keep items that no query of an index needs out of it with `only_if=`.
 
     Source: developer guide, "Best practices for designing and using partition keys effectively" and "Using write
     sharding to distribute workloads evenly".
@@ -71,7 +71,7 @@ def _overload(hot: HotKey, what: str, average: float, peak: float, limit: int) -
         f" serves {limit:,}{refused}",
         f"shard the key ({max(2, ceil(peak / limit * 2))} shards) and read it with every_shard(), or use a field"
         f" with more values"
-        + (", or keep items that no query needs out of the index with when=" if hot.index is not None else ""),
+        + (", or keep items that no query needs out of the index with only_if=" if hot.index is not None else ""),
         hot.place,
         hot.table.schema.place_of(hot.index),
         severity="error" if always else "warning",
@@ -210,7 +210,7 @@ def _constant_key(hot: HotKey | None, bound: BoundKey | None, entity: EntitySpec
         f" partition, which serves {limits.PARTITION_WRITE_UNITS:,} write and"
         f" {limits.PARTITION_READ_UNITS:,} read units per second",
         "shard the key, such as TEXT#{id:shard(8)}, and read it with every_shard(), or keep only"
-        " requested items in the index with when=",
+        " requested items in the index with only_if=",
         bound.place if bound is not None else entity.place,
         entity.schema.place_of(index),
     )
@@ -227,9 +227,9 @@ def _is_notable(write: float, read: float) -> bool:
 
 
 def _items_under(bound: BoundKey | None, entity: EntitySpec) -> float:
-    if entity.items is None:
+    if entity.volume is None:
         return 0.0
-    return entity.items.count * (share_in_index(entity, bound) if bound is not None else 1.0)
+    return entity.volume.count * (share_in_index(entity, bound) if bound is not None else 1.0)
 
 
 def _time_key(hot: HotKey, bound: BoundKey, entity: EntitySpec) -> Iterator[Finding]:

@@ -106,40 +106,40 @@ def item_collection_growth(subject: Subject) -> Iterator[Finding]:
 
 
 def _largest_collection_bytes(entity: EntitySpec, bound: BoundKey, others: Sequence[EntitySpec]) -> float:
-    if entity.items is None or not bound.sort:
+    if entity.volume is None or not bound.sort:
         return 0.0
     share = key_share(bound.partition, entity, {}, others)
     if share is None:
         return 0.0
-    return entity.items.count * share_in_index(entity, bound) * share * entry_size(entity, bound).average
+    return entity.volume.count * share_in_index(entity, bound) * share * entry_size(entity, bound).average
 
 
 @design_rule("KP509", "advice")
 def missing_workload_numbers(subject: Subject) -> Iterator[Finding]:
     """Entity has no declared numbers
 
-    Finds entities without `items=Items(...)` that patterns with rates or claimed units use, and queries of a key whose
-    number of values is unknown.
+    Finds entities without `volume=Volume(...)` that patterns with rates or claimed units use, and queries of a key
+    whose number of values is unknown.
 
     Why is this bad? Hot keys, the monthly cost and unlimited queries cannot be checked without the number, size and
     distribution of items. A query of a key with an unknown number of values is priced as reading all items.
 
-    Fix: declare `items=Items(count=..., bytes=Bytes(...), distinct={...})` of the entities. Rough numbers are enough.
-    For a query, `returns=` is too.
+    Fix: declare `volume=Volume(count=..., bytes=Bytes(...), distinct={...})` of the entities. Rough numbers are enough.
+    For a query, `expected_items=` is too.
 
     Source: developer guide, "Best practices for designing and architecting with DynamoDB": know the size, shape and
     velocity of the data before the design.
     """
     for table in subject.tables:
         needed = _entities_needing_numbers(table)
-        missing = [entity.name for entity in table.entities if entity.items is None and entity.name in needed]
+        missing = [entity.name for entity in table.entities if entity.volume is None and entity.name in needed]
         if missing:
             reasons = list(dict.fromkeys(needed[name] for name in missing))
             yield missing_workload_numbers.finding(
                 table.name,
                 f"checks and estimates of {', '.join(reasons)} are incomplete: {', '.join(missing)} has no"
                 " declared number and size of items",
-                "declare items=Items(count=..., bytes=Bytes(...)); rough numbers are enough",
+                "declare volume=Volume(count=..., bytes=Bytes(...)); rough numbers are enough",
                 next(entity.place for entity in table.entities if entity.name == missing[0]),
                 table.schema.place,
             )
@@ -157,7 +157,8 @@ def _unknown_query_sizes(table: Table) -> Iterator[Finding]:
             yield missing_workload_numbers.finding(
                 pattern.name,
                 f"{pattern.name} is priced as reading every item: {unsaid[0]}",
-                "declare distinct={...} in the entity's items, or returns=... of the pattern; rough numbers are enough",
+                "declare distinct={...} in the entity's items, or expected_items=... of the pattern; rough"
+                " numbers are enough",
                 pattern.place,
                 plan.entity.place,
             )

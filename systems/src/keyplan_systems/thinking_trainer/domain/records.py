@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 from pydantic.alias_generators import to_camel
 
-from keyplan.design import Attribute
+from keyplan import Attribute
 
 SCHEMA_VERSION: Final = "1.0"
 
