@@ -26,6 +26,7 @@ questions = Table(
         GSI("ByAgentId", pk="agent_id", sk="created_at", project=None),
     ],
     ttl=TTL("expires_at", means="expired questions are deleted automatically", sets={"status": "EXPIRED"}),
+    literal=True,
 )
 
 
@@ -59,6 +60,7 @@ responses = Table(
     pk="question_id",
     sk="response_id",
     indexes=[GSI("ByFingerprint", pk="fingerprint_hash", sk="created_at", project=None)],
+    literal=True,
 )
 
 
@@ -82,6 +84,7 @@ subscriptions = Table(
     "aah-subscriptions",
     pk="subscription_id",
     indexes=[GSI("ByLastNotified", pk="active", sk="last_notified_at", project=None)],
+    literal=True,
 )
 
 
@@ -100,6 +103,7 @@ user_stats = Table(
     "aah-user-stats",
     pk="fingerprint_hash",
     indexes=[GSI("ByTotalPoints", pk="_leaderboard", sk="total_points", project=None)],
+    literal=True,
 )
 
 
@@ -119,7 +123,7 @@ class UserStats(Entity):
 # The access pattern table.
 
 
-@questions.get(Question, expired=True, rate=Rate(average=50, peak=200))
+@questions.get(Question, rate=Rate(average=50, peak=200))
 def question_by_id(question_id: str) -> ItemKey:
     """Get question by ID."""
     return item(question_id=question_id)
@@ -129,7 +133,6 @@ def question_by_id(question_id: str) -> ItemKey:
     Question,
     index="ByStatus",
     descending=True,
-    expired=True,
     rate=Rate(average=20, peak=100),
     expected_items=20,
     limit=20,
@@ -139,7 +142,7 @@ def open_questions() -> KeyCondition:
     return pk(status="OPEN")
 
 
-@questions.query(Question, index="ByAgentId", expired=True)
+@questions.query(Question, index="ByAgentId")
 def agents_questions(agent_id: str) -> KeyCondition:
     """Agent's questions."""
     return pk(agent_id=agent_id)

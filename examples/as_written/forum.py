@@ -10,7 +10,7 @@ from typing import Literal
 
 from keyplan import TTL, Bytes, Distinct, Entity, F, ItemWrite, KeyCondition, Rate, Table, Volume, attr, item, key, pk
 
-forum = Table("forum", pk="PK", sk="time", ttl=TTL("ttl", means="too old subscriptions are removed"))
+forum = Table("forum", pk="PK", sk="time", ttl=TTL("ttl", means="too old subscriptions are removed"), literal=True)
 
 
 @forum.entity(
@@ -68,7 +68,7 @@ def subscribe(subscription: ThreadSubscription) -> ItemWrite:
     return item(subscription)
 
 
-@forum.query(ThreadSubscription, expired=True, rate=Rate(average=50, peak=500))
+@forum.query(ThreadSubscription, rate=Rate(average=50, peak=500))
 def watchers(participantId: str, itemId: str) -> KeyCondition:  # noqa: N803
     """All users who watch a thread, to send an event to."""
     return pk(participantId=participantId, itemId=itemId)

@@ -53,7 +53,11 @@ class Evaluation(BaseModel):
 
 
 attempts = Table(
-    "Attempts", pk="attemptId", indexes=[GSI("UserAttempts", pk="userId", sk="timestamp")], stream="NEW_IMAGE"
+    "Attempts",
+    pk="attemptId",
+    indexes=[GSI("UserAttempts", pk="userId", sk="timestamp")],
+    stream="NEW_IMAGE",
+    literal=True,
 )
 
 
@@ -112,7 +116,7 @@ class Weakness(BaseModel):
     gap: float
 
 
-profiles = Table("Profiles", pk="userId", sk="timestamp")
+profiles = Table("Profiles", pk="userId", sk="timestamp", literal=True)
 
 
 @profiles.entity(volume=Volume(count=120_000, bytes=Bytes(2_500), distinct={"userId": 1_000}))
@@ -158,6 +162,7 @@ scenarios = Table(
     pk="scenarioId",
     billing=Provisioned(read=5, write=1),
     indexes=[GSI("ActiveScenarios", pk="active", sk="difficulty")],
+    literal=True,
 )
 
 

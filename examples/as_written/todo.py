@@ -50,6 +50,7 @@ app = Table(
     ],
     ttl=[TTL("expiration_timestamp"), TTL("ttl", means="completed tasks older than N days go away")],
     stream="UNSTATED",
+    literal=True,
 )
 
 Status = Literal["pending", "in_progress", "completed", "cancelled"]
@@ -255,7 +256,7 @@ def delete_task(user_id: str, task_id: str) -> ItemWrite:
     return item(user_id=user_id, task_id=task_id)
 
 
-@app.query(Idempotency, claims=HALF, decides="uniqueness", expired=True)
+@app.query(Idempotency, claims=HALF, decides="uniqueness")
 def idempotency_check(request_id: str) -> KeyCondition:
     """Idempotency check: single item lookup by PK alone."""
     return pk(request_id=request_id)

@@ -47,6 +47,7 @@ venue = Table(
     sk="SK",
     indexes=[GSI("GSI1", pk="GSI1PK", sk="GSI1SK", project=None), GSI("GSI2", pk="GSI2PK", sk="GSI2SK", project=None)],
     discriminator="entityType",
+    literal=True,
 )
 
 Status = Literal["pending", "approved", "rejected"]

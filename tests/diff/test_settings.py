@@ -39,3 +39,12 @@ def test_capacity_is_raised_before_a_backfill_and_lowered_after_it(
     (change,) = compared(tmp_path, bought(5, 5), bought(read, write)).changes
     assert change.how == how
     assert [step.phase for step in change.steps] == [phase]
+
+
+def test_literal_requests_change_programs_only(tmp_path: Path) -> None:
+    literal = BASE.replace(*setting("literal=True"), 1)
+    (change,) = [one for one in compared(tmp_path, BASE, literal).changes if one.kind == "setting changed"]
+    assert change.verdict == "code"
+    assert "requests of table app are literal" in change.what
+    (change,) = [one for one in compared(tmp_path, literal, BASE).changes if one.kind == "setting changed"]
+    assert "are no longer literal" in change.what

@@ -50,7 +50,7 @@ class Reader:
             name for _, template in self._texts if template.reversible for name in template.fields if name in fields
         }
         self._recoverable = frozenset(recovered)
-        self._expiry = spec.expiry_attribute
+        self._expiry = spec.checked_expiry
 
     def entity(self, item: Mapping[str, Any]) -> Entity:
         """The entity that an item is. Raises UnreadableItemError."""

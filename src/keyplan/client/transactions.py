@@ -208,12 +208,12 @@ def _take(own: Action, rule: BoundUnique, values: Mapping[str, Any], expiry: Any
     item: Item = {**key, OWNER: _owner(own)}
     members = {"TableName": own.members["TableName"], "Item": item, **_if_own(own)}
     ttl = own.plan.entity.expiry_attribute
-    if ttl is not None:
+    if own.plan.entity.checked_expiry is not None:
         members["ConditionExpression"] += " OR #expiry <= :now"
         members["ExpressionAttributeNames"]["#expiry"] = ttl
         members["ExpressionAttributeValues"][":now"] = {"N": str(own.arguments[NOW])}
-        if expiry is not None:
-            item[ttl] = expiry
+    if ttl is not None and expiry is not None:
+        item[ttl] = expiry
     return _sentinel(own, "take", rule, values, members)
 
 

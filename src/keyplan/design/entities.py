@@ -110,6 +110,11 @@ class EntitySpec:
         return ttl if any(stored.attribute == ttl for stored in self.fields.values()) else None
 
     @property
+    def checked_expiry(self) -> str | None:
+        """The attribute of the expiry that reads and conditions check; None also for a literal table."""
+        return None if self.schema.literal else self.expiry_attribute
+
+    @property
     def sentinels(self) -> tuple[BoundUnique, ...]:
         """The unique rules that are enforced."""
         return tuple(rule for rule in self.uniques if rule.by == "sentinel")

@@ -160,6 +160,8 @@ class Schema:
     deletion_protection: bool
     discriminator: str | None
     """The attribute that names each item's entity; None if the keys identify it."""
+    literal: bool
+    """Whether requests are sent as stated: nothing is added for expiry or for other entities in a partition."""
     place: Place
 
     def __post_init__(self) -> None:
@@ -170,7 +172,11 @@ class Schema:
         check_text("discriminator", self.discriminator, may_be_none=True)
         check_choice("stream", self.stream, StreamView)
         check_choice("table_class", self.table_class, TableClass)
-        check_flags(point_in_time_recovery=self.point_in_time_recovery, deletion_protection=self.deletion_protection)
+        check_flags(
+            point_in_time_recovery=self.point_in_time_recovery,
+            deletion_protection=self.deletion_protection,
+            literal=self.literal,
+        )
         if not isinstance(self.billing, Billing):
             refuse(
                 f"billing={self.billing!r} is not a billing mode",

@@ -25,6 +25,7 @@ def setting_changes(old: Table, new: Table) -> Iterator[DesignChange]:
     yield from _stream(old.schema, new.schema)
     yield from _expiry(old.schema, new.schema)
     yield from _discriminator(old.schema, new.schema)
+    yield from _literal(old.schema, new.schema)
 
 
 def _online(
@@ -260,3 +261,16 @@ def _discriminator(old: Schema, new: Schema) -> Iterator[DesignChange]:
         yield DesignChange(
             "setting changed", "code", new.name, new.name, what, how, new.place, old.place.at("discriminator=")
         )
+
+
+def _literal(old: Schema, new: Schema) -> Iterator[DesignChange]:
+    """Report that requests are sent as stated from now on, or no longer."""
+    if old.literal == new.literal:
+        return
+    if new.literal:
+        what = f"requests of table {new.name} are literal: reads return expired items, and conditions do not check them"
+    else:
+        what = f"requests of table {new.name} are no longer literal: items whose expiry has passed count as deleted"
+    how, text = "Only the requests of programs change.", "literal="
+    place, other = new.place.at(text), old.place.at(text)
+    yield DesignChange("setting changed", "code", new.name, new.name, what, how, place, other)

@@ -287,7 +287,7 @@ def _write(plan: Plan, bindings: Bindings, limits: Limits) -> Iterator[Grant]:
         yield Grant(
             "ConditionCheckItem", table, leading=leading
         )  # an update without changes becomes a check in a transaction
-    if plan.exists == "may" and plan.entity.expiry_attribute is not None:
+    if plan.exists == "may" and plan.entity.checked_expiry is not None:
         yield Grant("DeleteItem", table, leading=leading)  # an expired item is deleted first
 
 

@@ -59,6 +59,8 @@ def of_table(table: Table) -> Iterator[str]:
     facts.append(["Deletion protection", "on" if schema.deletion_protection else "off"])
     if schema.discriminator:
         facts.append(["Entity name in", f"`{schema.discriminator}`"])
+    if schema.literal:
+        facts.append(["Requests", "literal: as stated, without checks of the expiry"])
     yield rows(["", ""], facts)
     if schema.indexes:
         yield "### Indexes"

@@ -273,7 +273,7 @@ def _draft(
         descending=options.get("descending", False),
         consistent=options.get("consistent", False),
         select=form.select,
-        expired="keep" if options.get("expired") else "drop",
+        expired="keep" if options.get("expired") or declaration.schema.literal else "drop",
         limit=options.get("limit"),
         page_size=options.get("page_size"),
         returns=form.returns,

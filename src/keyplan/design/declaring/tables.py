@@ -55,11 +55,23 @@ class Table:
         point_in_time_recovery: bool = False,
         deletion_protection: bool = False,
         discriminator: str | None = None,
+        literal: bool = False,
     ) -> None:
         """Declare a table.
 
         `ttl`: the attribute that holds the expiry in epoch seconds. `discriminator`: an attribute that
         names each item's entity, if keys alone do not identify it.
+
+        `literal`: send exactly the stated requests, for example to test a design as it was published. Left out are:
+
+        - the prefix `begins_with(SK, "TASK#")` of queries that name no sort key: all entities of the partition are
+          read, charged, and counted;
+        - the check of the expiry: reads return expired items as with `expired=True`, conditions of writes do not
+          mention the expiry, and an upsert changes an expired item instead of deleting it first;
+        - the discriminator in filters of counts.
+
+        Kept are the existence condition that a create, replace, update or check states by its kind, versions, unique
+        values, and index keys.
         """
         listed = as_tuple("indexes", indexes, Index, "write indexes=[GSI(...), LSI(...)]")
         ttls = () if ttl is None else as_tuple("ttl", ttl, (str, TTL), 'write ttl="expires_at", the attribute\'s name')
@@ -75,6 +87,7 @@ class Table:
             point_in_time_recovery=point_in_time_recovery,
             deletion_protection=deletion_protection,
             discriminator=discriminator,
+            literal=literal,
             place=calling_place(),
         )
         self.entities: list[EntitySpec] = []

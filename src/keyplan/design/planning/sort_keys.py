@@ -44,7 +44,8 @@ def plan_sort(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition) 
         return _not_leading(pattern, bound, given, order)
     if given and (unlike := _different_sort_keys(pattern, bound)) is not None:
         return unlike
-    return _conditions(pattern, bound, cond, confined=bool(given) or len(pattern.entities) == 1)
+    confined = bool(given) or (len(pattern.entities) == 1 and not pattern.schema.literal)
+    return _conditions(pattern, bound, cond, confined=confined)
 
 
 def name_range(pattern: PatternDeclaration, cond: KeyCondition) -> KeyCondition:

@@ -147,7 +147,13 @@ class RangeRequest:
         ttl = plan.schema.ttl
         if plan.select == "count" and drops_expired(plan) and ttl is not None and index_holds(plan, ttl):
             texts.append(not_expired(writer, ttl))
-        if self._counted and plan.schema.discriminator is not None and index_holds(plan, plan.schema.discriminator):
+        literal = plan.schema.literal
+        if (
+            self._counted
+            and not literal
+            and plan.schema.discriminator is not None
+            and index_holds(plan, plan.schema.discriminator)
+        ):
             texts.append(_of_entities(writer, plan, plan.schema.discriminator))
         if not texts:
             return None
@@ -203,9 +209,14 @@ def sort_value(value: AttributeValue) -> Any:
 
 
 def service_can_count(plan: Plan) -> bool:
-    """Return True if the service can count a range: it holds only the pattern's entities, or is filtered by them."""
+    """Return True if the service can count a range: it holds only the pattern's entities, or is filtered by them.
+
+    A count of a literal table counts all items of the range.
+    """
     if plan.residue is not None or _expires_unseen(plan):
         return False
+    if plan.schema.literal:
+        return True
     if index_holds_discriminator(plan):
         if not index_holds(plan, plan.schema.discriminator):
             return False  # a local index fetches it, but is not filtered by it

@@ -59,7 +59,7 @@ class WriteConditions:
         return ExpressionWriter(self._placeholders, self._spec.fields)
 
     def _existence(self, plan: Plan) -> list[Fragment]:
-        ttl = self._spec.expiry_attribute
+        ttl = self._spec.checked_expiry
         if plan.exists == "must":
             writer = self._writer()
             there = writer.fragment(f"attribute_exists({writer.name(plan.schema.partition)})")

@@ -103,7 +103,8 @@ multiple_ttl_attributes = fault_rule(
 def expired_items_read(subject: Subject) -> Iterator[Finding]:
     """Read returns expired items
 
-    Finds reads with `expired=True` of entities that expire.
+    Finds reads with `expired=True` of entities that expire, and all reads of such entities in a table with
+    `literal=True`.
 
     Why is this bad? DynamoDB deletes expired items in the background within a few days. Until then, reads return
     closed sessions and past offers as if they were valid.
@@ -129,7 +130,8 @@ def expired_items_read(subject: Subject) -> Iterator[Finding]:
                 pattern.name,
                 f"{pattern.name} returns expired items: {entity_name} items stay readable for days after"
                 f" {attribute} has passed",
-                "remove expired=True, or accept this if the program needs expired items",
+                f"remove {'literal' if table.schema.literal else 'expired'}=True, or accept this if the program needs"
+                " expired items",
                 pattern.place,
                 table.schema.place.at("ttl="),
             )
@@ -161,7 +163,8 @@ def ttl_as_event(subject: Subject) -> Iterator[Finding]:
                 pattern.name,
                 f"{pattern.name} decides about {pattern.facts.decides} by expired items: they exist for days"
                 f" after {table.schema.ttl} has passed",
-                "remove expired=True, and compare the expiry in the condition of the following write",
+                f"remove {'literal' if table.schema.literal else 'expired'}=True, and compare the expiry in the"
+                " condition of the following write",
                 pattern.place,
                 table.schema.place.at("ttl="),
             )
