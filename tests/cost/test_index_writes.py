@@ -16,8 +16,7 @@ from keyplan.design.entities import EntitySpec
 from keyplan.design.planning.plan import Plan
 from keyplan.design.requests.build import write_request
 from keyplan.design.requests.items import item_builder
-from keyplan.dynamodb.values.attribute import normalise_item
-from keyplan.dynamodb.values.sizes import item_bytes
+from keyplan.dynamodb.values.attribute import item_bytes, normalise_item
 from keyplan.dynamodb.values.units import write_units
 
 FIELDS: dict[str, list[Any]] = {

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from keyplan import GSI, LSI, Engine, Table
 from keyplan.cost.units import Units, item_write, page_read, point_read
-from keyplan.dynamodb.values.attribute import normalise_item
-from keyplan.dynamodb.values.sizes import item_bytes
+from keyplan.dynamodb.values.attribute import item_bytes, normalise_item
 from keyplan.errors import ServiceError
 
 table = Table(

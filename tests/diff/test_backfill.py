@@ -13,7 +13,7 @@ import keyplan
 from keyplan.cost.prices import book
 from keyplan.diff.backfill import Backfill
 from keyplan.diff.comparison import Comparison
-from keyplan.dynamodb.values.sizes import item_bytes
+from keyplan.dynamodb.values.attribute import item_bytes
 from keyplan.dynamodb.values.units import write_units
 from keyplan.engine.engine import Engine
 

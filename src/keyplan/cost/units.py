@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from keyplan.design.schema import Index, Schema
-from keyplan.dynamodb.values.sizes import item_bytes
+from keyplan.dynamodb.values.attribute import item_bytes
 from keyplan.dynamodb.values.types import Item
 from keyplan.dynamodb.values.units import (
     TRANSACTIONAL,

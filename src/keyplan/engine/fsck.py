@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from keyplan.clock import Clock
-from keyplan.dynamodb.values import encoding, sizes
+from keyplan.dynamodb.values import attribute, encoding
 from keyplan.engine.backups import backups, history
 from keyplan.engine.faults import lag
 from keyplan.engine.items import expiry
@@ -119,7 +119,7 @@ def _check_row(table: Table, key: bytes, version: Version, where: str = "") -> I
         return
     if expected != key:
         yield FsckProblem(table.name, where, "row lies under another key than its item's", key.hex())
-    if sizes.item_bytes(version.item) != version.size:
+    if attribute.item_bytes(version.item) != version.size:
         yield FsckProblem(table.name, where, "recorded size is not the item's", key.hex())
 
 

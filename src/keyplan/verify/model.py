@@ -21,9 +21,8 @@ from keyplan.design.keys.entity_keys import BoundKey
 from keyplan.design.requests.items import EntityIndexKey, item_builder, key_attribute_maker
 from keyplan.design.requests.items import Item as EntityItem
 from keyplan.design.schema import Index, Schema
-from keyplan.dynamodb.values.attribute import normalise_item
+from keyplan.dynamodb.values.attribute import item_bytes, normalise_item
 from keyplan.dynamodb.values.keybytes import escaped, joined, partition_prefix, scalar_key, tie_hash
-from keyplan.dynamodb.values.sizes import item_bytes
 from keyplan.dynamodb.values.types import Item
 from keyplan.engine.engine import Engine
 

@@ -10,7 +10,7 @@ from keyplan.cost.units import Spent, Units, item_write, page_read, point_read, 
 from keyplan.design.planning.indexes import fetched_attributes
 from keyplan.design.planning.plan import Plan
 from keyplan.dynamodb.expressions.compiled import compile_condition
-from keyplan.dynamodb.values.sizes import item_bytes
+from keyplan.dynamodb.values.attribute import item_bytes
 from keyplan.verify.model import Entry, Exchange, ModelTable, Request, canonical, place_in
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyplan.dynamodb.messages import items as messages
-from keyplan.dynamodb.values import encoding, numbers, sizes
+from keyplan.dynamodb.values import attribute, encoding, numbers
 from keyplan.dynamodb.values.attribute import normalise, normalise_item
 from keyplan.errors import SerializationError, ValidationError
 
@@ -40,7 +40,7 @@ from keyplan.errors import SerializationError, ValidationError
 )
 def test_values_become_canonical(given_value: dict[str, Any], canonical: dict[str, Any], size: int) -> None:
     assert normalise(given_value, wire=False) == (canonical, size)
-    assert sizes.value_bytes(canonical) == size
+    assert attribute.value_bytes(canonical) == size
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def measured_at_length(text: str) -> tuple[str, int] | str:
         canonical = numbers.canonical(text)
     except ValidationError as error:
         return error.message
-    return canonical, sizes.number_bytes(canonical)
+    return canonical, attribute.number_bytes(canonical)
 
 
 @pytest.mark.parametrize("text", ["²", "1.²", "٣", "1٣", "1.٣", "1.2.3", "1..2", ".", "", "0.", "1 ", "1_0", "1,5"])
@@ -111,7 +111,7 @@ def test_digits_of_other_scripts_and_fragments_are_not_numbers(text: str) -> Non
 
 def test_numbers_stay_correct_when_the_cache_is_full() -> None:
     for number in range(5000):
-        assert measured(f"{number}.50") == (f"{number}.5", sizes.number_bytes(f"{number}.5"))
+        assert measured(f"{number}.50") == (f"{number}.5", attribute.number_bytes(f"{number}.5"))
 
 
 @pytest.mark.parametrize("kind", ["L", "M"])
@@ -159,7 +159,7 @@ def test_an_item_survives_storage_in_the_python_form(item: dict[str, Any]) -> No
     body = encoding.encode(canonical)
     assert encoding.PYTHON.stored(body) == item
     assert encoding.PYTHON.page([body, body]) == [item, item]
-    assert size == sizes.item_bytes(encoding.decode(body))
+    assert size == attribute.item_bytes(encoding.decode(body))
 
 
 @given(ITEMS)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from keyplan.dynamodb.messages import items as messages
 from keyplan.dynamodb.values import numbers
+from keyplan.dynamodb.values.attribute import number_bytes
 from keyplan.dynamodb.values.keybytes import number_key
-from keyplan.dynamodb.values.sizes import number_bytes
 from keyplan.errors import ValidationError
 
 digits = st.integers(0, 10**38 - 1)

@@ -16,7 +16,7 @@ from tests.systems.thinking_trainer.stage import staged, stored_scenario
 import keyplan
 from keyplan.client.errors import ThrottledError
 from keyplan.clock import ManualClock
-from keyplan.dynamodb.values.sizes import item_bytes
+from keyplan.dynamodb.values.attribute import item_bytes
 from keyplan.engine.engine import Engine
 from keyplan.engine.faults.settings import Faults
 from keyplan.errors import ProvisionedThroughputExceededError

@@ -44,7 +44,7 @@ from keyplan.dynamodb.expressions.nodes import (
 from keyplan.dynamodb.expressions.tokens import CONDITION_FUNCTIONS, OPERAND_COUNTS, UPDATE_FUNCTIONS
 from keyplan.dynamodb.java import byte_buffer
 from keyplan.dynamodb.messages import expressions as messages
-from keyplan.dynamodb.values import sizes
+from keyplan.dynamodb.values import attribute
 from keyplan.dynamodb.values.types import ORDERED_TYPES, SET_TYPES, TYPES, AttributeValue, Values, compare, type_of
 from keyplan.errors import ValidationError
 
@@ -320,7 +320,7 @@ def _check_between(between: Between, plan: CheckPlan) -> None:
 def _bound_text(value: AttributeValue) -> str:
     ((type_code, content),) = value.items()
     if type_code == "B":
-        content = byte_buffer(sizes.binary_bytes(content))
+        content = byte_buffer(attribute.binary_bytes(content))
     return f"{{{type_code}:{content}}}"
 
 

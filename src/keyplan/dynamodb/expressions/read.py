@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from keyplan.dynamodb.expressions.names import Names, ResolvedPath
 from keyplan.dynamodb.expressions.nodes import Call, Operand, Path, Value
-from keyplan.dynamodb.values import sizes
+from keyplan.dynamodb.values import attribute
 from keyplan.dynamodb.values.types import AttributeValue, Item, Values
 
 Get: TypeAlias = Callable[[Item, Values], AttributeValue | None]
@@ -76,7 +76,7 @@ def size_of(value: AttributeValue) -> int | None:
     if type_code in _UNSIZED:
         return None
     if type_code == "B":
-        return sizes.binary_bytes(content)
+        return attribute.binary_bytes(content)
     if type_code == "S" and not content.isascii():
         return len(content.encode("utf-16-le", "surrogatepass")) // 2
     return len(content)

@@ -31,7 +31,7 @@ from keyplan.dynamodb.expressions.nodes import (
 )
 from keyplan.dynamodb.expressions.read import Get, compile_path
 from keyplan.dynamodb.messages import expressions as messages
-from keyplan.dynamodb.values import numbers, sizes
+from keyplan.dynamodb.values import attribute, numbers
 from keyplan.dynamodb.values.types import AttributeValue, Item, Values, in_order
 from keyplan.errors import ValidationError
 
@@ -267,7 +267,7 @@ class Charge:
         """Return whether the charge is more than `limit` bytes."""
         total = self.fixed
         for name, times in self.uses.items():
-            total += times * sizes.value_bytes(values[name])
+            total += times * attribute.value_bytes(values[name])
             if total > limit:
                 return True
         return total > limit
@@ -291,7 +291,7 @@ def _charge_action(action: Action, names: Names, uses: Counter[str]) -> int:
 
 
 def _charge_target(path: ResolvedPath) -> int:
-    return sizes.text_bytes(str(path[0])) + sum(_TARGET_STEP + sizes.text_bytes(str(step)) for step in path[1:])
+    return attribute.text_bytes(str(path[0])) + sum(_TARGET_STEP + attribute.text_bytes(str(step)) for step in path[1:])
 
 
 def _charge_set_value(value: SetValue, names: Names, uses: Counter[str]) -> int:
@@ -309,7 +309,7 @@ def _charge_operand(operand: Operand, names: Names, uses: Counter[str]) -> int:
             case Value(name=name):
                 uses[name] += 1
             case Path() as path:
-                total += _READ + sum(_READ_STEP + sizes.text_bytes(str(step)) for step in names.resolve(path))
+                total += _READ + sum(_READ_STEP + attribute.text_bytes(str(step)) for step in names.resolve(path))
             case Call(function=function):
                 total += _FUNCTIONS[function]
     return total

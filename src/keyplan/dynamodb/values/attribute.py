@@ -1,4 +1,11 @@
-"""Attribute values of requests: made canonical, checked and measured in one walk."""
+"""Attribute values of requests: made canonical, checked and measured in one walk; their sizes in bytes.
+
+An item's size is the UTF-8 length of its attribute names plus its values: text and binary by length,
+a number about one byte for two significant digits plus one, null and boolean 1, a list or map 3 bytes
+plus 1 for each element in addition to the elements themselves.
+
+Source: developer guide, "DynamoDB item sizes and formats".
+"""
 
 from __future__ import annotations
 
@@ -11,9 +18,13 @@ from typing import Any
 from keyplan import limits
 from keyplan.dynamodb.messages import items as messages
 from keyplan.dynamodb.messages import requests as request_messages
-from keyplan.dynamodb.values import numbers, sizes, types
+from keyplan.dynamodb.values import numbers, types
+from keyplan.dynamodb.values.keybytes import number_key
 from keyplan.dynamodb.values.types import TYPES, AttributeValue, InvalidValueError, Item
 from keyplan.errors import SerializationError, ValidationError
+
+DOCUMENT_BYTES = 3
+ELEMENT_BYTES = 1
 
 
 class _EmptyNestedNameError(ValidationError):
@@ -45,7 +56,7 @@ def normalise_item(item: Mapping[str, Any], *, wire: bool) -> tuple[Item, int]:
 
 
 def _normalise_members(members: Mapping[str, Any], wire: bool, level: int) -> tuple[Item, int]:
-    total = sizes.text_bytes("".join(members))
+    total = text_bytes("".join(members))
     changed: Item = {}
     for name, value in members.items():
         if len(value) == 1:
@@ -90,7 +101,7 @@ def _measure_number(text: str) -> tuple[str, int]:
 
 def _measure_any(text: str) -> tuple[str, int]:
     number = numbers.canonical(text)
-    return number, sizes.number_bytes(number)
+    return number, number_bytes(number)
 
 
 def _measure_plain(text: str) -> tuple[str, int] | None:
@@ -115,7 +126,7 @@ def check_attribute_names(names: Iterable[str]) -> None:
     for name in names:
         if not name:
             raise ValidationError(messages.EMPTY_NAME)
-        if sizes.text_bytes(name) > limits.ATTRIBUTE_NAME_BYTES:
+        if text_bytes(name) > limits.ATTRIBUTE_NAME_BYTES:
             raise ValidationError(messages.NAME_TOO_LONG)
 
 
@@ -139,7 +150,7 @@ def normalise(value: Mapping[str, Any], *, wire: bool, level: int = 0) -> tuple[
 
 def _normalise_content(kind: str, content: Any, wire: bool, level: int) -> tuple[Any, int]:
     if kind == "S":
-        return content, sizes.text_bytes(content)
+        return content, text_bytes(content)
     if kind == "N":
         return _recent_number(content) or _measure_number(content)
     if kind == "M":
@@ -155,7 +166,7 @@ def _normalise_content(kind: str, content: Any, wire: bool, level: int) -> tuple
         return True, 1
     if kind == "B":
         encoded = canonical_binary(content, wire=wire)
-        return encoded, sizes.binary_bytes(encoded)
+        return encoded, binary_bytes(encoded)
     return _normalise_set(kind, content, wire)
 
 
@@ -172,7 +183,7 @@ def _normalise_map(content: Any, wire: bool, level: int) -> tuple[Item, int]:
     if "" in content:
         raise _EmptyNestedNameError(messages.EMPTY_NAME)
     named, size = _normalise_members(content, wire, level)
-    total = sizes.DOCUMENT_BYTES + size + sizes.ELEMENT_BYTES * len(named)
+    total = DOCUMENT_BYTES + size + ELEMENT_BYTES * len(named)
     if total > limits.ATTRIBUTE_NAME_BYTES:
         check_attribute_names(content)
     return named, total
@@ -182,7 +193,7 @@ def _normalise_list(content: Any, wire: bool, level: int) -> tuple[list[Attribut
     _expect(content, list | tuple)
     if level >= limits.NESTING_LEVELS and content:
         raise ValidationError(messages.NESTING)
-    total = sizes.DOCUMENT_BYTES + sizes.ELEMENT_BYTES * len(content)
+    total = DOCUMENT_BYTES + ELEMENT_BYTES * len(content)
     members: list[AttributeValue] = []
     for member in content:
         canonical, size = normalise(member, wire=wire, level=level)
@@ -211,21 +222,21 @@ def _normalise_set(kind: str, content: Any, wire: bool) -> tuple[list[str], int]
             listed = types.listed_with_duplicates("SS", content)
             older = messages.string_set_duplicates_older(content)
             raise InvalidValueError(messages.string_set_duplicates(listed), older)
-        return types.in_order("SS", list(content)), sizes.text_bytes("".join(content))
+        return types.in_order("SS", list(content)), text_bytes("".join(content))
     if kind == "NS":
         if not content:
             raise ValidationError(messages.EMPTY_NUMBER_SET)
         canonical = [numbers.canonical(member) for member in content]
         if len(set(canonical)) != len(canonical):
             raise InvalidValueError(messages.NUMBER_SET_DUPLICATES, messages.NUMBER_SET_DUPLICATES_OLDER)
-        return types.in_order("NS", canonical), sum(map(sizes.number_bytes, canonical))
+        return types.in_order("NS", canonical), sum(map(number_bytes, canonical))
     if not content:
         raise ValidationError(messages.EMPTY_BINARY_SET)
     encoded = [canonical_binary(member, wire=wire) for member in content]
     if len(set(encoded)) != len(encoded):
         listed = types.listed_with_duplicates("BS", encoded)
         raise InvalidValueError(messages.binary_set_duplicates(listed), messages.binary_set_duplicates_older(encoded))
-    return types.in_order("BS", encoded), sum(map(sizes.binary_bytes, encoded))
+    return types.in_order("BS", encoded), sum(map(binary_bytes, encoded))
 
 
 def canonical_binary(content: Any, *, wire: bool) -> str:
@@ -241,3 +252,77 @@ def canonical_binary(content: Any, *, wire: bool) -> str:
     if encoded != content:  # the last character has unused bits that are not zero
         raise SerializationError(request_messages.BASE64_LAST_CHARACTER)
     return encoded
+
+
+# Sizes.
+
+
+def item_bytes(item: Item) -> int:
+    """Return the size of a canonical item."""
+    total = 0
+    for name, value in item.items():
+        total += text_bytes(name) + value_bytes(value)
+    return total
+
+
+def changed_item_bytes(old: Item, old_bytes: int, new: Item, names: Iterable[str]) -> int:
+    """Return the size of a canonical item from the size of an old one that differs at most in these attributes."""
+    total = old_bytes
+    for name in names:
+        before, after = old.get(name), new.get(name)
+        if before is not None:
+            total -= value_bytes(before)
+        if after is not None:
+            total += value_bytes(after)
+        if before is None and after is not None:
+            total += text_bytes(name)
+        elif after is None and before is not None:
+            total -= text_bytes(name)
+    return total
+
+
+def value_bytes(value: AttributeValue) -> int:
+    """Return the size of a canonical value, without its name."""
+    ((kind, content),) = value.items()
+    if kind == "S":
+        return text_bytes(content)
+    if kind == "N":
+        return number_bytes(content)
+    if kind in ("BOOL", "NULL"):
+        return 1
+    return _compound_bytes(kind, content)
+
+
+def _compound_bytes(kind: str, content: Any) -> int:
+    if kind == "B":
+        return binary_bytes(content)
+    if kind == "L":
+        return DOCUMENT_BYTES + sum(ELEMENT_BYTES + value_bytes(member) for member in content)
+    if kind == "M":
+        return DOCUMENT_BYTES + sum(
+            ELEMENT_BYTES + text_bytes(name) + value_bytes(member) for name, member in content.items()
+        )
+    measure = {"SS": text_bytes, "NS": number_bytes, "BS": binary_bytes}[kind]
+    return sum(map(measure, content))
+
+
+def text_bytes(text: str) -> int:
+    """Return the UTF-8 length of a text. Raises TypeError for bytes."""
+    return len(text) if str.isascii(text) else len(text.encode())
+
+
+def binary_bytes(encoded: str) -> int:
+    """Return the number of bytes that a canonical base64 text encodes."""
+    return len(encoded) // 4 * 3 - encoded.count("=", -2)
+
+
+def number_bytes(text: str) -> int:
+    """Return the size of a canonical number: an exponent byte, one byte per two digits, one more if negative."""
+    if text.isdigit():
+        if text == "0":
+            return 1
+        return 1 + (len(text.rstrip("0")) + (len(text) & 1) + 1) // 2
+    whole, point, fraction = text.partition(".")
+    if point and whole.isdigit() and whole != "0":
+        return 1 + (len(whole) + len(fraction) + (len(whole) & 1) + 1) // 2
+    return len(number_key(text))

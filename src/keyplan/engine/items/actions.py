@@ -12,7 +12,7 @@ from keyplan import limits
 from keyplan.dynamodb.expressions.compiled import CompiledUpdate, check_placeholders, compile_condition, compile_update
 from keyplan.dynamodb.expressions.legacy import compile_attribute_updates
 from keyplan.dynamodb.messages import items as messages
-from keyplan.dynamodb.values import encoding, sizes
+from keyplan.dynamodb.values import attribute, encoding
 from keyplan.dynamodb.values.attribute import check_depth, normalise_item
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.dynamodb.values.types import Item
@@ -97,7 +97,11 @@ class ItemUpdate(NamedTuple):
                 return None
         if table.indexes:
             writes.check_index_keys(table, item, updated=True)
-        size = sizes.item_bytes(item) if old is None else sizes.changed_item_bytes(old.item, old.size, item, changed)
+        size = (
+            attribute.item_bytes(item)
+            if old is None
+            else attribute.changed_item_bytes(old.item, old.size, item, changed)
+        )
         if size > limits.ITEM_BYTES:
             raise ValidationError(messages.UPDATED_ITEM_TOO_LARGE)
         return versions.Version(item, size, encoding.encode(item))
@@ -159,7 +163,7 @@ def condition_check(request: dict[str, Any], form: Form) -> ItemCheck:
 
 
 def _values_bytes(guard: WriteCondition | None) -> int:
-    return sizes.item_bytes(guard.values) if guard is not None and guard.values else 0
+    return attribute.item_bytes(guard.values) if guard is not None and guard.values else 0
 
 
 def update(request: dict[str, Any], form: Form) -> ItemUpdate:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from keyplan import limits
 from keyplan.dynamodb.messages import items as messages
-from keyplan.dynamodb.values import sizes
+from keyplan.dynamodb.values import attribute
 from keyplan.dynamodb.values.keybytes import escaped, joined, partition_prefix, scalar_key, tie_hash
 from keyplan.dynamodb.values.types import AttributeValue, Item
 from keyplan.errors import ValidationError
@@ -176,10 +176,10 @@ class IndexKey:
 
     def _size_fault(self, item: Item) -> str | None:
         """What is too long for a key."""
-        partition = sum(sizes.value_bytes(item[name]) for name, _ in self.schema.partition if name in item)
+        partition = sum(attribute.value_bytes(item[name]) for name, _ in self.schema.partition if name in item)
         if partition > limits.PARTITION_KEY_BYTES:
             return messages.PARTITION_KEY_TOO_LONG
-        sort = sum(sizes.value_bytes(item[name]) for name, _ in self.schema.sort if name in item)
+        sort = sum(attribute.value_bytes(item[name]) for name, _ in self.schema.sort if name in item)
         return messages.SORT_KEY_TOO_LONG if sort > limits.SORT_KEY_BYTES else None
 
     def same(self, left: Item, right: Item) -> bool:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from keyplan import limits
 from keyplan.dynamodb.expressions.compiled import KeyRange
 from keyplan.dynamodb.messages import items as messages
+from keyplan.dynamodb.values.attribute import value_bytes
 from keyplan.dynamodb.values.keybytes import (
     after_value,
     escaped,
@@ -17,7 +18,6 @@ from keyplan.dynamodb.values.keybytes import (
     successor,
     unterminated,
 )
-from keyplan.dynamodb.values.sizes import value_bytes
 from keyplan.dynamodb.values.types import AttributeValue, Item
 from keyplan.engine.items.keys import IndexKey, KeyAttribute, KeySchema, partition_bytes_of
 from keyplan.engine.tables.catalog import Index, Table

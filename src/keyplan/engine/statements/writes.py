@@ -18,7 +18,7 @@ from keyplan.dynamodb.partiql.nodes import (
     Term,
     UpdateStatement,
 )
-from keyplan.dynamodb.values import encoding, sizes, units
+from keyplan.dynamodb.values import attribute, encoding, units
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.dynamodb.values.types import Item
 from keyplan.engine.items import actions, versions, writes
@@ -130,14 +130,14 @@ def _update(table: Table, prepared: Prepared, statement: UpdateStatement) -> act
     assert update is not None
     # An update changes what is there: it makes no items.
     guard = _guard(WriteCondition, _is_there(table, rest), prepared)
-    payload = sizes.item_bytes(key) + sizes.item_bytes(update.values)
+    payload = attribute.item_bytes(key) + attribute.item_bytes(update.values)
     return actions.ItemUpdate(key, update.compiled, guard, update.values, payload, messages.TOO_DEEP)
 
 
 def _delete(table: Table, prepared: Prepared, statement: DeleteStatement) -> actions.ItemDelete:
     key, rest = _key(table, prepared, statement.where)
     guard = None if rest is None else _guard(_IfThere, rest, prepared)
-    return actions.ItemDelete(key, guard, sizes.item_bytes(key))
+    return actions.ItemDelete(key, guard, attribute.item_bytes(key))
 
 
 def _check(table: Table, prepared: Prepared, statement: ExistsStatement) -> actions.ItemCheck:
@@ -148,7 +148,7 @@ def _check(table: Table, prepared: Prepared, statement: ExistsStatement) -> acti
         raise ValidationError(messages.EXISTS_NEEDS_CONDITION)
     key = key_of(table, prepared, found)
     guard = _guard(WriteCondition, _is_there(table, rest), prepared)
-    return actions.ItemCheck(key, guard, sizes.item_bytes(key) + sizes.item_bytes(guard.values))
+    return actions.ItemCheck(key, guard, attribute.item_bytes(key) + attribute.item_bytes(guard.values))
 
 
 def _key(table: Table, prepared: Prepared, where: Term | None) -> tuple[Item, Term | None]:

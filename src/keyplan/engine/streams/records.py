@@ -24,7 +24,7 @@ import orjson
 
 from keyplan import limits
 from keyplan.dynamodb.messages import requests as messages
-from keyplan.dynamodb.values import encoding, sizes
+from keyplan.dynamodb.values import attribute, encoding
 from keyplan.dynamodb.values.keybytes import HASH_SPACE, hash_of
 from keyplan.dynamodb.values.types import same_members
 from keyplan.engine.store import statements
@@ -139,7 +139,7 @@ def record(
     version = new or old
     assert version is not None
     keys = table.key.extract(version.item)
-    size = sizes.item_bytes(keys)
+    size = attribute.item_bytes(keys)
     event = b"INSERT" if old is None else b"REMOVE" if new is None else b"MODIFY"
     parts = [
         b'"eventName":"%b",' % event,

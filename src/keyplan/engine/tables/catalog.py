@@ -16,7 +16,7 @@ import orjson
 
 from keyplan import limits
 from keyplan.dynamodb.messages import tables as messages
-from keyplan.dynamodb.values import encoding, sizes
+from keyplan.dynamodb.values import attribute, encoding
 from keyplan.dynamodb.values.types import Item
 from keyplan.engine.items.keys import IndexKey, KeyAttribute, KeySchema, PrimaryKey
 from keyplan.engine.store import statements
@@ -61,7 +61,7 @@ class Index:
         if self.projection == "ALL":
             return size, body
         projected = self.project(item)
-        return sizes.item_bytes(projected), encoding.encode(projected)
+        return attribute.item_bytes(projected), encoding.encode(projected)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyplan.dynamodb.values import sizes
+from keyplan.dynamodb.values import attribute
 
 VALUES: st.SearchStrategy[dict[str, Any]] = st.one_of(
     st.builds(lambda text: {"S": text}, st.text(max_size=3)),
@@ -24,9 +24,9 @@ def test_changed_item_bytes_equals_measuring_the_new_item(
 ) -> None:
     new = {name: value for name, value in {**old, **changed}.items() if name not in removed}
     names = changed.keys() | removed
-    assert sizes.changed_item_bytes(old, sizes.item_bytes(old), new, names) == sizes.item_bytes(new)
+    assert attribute.changed_item_bytes(old, attribute.item_bytes(old), new, names) == attribute.item_bytes(new)
 
 
 @given(st.binary(max_size=40))
 def test_binary_has_the_size_of_its_decoded_bytes(content: bytes) -> None:
-    assert sizes.value_bytes({"B": base64.b64encode(content).decode()}) == len(content)
+    assert attribute.value_bytes({"B": base64.b64encode(content).decode()}) == len(content)
