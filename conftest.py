@@ -27,10 +27,14 @@ SLOW = {
     "docs": "runs examples",
     "tests/bench": "starts servers and measures them",
     "tests/cli/test_commands.py": "starts processes",
+    "tests/cli/test_diff.py": "loads every design twice, apart from this process's modules",
     "tests/cli/test_output.py": "starts processes",
     "tests/clients": "starts servers for clients of other projects",
     "tests/conformance": "repeats thousands of recorded requests",
     "tests/crash": "kills processes",
+    "tests/diff/test_engine.py": "changes the tables of an engine from each setting to each other",
+    "tests/diff/test_programs.py": "loads every design twice, apart from this process's modules",
+    "tests/diff/test_same.py": "compares whole designs",
     "tests/docs": "builds the documentation",
     "tests/engine/faults/throttling/test_partitions.py": "simulates minutes of heavy load",
     "tests/engine/store/test_forks.py": "starts processes",
@@ -39,8 +43,10 @@ SLOW = {
     "tests/engine/transfer/test_s3.py": "starts a server of moto",
     "tests/examples": "checks whole designs",
     "tests/export/test_aws_commands.py": "loads the AWS CLI",
+    "tests/export/test_cloudformation.py": "runs cfn-lint",
     "tests/export/test_commands_run.py": "runs the AWS CLI",
     "tests/export/test_deployed.py": "deploys templates to moto",
+    "tests/export/test_iam.py": "runs whole systems and cfn-lint",
     "tests/importers/test_writing.py": "starts processes",
     "tests/races": "runs threads and processes against each other",
     "tests/server/test_serve.py": "starts processes",
@@ -52,6 +58,7 @@ SLOW = {
     "tests/testing/test_plugin.py": "starts test runs",
     "tests/typing": "starts type checkers",
     "tests/verify/test_run.py": "verifies whole designs",
+    "tests/verify/test_systems.py": "verifies whole designs",
 }
 """Files and folders of slow tests, each with the reason. `make quick` leaves them out."""
 SERVED = {"served", "async served", "moto", "over_http"}

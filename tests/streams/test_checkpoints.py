@@ -189,6 +189,7 @@ def race(work: Callable[[int], Any]) -> None:
         list(pool.map(started, range(CONTENDERS)))
 
 
+@pytest.mark.slow
 def test_threads_never_move_a_lane_together(checkpoints: Checkpoints) -> None:
     race(lambda number: contend(checkpoints, f"runner-{number}"))
     lane = checkpoints.board("c").lanes[SHARD]
@@ -202,6 +203,7 @@ def contend_in_process(kind: str, path: str, name: str) -> int:
         return contend(TableCheckpoints(db), name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["file", "table"])
 def test_processes_never_move_a_lane_together(kind: str, tmp_path: Path) -> None:
     path = str(tmp_path / "kept")

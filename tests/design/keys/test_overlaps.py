@@ -270,6 +270,7 @@ def test_every_key_that_is_rendered_is_a_key_for_the_algebra_too(data: st.DataOb
     assert found.startswith(key[:size])
 
 
+@pytest.mark.slow
 def test_thousands_of_shards_are_no_slower_than_a_few() -> None:
     found = keys_overlap([bound("{a:shard(9999)}#{a}")], [bound("{a:shard(9999)}#{b}")])
     assert found is not None
