@@ -120,7 +120,7 @@ def test_a_set_of_which_no_answer_came_is_repeated(engine: Engine) -> None:
 def test_a_version_that_moved_after_a_lost_answer_may_be_ones_own(engine: Engine) -> None:
     db = unlucky(engine, LOST[0], after=True, only="UpdateItem")
     db.run(board.add_task(Task(user_id=UID, task_id=TID, title="t")))
-    with pytest.raises(OutcomeUnknownError, match="has version 2, and version 1 was expected"):
+    with pytest.raises(OutcomeUnknownError, match=r"version check failed: version == 1 \(item has version 2\)"):
         db.run(board.rename(UID, TID, "new", 1))
 
 

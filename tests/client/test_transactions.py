@@ -44,7 +44,13 @@ def test_each_call_has_its_own_reason_and_nothing_is_applied(db: Any) -> None:
     assert kinds == [type(None), AlreadyExistsError, NotFoundError, type(None)]
     assert caught.value.reason.key == {"PK": "USER#u", "SK": "TASK#there"}
     assert caught.value.code == "TransactionCanceledException"
-    assert "2. add_task: Task PK='USER#u' SK='TASK#there' is there already" in str(caught.value)
+    first, second = str(caught.value).removeprefix("no write was applied: ").split("; ")
+    assert first.startswith("step 2 add_task(new=Task(user_id='u', task_id='there', title='t', ")
+    assert first.endswith("...): Task PK='USER#u' SK='TASK#there': create failed: item already exists")
+    assert second == (
+        "step 3 finish(user_id='u', task_id='missing'): Task PK='USER#u' SK='TASK#missing': "
+        "update failed: item does not exist"
+    )
     assert db.run(board.counter("c")) is None
 
 

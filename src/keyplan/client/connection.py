@@ -76,7 +76,7 @@ def _program(context: Context, call: Call[Any], plan: Plan, wanted: PageOptions)
     if operation == "BatchWriteItem":
         return writes.batch_write(context, plan, arguments)
     if operation == "TransactWriteItems":
-        return transactions.transact(context, list(flat([call])), None)
+        return transactions.transact(context, list(flat([call])), None, plan.pattern)
     assert isinstance(call, WriteCall), "what is left writes one item"
     return writes.write(context, call, arguments)
 

@@ -1,40 +1,60 @@
-"""What running a pattern may fail with.
+"""Errors of running patterns.
 
     KeyplanError
-    └── RunError                       a call did not do what it was to do
-        ├── AlreadyExistsError         create: the item is there
-        ├── NotFoundError              update, replace, check: no item, or one whose expiry has passed
-        ├── ConditionFailedError       .condition(...) or .assuming(...) was not true of the item
-        ├── VersionConflictError       the item has another version than was expected
+    └── RunError                       a call failed
+        ├── AlreadyExistsError         create: the item exists
+        ├── NotFoundError              update, replace, check: the item does not exist, or has expired
+        ├── ConditionFailedError       .condition(...) or .assuming(...) is false of the stored item
+        ├── VersionConflictError       the stored item does not have the expected version
         ├── UniqueTakenError           another item has these values
-        ├── TransactionFailedError     nothing of a transaction was applied; `reasons` says why, step by step
-        ├── WriteConflictError         others kept writing the same items, after all retries
-        ├── TokenReusedError           the token stands for another transaction
-        ├── ThrottledError             more than the table can take, after all retries
-        ├── UnavailableError           the service failed or gave no answer, after all retries
-        │   └── OutcomeUnknownError    and the write may have been applied or not
+        ├── TransactionFailedError     no write of a transaction was applied; `reasons` has the failed steps' errors
+        ├── WriteConflictError         other clients kept writing the same items, after all retries
+        ├── TokenReusedError           the token was used for another transaction
+        ├── ThrottledError             the throughput of the table or account is exceeded, after all retries
+        ├── UnavailableError           the service failed or did not answer, after all retries
+        │   └── OutcomeUnknownError    the write may or may not have been applied
         ├── KeyValueError              a value cannot be part of a key, or be stored
-        ├── UnreadableItemError        what is stored is not what the entity declares
-        ├── CursorError                the cursor is not one of this pattern and these arguments
-        ├── TooManyResultsError        more results than the caller can take
-        ├── TableMissingError          the table is not there
-        ├── TableDiffersError          the table is there, and is not as declared
-        └── RequestRefusedError        any other answer of the service
+        ├── UnreadableItemError        the stored item does not fit its entity
+        ├── CursorError                the cursor does not belong to this pattern and these arguments
+        ├── TooManyResultsError        more results than the caller accepts
+        ├── TableMissingError          the table does not exist
+        ├── TableDiffersError          the table exists, but differs from its declaration
+        └── RequestRefusedError        any other error response of the service
 
-`entity`, `key` and `code` of a RunError say which item it was, and what the service called it; each is None
-where there was none. `__cause__` is the service's own error.
+`entity`, `key` and `code` of a RunError are the entity's name, the item's primary key and the service's error code;
+each is None if unknown. `__cause__` is the service's own error.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from keyplan.errors import KeyplanError, ServiceError
 
+Origin = Literal["condition", "assuming", "if_version", "replace_if", "create", "replace", "update", "check"]
+
+
+@dataclass(frozen=True)
+class FailedPart:
+    """One part of a write's condition that is false of the stored item."""
+
+    origin: Origin
+    """The method of the pattern's body that states it, or the kind of pattern that requires it."""
+    text: str
+    """The part as it is written in Python: "status == 'open'"; for a kind, what it met: "item already exists"."""
+    stored: Mapping[str, Any]
+    """The stored value of each field or member in the part, None for an absent one; empty without an item."""
+    message: str
+    """The part with its origin and the stored values, as in the error's text."""
+
+    def __str__(self) -> str:
+        return self.message
+
 
 class RunError(KeyplanError):
-    """A call did not do what it was to do."""
+    """A call failed."""
 
     def __init__(
         self,
@@ -49,31 +69,44 @@ class RunError(KeyplanError):
 
 
 class AlreadyExistsError(RunError):
-    """A create found an item. `item` is what is there, where it can be read."""
+    """A create found an existing item. `item` is this item, None if unreadable; `failed` lists the false parts."""
 
-    def __init__(self, problem: str, *, item: Any = None, **about: Any) -> None:
+    def __init__(self, problem: str, *, item: Any = None, failed: Sequence[FailedPart] = (), **about: Any) -> None:
         super().__init__(problem, **about)
-        self.item = item
+        self.item, self.failed = item, tuple(failed)
 
 
 class NotFoundError(RunError):
-    """There is no such item, or its expiry has passed."""
+    """The item does not exist, or has expired."""
+
+    def __init__(self, problem: str, *, failed: Sequence[FailedPart] = (), **about: Any) -> None:
+        super().__init__(problem, **about)
+        self.failed = tuple(failed)
 
 
 class ConditionFailedError(RunError):
-    """A condition was not true. `condition` is its text; `item` the item as it was, None where none was."""
+    """A condition is false. `failed` lists its false parts; `item` is the stored item, None if absent or unreadable."""
 
-    def __init__(self, problem: str, *, condition: str = "", item: Any = None, **about: Any) -> None:
+    def __init__(self, problem: str, *, item: Any = None, failed: Sequence[FailedPart] = (), **about: Any) -> None:
         super().__init__(problem, **about)
-        self.condition, self.item = condition, item
+        self.item, self.failed = item, tuple(failed)
 
 
 class VersionConflictError(RunError):
-    """The item has another version than was expected. `found` is None where there is no item."""
+    """The item does not have the version `expected`, but `found`; None if no item exists. `item`, `failed` as above."""
 
-    def __init__(self, problem: str, *, expected: int, found: int | None, item: Any = None, **about: Any) -> None:
+    def __init__(
+        self,
+        problem: str,
+        *,
+        expected: int,
+        found: int | None,
+        item: Any = None,
+        failed: Sequence[FailedPart] = (),
+        **about: Any,
+    ) -> None:
         super().__init__(problem, **about)
-        self.expected, self.found, self.item = expected, found, item
+        self.expected, self.found, self.item, self.failed = expected, found, item, tuple(failed)
 
 
 class UniqueTakenError(RunError):
@@ -93,7 +126,7 @@ class UniqueTakenError(RunError):
 
 
 class TransactionFailedError(RunError):
-    """Nothing of a transaction was applied. `reasons` has an error, or None, for each call, in order."""
+    """No write of a transaction was applied. `reasons` has an error, or None, for each call, in order."""
 
     def __init__(self, problem: str, *, reasons: Sequence[RunError | None], **about: Any) -> None:
         super().__init__(problem, **about)
@@ -101,12 +134,12 @@ class TransactionFailedError(RunError):
 
     @property
     def reason(self) -> RunError:
-        """The first error of a call; this one itself where the service named none."""
+        """The first error of a call; this error itself if the service named none."""
         return next((reason for reason in self.reasons if reason is not None), self)
 
 
 class WriteConflictError(RunError):
-    """Others kept writing the same items."""
+    """Other clients kept writing the same items."""
 
 
 class TokenReusedError(RunError):
@@ -114,15 +147,15 @@ class TokenReusedError(RunError):
 
 
 class ThrottledError(RunError):
-    """More than the table, the index or the account can take."""
+    """The throughput of the table, the index or the account is exceeded."""
 
 
 class UnavailableError(RunError):
-    """The service failed, or gave no answer."""
+    """The service failed, or did not answer."""
 
 
 class OutcomeUnknownError(UnavailableError):
-    """No answer told whether a write was applied, and repeating it could apply it twice."""
+    """A write may or may not have been applied: the service did not answer, and a retry could apply it twice."""
 
 
 class KeyValueError(RunError, ValueError):
@@ -130,7 +163,7 @@ class KeyValueError(RunError, ValueError):
 
 
 class UnreadableItemError(RunError):
-    """What is stored under a key is not what its entity declares."""
+    """The stored item does not fit its entity."""
 
 
 class CursorError(RunError):
@@ -138,15 +171,15 @@ class CursorError(RunError):
 
 
 class TooManyResultsError(RunError):
-    """There are more results than the caller can take."""
+    """More results than the caller accepts."""
 
 
 class TableMissingError(RunError):
-    """The table is not there."""
+    """The table does not exist."""
 
 
 class TableDiffersError(RunError):
-    """A table is there that is not as declared. `differences` has a sentence for each."""
+    """A table differs from its declaration. `differences` has a sentence for each difference."""
 
     def __init__(self, problem: str, *, differences: Sequence[str], **about: Any) -> None:
         super().__init__(problem, **about)
@@ -154,11 +187,11 @@ class TableDiffersError(RunError):
 
 
 class RequestRefusedError(RunError):
-    """The service refused the request for a reason of its own."""
+    """The service refused the request for another reason."""
 
 
 class NoAnswerError(ServiceError):
-    """A transport got no answer. `sent` tells whether the request may have reached the service."""
+    """A transport got no answer. `sent`: whether the request may have reached the service."""
 
     code = "NoAnswer"
     status = 0

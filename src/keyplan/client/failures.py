@@ -1,84 +1,115 @@
-"""Errors of refused requests: which condition failed, in the terms of the design."""
+"""Errors of refused requests: which part of a condition failed, in the terms of the design."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date, datetime
+from typing import Any, NamedTuple
 
+from keyplan import limits
 from keyplan.client.codec import item_named, key_of, reader_of
 from keyplan.client.errors import (
     AlreadyExistsError,
     ConditionFailedError,
+    FailedPart,
     NotFoundError,
+    Origin,
     RequestRefusedError,
     RunError,
     TableMissingError,
+    ThrottledError,
     TokenReusedError,
     UnreadableItemError,
     VersionConflictError,
+    WriteConflictError,
 )
-from keyplan.client.requests import CONFLICTS, THROTTLED, given_up
+from keyplan.client.requests import CONFLICTS, THROTTLED
+from keyplan.design.arguments import shorten
 from keyplan.design.conditions.conditions import (
     AndCondition,
     BetweenCondition,
     CompareCondition,
     Condition,
+    FieldPath,
     FieldSize,
     FunctionCondition,
     InCondition,
     NotCondition,
     OrCondition,
 )
-from keyplan.design.conditions.evaluation import fill
+from keyplan.design.conditions.evaluation import MISSING, fill, holds, operand_value
+from keyplan.design.fields.annotations import plain_value
+from keyplan.design.fields.stored import StoredField, decode_value, is_stored_as_absent, validator
 from keyplan.design.planning.plan import Plan
 from keyplan.design.requests.items import Item
 from keyplan.design.requests.writer import Arguments, reader
 from keyplan.design.requests.writes import NOW
+from keyplan.dynamodb.values.sizes import item_bytes
 from keyplan.errors import ServiceError
 
 
-def condition_text(condition: Condition) -> str:
-    """A condition as it is written in Python."""
-    return _TEXTS[type(condition)](condition)
+def condition_text(condition: Condition, fields: str = "F.") -> str:
+    """Return a condition as it is written in Python; `fields` is the text before the name of a field."""
+    return _TEXTS[type(condition)](condition, fields)
 
 
-def _operand(operand: object) -> str:
-    return f"{operand.path!r}.size()" if isinstance(operand, FieldSize) else repr(operand)
+_SHOWN_CHOICES = 10
 
 
-def _compare(condition: CompareCondition) -> str:
+def _operand(operand: object, fields: str) -> str:
+    if isinstance(operand, FieldSize):
+        return f"{_operand(operand.path, fields)}.size()"
+    if isinstance(operand, FieldPath):
+        return f"{fields}{operand.field}" + "".join(f"[{plain_value(part)!r}]" for part in operand.parts[1:])
+    return _value_text(operand)
+
+
+def _value_text(value: object) -> str:
+    """Return a value as Python shows it, shortened if it is long; timestamps in ISO format."""
+    return value.isoformat() if isinstance(value, (datetime, date)) else shorten(plain_value(value))
+
+
+def _compare(condition: CompareCondition, fields: str) -> str:
     op = {"=": "==", "<>": "!="}.get(condition.op, condition.op)
-    return f"{_operand(condition.left)} {op} {_operand(condition.right)}"
+    return f"{_operand(condition.left, fields)} {op} {_operand(condition.right, fields)}"
 
 
-def _between(condition: BetweenCondition) -> str:
-    low, high = _operand(condition.low), _operand(condition.high)
-    return f"{_operand(condition.operand)}.between({low}, {high})"
+def _between(condition: BetweenCondition, fields: str) -> str:
+    low, high = _operand(condition.low, fields), _operand(condition.high, fields)
+    return f"{_operand(condition.operand, fields)}.between({low}, {high})"
 
 
-def _in(condition: InCondition) -> str:
-    return f"{_operand(condition.operand)}.is_in({', '.join(map(_operand, condition.choices))})"
+def _in(condition: InCondition, fields: str) -> str:
+    shown = [_operand(choice, fields) for choice in condition.choices[:_SHOWN_CHOICES]]
+    choices = ", ".join([*shown, "..."] if len(condition.choices) > _SHOWN_CHOICES else shown)
+    return f"{_operand(condition.operand, fields)}.is_in({choices})"
 
 
-def _function(condition: FunctionCondition) -> str:
+def _function(condition: FunctionCondition, fields: str) -> str:
     name = {"attribute_exists": "exists", "attribute_not_exists": "missing"}.get(condition.name, condition.name)
-    given = ", ".join(_operand(operand) for operand in condition.operands()[1:])
-    return f"{_operand(condition.path)}.{name}({given})"
+    arguments = ", ".join(_operand(operand, fields) for operand in condition.operands()[1:])
+    return f"{_operand(condition.path, fields)}.{name}({arguments})"
 
 
-def _all(condition: AndCondition) -> str:
-    return " & ".join(f"({condition_text(part)})" for part in condition.parts)
+def _all(condition: AndCondition, fields: str) -> str:
+    return " & ".join(_in_parentheses(part, fields) for part in condition.parts)
 
 
-def _any(condition: OrCondition) -> str:
-    return " | ".join(f"({condition_text(part)})" for part in condition.parts)
+def _any(condition: OrCondition, fields: str) -> str:
+    return " | ".join(_in_parentheses(part, fields) for part in condition.parts)
 
 
-def _not(condition: NotCondition) -> str:
-    return f"~({condition_text(condition.part)})"
+def _not(condition: NotCondition, fields: str) -> str:
+    return f"~{_in_parentheses(condition.part, fields)}"
 
 
-_TEXTS: dict[type, Callable[[Any], str]] = {
+def _in_parentheses(part: Condition, fields: str) -> str:
+    """Return a part in parentheses, unless it is a call of a method, which binds more tightly than any operator."""
+    text = condition_text(part, fields)
+    return f"({text})" if isinstance(part, (CompareCondition, AndCondition, OrCondition)) else text
+
+
+_TEXTS: dict[type, Callable[[Any, str], str]] = {
     CompareCondition: _compare,
     BetweenCondition: _between,
     InCondition: _in,
@@ -91,85 +122,227 @@ _TEXTS: dict[type, Callable[[Any], str]] = {
 
 CONDITION = "ConditionalCheckFailedException"
 
+_KINDS: dict[tuple[str, str], Origin] = {
+    ("PutItem", "must_not"): "create",
+    ("PutItem", "must"): "replace",
+    ("UpdateItem", "must"): "update",
+}
+_LABELS = {"assuming": "assumption", "if_version": "version check"}
+"""The word for a part in messages, if it is not the origin's own."""
+
+
+class _Found(NamedTuple):
+    """The item that a write met, as its response returned it."""
+
+    item: Item | None
+    entity: Any
+    """The item as an entity; None if there is no item, or it is unreadable."""
+    values: Mapping[str, Any]
+    """The stored value of each field, None for an absent attribute."""
+    is_expired: bool
+
 
 def condition_failed(
-    plan: Plan, arguments: Arguments, key: Mapping[str, Any], found: Item | None, code: str
+    plan: Plan, arguments: Arguments, key: Mapping[str, Any], item: Item | None, code: str
 ) -> RunError:
-    """The error of a write whose condition was false; `found` is the item as it was."""
+    """Return the error of a write whose condition was false; `item` is the stored item as the service returned it."""
     spec = plan.entity
-    if found is not None and reader_of(spec).has_expired(found, arguments[NOW]):
-        found = None
-    about: dict[str, Any] = {"entity": spec.name, "key": key_of(spec, key), "code": code}
-    named = item_named(spec, about["key"])
-    if plan.exists == "must" and found is None:
-        return NotFoundError(f"{named} is not there", **about)
-    item = _readable(plan, found)
-    if plan.exists == "must_not" and found is not None:
-        return AlreadyExistsError(f"{named} is there already", item=item, **about)
-    if plan.version is not None and (conflict := _version_conflict(plan, arguments, found)) is not None:
-        expected, stored = conflict
-        is_there = "is not there" if stored is None else f"has version {stored}"
-        problem = f"{named} {is_there}, and version {expected} was expected"
-        return VersionConflictError(problem, expected=expected, found=stored, item=item, **about)
-    text = _conditions(plan, arguments)
-    where = "there is no such item" if found is None else "the item is otherwise"
-    return ConditionFailedError(f"{named}: {text} is not true, {where}", condition=text, item=item, **about)
+    plain = key_of(spec, key)
+    about: dict[str, Any] = {"entity": spec.name, "key": plain, "code": code}
+    named, fields = item_named(spec, plain), spec.fields
+    found = _found(plan, item, arguments[NOW])
+    exists = item is not None and not found.is_expired
+    kind = _KINDS.get((plan.operation, plan.exists), "check")
+    if plan.exists == "must" and not exists:
+        part = _kind_part(kind, "item has expired" if found.is_expired else "item does not exist")
+        return NotFoundError(f"{named}: {part}", failed=[part], **about)
+    if plan.exists == "must_not" and exists:
+        parts = [
+            _kind_part(kind, "item already exists"),
+            *_failed_in("replace_if", plan.replaceable, arguments, found, fields),
+        ]
+        return AlreadyExistsError(f"{named}: {_joined(parts)}", item=found.entity, failed=parts, **about)
+    version = list(_failed_version(plan, arguments, found))
+    parts = [
+        *version,
+        *_failed_in("condition", plan.condition, arguments, found, fields),
+        *_failed_assumptions(plan, arguments, found),
+    ] or [_unknown_part(plan, arguments, item)]
+    entity = found.entity if exists else None
+    problem = f"{named}: {_joined(parts)}"
+    if version and plan.version is not None:
+        expected, stored = int(reader(plan.version)(arguments)), _version_in(plan, item) if exists else None
+        return VersionConflictError(problem, expected=expected, found=stored, item=entity, failed=parts, **about)
+    return ConditionFailedError(problem, item=entity, failed=parts, **about)
 
 
-def _readable(plan: Plan, found: Item | None) -> Any:
-    """The entity, for the caller's information; None where it cannot be read."""
-    if found is None:
-        return None
+def _joined(parts: Sequence[FailedPart]) -> str:
+    return "; ".join(map(str, parts))
+
+
+def _kind_part(origin: Origin, text: str) -> FailedPart:
+    return FailedPart(origin, text, {}, f"{origin} failed: {text}")
+
+
+def _found(plan: Plan, item: Item | None, now_s: int) -> _Found:
+    """Read the item that a write met. Its fields are read one by one if it is not readable as a whole."""
+    fields = plan.entity.fields
+    if item is None:
+        return _Found(None, None, dict.fromkeys(fields), is_expired=False)
+    read = reader_of(plan.entity)
     try:
-        return reader_of(plan.entity).entity(found)
+        entity = read.entity(item)
     except UnreadableItemError:
-        return None
+        entity = None
+    values: dict[str, Any] = {}
+    for name, stored in fields.items():
+        if stored.attribute not in item:
+            values[name] = None  # also with a default, which the service does not know
+        elif entity is None or name in plan.entity.is_in_key_only:
+            values[name] = _single_value(stored, item)
+        else:
+            values[name] = getattr(entity, name)
+    return _Found(item, entity, values, is_expired=read.has_expired(item, now_s))
 
 
-def _version_conflict(plan: Plan, arguments: Arguments, found: Item | None) -> tuple[int, int | None] | None:
-    spec = plan.entity
-    assert spec.version is not None, "only a versioned entity has an expected version"
+def _single_value(stored: StoredField, item: Item) -> Any:
+    try:
+        return validator(stored)(stored.decode(item[stored.attribute]))
+    except (ValueError, TypeError, ArithmeticError, KeyError):
+        return decode_value(item[stored.attribute])
+
+
+def _failed_in(
+    origin: Origin, condition: Condition | None, arguments: Arguments, found: _Found, fields: Mapping[str, StoredField]
+) -> Iterator[FailedPart]:
+    """Yield the parts of a condition that are false of the stored item."""
+    if condition is None:
+        return
+    filled = fill(condition, arguments)
+    for part in filled.parts if isinstance(filled, AndCondition) else (filled,):
+        if holds(_in_stored_units(part, fields), found.values) is False:
+            yield _part(origin, part, found)
+
+
+def _in_stored_units(condition: Condition, fields: Mapping[str, StoredField]) -> Condition:
+    """Return the condition with timestamps that must be equal in the unit of their field, as they are sent."""
+    if isinstance(condition, (AndCondition, OrCondition)):
+        return type(condition)(tuple(_in_stored_units(part, fields) for part in condition.parts))
+    if isinstance(condition, NotCondition):
+        return NotCondition(_in_stored_units(condition.part, fields))
+    is_equality = isinstance(condition, InCondition) or (
+        isinstance(condition, CompareCondition) and condition.op in {"=", "<>"}
+    )
+    path, *values = condition.operands()
+    if not is_equality or not isinstance(path, FieldPath) or len(path.parts) > 1:
+        return condition
+    stored = fields[path.field]
+    if stored.stored is None:
+        return condition
+    rounded = tuple(
+        validator(stored)(stored.decode(stored.encode(value))) if isinstance(value, datetime) else value
+        for value in values
+    )
+    if isinstance(condition, CompareCondition):
+        return CompareCondition(condition.op, path, *rounded)
+    return InCondition(path, rounded)
+
+
+def _failed_version(plan: Plan, arguments: Arguments, found: _Found) -> Iterator[FailedPart]:
+    if plan.version is None:
+        return
     expected = int(reader(plan.version)(arguments))
-    if found is None:
-        return expected, None
-    stored = int(found.get(spec.fields[spec.version].attribute, {"N": "0"}).get("N", "0"))
-    return None if stored == expected else (expected, stored)
+    if found.item is None or found.is_expired or _version_in(plan, found.item) != expected:
+        yield _part("if_version", CompareCondition("=", FieldPath(plan.entity.version), expected), found)
 
 
-def _conditions(plan: Plan, arguments: Arguments) -> str:
-    texts = [] if plan.condition is None else [condition_text(fill(plan.condition, arguments))]
-    texts += [f"F.{name} == {reader(source)(arguments)!r}" for name, source in plan.assumed.items()]
-    return " & ".join(texts) or "the condition"
+def _version_in(plan: Plan, item: Item | None) -> int:
+    """Return the stored version; 0 for an item without one."""
+    assert plan.entity.version is not None, "only a versioned entity has an expected version"
+    attribute = plan.entity.fields[plan.entity.version].attribute
+    return int((item or {}).get(attribute, {}).get("N", "0"))
+
+
+def _failed_assumptions(plan: Plan, arguments: Arguments, found: _Found) -> Iterator[FailedPart]:
+    for name, source in plan.assumed.items():
+        value, stored = reader(source)(arguments), plan.entity.fields[name]
+        content = None if is_stored_as_absent(value) else decode_value(stored.encode(value))
+        there = (found.item or {}).get(stored.attribute)
+        if content != (None if there is None else decode_value(there)):
+            path = FieldPath(name)
+            absent = FunctionCondition("attribute_not_exists", path)
+            yield _part("assuming", absent if content is None else CompareCondition("=", path, value), found)
+
+
+def _part(origin: Origin, condition: Condition, found: _Found) -> FailedPart:
+    text = condition_text(condition, "")
+    stored = {} if found.item is None else dict(_compared(condition, found.values))
+    if found.item is None:
+        detail = "item does not exist"
+    else:
+        held = [f"{label} {_value_text(value)}" for label, value in stored.items() if value is not None]
+        held += [f"no {label}" for label, value in stored.items() if value is None]
+        detail = f"{'expired ' * found.is_expired}item has {', '.join(held)}"
+    return FailedPart(origin, text, stored, f"{_LABELS.get(origin, origin)} failed: {text} ({detail})")
+
+
+def _compared(condition: Condition, values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the fields, members and sizes in a condition, each with its text and stored value."""
+    for operand in condition.operands():
+        if isinstance(operand, Condition):
+            yield from _compared(operand, values)
+        elif isinstance(operand, (FieldPath, FieldSize)):
+            value = operand_value(operand, values)
+            yield _operand(operand, ""), None if value is MISSING else value
+
+
+def _unknown_part(plan: Plan, arguments: Arguments, item: Item | None) -> FailedPart:
+    """Return the whole condition, if no part of it is certainly false of the returned item."""
+    origin: Origin = "condition" if plan.condition is not None or not plan.assumed else "assuming"
+    text = "the condition" if plan.condition is None else condition_text(fill(plan.condition, arguments), "")
+    detail = "the service returned no item" if item is None else "unknown which part"
+    return FailedPart(origin, text, {}, f"{_LABELS.get(origin, origin)} failed: {text} ({detail})")
 
 
 _REASONS = {"ConditionalCheckFailed": CONDITION, "ValidationError": "ValidationException"}
 
 
-def step_failed(plan: Plan, arguments: Arguments, key: Mapping[str, Any], reason: Mapping[str, Any]) -> RunError:
-    """The error of one action of a cancelled transaction."""
+def step_failed(
+    plan: Plan, arguments: Arguments, key: Mapping[str, Any], members: Mapping[str, Any], reason: Mapping[str, Any]
+) -> RunError:
+    """Return the error of one action of a cancelled transaction; `members` are those of its request."""
     code = str(reason.get("Code"))
     if code == "ConditionalCheckFailed":
         return condition_failed(plan, arguments, key, reason.get("Item") or None, _REASONS[code])
     about: dict[str, Any] = {"entity": plan.entity.name, "key": key_of(plan.entity, key), "code": code}
     named = item_named(plan.entity, about["key"])
-    if code in CONFLICTS or code in THROTTLED:
-        passing = ServiceError(str(reason.get("Message", code)), CancellationReasons=[reason])
-        return given_up(passing, 1)
-    return RequestRefusedError(f"{named}: {reason.get('Message', code)}", **about)
+    if code in CONFLICTS:
+        return WriteConflictError(f"{named}: another transaction or write of the item was in progress", **about)
+    if code in THROTTLED:
+        problem = f"{named}: the throughput of table {members['TableName']}, or of this partition, is exceeded"
+        return ThrottledError(problem, **about)
+    size = item_bytes(members["Item"]) if "Item" in members else 0
+    if code == "ValidationError" and size > limits.ITEM_BYTES:
+        problem = f"{named}: the item has {size:,} bytes, the service accepts {limits.ITEM_BYTES:,}"
+    elif code == "ItemCollectionSizeLimitExceeded":
+        problem = f"{named}: its item collection reached 10 GB, the maximum in a table with local indexes"
+    else:
+        problem = f"{named}: {reason.get('Message') or code}"
+    return RequestRefusedError(problem, **about)
 
 
 def refused(plan: Plan, table: str, error: ServiceError) -> RunError:
-    """The error of a request that the service refused for a reason that has nothing to do with its conditions."""
+    """Return the error of a request that the service refused for a reason other than its condition."""
     if error.code == "ResourceNotFoundException":
         return TableMissingError(
-            f"{plan.pattern}: table {table} is not there, or lacks what is asked of it ({error.message}); make it with"
-            " connection.create_tables(...) or with what deploys your tables",
+            f"{plan.pattern}: table {table} is not there, or an index of it ({error.message}); create it with"
+            " connection.create_tables(...) or with your deployment",
             code=error.code,
         )
     if error.code == "IdempotentParameterMismatchException":
         return TokenReusedError(
-            f"{plan.pattern}: the token was used within ten minutes for a transaction that is not the same, or that"
-            " met other items; give each transaction a token of its own",
+            f"{plan.pattern}: the token was used within ten minutes for another transaction, or the stored items have"
+            " changed; give each transaction a token of its own",
             code=error.code,
         )
     return RequestRefusedError(

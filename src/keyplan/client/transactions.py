@@ -13,10 +13,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from keyplan import limits
 from keyplan.client.codec import OWNER, item_named, key_of, reader_of
-from keyplan.client.errors import RunError, TransactionFailedError, UniqueTakenError, WriteConflictError
+from keyplan.client.errors import (
+    RequestRefusedError,
+    RunError,
+    ThrottledError,
+    TransactionFailedError,
+    UniqueTakenError,
+    WriteConflictError,
+)
 from keyplan.client.failures import CONDITION, step_failed
 from keyplan.client.requests import CANCELLED, CONFLICTS, Context, Program, Request, Wait, reasons_of, send
+from keyplan.design.arguments import shorten
 from keyplan.design.declaring.patterns import WriteCall
 from keyplan.design.entities import BoundUnique, EntitySpec
 from keyplan.design.fields.stored import decode_value, is_stored_as_absent
@@ -25,6 +34,7 @@ from keyplan.design.requests.build import ACTIONS, write_request
 from keyplan.design.requests.items import Item, key_attribute_maker
 from keyplan.design.requests.writer import Arguments, reader
 from keyplan.design.requests.writes import NOW
+from keyplan.dynamodb.values.sizes import item_bytes
 from keyplan.errors import ServiceError
 
 Role = Literal["item", "take", "release"]
@@ -296,8 +306,12 @@ def remove_expired(context: Context, plan: Plan, arguments: Arguments, request: 
             raise
 
 
-def transact(context: Context, calls: Sequence[WriteCall[Any]], token: str | None) -> Program[None]:
-    """Apply all of some writes or none. Raises TransactionFailedError with a reason for each call."""
+def transact(context: Context, calls: Sequence[WriteCall[Any]], token: str | None, pattern: str = "") -> Program[None]:
+    """Apply all of some writes or none; `pattern` names them in errors.
+
+    Raises TransactionFailedError with a reason for each failed call; after all retries WriteConflictError or
+    ThrottledError, which name the steps too.
+    """
     told = token or str(uuid.UUID(int=context.clock.random.getrandbits(128), version=4))
     now_s = first_attempt_time(context, token)
     skipped: frozenset[Any] = frozenset()
@@ -309,21 +323,13 @@ def transact(context: Context, calls: Sequence[WriteCall[Any]], token: str | Non
         actions = merged(actions)
         if not actions:
             return
-        request = {"TransactItems": [action.request for action in actions], "ClientRequestToken": told}
-        try:
-            yield from send(context, "TransactWriteItems", request)
-        except ServiceError as error:
-            if error.code != CANCELLED:
-                raise
-            reasons = reasons_of(error)
-            if not has_raced(actions, reasons):
-                raise _failed(calls, actions, reasons, error) from error
-            skipped |= _others(actions, reasons)
-            for action, reason in zip(actions, reasons, strict=False):
-                if action.role == "item" and blocks_update(action.plan, action.arguments, reason.get("Item")):
-                    yield from remove_expired(context, action.plan, action.arguments, action.members)
-        else:
+        reasons = yield from _attempt(context, calls, actions, told, pattern)
+        if reasons is None:
             return
+        skipped |= _others(actions, reasons)
+        for action, reason in zip(actions, reasons, strict=False):
+            if action.role == "item" and blocks_update(action.plan, action.arguments, reason.get("Item")):
+                yield from remove_expired(context, action.plan, action.arguments, action.members)
         # What was read has changed: read again, and send what is another transaction under a token of its own.
         told = str(uuid.uuid5(uuid.NAMESPACE_OID, told))
         yield Wait(context.retries.wait_s(attempt, context.clock))
@@ -331,6 +337,27 @@ def transact(context: Context, calls: Sequence[WriteCall[Any]], token: str | Non
         f"others keep changing the unique values of the same items, after {context.retries.attempts} attempts",
         code="ConditionalCheckFailed",
     )
+
+
+def _attempt(
+    context: Context, calls: Sequence[WriteCall[Any]], actions: Sequence[Action], token: str, pattern: str
+) -> Program[list[dict[str, Any]] | None]:
+    """Send a transaction. Return None if it was applied, or the reasons why it must be built again."""
+    request = {"TransactItems": [action.request for action in actions], "ClientRequestToken": token}
+    try:
+        yield from send(context, "TransactWriteItems", request)
+    except (WriteConflictError, ThrottledError) as given_up:
+        raise _with_steps(given_up, calls, actions, context.retries.attempts) from given_up.__cause__
+    except ServiceError as error:
+        if error.code == "ValidationException":
+            raise _refused(pattern or calls[0].pattern.name, calls, actions, error) from error
+        if error.code != CANCELLED:
+            raise
+        reasons = reasons_of(error)
+        if not has_raced(actions, reasons):
+            raise _failed(calls, actions, reasons, error) from error
+        return reasons
+    return None
 
 
 def first_attempt_time(context: Context, token: str | None) -> int:
@@ -375,23 +402,84 @@ def _others(actions: Sequence[Action], reasons: Sequence[dict[str, Any]]) -> fro
 def _failed(
     calls: Sequence[WriteCall[Any]], actions: Sequence[Action], reasons: Sequence[dict[str, Any]], error: ServiceError
 ) -> TransactionFailedError:
-    found: list[RunError | None] = [None] * len(calls)
+    errors = _errors_of(calls, actions, reasons, error)
+    problem = f"no write was applied: {_steps_text(calls, errors) or error.message}"
+    return TransactionFailedError(problem, reasons=errors, code=error.code)
+
+
+def _errors_of(
+    calls: Sequence[WriteCall[Any]], actions: Sequence[Action], reasons: Sequence[dict[str, Any]], cause: ServiceError
+) -> list[RunError | None]:
+    """Return the first error of each call, None for a call without one."""
+    errors: list[RunError | None] = [None] * len(calls)
     for action, reason in zip(actions, reasons, strict=False):
-        if reason.get("Code", "None") != "None" and found[action.call] is None:
-            found[action.call] = _reason(action, reason)
-            found[action.call].__cause__ = error  # type: ignore[union-attr]  # it was just set
-    told = "; ".join(
-        f"{number + 1}. {call.pattern.name}: {reason}"
-        for number, (call, reason) in enumerate(zip(calls, found, strict=True))
-        if reason is not None
-    )
-    return TransactionFailedError(f"nothing was applied: {told or error.message}", reasons=found, code=error.code)
+        if reason.get("Code", "None") != "None" and errors[action.call] is None:
+            error = _reason(action, reason)
+            error.__cause__ = cause
+            errors[action.call] = error
+    return errors
+
+
+def _steps_text(calls: Sequence[WriteCall[Any]], errors: Sequence[RunError | None]) -> str:
+    return "; ".join(f"{_step_text(calls, number)}: {error}" for number, error in enumerate(errors) if error)
+
+
+def _step_text(calls: Sequence[WriteCall[Any]], number: int) -> str:
+    """Return the name of a step: its number in the transaction, its pattern and arguments."""
+    call = calls[number]
+    arguments = ", ".join(f"{name}={shorten(value)}" for name, value in call.arguments.items())
+    return f"step {number + 1} {call.pattern.name}({arguments})"
+
+
+def _with_steps(
+    given_up: WriteConflictError | ThrottledError,
+    calls: Sequence[WriteCall[Any]],
+    actions: Sequence[Action],
+    attempts: int,
+) -> RunError:
+    """Return an error of the same class that names the steps for which the service cancelled the last attempt."""
+    cause = given_up.__cause__
+    reasons = reasons_of(cause) if isinstance(cause, ServiceError) else []
+    errors = [] if not reasons else _errors_of(calls, actions, reasons, cause)  # type: ignore[arg-type]  # as above
+    first = next((error for error in errors if error is not None), None)
+    if first is None:
+        return given_up
+    problem = f"no write was applied, after {attempts} attempts: {_steps_text(calls, errors)}"
+    return type(given_up)(problem, entity=first.entity, key=first.key, code=given_up.code)
+
+
+def _refused(
+    pattern: str, calls: Sequence[WriteCall[Any]], actions: Sequence[Action], error: ServiceError
+) -> RequestRefusedError:
+    """Return the error of a transaction that the service does not accept, with the steps at fault if they are known."""
+    bytes_of = {action.call: item_bytes(action.members["Item"]) for action in actions if "Item" in action.members}
+    places: dict[tuple[str, str], list[Action]] = {}
+    for action in actions:
+        places.setdefault(action.place, []).append(action)
+    several = next((found for found in places.values() if len(found) > 1), None)
+    if len(actions) > limits.TRANSACTION_ACTIONS:
+        detail = f"{len(actions)} actions, of which the service accepts {limits.TRANSACTION_ACTIONS}"
+        if len(actions) > len(calls):
+            detail += f"; {len(actions) - len(calls)} of them write or delete unique values"
+    elif several is not None:
+        steps = " and ".join(_step_text(calls, action.call) for action in several)
+        spec = several[0].plan.entity
+        detail = f"multiple operations on one item: {steps}: {item_named(spec, key_of(spec, several[0].key))}"
+    elif sum(bytes_of.values()) > limits.TRANSACTION_BYTES:
+        largest = max(bytes_of, key=bytes_of.__getitem__)
+        detail = (
+            f"the items have {sum(bytes_of.values()):,} bytes, of which the service accepts"
+            f" {limits.TRANSACTION_BYTES:,}; the largest is {_step_text(calls, largest)}"
+        )
+    else:
+        detail = error.message
+    return RequestRefusedError(f"{pattern}: the service refused the request: {detail}", code=error.code)
 
 
 def _reason(action: Action, reason: dict[str, Any]) -> RunError:
     if action.role == "take" and reason["Code"] == "ConditionalCheckFailed":
         return _taken(action, reason)
-    return step_failed(action.plan, action.arguments, action.key, reason)
+    return step_failed(action.plan, action.arguments, action.key, action.members, reason)
 
 
 def _taken(action: Action, reason: dict[str, Any]) -> UniqueTakenError:
@@ -399,7 +487,7 @@ def _taken(action: Action, reason: dict[str, Any]) -> UniqueTakenError:
     assert action.rule is not None, "a sentinel stands for a rule"
     held = (reason.get("Item") or {}).get(OWNER)
     owner = None if held is None else decode_value(held)
-    pairs = ", ".join(f"{name}={value!r}" for name, value in zip(action.rule.fields, action.values, strict=True))
+    pairs = ", ".join(f"{name}={shorten(value)}" for name, value in zip(action.rule.fields, action.values, strict=True))
     by = "" if owner is None else f" by {item_named(spec, owner)}"
     return UniqueTakenError(
         f"{spec.name} with {pairs} is taken{by}",

@@ -83,7 +83,7 @@ def _plain(item: Item) -> dict[str, Any]:
 
 def _perhaps_own(failed: RunError) -> OutcomeUnknownError:
     return OutcomeUnknownError(
-        f"an earlier attempt got no answer, and may be why now {failed}",
+        f"an earlier attempt got no answer and may have been applied: {failed}",
         entity=failed.entity,
         key=failed.key,
         code=failed.code,

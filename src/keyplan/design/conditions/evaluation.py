@@ -116,14 +116,15 @@ def listed_constants(condition: Condition | None) -> dict[str, tuple[Source, ...
     return constants
 
 
-def _value(operand: object, values: Mapping[str, Any]) -> Any:
+def operand_value(operand: object, values: Mapping[str, Any]) -> Any:
+    """Return the value of a field, a member or a size, or of a constant; MISSING or UNKNOWN if it has none."""
     if isinstance(operand, FieldPath):
         value = values.get(operand.field, UNKNOWN)
         for part in operand.parts[1:]:
             value = _member(value, part)
         return MISSING if is_stored_as_absent(value) else UNKNOWN if isinstance(value, Param) else plain_value(value)
     if isinstance(operand, FieldSize):
-        value = _value(operand.path, values)
+        value = operand_value(operand.path, values)
         return value if value is MISSING or value is UNKNOWN else _size(value)
     return UNKNOWN if isinstance(operand, (Param, Each)) else plain_value(operand)
 
@@ -224,7 +225,7 @@ _ORDERS: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def _compare(condition: CompareCondition, values: Mapping[str, Any]) -> bool | None:
-    left, right = _value(condition.left, values), _value(condition.right, values)
+    left, right = operand_value(condition.left, values), operand_value(condition.right, values)
     if left is UNKNOWN or right is UNKNOWN:
         return None
     if left is MISSING or right is MISSING:
@@ -235,7 +236,7 @@ def _compare(condition: CompareCondition, values: Mapping[str, Any]) -> bool | N
 
 
 def _between(condition: BetweenCondition, values: Mapping[str, Any]) -> bool | None:
-    results = [_value(operand, values) for operand in condition.operands()]
+    results = [operand_value(operand, values) for operand in condition.operands()]
     if any(one is UNKNOWN for one in results):
         return None
     if any(one is MISSING for one in results):
@@ -245,7 +246,7 @@ def _between(condition: BetweenCondition, values: Mapping[str, Any]) -> bool | N
 
 
 def _in(condition: InCondition, values: Mapping[str, Any]) -> bool | None:
-    results = [_value(operand, values) for operand in condition.operands()]
+    results = [operand_value(operand, values) for operand in condition.operands()]
     if results[0] is UNKNOWN:
         return None
     if results[0] is MISSING:
@@ -255,13 +256,13 @@ def _in(condition: InCondition, values: Mapping[str, Any]) -> bool | None:
 
 
 def _function(condition: FunctionCondition, values: Mapping[str, Any]) -> bool | None:
-    value = _value(condition.path, values)
+    value = operand_value(condition.path, values)
     if condition.name in {"attribute_exists", "attribute_not_exists"}:
         if value is UNKNOWN and len(condition.path.parts) == 1 and is_never_none(values.get(condition.path.field)):
             return condition.name == "attribute_exists"
         # A parameter that gives the field its value may be None, and the field so be absent.
         return None if value is UNKNOWN else (value is MISSING) == (condition.name == "attribute_not_exists")
-    argument = _value(condition.argument, values)
+    argument = operand_value(condition.argument, values)
     if value is UNKNOWN or argument is UNKNOWN:
         return None
     if value is MISSING or argument is MISSING:
