@@ -44,7 +44,7 @@ from keyplan.design.planning.plan import Plan
 from keyplan.design.requests.items import Item
 from keyplan.design.requests.writer import Arguments, reader
 from keyplan.design.requests.writes import NOW
-from keyplan.dynamodb.values.sizes import item_bytes
+from keyplan.dynamodb.values.attribute import item_bytes
 from keyplan.errors import ServiceError
 
 

@@ -34,7 +34,7 @@ from keyplan.design.requests.build import ACTIONS, write_request
 from keyplan.design.requests.items import Item, key_attribute_maker
 from keyplan.design.requests.writer import Arguments, reader
 from keyplan.design.requests.writes import NOW
-from keyplan.dynamodb.values.sizes import item_bytes
+from keyplan.dynamodb.values.attribute import item_bytes
 from keyplan.errors import ServiceError
 
 Role = Literal["item", "take", "release"]
