@@ -7,11 +7,12 @@ a change rule has two designs; the new one has the marks.
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
-from keyplan import Bytes, Entity, KeyCondition, Table, Volume, pk
+from keyplan import Bytes, Entity, KeyCondition, Table, Volume, key, pk
 from keyplan.check.checking import CHANGE_RULES, PAGES, RULES, check, check_change
 from keyplan.check.finding import Finding
 from keyplan.cost.prices import book
@@ -112,6 +113,17 @@ def test_every_page_says_what_the_rule_does_why_the_fix_and_the_source(code: str
     assert rule.text.startswith("Finds ")
     labels = re.findall(r"^(Why is this bad\?|Fix:|Source:) \S", rule.text, re.MULTILINE)
     assert labels == ["Why is this bad?", "Fix:", "Source:"]
+
+
+def test_the_fix_of_a_rounded_key_names_the_placeholder() -> None:
+    app = Table("app", pk="PK")
+
+    @app.entity(key=key("AT#{at:utc_s}"), store_key_fields=False)
+    class Event(Entity):
+        at: datetime
+
+    (finding,) = check(Design("app", (app,)), [RULES["KP212"]]).findings
+    assert finding.fix.startswith("write {at:utc_us}, or store")
 
 
 def test_the_fix_of_a_range_query_names_returns() -> None:

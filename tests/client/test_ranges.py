@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Literal
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -205,3 +205,47 @@ def test_of_an_index_there_may_be_several_for_each_minute_in_no_order() -> None:
         return pk(owner=owner).sk.between(at=(start, end))
 
     assert [fault.code for fault in listed.plan.faults] == ["KP206"]
+
+
+alarms = Table("alarms", pk="PK", sk="SK")
+
+
+@alarms.entity(key=key("D#{device}", "{level}#{at:utc_s}"))
+class Alarm(Entity):
+    device: str = "d"
+    level: Literal["NORMAL", "WARNING1", "WARNING2"]
+    at: datetime
+
+
+@alarms.batch_put(Alarm)
+def alarm(new: list[Alarm]) -> ItemWrite:
+    return item(new)
+
+
+@alarms.query(Alarm)
+def levels(device: str, start: str) -> KeyCondition:
+    return pk(device=device).sk.begins_with(level=start)
+
+
+@alarms.query(Alarm)
+def on_day(device: str, level: str, day: date) -> KeyCondition:
+    return pk(device=device).sk(level=level).sk.begins_with(at=day)
+
+
+@alarms.query(Alarm)
+def in_time(device: str, level: str, text: str) -> KeyCondition:
+    return pk(device=device).sk(level=level).sk.begins_with(at=text)
+
+
+def test_a_prefix_is_that_of_a_choice_of_a_timestamps_text_or_its_day() -> None:
+    at = datetime(2026, 5, 4, 12, tzinfo=UTC)
+    normal = Alarm(level="NORMAL", at=at)
+    first, second = Alarm(level="WARNING1", at=at), Alarm(level="WARNING2", at=at)
+    later = Alarm(level="WARNING2", at=at + timedelta(days=1))
+    with keyplan.connect(":memory:") as db:
+        db.run(alarm([normal, first, second, later]))
+        assert db.run(levels("d", "WARNING")).items == (first, second, later)
+        assert db.run(levels("d", "WARNING1")).items == (first,)
+        assert db.run(on_day("d", "WARNING2", date(2026, 5, 5))).items == (later,)
+        assert db.run(in_time("d", "WARNING2", "2026-05")).items == (second, later)
+        assert db.run(in_time("d", "WARNING2", "2026-05-04T1")).items == (second,)

@@ -148,6 +148,18 @@ def test_a_day_or_the_text_of_one_is_the_beginning_of_a_moment() -> None:
     def since_text(device: str, state: Literal["on", "off"], text: str) -> KeyCondition:
         return pk(device=device).sk.text("begins_with", "{state}#{text}")
 
+    @logs.query(Log)
+    def named_day(device: str, state: Literal["on", "off"], day: date) -> KeyCondition:
+        return pk(device=device).sk(state=state).sk.begins_with(at=day)
+
+    @logs.query(Log)
+    def named_prefix(device: str, state: Literal["on", "off"], text: str) -> KeyCondition:
+        return pk(device=device).sk(state=state).sk.begins_with(at=text)
+
+    @logs.query(Log)
+    def part_of_a_choice(device: str) -> KeyCondition:
+        return pk(device=device).sk.begins_with(state="o")
+
     assert told(meaning_of(on_day))[-1] == ("at", "begins_with", "day")
     report = verify(Design("logs", (logs,)))
-    assert [(one.verdict, one.returned > 0) for one in report.patterns] == [("OK", True), ("OK", True)]
+    assert [(one.verdict, one.returned > 0) for one in report.patterns] == [("OK", True)] * 5

@@ -21,7 +21,7 @@ from keyplan.design.fields.annotations import plain_value
 from keyplan.design.keys.placeholders import BoundPlaceholder
 from keyplan.design.parameters import CALL_SOURCES, Each, EveryShard, Param, Source, value_of
 from keyplan.design.planning.plan import KeyValue, Plan
-from keyplan.design.requests.items import absent_as_none, item_builder
+from keyplan.design.requests.items import absent_as_none, item_builder, prefix_text
 from keyplan.design.requests.writer import Arguments
 from keyplan.verify.generate import has_choices
 from keyplan.verify.model import StoredEntities, index_key, place_of, read_back
@@ -190,11 +190,8 @@ def meaning_of(pattern: Pattern[..., Any]) -> ReadMeaning:
     key_tests = [KeyTest(name, "=", source, encoded=lossy.get(name)) for name, source in given.items()]
     if terms.range is not None:
         key_range = terms.range
-        key_tests.append(
-            KeyTest(
-                key_range.field, key_range.op, key_range.low, key_range.high, encoded=_ranks(plan).get(key_range.field)
-            )
-        )
+        encoded = _encoded_prefix(plan) if key_range.op == "begins_with" else _ranks(plan).get(key_range.field)
+        key_tests.append(KeyTest(key_range.field, key_range.op, key_range.low, key_range.high, encoded=encoded))
     written, unlike = _written(plan, terms)
     return ReadMeaning(plan, (*key_tests, *written), tuple(unlike))
 
@@ -213,6 +210,16 @@ def _lossy(plan: Plan) -> dict[str, BoundPlaceholder]:
     ]
     exact = {placeholder.name for placeholder in placeholders if placeholder.encoding.reversible}
     return {placeholder.name: placeholder for placeholder in placeholders if placeholder.name not in exact}
+
+
+def _encoded_prefix(plan: Plan) -> BoundPlaceholder | None:
+    """Return the placeholder of a prefix, if the key holds the field as another text than its value."""
+    low = plan.key.sort[-1].low if plan.key is not None and plan.key.sort else None
+    if low is None or low.template is None or low.part != "begins":
+        return None
+    name = list(low.sources)[-1]
+    placeholder = next(placeholder for placeholder in low.template.placeholders if placeholder.name == name)
+    return None if placeholder.field.type is str else placeholder
 
 
 def _ranks(plan: Plan) -> dict[str, BoundPlaceholder]:
@@ -301,6 +308,8 @@ def _makes(key_test: KeyTest, encode: Callable[[Any], str], value: Any, low: Any
         return _OPS[key_test.op](encode(value), encode(low), high)
     if key_test.written is not None:
         return encode(value).startswith(key_test.written.encode(low))
+    if key_test.op == "begins_with" and key_test.encoded is not None:
+        return encode(value).startswith(prefix_text(key_test.encoded, low))
     return encode(value) in [encode(member) for member in (low if isinstance(key_test.low, Each) else (low,))]
 
 

@@ -231,7 +231,7 @@ def key_value(part: BoundKeyAttribute, sources: Mapping[str, Source], how: TextP
     return KeyValue(part.attribute, known, part.template, part.field, how)
 
 
-FieldUse = Literal["key", "compared", "set", "changed"]
+FieldUse = Literal["key", "prefix", "compared", "set", "changed"]
 
 
 def field_uses(plan: Plan) -> Iterator[tuple[str, Source, FieldUse]]:
@@ -239,9 +239,10 @@ def field_uses(plan: Plan) -> Iterator[tuple[str, Source, FieldUse]]:
     if plan.key is not None:
         values = [*plan.key.partition, *(value for one in plan.key.sort for value in (one.low, one.high) if value)]
         for value in values:
-            yield from (
-                (name, source, "key") for name, source in value.sources.items() if not _is_key_text(value, plan)
-            )
+            if not _is_key_text(value, plan):
+                uses: list[FieldUse] = ["key"] * len(value.sources)
+                uses[-1:] = ["prefix"] if value.part == "begins" else uses[-1:]
+                yield from ((*pair, use) for pair, use in zip(value.sources.items(), uses, strict=True))
     yield from ((name, source, "compared") for name, source in _compared_fields(plan.filter))
     yield from ((name, source, "compared") for name, source in _compared_fields(plan.condition))
     yield from ((name, source, "compared") for name, source in plan.assumed.items())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime
 from functools import lru_cache
 from typing import Any
 
@@ -12,7 +13,7 @@ from keyplan.design.fields.annotations import AttributeValue
 from keyplan.design.fields.stored import StoredField, decode_value
 from keyplan.design.keys.encodings import KeyPartError, MissingField
 from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute
-from keyplan.design.keys.placeholders import Text
+from keyplan.design.keys.placeholders import BoundPlaceholder, Text
 from keyplan.design.keys.templates import BoundTemplate
 from keyplan.design.parameters import Each, EveryShard
 from keyplan.design.planning.plan import KeySelection, KeyValue
@@ -176,13 +177,26 @@ def _begins_with_text(template: BoundTemplate) -> Callable[[Mapping[str, Any]], 
         for number, part in enumerate(template.parts[: last + 1]):
             if isinstance(part, Text):
                 pieces.append(part.text)
-            elif number == last and isinstance(values[part.name], str) and part.field.type is not str:
-                pieces.append(values[part.name])  # a prefix of a date or UUID, not a value of the type
+            elif number == last:
+                pieces.append(prefix_text(part, values[part.name]))
             else:
                 pieces.append(part.encode(values[part.name]))
         return "".join(pieces)
 
     return text
+
+
+def prefix_text(part: BoundPlaceholder, value: Any) -> str:
+    """Return the text that keys start with: a prefix as it is, the day of timestamps, or else the value's text."""
+    if isinstance(value, str) and (part.field.type is not str or (part.field.choices is not None and not part.spec)):
+        return value
+    if type(value) is date and part.field.type is datetime and part.spec in _WRITTEN_OUT:
+        return value.isoformat()
+    return part.encode(value)
+
+
+_WRITTEN_OUT = frozenset({"", "utc_s", "utc_ms", "utc_us"})
+"""The specs whose text starts with the day."""
 
 
 _TEXTS: dict[str, Callable[[BoundTemplate], Callable[[Mapping[str, Any]], str]]] = {

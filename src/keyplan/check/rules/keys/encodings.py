@@ -278,15 +278,21 @@ def _irreversible(entity: EntitySpec, part: BoundKeyAttribute, template: BoundTe
         )
         return
     for hole in template.placeholders:
-        if hole.encoding.rounds_to is not None:
+        if hole.encoding.rounds_to is not None and not _is_stored_unit(entity, hole):
             yield irreversible_key.finding(
                 entity.name,
                 f"reads return another {entity.name}.{hole.name} than was written: the key holds it only as"
                 f" {{{hole.name}:{hole.spec}}}, rounded to the {hole.encoding.rounds_to}",
-                "write {{hole.name}:utc_us}, or store the field with store_key_fields=True",
+                f"write {{{hole.name}:utc_us}}, or store the field with store_key_fields=True",
                 entity.key.place.at(template.text),
                 entity.place,
             )
+
+
+def _is_stored_unit(entity: EntitySpec, hole: BoundPlaceholder) -> bool:
+    """Return True if the field's declared unit, such as `stored="iso_ms"`, is the unit of the placeholder."""
+    stored = entity.fields[hole.name].stored
+    return stored is not None and stored.rpartition("_")[2] == hole.spec.rpartition("_")[2]
 
 
 _PLAIN_SPECS = frozenset({"", "utc_us", "date"})

@@ -55,7 +55,9 @@ def _type_problem(source: Source, stored: StoredField, use: FieldUse) -> str | N
     annotation = annotation_of(source)
     if annotation is None:
         return None
-    if use == "key" and optional_param(annotation):
+    if use == "prefix" and (annotation is str or (annotation is date and stored.annotation is datetime)):
+        return None  # a text may be a prefix of a date, a UUID or a choice, and a day of a timestamp
+    if use in {"key", "prefix"} and optional_param(annotation):
         return "may be None, which no key is"
     if use == "set" and optional_param(annotation) and stored.is_needed:
         return "may be None, which the field cannot be"
