@@ -21,8 +21,8 @@ from keyplan import (
     pk,
 )
 
-# Yours to fill in:
-# - fields beside keys, and types: Decimal is any Number, Any is not known
+# To complete:
+# - fields besides keys, and their types: Decimal is any Number, Any is unknown
 # - volume=Volume(count=..., bytes=Bytes(average=...)) of each entity
 # - rate=Rate(average=..., peak=...) of each pattern, and the patterns of your programs
 

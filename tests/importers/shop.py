@@ -19,12 +19,12 @@ from keyplan import (
     pk,
 )
 
-# Yours to fill in:
-# - fields beside keys, and types: Decimal is any Number, Any is not known
+# To complete:
+# - fields besides keys, and their types: Decimal is any Number, Any is unknown
 # - volume=Volume(count=..., bytes=Bytes(average=...)) of each entity
 # - rate=Rate(average=..., peak=...) of each pattern, and the patterns of your programs
 
-# Guessed from sample items, to be looked at: "type" distinguishes the kinds of items.
+# Guessed from sample items, please check: "type" names the kind of each item.
 shop = Table(
     "shop",
     pk="PK",
@@ -37,8 +37,8 @@ shop = Table(
 )
 
 
-# Guessed from sample items, to be looked at: the keys, of "PK" as "CUSTOMER#...", "SK"
-# as "PROFILE".
+# Guessed from sample items, please check: the keys, of "PK" as "CUSTOMER#...", "SK" as
+# "PROFILE".
 @shop.entity(
     key=key("CUSTOMER#{customer_id}", "PROFILE"),
     name="customer",
@@ -75,8 +75,8 @@ def list_customer(customer_id: str) -> KeyCondition:
     return pk(customer_id=customer_id)
 
 
-# Guessed from sample items, to be looked at: the keys, of "PK" as "CUSTOMER#...", "SK"
-# as "ORDER#...", "GSI1PK" as "ORDERS", "GSI1SK" as "...".
+# Guessed from sample items, please check: the keys, of "PK" as "CUSTOMER#...", "SK" as
+# "ORDER#...", "GSI1PK" as "ORDERS", "GSI1SK" as "...".
 @shop.entity(
     key=key("CUSTOMER#{customer_id}", "ORDER#{order_id}"),
     indexes={"GSI1": key("ORDERS", "{order_id}")},

@@ -81,14 +81,23 @@ def _models(draw: st.DrawFn) -> dict[str, Any]:
             | draw(st.dictionaries(st.sampled_from(others), _values) if others else st.just({}))
             for _ in range(draw(st.integers(0, 3)))
         ]
-        alias = {"PartitionKeyAlias": draw(key_texts), "SortKeyAlias": draw(st.sampled_from(["SK", "id", "A#b"]))}
+        aliases = ["SK", "id", "A#b", "A#{b}", "{day:date}#{b}", "A#{n:03d}", "{SK}", "x}"]
+        alias = {"PartitionKeyAlias": draw(key_texts), "SortKeyAlias": draw(st.sampled_from(aliases))}
         facets.append({"FacetName": name, "KeyAttributeAlias": alias, "NonKeyAttributes": others, "TableData": samples})
     attribute = {"AttributeName": "PK", "AttributeType": "S"}
     key = {"PartitionKey": attribute, "SortKey": {**attribute, "AttributeName": "SK"}}
-    return {
-        "ModelName": "model",
-        "DataModel": [{"TableName": draw(table_names), "KeyAttributes": key, "TableFacets": facets}],
-    }
+    table: dict[str, Any] = {"TableName": draw(table_names), "KeyAttributes": key, "TableFacets": facets}
+    if draw(st.booleans()):
+        samples = [sample for facet in table.pop("TableFacets") for sample in facet["TableData"]]
+        unique = {(sample["PK"]["S"], sample["SK"]["S"]): sample for sample in samples}
+        index = {"IndexName": "by_state", "KeyAttributes": {"PartitionKey": {"AttributeName": "STATE"}}}
+        for number, sample in enumerate(unique.values()):
+            if draw(st.booleans()):
+                sample["state"] = {"S": draw(st.sampled_from(["open", "done"]))}
+                if number % 3:
+                    sample["STATE"] = {"S": f"STATE#{sample['state']['S']}"}
+        table |= {"TableData": list(unique.values()), "GlobalSecondaryIndexes": [index]}
+    return {"ModelName": "model", "DataModel": [table]}
 
 
 @settings(max_examples=examples(80), deadline=None)

@@ -199,6 +199,55 @@ def test_the_keys_of_a_facet_are_guessed_and_called_as_it_says() -> None:
     assert not made.keeps_key_fields
 
 
+@pytest.mark.parametrize(
+    ("alias", "sample", "template", "annotation"),
+    [
+        ("ORDER#{number:06d}", "ORDER#000017", "ORDER#{number:06d}", "int"),
+        ("DAY#{day:date}#{id}", "DAY#2024-01-31#7", "DAY#{day:date}#{id}", "date"),
+        ("AT#{at:utc_s}", "AT#2024-01-31T10:00:00Z", "AT#{at:utc_s}", "datetime"),
+        ("{name}", "ann", "{name}", "str"),
+    ],
+)
+def test_an_alias_with_placeholders_is_the_template(alias: str, sample: str, template: str, annotation: str) -> None:
+    made = entity(facet("x", {"PK": "a", "SK": sample}, alias=("PK", alias)))
+    assert templates(made) == (None, template)
+    assert made.fields[next(iter(set(made.fields) - {"PK", "id"}))].annotation == annotation
+
+
+@pytest.mark.parametrize(
+    ("alias", "sample"),
+    [
+        ("ORDER#{number:06d}", "ORDER#17"),
+        ("DAY#{day:date}", "DAY#today"),
+        ("AT#{at}", "IN#x"),
+        ("A#{n}", {"PK": "a", "SK": "A#1", "n": {"BOOL": True}}),
+        ("A#{n:02d}", {"PK": "a", "SK": "A#01", "n": "1"}),
+        ("A#{d:date}", {"PK": "a", "SK": "A#2024-01-31", "d": "today"}),
+        ("A#{", "A#{"),
+    ],
+)
+def test_an_alias_that_a_sample_does_not_fit_is_only_a_name(alias: str, sample: Any) -> None:
+    given = sample if isinstance(sample, dict) else {"PK": "a", "SK": sample}
+    assert templates(entity(facet("x", given, alias=("PK", alias))))[1] != alias
+
+
+def test_timestamps_that_are_numbers_are_stored_as_such() -> None:
+    sample = {"PK": "a", "SK": "AT#2024-01-31T10:00:00Z", "at": {"N": "1706695200"}}
+    made = entity(facet("x", sample, alias=("PK", "AT#{at:utc_s}")))
+    assert (made.fields["at"].annotation, made.fields["at"].stored) == ("datetime", "epoch_s")
+
+
+def test_what_a_table_without_facets_does_not_state_is_listed() -> None:
+    (guess,) = table(NonKeyAttributes=[attribute("x")]).guesses
+    assert guess.startswith("no facets and no sample items: all items are one entity with plain keys; add sample items")
+    items = [{"PK": {"S": "USER#1"}, "SK": {"S": sort}} for sort in ("PROFILE", "ORDER#1", "ORDER#2")]
+    assert table(NonKeyAttributes=[attribute("x")], TableData=items).guesses == (
+        "no facets: 2 entities are guessed from the keys of 3 sample items",
+        "attribute 'x' is in no sample item and is left out",
+    )
+    assert table(TableData=items[1:]).guesses == ()
+
+
 def test_one_value_in_both_keys_is_one_field() -> None:
     items = [{"PK": f"USER#{number}", "SK": f"PROFILE#{number}"} for number in (1, 2)]
     assert templates(entity(facet("user", *items))) == ("USER#{user_id}", "PROFILE#{user_id}")

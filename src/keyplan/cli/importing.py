@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +14,7 @@ from keyplan.errors import KeyplanError
 
 if TYPE_CHECKING:
     from keyplan.importers.documents import Document
-    from keyplan.importers.schemas import ImportSource
+    from keyplan.importers.schemas import ImportSource, SourceTable
 
 app = typer.Typer(help="Make a design to begin with of what there is.", no_args_is_help=True)
 Files = Annotated[list[str], typer.Argument(help="JSON or YAML files; - for standard input.", show_default=False)]
@@ -96,6 +96,13 @@ def _text(name: str) -> str:
         raise KeyplanError(f"{name} is no text in UTF-8") from None
 
 
+def _notes(table: SourceTable) -> Iterator[str]:
+    """Yield what the design of a table leaves out or guesses."""
+    yield from (*table.gaps, *table.guesses)
+    for consumer in table.consumers:
+        yield from (f"{consumer.name}: {gap}" for gap in consumer.gaps)
+
+
 def _write(name: str, read: Callable[[], ImportSource], output: Path | None, *, force: bool) -> None:
     """Write the design of what is read, or print it; tell what it leaves out. Ends the command where it cannot."""
     from keyplan.importers.writing import design_text  # noqa: PLC0415 - as above
@@ -109,6 +116,7 @@ def _write(name: str, read: Callable[[], ImportSource], output: Path | None, *, 
         raise refusal(f"keyplan import {name}: {error}") from None
     except RecursionError:
         raise refusal(f"keyplan import {name}: a table is nested too deeply to be read") from None
-    for gap in (*source.gaps, *(f"{table.name}: {gap}" for table in source.tables for gap in table.gaps)):
+    of_tables = (f"{table.name}: {note}" for table in source.tables for note in _notes(table))
+    for gap in (*source.gaps, *of_tables):
         typer.echo(f"keyplan import {name}: {gap}", err=True)
     write(f"import {name}", text, output)

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from keyplan.design.fields.annotations import DeclaredField
+from keyplan.design.keys.encodings import TemplateError
+from keyplan.design.keys.placeholders import Placeholder, Text
+from keyplan.design.keys.templates import Template, parse
 from keyplan.design.schema import Index
-from keyplan.importers.python_text import PythonNames, field_name
+from keyplan.importers.key_shapes import VALUE, Shape, is_telling, shape_of
+from keyplan.importers.python_text import PythonNames, field_name, literal, snake_name
 from keyplan.importers.schemas import Item, SourceEntity, SourceTable
 
 _PLAIN = {
@@ -25,12 +32,19 @@ ANY = "Any"
 
 
 _SETS = ("SS", "NS", "BS")
+_SPEC_TYPES: tuple[tuple[re.Pattern[str], type], ...] = (
+    (re.compile(r"0\d+d"), int),
+    (re.compile(r"(utc|epoch)_\w+|hour|minute"), datetime),
+    (re.compile(r"date|month|year"), date),
+)
+"""By spec of a placeholder: the type that it needs. Others accept texts."""
+_MILLISECONDS = 10**11
+"""Greater timestamps are not seconds: as such they are after the year 5138."""
+_OF_TEMPLATES = re.compile(r"str|int|UUID|date|Literal\[.*\]")
+"""Annotations of fields that a placeholder without a spec accepts."""
+_MEMBERS = 2
+"""Fewer sample items in an index do not show which condition its items meet."""
 
-
-_SEPARATOR = "#"
-_WORD = re.compile(r"[A-Za-z][A-Za-z_-]*")
-_TELLING_LENGTH = 6
-"""Values of this length are unlikely to be equal by chance."""
 _MADE = re.compile(r"^[gl]si|[ps]k[\W_]*\d*$", re.IGNORECASE)
 
 
@@ -76,90 +90,6 @@ def _is_whole(content: object) -> bool:
 
 
 @dataclass(frozen=True)
-class Shape:
-    """The pattern of a key attribute: literal words, and None for values."""
-
-    words: tuple[str | None, ...]
-    values: tuple[tuple[str, ...], ...]
-    """For each value part, its values in the samples."""
-    called: tuple[str, ...]
-    """For each value part, its name in the source or the word before it, or ""."""
-
-    @property
-    def text(self) -> str:
-        """Return the words, with {} for each value."""
-        return _SEPARATOR.join("{}" if word is None else word for word in self.words)
-
-
-def shape_of(texts: Sequence[str], alias: str = "") -> Shape | None:
-    """Return the common shape of texts, or None if it is ambiguous."""
-    if not texts or any(brace in text for text in texts for brace in "{}"):
-        return None
-    split = [text.split(_SEPARATOR) for text in texts]
-    names = alias.split(_SEPARATOR)
-    size = len(split[0])
-    if any(len(parts) != size for parts in split) or (size == 1 and not _is_one_word(texts, alias)):
-        return None
-    names = names if len(names) == size else [""] * size
-    columns = [tuple(parts[at] for parts in split) for at in range(size)]
-    if any(_doubtful(columns[at], names[at]) for at in range(1, size - 1)):
-        return None
-    varied = len(set(texts)) > 1
-    words = tuple(_word(columns, at, names[at], varied=varied) for at in range(size))
-    values = tuple(column for column, word in zip(columns, words, strict=True) if word is None)
-    if words[0] is None or not any(words) or any(not value for column in values for value in column):
-        return None
-    called = tuple(_called(words, at, names[at]) for at in range(size) if words[at] is None)
-    aliases = [name for name in alias.split(_SEPARATOR) if name]
-    if len(aliases) == len(values):  # an alias that names only the values: SubId#SKU of SUB#17#SKU#99
-        called = tuple(map(_bare, aliases))
-    return Shape(words, values, called)
-
-
-def _doubtful(column: Sequence[str], name: str) -> bool:
-    """Return True if a part in the middle may be a word or a value: open in STATUS#open#17."""
-    text = column[0]
-    is_word = len(set(column)) == 1 and _WORD.fullmatch(text) is not None
-    return is_word and not text.isupper() and not name
-
-
-def _is_one_word(texts: Sequence[str], alias: str) -> bool:
-    """Return True if a key without separators is always the same word: its alias, or equal in several items."""
-    return len(set(texts)) == 1 and (texts[0] == alias or (len(texts) > 1 and texts[0].isupper()))
-
-
-def _word(columns: Sequence[tuple[str, ...]], at: int, name: str, *, varied: bool) -> str | None:
-    """Return the literal text of a part, or None for a value."""
-    column = columns[at]
-    if len(set(column)) > 1:
-        return None
-    text = column[0]
-    if text == "":
-        return text
-    if at and name and text != name and not text.isupper():
-        return None  # the alias names a value
-    is_last = at == len(columns) - 1
-    likely = _WORD.fullmatch(text) is not None and (not is_last or varied or len(columns) == 1)
-    return text if text == name or likely else None
-
-
-def _called(words: Sequence[str | None], at: int, name: str) -> str:
-    if name:
-        return _bare(name)
-    before = words[at - 1]
-    return f"{before.lower()}_id" if before else ""
-
-
-def _bare(name: str) -> str:
-    return name.strip("<>{}[]$ ")
-
-
-def is_telling(column: Sequence[str]) -> bool:
-    """Return True if equal columns hold the same value rather than being equal by chance."""
-    return len(set(column)) > 1 or len(column[0]) >= _TELLING_LENGTH
-
-
-@dataclass(frozen=True)
 class PlannedField:
     """A field of an entity."""
 
@@ -168,8 +98,13 @@ class PlannedField:
     """The attribute in which it is stored."""
     annotation: str
     is_required: bool = False
-    column: tuple[str, ...] | None = None
-    """Its text in each sample, or None if missing or not a text."""
+    column: tuple[str | None, ...] = ()
+    """Its text in each sample, None where it is missing or not a text."""
+    called: str = ""
+    """Its name in the source."""
+    default: str | None = None
+    """Its default as Python text, if it has another than None."""
+    stored: str | None = None
 
 
 @dataclass(frozen=True)
@@ -198,13 +133,16 @@ class PlannedEntity:
     """By index: the number of partition key attributes."""
     templated: frozenset[str] = frozenset()
     """Indexes with template keys."""
+    only_if: dict[str, str] = field(default_factory=dict)
+    """By index: the condition of its membership, as Python text."""
     keeps_key_fields: bool = True
     """True if a field in a key is also stored as an attribute."""
+    version: str | None = None
 
     @property
     def is_guessed(self) -> bool:
         """Return True if a key is guessed."""
-        return any(part.shape for key in (self.key, *self.indexes.values()) for part in key)
+        return self.source.is_guessed or any(part.shape for key in (self.key, *self.indexes.values()) for part in key)
 
 
 def plan_entities(table: SourceTable, discriminator: str | None = None) -> list[PlannedEntity]:
@@ -226,6 +164,24 @@ def _attributes(table: SourceTable, entity: SourceEntity) -> list[str]:
     return list(dict.fromkeys((*table.key, *first, *held)))
 
 
+def _kind_of(part: Placeholder) -> type:
+    """Return the type of field that a placeholder needs."""
+    return next((kind for spec, kind in _SPEC_TYPES if spec.fullmatch(part.spec)), str)
+
+
+def _reads(value: Mapping[str, object], kind: type) -> bool:
+    """Return True if a field of a type can be stored as an attribute value."""
+    ((code, content),) = value.items()
+    if kind is int or (kind is datetime and code == "N"):
+        return code == "N" and _is_whole(content)
+    if code != "S" or not isinstance(content, str):
+        return False
+    try:
+        return kind is str or (date if kind is date else datetime).fromisoformat(content) is not None
+    except ValueError:
+        return False
+
+
 class _Planner:
     """Plans one entity of a table."""
 
@@ -240,24 +196,53 @@ class _Planner:
             for name in dict.fromkeys((*_attributes(table, source), *unclaimed))
             if name != discriminator or name in table.key_attributes
         ]
-        self._shapes = {name: shape for name in table.key if (shape := self._shape(name)) is not None}
+        self._templates = self._known_templates()
+        self._shapes = {
+            name: shape
+            for name in table.key
+            if name not in self._templates and (shape := self._shape(name)) is not None
+        }
+
+    def _known_templates(self) -> dict[str, Template]:
+        """Return the templates that the source states, also as aliases: USER#{user_id}."""
+        found = {attribute: parse(text) for attribute, text in self._source.templates.items()}
+        for attribute, alias in self._source.aliases.items():
+            if "{" not in alias or attribute in found or self._table.types.get(attribute) != "S":
+                continue
+            with suppress(TemplateError):
+                template = parse(alias)
+                if self._are_of(template, attribute):
+                    found[attribute] = template
+        return found
+
+    def _are_of(self, template: Template, attribute: str) -> bool:
+        """Return True if all samples have keys of a template, and its fields can have the types that it needs."""
+        kinds = {part.field: _kind_of(part) for part in template.parts if isinstance(part, Placeholder)}
+        bound = template.bind({name: DeclaredField.of(name, kind) for name, kind in kinds.items()})
+        texts = [item.get(attribute, {}).get("S") for item in self._source.samples]
+        return all(isinstance(text, str) and bound.match(text) is not None for text in texts) and all(
+            _reads(value, kind) for name, kind in kinds.items() for value in self._values(name)
+        )
 
     def plan(self) -> PlannedEntity:
         """Return the entity."""
         entity = self._made
         for attribute in self._attributes:
-            if attribute not in self._shapes:
-                self._add(attribute, self._annotation(attribute), self._column(attribute))
+            if attribute not in self._shapes and attribute not in self._templates:
+                self._add(attribute)
         keys = {name: self._key(name, may_add=True) for name in self._table.key}
         entity.key = tuple(keys[name] for name in self._table.key)
+        for index in self._table.indexes:
+            self._plan_index(index, keys)
         in_key = {name: entity.fields[name] for part in entity.key for name in part.fields}
         entity.fields = {name: replace(planned_field, is_required=True) for name, planned_field in in_key.items()} | {
             name: planned_field for name, planned_field in entity.fields.items() if name not in in_key
         }
         held = [name for part in entity.key if part.template for name in part.fields]
         entity.keeps_key_fields = not held or any(name in self._stored_before for name in held)
-        for index in self._table.indexes:
-            self._plan_index(index, keys)
+        entity.version = next(
+            (field.name for field in entity.fields.values() if field.attribute == self._source.version), None
+        )
         return entity
 
     @property
@@ -265,10 +250,13 @@ class _Planner:
         """Return fields that are attributes of the samples, not only parts of their keys."""
         return {field.name for field in self._made.fields.values() if field.attribute in self._attributes}
 
+    # Indexes.
+
     def _plan_index(self, index: Index, keys: dict[str, PlannedKey]) -> None:
         """Plan the key in an index if the items have all its attributes; `keys`: the keys planned so far."""
-        if not all(name in self._attributes for name in index.attributes):
+        if not all(name in self._attributes or name in self._templates for name in index.attributes):
             return
+        self._plan_sparse(index, keys)
         for name in index.attributes:
             if name not in keys:
                 keys[name] = self._key(name, may_add=False)
@@ -278,72 +266,207 @@ class _Planner:
         if any(part.template for part in parts if part.attribute not in self._table.key):
             self._made.templated |= {index.name}
 
+    def _plan_sparse(self, index: Index, keys: dict[str, PlannedKey]) -> None:
+        """Plan an index that holds some of the samples, if a field decides which of them."""
+        made = [name for name in index.attributes if name not in self._table.key and name not in self._templates]
+        inside = [all(name in item for name in index.attributes) for item in self._source.samples]
+        if not made or all(inside) or sum(inside) < _MEMBERS or any(name in keys for name in made):
+            return
+        outside = [item for item, held in zip(self._source.samples, inside, strict=True) if not held]
+        if any(name in item for item in outside for name in made):
+            return
+        planned: dict[str, PlannedKey] = {}
+        for name in made:
+            shape = self._shape(name, inside)
+            if shape is None:
+                return
+            holders = [
+                self._holder(called, column, name, inside)
+                for called, column in zip(shape.called, shape.values, strict=True)
+            ]
+            if not all(holders):
+                return
+            template = shape.text.format(*(f"{{{holder}}}" for holder in holders))
+            planned[name] = PlannedKey(name, template, tuple(dict.fromkeys(holders)), shape.text)
+        used = {name for part in planned.values() for name in part.fields}
+        condition = self._membership(inside, used)
+        if condition is None:
+            return
+        for name in made:
+            self._drop(self._field_of(name))
+        keys |= planned
+        if condition:
+            self._made.only_if[index.name] = condition
+
+    def _membership(self, inside: Sequence[bool], used: set[str]) -> str | None:
+        """Return the condition that the items in an index meet; "" if they alone have a field that the key needs.
+
+        None if no field decides it.
+        """
+        fields = self._made.fields
+        if any([text is not None for text in fields[name].column] == list(inside) for name in used):
+            return ""
+        for candidate in fields.values():
+            if self._is_made(candidate.attribute) or candidate.attribute in self._table.key:
+                continue
+            pairs = list(zip(candidate.column, inside, strict=True))
+            texts, others = ({text for text, held in pairs if held is side} for side in (True, False))
+            if candidate.annotation == "str" and len(texts) == 1 and not texts & others:
+                (text,) = texts
+                return None if text is None else f"F.{candidate.name} == {literal(text)}"
+        return None
+
+    # Keys.
+
     def _key(self, attribute: str, *, may_add: bool) -> PlannedKey:
         """Plan a key attribute. `may_add`: whether one of its values may become a new field."""
+        if attribute in self._templates:
+            return self._templated(attribute, self._templates[attribute])
         shape = self._shapes.get(attribute) if may_add else self._shape(attribute)
-        own = next((field for field in self._made.fields.values() if field.attribute == attribute), None)
+        own = self._field_of(attribute)
         if shape is not None:
             names = [
-                self._holder(called, column, attribute) or self._new(called or attribute, column, may_add=may_add)
+                self._holder(called, column, attribute)
+                or self._new(called or self._unnamed(attribute), column, may_add=may_add)
                 for called, column in zip(shape.called, shape.values, strict=True)
             ]
             if all(names):
                 self._drop(own)
                 template = shape.text.format(*(f"{{{name}}}" for name in names))
                 return PlannedKey(attribute, template, tuple(dict.fromkeys(names)), shape.text)
-        holder = self._holder("", own.column, attribute) if own is not None and self._is_made(attribute) else ""
+        column = () if own is None else own.column
+        holder = self._holder("", column, attribute) if own is not None and self._is_made(attribute) else ""
         if holder and not may_add:
             self._drop(own)
-            return PlannedKey(attribute, f"{{{holder}}}", (holder,), "{}")
+            return PlannedKey(attribute, f"{{{holder}}}", (holder,), VALUE)
         return PlannedKey(attribute, None, () if own is None else (own.name,))
+
+    def _templated(self, attribute: str, template: Template) -> PlannedKey:
+        """Plan a key attribute with a known template."""
+        self._drop(self._field_of(attribute))
+        columns = self._columns(template, attribute) or {}
+        text, fields = "", []
+        for part in template.parts:
+            if isinstance(part, Text):
+                text += part.text.replace("{", "{{").replace("}", "}}")
+                continue
+            name = self._placed(part, columns.get(part.field, ()), attribute)
+            fields.append(name)
+            text += f"{{{name}:{part.spec}}}" if part.spec else f"{{{name}}}"
+        shape = re.sub(r"\{[^{}]*\}", VALUE, template.text) if self._source.is_guessed else ""
+        return PlannedKey(attribute, text, tuple(dict.fromkeys(fields)), shape)
+
+    def _placed(self, part: Placeholder, column: tuple[str, ...], attribute: str) -> str:
+        """Return the field of a placeholder, with a type that its spec accepts; add the field if there is none."""
+        fields = self._made.fields
+        name = next((field.name for field in fields.values() if field.called == part.field), "")
+        name = name or next((field.name for field in fields.values() if field.attribute == part.field), "")
+        name = name or (self._holder(part.field, column, attribute) if column else "")
+        name = name or self._new(part.field, column, may_add=True)
+        needed, has = _kind_of(part).__name__, fields[name].annotation
+        if not part.spec:
+            fits = _OF_TEMPLATES.fullmatch(has) is not None
+            needed = "int" if has == "Decimal" else needed
+        else:
+            fits = has == needed or (has == "datetime" and needed == "date") or (needed == "str" and "Literal" in has)
+        if not fits:
+            fields[name] = replace(fields[name], annotation=needed, stored=self._stored(fields[name], needed))
+        return name
+
+    def _stored(self, planned_field: PlannedField, needed: str) -> str | None:
+        """Return how the samples store a timestamp, if as a Number."""
+        numbers = [value["N"] for value in self._values(planned_field.attribute) if "N" in value]
+        if needed != "datetime" or not numbers:
+            return planned_field.stored
+        return "epoch_ms" if any(Decimal(str(number)) >= _MILLISECONDS for number in numbers) else "epoch_s"
+
+    def _columns(self, template: Template, attribute: str) -> dict[str, tuple[str, ...]] | None:
+        """Return the texts of each placeholder in the samples; None if a sample does not have the form."""
+        pattern = "".join(re.escape(part.text) if isinstance(part, Text) else "(.+?)" for part in template.parts)
+        found = []
+        for item in self._source.samples:
+            text = item.get(attribute, {}).get("S")
+            match = re.fullmatch(pattern, text, re.DOTALL) if isinstance(text, str) else None
+            if match is None:
+                return None
+            found.append(match.groups())
+        names = [part.field for part in template.parts if isinstance(part, Placeholder)]
+        return {name: tuple(groups[at] for groups in found) for at, name in enumerate(names)}
 
     def _is_made(self, attribute: str) -> bool:
         """Return True if an attribute exists only for an index, judging by its name, such as GSI1PK."""
         return attribute not in self._table.key and _MADE.search(attribute) is not None
 
-    def _shape(self, attribute: str) -> Shape | None:
-        """Return the shape of a text if every item has the attribute: otherwise more items would enter the index."""
+    def _shape(self, attribute: str, inside: Sequence[bool] = ()) -> Shape | None:
+        """Return the shape of a text if every item has the attribute: otherwise more items would enter the index.
+
+        `inside`: the samples to look at, if not all.
+        """
         if attribute == self._table.ttl or self._table.types.get(attribute) != "S":
             return None
-        texts = [item[attribute]["S"] for item in self._source.samples if "S" in item.get(attribute, ())]
-        if len(texts) < len(self._source.samples) or not all(isinstance(text, str) for text in texts):
+        samples = [item for at, item in enumerate(self._source.samples) if not inside or inside[at]]
+        texts = [item[attribute]["S"] for item in samples if "S" in item.get(attribute, ())]
+        if len(texts) < len(samples) or not all(isinstance(text, str) for text in texts):
             return None
         alias = self._source.aliases.get(attribute, "")
         return shape_of(texts, "" if alias in self._attributes else alias)
 
-    def _holder(self, called: str, column: tuple[str, ...] | None, besides: str) -> str:
-        """Return the field with the value of a key part in every sample."""
+    def _holder(self, called: str, column: Sequence[str | None], besides: str, inside: Sequence[bool] = ()) -> str:
+        """Return the field with the value of a key part in every sample, or in those that are inside."""
         for candidate in self._made.fields.values():
+            own = tuple(text for at, text in enumerate(candidate.column) if not inside or inside[at])
             if (
-                column is None
-                or candidate.column != column
+                not own
+                or None in own
+                or own != tuple(column)
                 or candidate.attribute == besides
                 or self._is_made(candidate.attribute)
             ):
                 continue
-            if called in {candidate.name, candidate.attribute} or is_telling(column):
+            known = [text for text in own if text is not None]
+            if called in {candidate.name, candidate.attribute} or is_telling(known):
                 return candidate.name
         return ""
 
-    def _new(self, called: str, column: tuple[str, ...], *, may_add: bool) -> str:
+    # Fields.
+
+    def _field_of(self, attribute: str) -> PlannedField | None:
+        return next((field for field in self._made.fields.values() if field.attribute == attribute), None)
+
+    def _new(self, called: str, column: Sequence[str], *, may_add: bool) -> str:
         """Add a field for a value that only a key contains."""
         if not may_add:
             return ""
         name = self._names.take(field_name(called))
         while name in self._attributes:
             name = self._names.take(name)
-        self._made.fields[name] = PlannedField(name, name, "str", column=column)
+        self._made.fields[name] = PlannedField(name, name, "str", column=tuple(column), called=called)
         return name
+
+    def _unnamed(self, attribute: str) -> str:
+        """Return a name for a value of a key without a word before it."""
+        return f"{snake_name(self._source.name)}_id" if self._source.is_guessed else attribute
 
     def _alias(self, attribute: str) -> str:
         """Return the source's name for a key attribute, if it has its own."""
         alias = self._source.aliases.get(attribute, "")
         return alias if alias.isidentifier() and alias not in self._attributes else ""
 
-    def _add(self, attribute: str, annotation: str, column: tuple[str, ...] | None) -> None:
-        name = self._names.take(field_name(self._alias(attribute) or attribute))
+    def _add(self, attribute: str) -> None:
+        """Add the field of an attribute."""
+        declared = self._source.fields.get(attribute)
+        called = declared.name if declared is not None else self._alias(attribute) or attribute
+        name = self._names.take(field_name(called))
         needed = attribute in self._table.key
-        self._made.fields[name] = PlannedField(name, attribute, annotation, needed, column)
+        if declared is None:
+            annotation = self._annotation(attribute)
+            planned = PlannedField(name, attribute, annotation, needed, self._column(attribute, annotation), called)
+        else:
+            planned = PlannedField(
+                name, attribute, declared.annotation, needed or declared.is_required, (), called, declared.default,
+                declared.stored,
+            )  # fmt: skip
+        self._made.fields[name] = planned
 
     def _drop(self, planned_field: PlannedField | None) -> None:
         """Remove the field of an attribute that a template composes."""
@@ -367,14 +490,18 @@ class _Planner:
     def _values(self, attribute: str) -> list[Mapping[str, object]]:
         return [item[attribute] for item in self._source.samples if attribute in item]
 
-    def _column(self, attribute: str) -> tuple[str, ...] | None:
-        texts = [item.get(attribute, {}).get("S") for item in self._source.samples]
-        known = tuple(text for text in texts if isinstance(text, str))
-        return known if known and len(known) == len(texts) else None
+    def _column(self, attribute: str, annotation: str) -> tuple[str | None, ...]:
+        """Return the attribute's text in each sample, also of whole numbers as keys contain them."""
+        codes = ("S", "N") if annotation == "int" else ("S",)
+        values = [item.get(attribute, {}) for item in self._source.samples]
+        texts = [next((value[code] for code in codes if code in value), None) for value in values]
+        return tuple(text if isinstance(text, str) else None for text in texts)
 
 
 def discriminator(table: SourceTable) -> tuple[str | None, tuple[str, ...]]:
     """Return the attribute that distinguishes kinds of items in all samples, with its value for each kind."""
+    if table.discriminator is not None:
+        return table.discriminator, tuple(kind.discriminator or kind.name for kind in table.entities)
     if len(table.entities) < 2 or not all(kind.samples for kind in table.entities):
         return None, ()
     for attribute in table.entities[0].samples[0]:

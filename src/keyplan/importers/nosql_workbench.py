@@ -12,6 +12,7 @@ from typing import Any
 
 from keyplan.importers.documents import WORKBENCH, Document, wrong_kind
 from keyplan.importers.entities import is_item
+from keyplan.importers.key_shapes import item_kinds
 from keyplan.importers.nodes import ImportSourceError, Node
 from keyplan.importers.schemas import ImportSource, Item, SourceEntity, SourceTable, source_table
 
@@ -62,7 +63,9 @@ def _table(model: Node) -> SourceTable:
     facets = list(node.each("TableFacets"))
     gaps = [*_unknown(node, _OF_TABLE, node), *(gap for facet in facets for gap in _unknown(facet, _OF_FACET, node))]
     found = source_table(_properties(node, types, gaps), name, gaps)
-    return replace(found, types={**others, **found.types}, entities=tuple(_entities(node, found, others)))
+    guesses: list[str] = []
+    entities = tuple(_entities(node, found, others, guesses))
+    return replace(found, types={**others, **found.types}, entities=entities, guesses=tuple(guesses))
 
 
 def _key_types(table: Node, others: Mapping[str, str]) -> dict[str, str]:
@@ -153,8 +156,8 @@ def _index(index: Node, made_table: Mapping[str, Any], table: Node, gaps: list[s
     return properties
 
 
-def _entities(table: Node, found: SourceTable, others: Mapping[str, str]) -> Iterator[SourceEntity]:
-    """Return the facets; without facets, the table's items as one kind."""
+def _entities(table: Node, found: SourceTable, others: Mapping[str, str], guesses: list[str]) -> Iterator[SourceEntity]:
+    """Yield the facets; without facets, the kinds of items that the keys of samples show."""
     facets = list(table.each("TableFacets"))
     for facet in facets:
         alias = facet.get("KeyAttributeAlias")
@@ -170,7 +173,29 @@ def _entities(table: Node, found: SourceTable, others: Mapping[str, str]) -> Ite
             },
         )
     if not facets:
-        yield SourceEntity(name="", attributes=tuple(others), samples=_samples(table))
+        yield from _kinds(_samples(table), found, others, guesses)
+
+
+def _kinds(
+    samples: Sequence[Item], found: SourceTable, others: Mapping[str, str], guesses: list[str]
+) -> Iterator[SourceEntity]:
+    """Yield an entity for each key shape of the samples."""
+    if not samples:
+        guesses.append(
+            "no facets and no sample items: all items are one entity with plain keys;"
+            " add sample items to the model, or write the keys of each entity"
+        )
+    kinds = item_kinds(samples, found.key)
+    if len(kinds) < 2:
+        yield SourceEntity(name="", attributes=tuple(others), samples=tuple(samples))
+        return
+    guesses.append(f"no facets: {len(kinds)} entities are guessed from the keys of {len(samples)} sample items")
+    seen = {name for item in samples for name in item}
+    guesses += [f"attribute {name!r} is in no sample item and is left out" for name in others if name not in seen]
+    for kind in kinds:
+        yield SourceEntity(
+            name=kind.name, attributes=(), samples=kind.samples, templates=kind.templates, is_guessed=True
+        )
 
 
 def _samples(holder: Node) -> tuple[Item, ...]:

@@ -17,12 +17,13 @@ _NO_LETTER = re.compile(r"\W+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _OF_MODULE = frozenset({
     *keyword.kwlist, *keyword.softkwlist, *dir(builtins), *keyplan.__all__, "Annotated", "Any", "Decimal", "Literal",
-    "suppressed", "claims", "datetime", "item", "name",
+    "UUID", "suppressed", "claims", "date", "datetime", "item", "name",
 })  # fmt: skip
 """Names that a design's module needs, or that describe the whole design."""
 _OF_CLASS = frozenset({
     *keyword.kwlist, *(word for word in keyplan.__all__ if word.islower()), *dir(Entity), "Annotated", "Any",
-    "Attribute", "Decimal", "F", "bool", "bytes", "cls", "datetime", "dict", "int", "list", "self", "set", "str",
+    "Attribute", "Decimal", "F", "Literal", "UUID", "bool", "bytes", "cls", "datetime", "dict", "int", "list", "self",
+    "set", "str",
 })  # fmt: skip
 """Attributes of every model, and names that a field would hide in annotations or pattern bodies."""
 _LONGEST = 60

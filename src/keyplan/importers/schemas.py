@@ -25,6 +25,21 @@ class TableStatistics:
 
 
 @dataclass(frozen=True)
+class SourceField:
+    """A declared attribute."""
+
+    name: str
+    """Its name in programs."""
+    annotation: str
+    """Its type as Python text."""
+    is_required: bool = False
+    default: str | None = None
+    """Its default as Python text."""
+    stored: str | None = None
+    """How a datetime is stored, if not as text with microseconds: epoch_s, iso_ms, ..."""
+
+
+@dataclass(frozen=True)
 class SourceEntity:
     """A kind of items in a source."""
 
@@ -34,6 +49,32 @@ class SourceEntity:
     samples: tuple[Item, ...] = ()
     aliases: Mapping[str, str] = field(default_factory=dict)
     """By primary key attribute: its name in the source, possibly in the form USER#UserId."""
+    templates: Mapping[str, str] = field(default_factory=dict)
+    """By key attribute: its exact template, such as USER#{user_id}."""
+    fields: Mapping[str, SourceField] = field(default_factory=dict)
+    """By attribute: its declaration, if the source has one."""
+    version: str | None = None
+    """The attribute that counts changes."""
+    is_guessed: bool = False
+    """True if the source does not name this kind: it is guessed from the keys of sample items."""
+    discriminator: str | None = None
+    """Its text in the table's discriminator, if the source states it."""
+
+
+@dataclass(frozen=True)
+class SourceConsumer:
+    """A function that reads the table's stream."""
+
+    name: str
+    about: str
+    events: tuple[str, ...]
+    """Names of keyplan's events: Inserted, Modified, Removed, Expired."""
+    batch: int
+    retries: int | None
+    """None for retries until the stream drops the record."""
+    on_failure: str | None
+    bisect: bool
+    gaps: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -53,9 +94,14 @@ class SourceTable:
     point_in_time_recovery: bool = False
     deletion_protection: bool = False
     entities: tuple[SourceEntity, ...] = ()
+    discriminator: str | None = None
+    """The attribute that names the kind of each item, if the source states it."""
+    consumers: tuple[SourceConsumer, ...] = ()
     figures: TableStatistics | None = None
     gaps: tuple[str, ...] = ()
     """What a design cannot express, one sentence each."""
+    guesses: tuple[str, ...] = ()
+    """What the source does not state, one sentence each."""
 
     @property
     def key_attributes(self) -> tuple[str, ...]:

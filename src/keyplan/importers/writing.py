@@ -23,23 +23,28 @@ from keyplan.importers.python_text import (
     named,
     snake_name,
 )
-from keyplan.importers.schemas import ImportSource, SourceTable
+from keyplan.importers.schemas import ImportSource, SourceConsumer, SourceTable
 
 _FILL_IN = (
-    "# Yours to fill in:",
-    "# - fields beside keys, and types: Decimal is any Number, Any is not known",
+    "# To complete:",
+    "# - fields besides keys, and their types: Decimal is any Number, Any is unknown",
     "# - volume=Volume(count=..., bytes=Bytes(average=...)) of each entity",
     "# - rate=Rate(average=..., peak=...) of each pattern, and the patterns of your programs",
 )
 _OF_DESIGN = (
-    "GSI", "LSI", "Attribute", "Bytes", "Entity", "ItemKey", "ItemWrite", "KeyCondition", "OnDemand", "Provisioned",
-    "Table", "Volume", "attr", "item", "key", "pk",
+    "GSI", "LSI", "Attribute", "Bytes", "Entity", "Expired", "F", "Inserted", "ItemKey", "ItemWrite", "KeyCondition",
+    "Modified", "OnDemand", "Provisioned", "Removed", "Table", "Volume", "attr", "item", "key", "pk",
 )  # fmt: skip
 """Names of the design language, in import order."""
-_OTHERS = (("datetime", ("datetime",)), ("decimal", ("Decimal",)), ("typing", ("Annotated", "Any")))
+_OTHERS = (
+    ("datetime", ("date", "datetime")),
+    ("decimal", ("Decimal",)),
+    ("typing", ("Annotated", "Any", "Literal")),
+    ("uuid", ("UUID",)),
+)
 
 
-_GUESSED = "Guessed from sample items, to be looked at: "
+_GUESSED = "Guessed from sample items, please check: "
 
 
 def design_text(source: ImportSource) -> str:
@@ -94,22 +99,29 @@ def table_blocks(table: SourceTable, names: PythonNames) -> Iterator[list[str]]:
     variable = names.take(snake_name(table.name))
     tells, values = discriminator(table)
     yield [*_notes(table, tells), *lay_out(_table(table, tells), f"{variable} = ").split("\n")]
-    entities = plan_entities(table, tells)
+    entities, models = plan_entities(table, tells), list[str]()
     for number, entity in enumerate(entities):
         written = class_name(entity.name) if entity.name else f"{class_name(table.name)}Item"
         model = names.take(written)
+        models.append(model)
         value = values[number] if values else None
         yield list(_entity(table, entity, variable, model, value if value != model else None, alone=len(entities) == 1))
         subject = snake_name(entity.name or table.name)
         yield from pattern_blocks(entity, variable, model, subject, names)
+    for consumer in table.consumers:
+        yield list(_consumer(consumer, variable, models, names))
 
 
 # The table.
 
 
 def _notes(table: SourceTable, tells: str | None) -> Iterator[str]:
-    if tells is not None:
-        yield from comment(f"{_GUESSED}{literal(tells)} distinguishes the kinds of items.")
+    if tells is not None and table.discriminator is None:
+        yield from comment(f"{_GUESSED}{literal(tells)} names the kind of each item.")
+    if table.guesses:
+        yield from comment(f"What the source of {literal(table.name)} does not state:")
+    for guess in table.guesses:
+        yield from comment(f"- {guess}", hanging="  ")
     if table.gaps:
         yield from comment(f"Where {literal(table.name)} differs from its source:")
     for gap in table.gaps:
@@ -175,7 +187,10 @@ def _entity(
     table: SourceTable, entity: PlannedEntity, variable: str, model: str, value: str | None, *, alone: bool
 ) -> Iterator[str]:
     if entity.is_guessed:
-        yield from comment(_GUESSED + "the keys, of " + ", ".join(dict.fromkeys(_shapes(entity))) + ".")
+        shapes = ", ".join(dict.fromkeys(_shapes(entity)))
+        yield from comment(f"{_GUESSED}the keys{', of ' * bool(shapes)}{shapes}.")
+    for index, condition in entity.only_if.items():
+        yield from comment(f"{_GUESSED}items are in the index {literal(index)} if {condition}.")
     yield from lay_out(_declaration(table, entity, value, alone=alone), f"@{variable}.").split("\n")
     yield f"class {model}(Entity):"
     what = f"Items of {literal(table.name)}" + (f" of the kind {literal(entity.name)}" if entity.name else "")
@@ -194,7 +209,10 @@ def _shapes(entity: PlannedEntity) -> Iterator[str]:
 
 def _declaration(table: SourceTable, entity: PlannedEntity, value: str | None, *, alone: bool) -> Group:
     indexes = [
-        named(f"{literal(index.name)}: ", _key(entity.indexes[index.name], len(index.partition)))
+        named(
+            f"{literal(index.name)}: ",
+            _key(entity.indexes[index.name], len(index.partition), entity.only_if.get(index.name)),
+        )
         for index in table.indexes
         if index.name in entity.templated
     ]
@@ -202,15 +220,20 @@ def _declaration(table: SourceTable, entity: PlannedEntity, value: str | None, *
         "entity",
         named("key=", _key(entity.key, 1)) if any(part.template for part in entity.key) else None,
         Group("indexes={", indexes, "}") if indexes else None,
+        f"version={literal(entity.version)}" if entity.version is not None else None,
         named("volume=", _items(table, entity)) if alone and table.figures is not None else None,
         f"name={literal(value)}" if value is not None else None,
         None if entity.keeps_key_fields else "store_key_fields=False",
     )
 
 
-def _key(parts: Sequence[PlannedKey], partition: int) -> Part:
+def _key(parts: Sequence[PlannedKey], partition: int, only_if: str | None = None) -> Part:
     written = [_part(part) for part in parts]
-    return call("key", *(_together(group) for group in (written[:partition], written[partition:]) if group))
+    return call(
+        "key",
+        *(_together(group) for group in (written[:partition], written[partition:]) if group),
+        None if only_if is None else f"only_if={only_if}",
+    )
 
 
 def _together(parts: list[Part]) -> Part:
@@ -243,10 +266,38 @@ def _items(table: SourceTable, entity: PlannedEntity) -> Part:
 def _field(field: PlannedField) -> str:
     kind = field.annotation if field.is_required or field.annotation == "Any" else f"{field.annotation} | None"
     default = "" if field.is_required else " = None"
-    if field.name == field.attribute:
+    if field.default is not None:
+        kind, default = field.annotation, f" = {field.default}"
+    if field.name == field.attribute and field.stored is None:
         return f"    {field.name}: {kind}{default}"
-    typed = Group("Annotated[", [kind, call("Attribute", literal(field.attribute))], "]")
+    attribute = call(
+        "Attribute",
+        literal(field.attribute) if field.name != field.attribute else None,
+        f"stored={literal(field.stored)}" if field.stored is not None else None,
+    )
+    typed = Group("Annotated[", [kind, attribute], "]")
     return lay_out(typed, before=f"{field.name}: ", after=default, indent="    ")
+
+
+def _consumer(consumer: SourceConsumer, table: str, models: Sequence[str], names: PythonNames) -> Iterator[str]:
+    """Yield the lines of a consumer. It has no body: the deployed function handles the changes."""
+    if consumer.gaps:
+        yield from comment(f"Where {literal(consumer.name)} differs from its source:")
+    for gap in consumer.gaps:
+        yield from comment(f"- {gap}", hanging="  ")
+    options = call(
+        "on_change",
+        *models,
+        f"batch={consumer.batch}",
+        f"retries={consumer.retries}" if consumer.retries is not None else None,
+        f"on_failure={literal(consumer.on_failure)}" if consumer.on_failure is not None else None,
+        None if consumer.bisect else "bisect=False",
+    )
+    yield from lay_out(options, f"@{table}.").split("\n")
+    changes = " | ".join(f"{event}[{model}]" for model in models for event in consumer.events)
+    name = names.take(snake_name(consumer.name))
+    yield from lay_out(Group("(", [f"change: {changes}"], ")"), f"def {name}", " -> None:").split("\n")
+    yield from docstring(consumer.about, "    ")
 
 
 def pattern_blocks(

@@ -1,0 +1,285 @@
+"""Find the shapes of keys in sample items: literal words, separators and values, as in USER#17#ORDER#3."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from keyplan.importers.schemas import Item
+
+_SEPARATORS = ("#", "|", ":", "~")
+"""Between the parts of a key, the usual first."""
+_SEPARATOR = _SEPARATORS[0]
+_WORD = re.compile(r"[A-Za-z][A-Za-z_-]*")
+_PHRASE = re.compile(r"[A-Za-z][A-Za-z _-]*")
+_NUMBERED = re.compile(r"([A-Za-z]+[-_ ])\d.*", re.DOTALL)
+"""A word and a value that starts with a digit: Month-01-2018."""
+_DATE = r"\d{4}-\d\d-\d\d"
+_SUFFIXES = ((re.compile(_DATE), "date"), (re.compile(rf"{_DATE}T[\d:.]+(Z|[+-]\d\d:?\d\d)?"), "at"))
+"""By form of a value: the end of its name."""
+_TELLING_LENGTH = 6
+"""Values of this length are unlikely to be equal by chance."""
+_KINDS = ("entitytype", "entity", "itemtype", "recordtype", "type", "kind", "et", "edbe")
+"""Attributes that name the kind of an item, the most explicit first; letters only."""
+VALUE = "{}"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The shape of a key attribute: literal words, and None for values."""
+
+    words: tuple[str | None, ...]
+    values: tuple[tuple[str, ...], ...]
+    """For each value, its texts in the samples."""
+    called: tuple[str, ...]
+    """For each value, its name in the source or the word before it, or ""."""
+    separator: str = _SEPARATOR
+
+    @property
+    def text(self) -> str:
+        """Return the words, with {} for each value."""
+        return self.separator.join(VALUE if word is None else word for word in self.words)
+
+
+def shape_of(texts: Sequence[str], alias: str = "") -> Shape | None:
+    """Return the common shape of texts, or None if it is ambiguous."""
+    if not texts or any(brace in text for text in texts for brace in "{}"):
+        return None
+    separator = _separator(texts)
+    split = [text.split(separator) for text in texts]
+    names = alias.split(separator)
+    size = len(split[0])
+    if any(len(parts) != size for parts in split) or (size == 1 and not _is_one_word(texts, alias)):
+        return None
+    names = names if len(names) == size else [""] * size
+    columns = [tuple(parts[at] for parts in split) for at in range(size)]
+    if any(_is_doubtful(columns[at], names[at]) for at in range(1, size - 1)):
+        return None
+    varied = len(set(texts)) > 1
+    words = tuple(_word(columns, at, names[at], varied=varied) for at in range(size))
+    values = tuple(column for column, word in zip(columns, words, strict=True) if word is None)
+    if words[0] is None or not any(words) or any(not value for column in values for value in column):
+        return None
+    called = tuple(_called(words, at, names[at], columns[at]) for at in range(size) if words[at] is None)
+    aliases = [name for name in alias.split(separator) if name]
+    if len(aliases) == len(values):  # an alias that names only the values: SubId#SKU of SUB#17#SKU#99
+        called = tuple(map(_bare, aliases))
+    return Shape(words, values, called, separator)
+
+
+def _separator(texts: Sequence[str]) -> str:
+    """Return the first usual separator that every text contains after a word."""
+    for separator in _SEPARATORS:
+        if all(_is_prefixed(text, separator) for text in texts):
+            return separator
+    return _SEPARATOR
+
+
+def _is_prefixed(text: str, separator: str) -> bool:
+    """Return True if a text is a word, a separator and more. A URL is not: https://example.org."""
+    word, found, rest = text.partition(separator)
+    return bool(found) and (separator == _SEPARATOR or (bool(_WORD.fullmatch(word)) and not rest.startswith("/")))
+
+
+def _is_doubtful(column: Sequence[str], name: str) -> bool:
+    """Return True if a part in the middle may be a word or a value: open in STATUS#open#17."""
+    text = column[0]
+    is_word = len(set(column)) == 1 and _WORD.fullmatch(text) is not None
+    return is_word and not text.isupper() and not name
+
+
+def _is_one_word(texts: Sequence[str], alias: str) -> bool:
+    """Return True if a key without separators is always the same word: its alias, or equal in several items."""
+    return len(set(texts)) == 1 and (texts[0] == alias or (len(texts) > 1 and texts[0].isupper()))
+
+
+def _word(columns: Sequence[tuple[str, ...]], at: int, name: str, *, varied: bool) -> str | None:
+    """Return the literal text of a part, or None for a value."""
+    column = columns[at]
+    if len(set(column)) > 1:
+        return None
+    text = column[0]
+    if text == "":
+        return text
+    if at and name and text != name and not text.isupper():
+        return None  # the alias names a value
+    is_last = at == len(columns) - 1
+    likely = _WORD.fullmatch(text) is not None and (not is_last or varied or len(columns) == 1)
+    return text if text == name or likely else None
+
+
+def _called(words: Sequence[str | None], at: int, name: str, column: Sequence[str]) -> str:
+    """Return the name of a value: its alias, or the word before it with the kind of its texts."""
+    if name:
+        return _bare(name)
+    suffix = next((suffix for form, suffix in _SUFFIXES if all(map(form.fullmatch, column))), "id")
+    before = words[at - 1] if suffix == "id" else next((word for word in reversed(words[:at]) if word), None)
+    if not before:
+        return ""
+    return suffix if before.lower() == suffix else f"{before.lower()}_{suffix}"
+
+
+def _bare(name: str) -> str:
+    return name.strip("<>{}[]$ ")
+
+
+def is_telling(column: Sequence[str]) -> bool:
+    """Return True if equal columns hold the same value, and are unlikely to be equal by chance."""
+    return len(set(column)) > 1 or len(column[0]) >= _TELLING_LENGTH
+
+
+# Kinds of items.
+
+
+@dataclass(frozen=True)
+class ItemKind:
+    """Sample items whose keys have one shape."""
+
+    name: str
+    """From an attribute that names the kind, or from the words in the keys; "" without any."""
+    samples: tuple[Item, ...]
+    templates: Mapping[str, str]
+    """By key attribute: its template, if it is clear only in comparison with the other kinds."""
+
+
+_Signature = tuple[tuple[str, ...], ...]
+
+
+def item_kinds(samples: Sequence[Item], key: Sequence[str]) -> list[ItemKind]:
+    """Group sample items by the attribute that names their kind, if any, and by the shapes of their keys."""
+    constants = [_constants(samples, attribute, key) for attribute in key]
+    names = _kind_names(samples, key)
+    groups: dict[tuple[str, _Signature], list[Item]] = {}
+    for number, item in enumerate(samples):
+        texts = [item.get(attribute, {}).get("S") for attribute in key]
+        parts = tuple(_parts(text, known) for text, known in zip(texts, constants, strict=True))
+        groups.setdefault((names[number] if names else "", parts), []).append(item)
+    several = [len({signature[at] for _, signature in groups}) > 1 for at in range(len(key))]
+    called = _names([(name, _words(signature)) for name, signature in groups])
+    return [
+        ItemKind(
+            name,
+            tuple(items),
+            {
+                attribute: template
+                for attribute, parts, differs in zip(key, signature, several, strict=True)
+                if differs and (template := _template(items, attribute, parts))
+            },
+        )
+        for name, ((_, signature), items) in zip(called, groups.items(), strict=True)
+    ]
+
+
+def _kind_names(samples: Sequence[Item], key: Sequence[str]) -> list[str]:
+    """Return each item's text of the attribute that names its kind; an empty list without such an attribute."""
+    if len(samples) < 2:
+        return []
+    attributes = [name for name in samples[0] if name not in key]
+    for word in _KINDS:
+        for attribute in attributes:
+            if re.sub(r"[^a-z]", "", attribute.lower()) != word:
+                continue
+            texts = [item.get(attribute, {}).get("S") for item in samples]
+            if all(isinstance(text, str) and text for text in texts) and 1 < len(set(texts)) < len(texts):
+                return [str(text) for text in texts]
+    return []
+
+
+def _constants(samples: Sequence[Item], attribute: str, key: Sequence[str]) -> frozenset[str]:
+    """Return texts that are always the same word: they recur in other partitions, in items of the same attributes.
+
+    Items with other texts must have other attributes: otherwise such texts are values, as names of people.
+    """
+    if attribute != key[-1] or len(key) == 1:
+        return frozenset()
+    forms: dict[str, set[frozenset[str]]] = {}
+    partitions: Counter[str] = Counter()
+    for item in samples:
+        text = item.get(attribute, {}).get("S")
+        if isinstance(text, str) and _PHRASE.fullmatch(text):
+            forms.setdefault(text, set()).add(frozenset(item))
+            partitions[text] += 1
+    seen = Counter(form for found in forms.values() for form in found)
+    return frozenset(
+        text for text, found in forms.items() if partitions[text] > 1 and all(seen[form] == 1 for form in found)
+    )
+
+
+def _parts(text: object, constants: frozenset[str]) -> tuple[str, ...]:
+    """Return the words of a key with {} for each value, and the separator first."""
+    if not isinstance(text, str):
+        return ("", VALUE)
+    if text in constants or (_WORD.fullmatch(text) and text.isupper()):
+        return ("", text)
+    separator = next((sign for sign in _SEPARATORS if _is_prefixed(text, sign)), "")
+    if not separator:
+        numbered = _NUMBERED.fullmatch(text)
+        return (numbered[1][-1], numbered[1][:-1], VALUE) if numbered else ("", VALUE)
+    first, *rest = text.split(separator)
+    if first and not _WORD.fullmatch(first):
+        return ("", VALUE)
+    parts = [first]
+    for at, part in enumerate(rest):
+        follows_value = parts[-1] in {VALUE, ""}
+        is_word = _WORD.fullmatch(part) is not None and (part.isupper() or at < len(rest) - 1)
+        parts.append(part if part == "" or (follows_value and is_word) else VALUE)
+    return (separator, *parts)
+
+
+def _words(signature: _Signature) -> tuple[tuple[str, bool], ...]:
+    """Return for each key attribute its last word, or "", and whether a value follows the word."""
+    found = []
+    for _, *parts in signature:
+        words = [at for at, part in enumerate(parts) if part not in {VALUE, ""}]
+        found.append((parts[words[-1]], VALUE in parts[words[-1] :]) if words else ("", False))
+    return tuple(found)
+
+
+def _names(kinds: Sequence[tuple[str, tuple[tuple[str, bool], ...]]]) -> list[str]:
+    """Return a name for each kind: the shortest of its candidates that no other kind has."""
+    candidates = [list(_candidates(name, words)) for name, words in kinds]
+    named: list[str] = []
+    for number, own in enumerate(candidates):
+        others = [other[0] for at, other in enumerate(candidates) if at != number]
+        free = [name for name in own if name not in named]
+        best = next((name for name in free if name not in others), free[0] if free else "")
+        turn = 2
+        while best in named:
+            best = f"{own[-1]} {turn}"
+            turn += 1
+        named.append(best)
+    return named
+
+
+def _candidates(name: str, words: Sequence[tuple[str, bool]]) -> Iterator[str]:
+    """Yield names of a kind: ORDER for USER#1 and ORDER#2, USER for USER#1 and PROFILE."""
+    texts = [word.strip("-_ ").lower().replace("-", " ").replace("_", " ") for word, _ in words]
+    if name:
+        yield name
+    if texts[-1] and (words[-1][1] or not texts[0]):
+        yield texts[-1]
+    elif texts[0]:
+        yield texts[0]
+    both = list(dict.fromkeys(text for text in ([name] if name else []) + texts if text))
+    yield " ".join(both) if both else "item"
+
+
+def _template(items: Sequence[Item], attribute: str, parts: Sequence[str]) -> str:
+    """Return the template of a key that alone looks like a plain value: Month-01-2018, or a single word.
+
+    It is "" for keys whose shape is clear without comparison, and for values without a word before them.
+    """
+    separator, *words = parts
+    texts = [str(item.get(attribute, {}).get("S")) for item in items]
+    if shape_of(texts) is not None or not any(word not in {VALUE, ""} for word in words):
+        return ""
+    found = list(words)
+    for at, word in enumerate(words):
+        if word == VALUE:
+            before = re.sub(r"\W+", "_", words[at - 1]).strip("_").lower() if at else ""
+            if not before or words[at - 1] == VALUE:
+                return ""
+            found[at] = f"{{{before}_id}}"
+    return separator.join(found)
