@@ -17,8 +17,14 @@ from keyplan.cli.main import app
 
 _HEAD = """# The command line
 
-`keyplan --help` lists the commands, `keyplan COMMAND --help` tells of one, `keyplan --version` says which keyplan it
-is. Exit codes are 0 for success, 1 where something was found or failed, 2 where the command was not understood.
+`keyplan --help` lists the commands, `keyplan COMMAND --help` shows the options of one. `keyplan --install-completion`
+adds completion to your shell (bash, zsh, fish, PowerShell).
+
+| exit code | meaning |
+|---|---|
+| 0 | success |
+| 1 | findings, or the command failed |
+| 2 | invalid arguments |
 """
 _KINDS = {int: "integer", str: "text", float: "number", Path: "path"}
 

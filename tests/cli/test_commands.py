@@ -8,8 +8,11 @@ import sys
 import urllib.request
 from pathlib import Path
 
+from typer.testing import CliRunner
+
 from keyplan import Engine, __version__
 from keyplan.cli import sample
+from keyplan.cli.main import app
 from keyplan.engine.store.rows import Transaction
 
 RUN = [sys.executable, "-m", "keyplan"]
@@ -92,3 +95,9 @@ def test_serve_starts_with_the_sample_table_and_stops_cleanly(tmp_path: Path) ->
     assert rest.endswith("keyplan serve: stopped\n")
     with Engine.open(path) as engine:
         assert engine.call("ListTables", {}) == {"TableNames": [sample.TABLE]}
+
+
+def test_the_shell_completes_commands() -> None:
+    asked = {"_KEYPLAN_COMPLETE": "complete_bash", "COMP_WORDS": "keyplan sn", "COMP_CWORD": "1"}
+    answer = CliRunner().invoke(app, env=asked, prog_name="keyplan")
+    assert answer.stdout.split() == ["snapshot"]

@@ -62,7 +62,6 @@ app = typer.Typer(
     help="Data layers on Amazon DynamoDB.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
 )
 app.command()(price.price)
 app.command()(serve.serve)
