@@ -1,7 +1,8 @@
-"""MkDocs hooks: a page for every system that has a README, made while the site is built."""
+"""MkDocs hooks: pages for the systems and for the designs of the developer guide, made while the site is built."""
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -9,7 +10,9 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-_SYSTEMS = Path(__file__).parents[2] / "systems" / "src" / "keyplan_systems"
+_ROOT = Path(__file__).parents[2]
+_SYSTEMS = _ROOT / "systems" / "src" / "keyplan_systems"
+_DESIGN = re.compile(r"`(examples/guide/(\w+)\.py)`")
 _LINK = re.compile(r"\[([^\]]+)\]\((?!https?:|#)[^)]+\)")
 _LIST = "<!-- systems -->"
 
@@ -19,11 +22,26 @@ def readmes() -> dict[str, str]:
     return {path.parent.name: path.read_text() for path in sorted(_SYSTEMS.glob("*/README.md"))}
 
 
+def designs() -> dict[str, str]:
+    """By a design of the developer guide: a page with its docstring and its source."""
+    return {path.stem: _design_page(path) for path in sorted((_ROOT / "examples" / "guide").glob("*.py"))}
+
+
+def _design_page(path: Path) -> str:
+    source = path.read_text()
+    title = path.stem.replace("_", " ").capitalize()
+    doc = ast.get_docstring(ast.parse(source)) or ""
+    code = source.partition('"""\n\n')[2]
+    return f"# {title}\n\n{doc}\n\n## `examples/guide/{path.name}`\n\n```python\n{code}```\n"
+
+
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Put the systems into the navigation."""
+    """Put the systems and the designs into the navigation."""
     for entry in config.nav or ():
         if isinstance(entry, dict) and "Systems" in entry:
             entry["Systems"] += [f"systems/{name}.md" for name in readmes()]
+        if isinstance(entry, dict) and "Examples" in entry:
+            entry["Examples"] += [f"examples/{name}.md" for name in designs()]
     return config
 
 
@@ -31,11 +49,15 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add their pages; links into the repository, which the site does not hold, become plain text."""
     for name, text in readmes().items():
         files.append(File.generated(config, f"systems/{name}.md", content=_LINK.sub(r"\1", text)))
+    for name, text in designs().items():
+        files.append(File.generated(config, f"examples/{name}.md", content=text))
     return files
 
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
-    """List them on the page of systems. MkDocs hands over more than is needed, by name."""
+    """List the systems on their page, and link the designs on theirs. MkDocs passes all arguments by name."""
+    if page.file.src_uri == "examples/index.md":
+        return _DESIGN.sub(r"[`\1`](\2.md)", markdown)
     if page.file.src_uri != "systems/index.md":
         return markdown
     lines = [f"* [{_title(text)}]({name}.md)" for name, text in readmes().items()]

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from docs.making.hooks import readmes
+from docs.making.hooks import designs, readmes
 from docs.making.pages import DOCS, made, stray
 
 from keyplan.check.checking import FAMILIES, PAGES
@@ -66,6 +66,14 @@ def test_every_system_with_a_readme_has_a_page(site: Path) -> None:
     assert readmes()
     for name in readmes():
         assert (site / "systems" / name / "index.html").is_file()
+        assert f'href="{name}/"' in index
+
+
+def test_every_design_of_the_developer_guide_has_a_page(site: Path) -> None:
+    index = (site / "examples" / "index.html").read_text()
+    assert len(designs()) == 6
+    for name in designs():
+        assert "from keyplan import" in re.sub("<[^>]+>", "", (site / "examples" / name / "index.html").read_text())
         assert f'href="{name}/"' in index
 
 
