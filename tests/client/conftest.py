@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -45,9 +46,12 @@ class Awaited:
         method = getattr(self._connection, name)
         if name == "iterate":
             return lambda *args, **kwargs: self._loop.run_until_complete(_collected(method(*args, **kwargs)))
-        if asyncio.iscoroutinefunction(method):
-            return lambda *args, **kwargs: self._loop.run_until_complete(method(*args, **kwargs))
-        return method
+        if not callable(method):
+            return method
+        return lambda *args, **kwargs: self._result(method(*args, **kwargs))
+
+    def _result(self, result: Any) -> Any:
+        return self._loop.run_until_complete(result) if inspect.isawaitable(result) else result
 
 
 async def _collected(results: Any) -> Any:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum, IntEnum
+from random import Random
 from typing import Annotated, Any, Literal, cast
 from uuid import UUID
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 from tests.client import board
 from tests.laws import examples
 
@@ -34,7 +35,7 @@ from keyplan import (
 )
 from keyplan.client.codec import Sorter, reader_of
 from keyplan.client.errors import KeyValueError, UnreadableItemError
-from keyplan.design.entities import spec_of
+from keyplan.design.entities import EntitySpec, spec_of
 from keyplan.design.requests.items import item_builder
 from keyplan.engine.engine import Engine
 
@@ -246,6 +247,128 @@ def test_of_several_entities_that_a_key_fits_the_most_literal_is_meant() -> None
     assert sorter.reader({"PK": {"N": "1"}}) is None
     task = {"PK": {"S": "USER#u"}, "SK": {"S": "TASK#1"}}
     assert sorter.reader(task) is reader_of(specs[0])
+
+
+def _declared(forms: list[tuple[str, str]], *names: str) -> list[EntitySpec]:
+    """Declare an entity for each form of a key; {0} and {1} in the forms stand for fields with these names."""
+    table = Table("t", pk="PK", sk="SK")
+    for number, form in enumerate(forms):
+        text = "".join(form)
+        kinds: dict[str, Any] = {name: str for position, name in enumerate(names) if f"{{{position}" in text}
+        if "{kind}" in text:
+            kinds["kind"] = Literal["P", "Q"]
+        parts = [part.replace("{0", "{" + names[0]).replace("{1", "{" + names[1]) for part in form]
+        fields: dict[str, Any] = {name: (kind, ...) for name, kind in kinds.items()}
+        table.entity(key=key(*parts))(create_model(f"E{number}", __base__=Entity, **fields))
+    return table.entities
+
+
+_FORMS = st.tuples(
+    st.sampled_from(["X", "{0}", "{1}"]),
+    st.sampled_from(["X", "{0}", "{1}", "X#{1}", "{0}#{1}", "{1}#{0}", "{1}#{1}", "{kind}#{1}", "{0:quote}#{1}"]),
+)
+_KEYS = st.tuples(st.sampled_from(["X", "a"]), st.sampled_from(["X", "a", "X#a", "a#b", "a#a", "P#a", "X#X"]))
+
+
+def _readings(wanted: list[EntitySpec], declared: list[EntitySpec], items: list[dict[str, Any]]) -> list[str | None]:
+    sorter = Sorter(wanted, declared)
+    return [None if (reader := sorter.reader(item)) is None else reader.spec.name for item in items]
+
+
+@settings(deadline=None, max_examples=examples(150), suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.lists(_FORMS, min_size=2, max_size=5),
+    st.lists(_KEYS, min_size=4, max_size=8),
+    st.randoms(use_true_random=False),
+    st.sets(st.integers(0, 4), min_size=1),
+)
+def test_neither_the_order_of_entities_nor_the_names_of_fields_decide_whose_an_item_is(
+    forms: list[tuple[str, str]], keys: list[tuple[str, str]], random: Random, numbers: set[int]
+) -> None:
+    specs, renamed = _declared(forms, "first", "second"), _declared(forms, "zebra", "apple")
+    items = [{"PK": {"S": one}, "SK": {"S": two}} for one, two in keys]
+    wanted = [number for number in numbers if number < len(specs)] or [0]
+    expected = _readings([specs[one] for one in wanted], specs, items)
+    assert expected == _readings([renamed[one] for one in wanted], renamed, items)
+    shuffled, chosen = list(specs), [specs[one] for one in wanted]
+    random.shuffle(shuffled)
+    random.shuffle(chosen)
+    assert expected == _readings(chosen, shuffled, items)
+
+
+def test_a_field_that_a_key_repeats_has_one_value() -> None:
+    table = Table("people", pk="PK", sk="SK")
+
+    @table.entity(key=key("USER#{user_id}", "USER#{friend_id}"))
+    class Friend(Entity):
+        user_id: str
+        friend_id: str
+
+    @table.entity(key=key("USER#{name}", "USER#{name}"))
+    class Person(Entity):
+        name: str
+
+    @table.entity(key=key("LOG#{at:utc_s}", "LOG#{at:utc_ms}"))
+    class Log(Entity):
+        at: datetime
+
+    @table.entity(key=key("LOG#{where}", "LOG#{what}"))
+    class Named(Entity):
+        where: str
+        what: str
+
+    specs = table.entities
+    for order in (specs, specs[::-1]):
+        sorter = Sorter(order, [])
+
+        def entity(pk: str, sk: str, sorter: Sorter = sorter) -> str:
+            reader = sorter.reader({"PK": {"S": pk}, "SK": {"S": sk}})
+            assert reader is not None
+            return reader.spec.name
+
+        assert entity("USER#a", "USER#a") == "Person"
+        assert entity("USER#a", "USER#b") == "Friend"
+        assert entity("LOG#2026-01-02T03:04:05Z", "LOG#2026-01-02T03:04:05.006Z") == "Log"
+        assert entity("LOG#2026-01-02T03:04:05Z", "LOG#2026-01-02T03:04:09.006Z") == "Named"
+
+
+def test_a_closed_set_of_values_is_narrower_than_any_text() -> None:
+    table = Table("mixed", pk="PK", sk="SK")
+
+    @table.entity(key=key("A#{owner}", "{name}#{number}"))
+    class Loose(Entity):
+        owner: str
+        name: str
+        number: int
+
+    @table.entity(key=key("A#{owner}", "{kind}#{number}"))
+    class Strict(Entity):
+        owner: str
+        kind: Literal["bill", "offer"]
+        number: int
+
+    loose, strict = spec_of(Loose), spec_of(Strict)
+    bill = {"PK": {"S": "A#a"}, "SK": {"S": "bill#1"}}
+    assert _readings([loose], [loose, strict], [bill]) == [None]
+    assert _readings([loose, strict], [loose, strict], [bill]) == ["Strict"]
+    assert _readings([strict, loose], [strict, loose], [{**bill, "SK": {"S": "note#1"}}]) == ["Loose"]
+
+
+def test_entities_with_one_form_of_key_are_read_as_the_wanted_one() -> None:
+    table = Table("twins", pk="PK")
+
+    @table.entity(key=key("T#{left}"))
+    class Left(Entity):
+        left: str
+
+    @table.entity(key=key("T#{right}"))
+    class Right(Entity):
+        right: str
+
+    specs, item = [spec_of(Left), spec_of(Right)], {"PK": {"S": "T#1"}}
+    assert _readings(specs[:1], specs, [item]) == ["Left"]
+    assert _readings(specs[1:], specs, [item]) == ["Right"]
+    assert _readings(specs, specs, [item]) == _readings(specs[::-1], specs[::-1], [item]) == ["Left"]
 
 
 def test_a_discriminator_tells_by_name_or_by_a_fields_values() -> None:

@@ -72,6 +72,36 @@ class Task(Entity):
     version: int = 0
 
 
+@app.entity(key=key("USER#{user_id}", "TEAM#{name}"))
+class Team(Entity):
+    user_id: UserId
+    name: str
+
+
+@app.entity(key=key("USER#{user_id}", "NOTE#{name}"))
+class Note(Entity):
+    user_id: UserId
+    name: str
+
+
+@app.entity(key=key("USER#{user_id}", "BADGE#{name}"))
+class Badge(Entity):
+    user_id: UserId
+    name: str
+
+
+@app.entity(key=key("USER#{user_id}", "VISIT#{name}"))
+class Visit(Entity):
+    user_id: UserId
+    name: str
+
+
+@app.query(User, Task, Team, Note, Badge, Visit)
+def six_entities(user_id: UserId) -> KeyCondition:
+    """Everything of a user."""
+    return pk(user_id=user_id)
+
+
 @app.query(Task, index="due", rate=Rate(average=20, peak=200))
 def tasks_due(user_id: UserId, before: datetime) -> KeyCondition:
     """Open tasks of one user that fall due before a moment."""
@@ -160,9 +190,30 @@ def typed(user_id: UserId, task_id: TaskId, now: datetime) -> None:
     for one in db.iterate(tasks_due(user_id, now)):
         assert_type(one, Task)
     db.transact(finish(user_id, task_id), count_task(user_id, by=-1))
+    page = db.run(everything_of(user_id))
+    assert_type(page.of(Task), list[Task])
+    assert_type(page[0], User | Task)
+    assert_type(page[1:], list[User | Task])
+
+    new = User(user_id=user_id, name="Ada")
+    assert_type(db.create(new), User)
+    assert_type(db.put(new), User)
+    assert_type(db.get(Task, user_id=user_id, task_id=task_id), Task | None)
+    assert_type(db.get(Task, user_id=user_id, task_id=task_id, consistent=True, expired=True), Task | None)
+    assert_type(db.delete(User, user_id=user_id), User | None)
+    assert_type(db.query(Task, pk(user_id=user_id).sk < now, index="due", limit=3, descending=True), Page[Task])
+    assert_type(db.query(User, Task, pk(user_id=user_id), cursor=page.cursor), Page[User | Task])
+    assert_type(db.query(User, Task, Team, Note, pk(user_id=user_id)), Page[User | Task | Team | Note])
+    assert_type(db.run(six_entities(user_id)), Page[User | Task | Team | Note | Badge | Visit])
 
     async def twin() -> None:
         other = await connect_async(":memory:")
+        assert_type(await other.create(new), User)
+        assert_type(await other.put(new), User)
+        assert_type(await other.get(Task, user_id=user_id, task_id=task_id), Task | None)
+        assert_type(await other.delete(User, user_id=user_id), User | None)
+        assert_type(await other.query(Task, pk(user_id=user_id), index="due"), Page[Task])
+        assert_type(await other.query(User, Task, pk(user_id=user_id)), Page[User | Task])
         assert_type(await other.run(tasks_due(user_id, before=now)), Page[Task])
         assert_type(await other.run(task(user_id, task_id)), Task | None)
         assert_type(await other.batch_get(task(user_id, task_id)), tuple[Task | None])

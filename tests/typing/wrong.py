@@ -24,6 +24,13 @@ page: Page[Task] = db.run(open_tasks(user_id))  # wrong
 db.run(task(user_id, task_id), limit=3)  # wrong
 db.transact(task(user_id, task_id))  # wrong
 db.run(add_counted(user_id, user_id))  # wrong
+db.create({"user_id": user_id})  # wrong
+db.get(task, user_id=user_id, task_id=task_id)  # wrong
+name: str = db.get(Task, user_id=user_id, task_id=task_id).title  # wrong
+db.get(Task, user_id=user_id, task_id=task_id, consistent="yes")  # wrong
+db.query(Task)  # wrong
+db.query(Task, pk(user_id=user_id), limt=3)  # wrong
+other: Page[str] = db.query(Task, pk(user_id=user_id))  # wrong
 
 
 @app.get(Task)  # wrong

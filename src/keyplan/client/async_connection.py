@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from types import TracebackType
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar, Unpack, overload
 
 from keyplan.client import tables
 from keyplan.client.connection import (
+    FindPageOptions,
     batch_get_calls,
     check_pages,
     page_options,
+    query_program,
     run_call,
     transact_calls,
     transact_get_calls,
@@ -22,10 +24,17 @@ from keyplan.client.pages import Unreadable, report_once
 from keyplan.client.requests import AsyncTransport, Context, Program, drive_async
 from keyplan.client.tables import Declared
 from keyplan.clock import SystemClock
+from keyplan.design.conditions.builders import KeyCondition
 from keyplan.design.declaring.patterns import Call, Page, TransactionCall, WriteCall
+from keyplan.design.declaring.undeclared import delete_call, get_call, put_call
+from keyplan.design.entities import Entity
 
 T = TypeVar("T")
 R = TypeVar("R")
+E = TypeVar("E", bound=Entity)
+E2 = TypeVar("E2", bound=Entity)
+E3 = TypeVar("E3", bound=Entity)
+E4 = TypeVar("E4", bound=Entity)
 A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
@@ -82,6 +91,83 @@ class AsyncConnection:
         return await self._drive(
             run_call(self.context, call, page_options(limit, page_size, cursor, unreadable, segment))
         )
+
+    # Ad-hoc calls.
+
+    def create(self, item: E, /) -> Coroutine[Any, Any, E]:
+        """Create an item, and return it as stored. Raises AlreadyExistsError if it exists.
+
+        An ad-hoc call needs no declared pattern. It is planned and checked like one, and the meter counts it as
+        undeclared. Raises DesignError if it cannot work, TypeError for a key value of the wrong type.
+        """
+        return self._drive(run_call(self.context, put_call("create", item)))
+
+    def put(self, item: E, /) -> Coroutine[Any, Any, E]:
+        """Write a whole item, whether or not it exists, and return it as stored."""
+        return self._drive(run_call(self.context, put_call("put", item)))
+
+    def get(
+        self, entity: type[E], /, *, consistent: bool = False, expired: bool = False, **key: object
+    ) -> Coroutine[Any, Any, E | None]:
+        """Read one item by its primary key, db.get(Task, user_id="ada", task_id="1"); None if it does not exist.
+
+        `consistent`: read every write acknowledged before it, at twice the price. `expired`: also return an item whose
+        expiry has passed.
+        """
+        return self._drive(run_call(self.context, get_call(entity, key, consistent=consistent, expired=expired)))
+
+    def delete(self, entity: type[E], /, **key: object) -> Coroutine[Any, Any, E | None]:
+        """Delete one item by its primary key, and return it; None if it did not exist."""
+        return self._drive(run_call(self.context, delete_call(entity, key)))
+
+    @overload
+    def query(
+        self, first: type[E], condition: KeyCondition, /, **options: Unpack[FindPageOptions]
+    ) -> Coroutine[Any, Any, Page[E]]: ...
+    @overload
+    def query(
+        self, first: type[E], second: type[E2], condition: KeyCondition, /, **options: Unpack[FindPageOptions]
+    ) -> Coroutine[Any, Any, Page[E | E2]]: ...
+    @overload
+    def query(
+        self,
+        first: type[E],
+        second: type[E2],
+        third: type[E3],
+        condition: KeyCondition,
+        /,
+        **options: Unpack[FindPageOptions],
+    ) -> Coroutine[Any, Any, Page[E | E2 | E3]]: ...
+    @overload
+    def query(
+        self,
+        first: type[E],
+        second: type[E2],
+        third: type[E3],
+        fourth: type[E4],
+        condition: KeyCondition,
+        /,
+        **options: Unpack[FindPageOptions],
+    ) -> Coroutine[Any, Any, Page[E | E2 | E3 | E4]]: ...
+    @overload
+    def query(
+        self,
+        first: type[E],
+        second: type[E] | KeyCondition,
+        /,
+        *more: type[E] | KeyCondition,
+        **options: Unpack[FindPageOptions],
+    ) -> Coroutine[Any, Any, Page[E]]: ...
+    def query(self, *given: Any, **options: Any) -> Any:
+        """Read a range of one partition, of one or several entities: db.query(Task, pk(user_id="ada").sk < day).
+
+        Options: `index`; `limit`, the maximum number of results; `page_size`, the maximum number of items that one
+        request evaluates; `descending`, `cursor`, `consistent`, `expired` and `unreadable` as of declared queries.
+        A sort key field that is None is left out, with the fields after it.
+        """
+        return self._drive(query_program(self.context, given, options))
+
+    # Calls of patterns: many results, several calls.
 
     async def iterate(
         self,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from itertools import combinations
 from typing import Any
 
 from pydantic import ValidationError
@@ -12,6 +14,8 @@ from keyplan.client.errors import UnreadableItemError
 from keyplan.design.entities import Entity, EntitySpec
 from keyplan.design.fields.stored import decode_value, plain_decoder
 from keyplan.design.keys.entity_keys import BoundKeyAttribute
+from keyplan.design.keys.placeholders import BoundPlaceholder, Text
+from keyplan.design.keys.templates import BoundTemplate
 from keyplan.design.planning.plan import Plan
 
 OWNER = "keyplan:owner"
@@ -119,28 +123,26 @@ def plan_reader(plan: Plan) -> Reader:
 
 
 class Sorter:
-    """Tells whose item each item of a range is: of one of some entities, or of none of them.
+    """Finds the entity of each item of a range: one of the wanted entities, or none of them.
 
-    A discriminator tells where there is one. Else the keys do: the entity, of all that the table has, whose
-    key templates fit, and of several the one that says the most in literal text.
+    The discriminator decides if the item has one. Otherwise the form of the key decides: the entity, of all that the
+    table has, whose key templates fit, and of several the one with the narrowest form. The order of declarations and
+    the names of fields are irrelevant. Of entities whose keys have one and the same form, the wanted one is assumed.
     """
 
     def __init__(
         self, wanted: Sequence[EntitySpec], declared: Sequence[EntitySpec], view: type[Entity] | None = None
     ) -> None:
-        """`view`: what items of the one wanted entity are read as, if not as it."""
+        """`view`: the class that items of the one wanted entity are read as, if not the entity's own."""
         self._discriminator = wanted[0].schema.discriminator
         readers = {spec: reader_of(spec) if view is None else Reader(spec, view) for spec in wanted}
         self._by_name = {name: readers[spec] for spec in wanted for name in _names(spec)}
-        others = [spec for spec in declared if spec not in wanted]
-        candidates = sorted([*wanted, *others], key=_says, reverse=True)
-        self._by_key = [
-            ([_fits(part, _is_alone(spec, candidates)) for part in spec.key.attributes], readers.get(spec))
-            for spec in candidates
-        ]
+        others = [spec for spec in declared if spec not in readers]
+        candidates = sorted([*readers, *others], key=lambda spec: _precedence(spec, is_wanted=spec in readers))
+        self._by_key = [(_key_tests(spec, candidates), readers.get(spec)) for spec in candidates]
 
     def reader(self, item: Mapping[str, Any]) -> Reader | None:
-        """The reader of an item; None where it is of no wanted entity."""
+        """Return the reader of an item, or None if it is not a wanted entity's."""
         if OWNER in item:
             return None
         if self._discriminator is not None and self._discriminator in item:
@@ -155,35 +157,89 @@ class Sorter:
 
 
 def _names(spec: EntitySpec) -> tuple[str, ...]:
-    """What a discriminator calls an entity: its name, or the values of the field that is stored there."""
+    """Return the discriminator's values for an entity: its name, or the values of the field that is stored there."""
     for stored in spec.fields.values():
         if stored.attribute == spec.schema.discriminator:
             return tuple(map(str, stored.declared.stored_choices)) or (spec.name,)
     return (spec.name,)
 
 
-def _says(spec: EntitySpec) -> int:
-    """How many characters of literal text an entity's key has."""
-    templates = [part.template for part in spec.key.attributes if part.template is not None]
-    return sum(len(part.text) for one in templates for part in one.parts if not hasattr(part, "encoding"))
+def _precedence(spec: EntitySpec, *, is_wanted: bool) -> tuple[Any, ...]:
+    """Return a sort key that puts entities with narrower key forms first.
+
+    Narrower is the form with more fixed text, counting the shortest text of a closed set of values; then the one with
+    more repetitions of a field; then, wanted entities first, the one with more placeholders of a fixed width.
+    """
+    parts = [part for one in _templates(spec) for part in one.parts]
+    open_parts = [part for part in parts if isinstance(part, BoundPlaceholder)]
+    fixed = sum(len(part.text) for part in parts if isinstance(part, Text))
+    fixed += sum(min(map(len, part.encoding.choices), default=0) for part in open_parts if part.encoding.choices)
+    repeated = len(open_parts) - len({part.name for part in open_parts})
+    widths = sum(part.encoding.width is not None for part in open_parts)
+    return -fixed, -repeated, not is_wanted, -widths, _form(spec), spec.name
+
+
+def _templates(spec: EntitySpec) -> list[BoundTemplate]:
+    return [part.template for part in spec.key.attributes if part.template is not None]
+
+
+def _form(spec: EntitySpec) -> str:
+    """Return the form of an entity's key: literal text, and placeholders with numbers in place of names."""
+    numbers: dict[str, int] = {}
+    texts = []
+    for attribute in spec.key.attributes:
+        for part in attribute.template.parts if attribute.template is not None else ():
+            if isinstance(part, Text):
+                texts.append(part.text)
+            else:
+                number = numbers.setdefault(part.name, len(numbers))
+                texts.append(f"{{{number}:{part.spec}:{part.pattern}}}")
+        texts.append("\0")
+    return "".join(texts)
+
+
+def _key_tests(spec: EntitySpec, candidates: Sequence[EntitySpec]) -> list[Callable[[Mapping[str, Any]], bool]]:
+    """Return functions that are all true of an item whose key may be this entity's."""
+    is_alone = _is_alone(spec, candidates)
+    tests = [_fits(part, is_alone) for part in spec.key.attributes]
+    fields = [set(template.fields) for template in _templates(spec)]
+    if not is_alone and any(one & other for one, other in combinations(fields, 2)):
+        tests.append(_repeats_agree(spec))
+    return tests
+
+
+def _repeats_agree(spec: EntitySpec) -> Callable[[Mapping[str, Any]], bool]:
+    """Return a function that checks that a field in several key attributes has one value in all of them."""
+    parts = [(part.attribute, part.template) for part in spec.key.attributes if part.template is not None]
+
+    def agree(item: Mapping[str, Any]) -> bool:
+        texts = [(template, item[attribute]["S"]) for attribute, template in parts]
+        found = [template.match(text) or {} for template, text in texts]
+        # A field may be written in two precisions: either text may be the more precise one.
+        return any(
+            all(template.fits(text, values) for template, text in texts)
+            for values in (ChainMap(*found), ChainMap(*found[::-1]))
+        )
+
+    return agree
 
 
 def _is_alone(spec: EntitySpec, candidates: Sequence[EntitySpec]) -> bool:
-    """Whether the text that its keys begin with tells an entity from all others."""
-    own = [_beginning(part) for part in spec.key.attributes]
+    """Return True if the literal text that its keys start with distinguishes an entity from all others."""
+    own = [_literal_prefix(part) for part in spec.key.attributes]
     for other in candidates:
-        pairs = zip(own, (_beginning(part) for part in other.key.attributes), strict=True)
+        pairs = zip(own, (_literal_prefix(part) for part in other.key.attributes), strict=True)
         if other is not spec and all(one.startswith(two) or two.startswith(one) for one, two in pairs):
             return False
     return True
 
 
-def _beginning(part: BoundKeyAttribute) -> str:
+def _literal_prefix(part: BoundKeyAttribute) -> str:
     return "" if part.template is None else part.template.literal_prefix
 
 
 def _fits(part: BoundKeyAttribute, alone: bool) -> Callable[[Mapping[str, Any]], bool]:
-    """Whether an item's key attribute may be this one; looking at its beginning is enough where that tells."""
+    """Return a function that checks an item's key attribute; only its start if that distinguishes the entity."""
     attribute, template = part.attribute, part.template
     if template is None:
         code = part.type_code
@@ -191,11 +247,11 @@ def _fits(part: BoundKeyAttribute, alone: bool) -> Callable[[Mapping[str, Any]],
     prefix, match = template.literal_prefix, template.match
     if alone and prefix and template.fields:
 
-        def begins(item: Mapping[str, Any]) -> bool:
+        def has_prefix(item: Mapping[str, Any]) -> bool:
             value = item.get(attribute)
             return value is not None and value.get("S", "").startswith(prefix)
 
-        return begins
+        return has_prefix
 
     def fits(item: Mapping[str, Any]) -> bool:
         text = item.get(attribute, {}).get("S")

@@ -7,10 +7,10 @@ choose the program and translate errors. `Connection` waits by blocking, `AsyncC
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from types import TracebackType
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar, Unpack, overload
 
 from keyplan.client import pages, reads, tables, transactions, writes
 from keyplan.client.errors import KeyValueError, TooManyResultsError
@@ -18,9 +18,12 @@ from keyplan.client.failures import refused
 from keyplan.client.pages import PageOptions, RangeReader, Unreadable, report_once
 from keyplan.client.requests import Context, Program, Transport, drive
 from keyplan.client.tables import Declared, OfPlan
+from keyplan.design.conditions.builders import KeyCondition
 from keyplan.design.declaring.patterns import Call, Page, TransactionCall, WriteCall
 from keyplan.design.declaring.table_faults import table_faults
 from keyplan.design.declaring.transactions import Transaction
+from keyplan.design.declaring.undeclared import FindOptions, delete_call, get_call, put_call, query_call
+from keyplan.design.entities import Entity
 from keyplan.design.fields.annotations import UnstorableTypeError
 from keyplan.design.keys.encodings import MissingField
 from keyplan.design.planning.indexes import all_faults
@@ -29,7 +32,9 @@ from keyplan.design.requests.writer import Arguments
 from keyplan.design.requests.writes import NOW
 from keyplan.errors import KeyplanError, ServiceError
 
+R = TypeVar("R")
 _DEFAULTS = PageOptions()
+_MOST_READY = 8192
 
 
 def page_options(
@@ -51,7 +56,7 @@ def range_reader(plan: Plan) -> RangeReader:
     return RangeReader(plan)
 
 
-def run_call(context: Context, call: Call[Any], wanted: PageOptions = _DEFAULTS) -> Program[Any]:
+def run_call(context: Context, call: Call[R], wanted: PageOptions = _DEFAULTS) -> Program[R]:
     """Run one call. Raises TypeError for what is none."""
     try:
         plan = call.pattern.plan
@@ -59,7 +64,8 @@ def run_call(context: Context, call: Call[Any], wanted: PageOptions = _DEFAULTS)
         raise TypeError(f"{call!r} is no call of a pattern: run pattern(arguments), not the pattern itself") from None
     if plan not in context.ready:
         yield from _prepare(context, plan)
-    return (yield from _guarded(context, [plan], lambda: _program(context, call, plan, wanted)))
+    result: R = yield from _guarded(context, [plan], lambda: _program(context, call, plan, wanted))
+    return result
 
 
 def _program(context: Context, call: Call[Any], plan: Plan, wanted: PageOptions) -> Program[Any]:
@@ -79,6 +85,29 @@ def _program(context: Context, call: Call[Any], plan: Plan, wanted: PageOptions)
         return transactions.transact(context, list(flat([call])), None, plan.pattern)
     assert isinstance(call, WriteCall), "what is left writes one item"
     return writes.write(context, call, arguments)
+
+
+class FindPageOptions(FindOptions, total=False):
+    """Options of an ad-hoc query."""
+
+    limit: int | None
+    """The maximum number of results."""
+    page_size: int | None
+    """The maximum number of items that one request evaluates."""
+    cursor: str | None
+    """The cursor of the page before."""
+    unreadable: Unreadable | None
+    """Called with the error of each item that cannot be read as its entity; such items are left out."""
+
+
+def query_program(context: Context, given: Sequence[Any], options: Mapping[str, Any]) -> Program[Any]:
+    """Return the program of an ad-hoc query."""
+    planned = dict(options)
+    page = {name: planned.pop(name) for name in _PAGE_OPTIONS if name in planned}
+    return run_call(context, query_call(given, planned), PageOptions(**page) if page else _DEFAULTS)
+
+
+_PAGE_OPTIONS = ("limit", "page_size", "cursor", "unreadable")
 
 
 def check_pages(call: Call[Any]) -> None:
@@ -149,7 +178,7 @@ def _guarded(
     try:
         program = begin()
         if context.meter is not None:
-            names = ", ".join(dict.fromkeys(one.pattern for one in plans))
+            names = ", ".join(dict.fromkeys(one.undeclared or one.pattern for one in plans))
             program = context.meter.measured(f"{together}({names})" if together else names, program)
         return (yield from program)
     except ServiceError as error:
@@ -171,11 +200,16 @@ def _prepare(context: Context, plan: Plan) -> Program[None]:
                 raise fault.error()
             if context.creates_tables:
                 yield from tables.create_tables(context, [table], wait=True)
+    if len(context.ready) >= _MOST_READY:
+        context.ready.clear()  # forms of ad-hoc queries may be without number; plans in use are checked again
     context.ready.add(plan)
 
 
 T = TypeVar("T")
-R = TypeVar("R")
+E = TypeVar("E", bound=Entity)
+E2 = TypeVar("E2", bound=Entity)
+E3 = TypeVar("E3", bound=Entity)
+E4 = TypeVar("E4", bound=Entity)
 A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
@@ -228,6 +262,79 @@ class Connection:
         work.
         """
         return self._drive(run_call(self.context, call, page_options(limit, page_size, cursor, unreadable, segment)))
+
+    # Ad-hoc calls.
+
+    def create(self, item: E, /) -> E:
+        """Create an item, and return it as stored. Raises AlreadyExistsError if it exists.
+
+        An ad-hoc call needs no declared pattern. It is planned and checked like one, and the meter counts it as
+        undeclared. Raises DesignError if it cannot work, TypeError for a key value of the wrong type.
+        """
+        return self._drive(run_call(self.context, put_call("create", item)))
+
+    def put(self, item: E, /) -> E:
+        """Write a whole item, whether or not it exists, and return it as stored."""
+        return self._drive(run_call(self.context, put_call("put", item)))
+
+    def get(self, entity: type[E], /, *, consistent: bool = False, expired: bool = False, **key: object) -> E | None:
+        """Read one item by its primary key, db.get(Task, user_id="ada", task_id="1"); None if it does not exist.
+
+        `consistent`: read every write acknowledged before it, at twice the price. `expired`: also return an item whose
+        expiry has passed.
+        """
+        return self._drive(run_call(self.context, get_call(entity, key, consistent=consistent, expired=expired)))
+
+    def delete(self, entity: type[E], /, **key: object) -> E | None:
+        """Delete one item by its primary key, and return it; None if it did not exist."""
+        return self._drive(run_call(self.context, delete_call(entity, key)))
+
+    @overload
+    def query(self, first: type[E], condition: KeyCondition, /, **options: Unpack[FindPageOptions]) -> Page[E]: ...
+    @overload
+    def query(
+        self, first: type[E], second: type[E2], condition: KeyCondition, /, **options: Unpack[FindPageOptions]
+    ) -> Page[E | E2]: ...
+    @overload
+    def query(
+        self,
+        first: type[E],
+        second: type[E2],
+        third: type[E3],
+        condition: KeyCondition,
+        /,
+        **options: Unpack[FindPageOptions],
+    ) -> Page[E | E2 | E3]: ...
+    @overload
+    def query(
+        self,
+        first: type[E],
+        second: type[E2],
+        third: type[E3],
+        fourth: type[E4],
+        condition: KeyCondition,
+        /,
+        **options: Unpack[FindPageOptions],
+    ) -> Page[E | E2 | E3 | E4]: ...
+    @overload
+    def query(
+        self,
+        first: type[E],
+        second: type[E] | KeyCondition,
+        /,
+        *more: type[E] | KeyCondition,
+        **options: Unpack[FindPageOptions],
+    ) -> Page[E]: ...
+    def query(self, *given: Any, **options: Any) -> Any:
+        """Read a range of one partition, of one or several entities: db.query(Task, pk(user_id="ada").sk < day).
+
+        Options: `index`; `limit`, the maximum number of results; `page_size`, the maximum number of items that one
+        request evaluates; `descending`, `cursor`, `consistent`, `expired` and `unreadable` as of declared queries.
+        A sort key field that is None is left out, with the fields after it.
+        """
+        return self._drive(query_program(self.context, given, options))
+
+    # Calls of patterns: many results, several calls.
 
     def iterate(
         self,

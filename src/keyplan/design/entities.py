@@ -99,6 +99,8 @@ class EntitySpec:
     store_key_fields: bool
     """Whether fields in key templates are also stored as separate attributes."""
     place: Place
+    siblings: Sequence[EntitySpec] = ()
+    """All entities of the table, including those declared later."""
 
     def __repr__(self) -> str:
         return f"<Entity {self.name} of {self.schema.name}>"
@@ -217,6 +219,7 @@ def bind_entity(
     name: str | None,
     store_key_fields: bool,
     place: Place,
+    siblings: Sequence[EntitySpec],
 ) -> EntitySpec:
     """Bind an entity's declaration to its table. Raises DesignError for an invalid declaration."""
     _check_model(model, place)
@@ -249,6 +252,7 @@ def bind_entity(
         volume=volume,
         store_key_fields=store_key_fields,
         place=place,
+        siblings=siblings,
     )
 
 

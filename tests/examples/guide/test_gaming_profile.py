@@ -93,4 +93,4 @@ def test_an_item_is_bought_only_if_the_currency_is_enough(db: Connection) -> Non
     assert db.run(guide.player_items("player001")).items == (SWORD, POTION)
     db.run(guide.buy_item(shield, 400))
     assert db.run(guide.player_items("player001")).items == (SWORD, POTION, shield)
-    assert db.run(guide.player_profile("player001")).items[0].currency == 600
+    assert db.run(guide.player_profile("player001")).of(Player)[0].currency == 600

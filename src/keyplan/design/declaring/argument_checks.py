@@ -40,10 +40,10 @@ class ArgumentCheck(NamedTuple):
     """Types whose values are all accepted, looked up first."""
     accepts: TypeCheck
 
-    def error(self, pattern: str, value: object) -> TypeError:
-        """Return the error for a value that is not accepted."""
+    def error(self, call: str, value: object) -> TypeError:
+        """Return the error for a value that is not accepted; `call` is the call as messages show it."""
         given = f"{type(value).__name__}: {shorten(value)}"
-        return TypeError(f"{pattern}() expects {self.parameter} as {type_name(self.expected)}, got {given}")
+        return TypeError(f"{call} expects {self.parameter} as {type_name(self.expected)}, got {given}")
 
 
 def type_name(annotation: Any) -> str:

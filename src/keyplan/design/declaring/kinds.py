@@ -177,6 +177,29 @@ def build_pattern(
 
     Raises DesignError for an invalid declaration; a pattern that cannot work has a fault in its plan.
     """
+    make = plan_maker(kind, entities, options, schema=schema, siblings=siblings)
+    form = _KINDS[kind]
+    pattern: Pattern[..., Any] = form.made(function, kind, facts, make)
+    if not isinstance(pattern._terms, form.terms):
+        raise DesignError(
+            f"{pattern.name} returns {pattern._terms!r}", place=pattern.place, fix=_RETURN_FIXES[form.terms]
+        )
+    _check_single_values(pattern)
+    pattern.plan  # noqa: B018 - what has no meaning is refused where it is declared
+    _check_returns(pattern)
+    return pattern
+
+
+def plan_maker(
+    kind: Kind,
+    entities: Sequence[type[Entity]],
+    options: Mapping[str, Any],
+    *,
+    schema: Schema,
+    siblings: Sequence[EntitySpec],
+    undeclared: str = "",
+) -> Callable[[Pattern[..., Any], Any], Plan]:
+    """Return a function that plans a pattern of some kind; `undeclared` is the meter's name of an ad-hoc call."""
     form = _KINDS[kind]
     view = next((entity for entity in entities if entity_of_view(entity) is not entity), None)
 
@@ -193,19 +216,12 @@ def build_pattern(
                 place=pattern.place,
                 fix=f"name the entity, {specs[0].name}",
             )
-        plan = form.plan(declaration, terms, replace(_draft(form, declaration, siblings, options), view=view))
+        draft = replace(_draft(form, declaration, siblings, options), view=view, undeclared=undeclared)
+        plan = form.plan(declaration, terms, draft)
         check_expression_limits(declaration, plan)
         return plan
 
-    pattern: Pattern[..., Any] = form.made(function, kind, facts, make)
-    if not isinstance(pattern._terms, form.terms):
-        raise DesignError(
-            f"{pattern.name} returns {pattern._terms!r}", place=pattern.place, fix=_RETURN_FIXES[form.terms]
-        )
-    _check_single_values(pattern)
-    pattern.plan  # noqa: B018 - what has no meaning is refused where it is declared
-    _check_returns(pattern)
-    return pattern
+    return make
 
 
 def _check_returns(pattern: Pattern[..., Any]) -> None:

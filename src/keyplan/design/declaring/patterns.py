@@ -9,14 +9,15 @@ them in the source, if it is available. It also refuses the clock and random val
 from __future__ import annotations
 
 import ast
+import copy
 import inspect
 import textwrap
 import typing
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
 from types import FunctionType
-from typing import Any, Generic, Literal, ParamSpec, TypeVar
+from typing import Any, Generic, Literal, ParamSpec, TypeVar, overload
 
 from keyplan.design.arguments import check_flags, check_numbers, check_text
 from keyplan.design.conditions.builders import KeyCondition
@@ -33,6 +34,7 @@ from keyplan.design.errors import (
 )
 from keyplan.design.parameters import Each, Param
 from keyplan.design.planning.plan import Plan
+from keyplan.design.planning.sort_keys import optional_parameters, without_absent
 from keyplan.design.workload import Claim, Rate
 
 _ATTEMPTS = 100
@@ -122,6 +124,7 @@ def _varying_calls(tree: ast.AST) -> Iterator[ast.Call]:
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
+U = TypeVar("U")
 R_co = TypeVar("R_co", covariant=True)
 
 Kind = Literal[
@@ -142,19 +145,41 @@ Kind = Literal[
 ]
 
 
-@dataclass(frozen=True)
-class Page(Generic[T]):
-    """Results in order, and the cursor of the next page."""
+@dataclass(frozen=True, eq=False)
+class Page(Sequence[T]):
+    """Results in order, and the cursor of the next page.
+
+    It is a sequence of its items, and equals a page, list or tuple with equal items.
+    """
 
     items: tuple[T, ...]
     cursor: str | None = None
     """Pass it to the next call of the same pattern with the same arguments; None at the end."""
+
+    def of(self, entity: type[U], /) -> list[U]:
+        """Return the items of one entity, in order. A class that is not an entity stands for all its subclasses."""
+        found = [item for item in self.items if isinstance(item, entity)]
+        return [item for item in found if type(item) is entity] if "__keyplan__" in vars(entity) else found
 
     def __iter__(self) -> Iterator[T]:
         return iter(self.items)
 
     def __len__(self) -> int:
         return len(self.items)
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[T]: ...
+    def __getitem__(self, index: int | slice) -> T | list[T]:
+        return list(self.items[index]) if isinstance(index, slice) else self.items[index]
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Page):
+            return bool(self.items == other.items)
+        return self.items == tuple(other) if isinstance(other, (list, tuple)) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 @dataclass(frozen=True)
@@ -244,8 +269,16 @@ class Pattern(Generic[P, R]):
             for name, parameter in self.signature.parameters.items()
             if parameter.default is not inspect.Parameter.empty
         }
-        self._terms = _run(function, self.parameters, self.place)
         self._make_plan = make_plan
+        terms = _run(function, self.parameters, self.place)
+        self._set_terms(terms, optional_parameters(terms) if isinstance(terms, KeyCondition) else frozenset())
+
+    def _set_terms(self, terms: Any, optional: frozenset[str]) -> None:
+        self._terms = terms
+        self._optional = optional
+        """Parameters that may be None, which leaves out the end of the sort key condition."""
+        self._shorter: dict[frozenset[str], Pattern[P, R]] = {}
+        """By the parameters that are None: the pattern without their fields."""
 
     @cached_property
     def plan(self) -> Plan:
@@ -253,7 +286,27 @@ class Pattern(Generic[P, R]):
         return self._make_plan(self, self._terms)
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
-        return self.call_type(self, self.arguments(args, kwargs))
+        arguments = self.arguments(args, kwargs)
+        return self.call_type(self._shortened(arguments) if self._optional else self, arguments)
+
+    def _shortened(self, arguments: Mapping[str, Any]) -> Pattern[P, R]:
+        """Return the pattern without the sort key fields whose parameters are None in a call."""
+        absent = frozenset(name for name in self._optional if arguments[name] is None)
+        if not absent:
+            return self
+        shorter = self._shorter.get(absent)
+        if shorter is None:
+            terms = without_absent(self.called, self.plan, self._terms, absent)
+            shorter = copy.copy(self)
+            shorter.__dict__.pop("plan")
+            shorter._set_terms(terms, frozenset())
+            self._shorter[absent] = shorter
+        return shorter
+
+    @property
+    def called(self) -> str:
+        """A call as messages show it."""
+        return f"{self.name}()"
 
     @cached_property
     def argument_checks(self) -> tuple[ArgumentCheck, ...]:
@@ -273,7 +326,7 @@ class Pattern(Generic[P, R]):
             parameter, _, exact, accepts = check
             value = arguments[parameter]
             if type(value) not in exact and not accepts(value):
-                raise check.error(self.name, value)
+                raise check.error(self.called, value)
         return arguments
 
     def _bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:

@@ -33,6 +33,9 @@ P = ParamSpec("P")
 E = TypeVar("E", bound=Entity)
 E2 = TypeVar("E2", bound=Entity)
 E3 = TypeVar("E3", bound=Entity)
+E4 = TypeVar("E4", bound=Entity)
+E5 = TypeVar("E5", bound=Entity)
+E6 = TypeVar("E6", bound=Entity)
 M = TypeVar("M", bound=type[Entity])
 C = TypeVar("C")
 
@@ -146,6 +149,7 @@ class Table:
                 name=name,
                 store_key_fields=store_key_fields,
                 place=place,
+                siblings=self.entities,
             )
             model.__keyplan__ = spec
             self.entities.append(spec)
@@ -191,8 +195,35 @@ class Table:
     ) -> Callable[[Callable[P, KeyCondition]], Read[P, Page[E | E2 | E3]]]: ...
     @overload
     def query(
-        self, first: type[Entity], /, *more: type[Entity], **options: Unpack[QueryOptions]
-    ) -> Callable[[Callable[P, KeyCondition]], Read[P, Page[Any]]]: ...
+        self, first: type[E], second: type[E2], third: type[E3], fourth: type[E4], /, **options: Unpack[QueryOptions]
+    ) -> Callable[[Callable[P, KeyCondition]], Read[P, Page[E | E2 | E3 | E4]]]: ...
+    @overload
+    def query(
+        self,
+        first: type[E],
+        second: type[E2],
+        third: type[E3],
+        fourth: type[E4],
+        fifth: type[E5],
+        /,
+        **options: Unpack[QueryOptions],
+    ) -> Callable[[Callable[P, KeyCondition]], Read[P, Page[E | E2 | E3 | E4 | E5]]]: ...
+    @overload
+    def query(
+        self,
+        first: type[E],
+        second: type[E2],
+        third: type[E3],
+        fourth: type[E4],
+        fifth: type[E5],
+        sixth: type[E6],
+        /,
+        **options: Unpack[QueryOptions],
+    ) -> Callable[[Callable[P, KeyCondition]], Read[P, Page[E | E2 | E3 | E4 | E5 | E6]]]: ...
+    @overload
+    def query(
+        self, first: type[E], /, *more: type[E], **options: Unpack[QueryOptions]
+    ) -> Callable[[Callable[P, KeyCondition]], Read[P, Page[E]]]: ...
     def query(self, *entities: type[Entity], **options: Unpack[QueryOptions]) -> Any:
         """Declare a read of a range of one partition, of one or several entities: the body returns pk(...).sk..."""
         return self._declare("query", entities, options)
@@ -213,8 +244,39 @@ class Table:
     ) -> Callable[[Callable[P, KeyCondition]], Read[P, Page[E | E2]]]: ...
     @overload
     def scan(
-        self, first: type[Entity], /, *more: type[Entity], **options: Unpack[ScanOptions]
-    ) -> Callable[[Callable[P, KeyCondition]], Read[P, Page[Any]]]: ...
+        self, first: type[E], second: type[E2], third: type[E3], /, **options: Unpack[ScanOptions]
+    ) -> Callable[[Callable[P, KeyCondition]], Read[P, Page[E | E2 | E3]]]: ...
+    @overload
+    def scan(
+        self, first: type[E], second: type[E2], third: type[E3], fourth: type[E4], /, **options: Unpack[ScanOptions]
+    ) -> Callable[[Callable[P, KeyCondition]], Read[P, Page[E | E2 | E3 | E4]]]: ...
+    @overload
+    def scan(
+        self,
+        first: type[E],
+        second: type[E2],
+        third: type[E3],
+        fourth: type[E4],
+        fifth: type[E5],
+        /,
+        **options: Unpack[ScanOptions],
+    ) -> Callable[[Callable[P, KeyCondition]], Read[P, Page[E | E2 | E3 | E4 | E5]]]: ...
+    @overload
+    def scan(
+        self,
+        first: type[E],
+        second: type[E2],
+        third: type[E3],
+        fourth: type[E4],
+        fifth: type[E5],
+        sixth: type[E6],
+        /,
+        **options: Unpack[ScanOptions],
+    ) -> Callable[[Callable[P, KeyCondition]], Read[P, Page[E | E2 | E3 | E4 | E5 | E6]]]: ...
+    @overload
+    def scan(
+        self, first: type[E], /, *more: type[E], **options: Unpack[ScanOptions]
+    ) -> Callable[[Callable[P, KeyCondition]], Read[P, Page[E]]]: ...
     def scan(self, *entities: type[Entity], **options: Unpack[ScanOptions]) -> Any:
         """Declare a read of the whole table, or of a whole index: the body returns everything(), with .filter(...)."""
         return self._declare("scan", entities, options)

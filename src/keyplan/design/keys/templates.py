@@ -233,6 +233,14 @@ class BoundTemplate:
         found = self._matcher.fullmatch(text)
         return None if found is None else tuple(zip(self.placeholders, found.groups(), strict=True))
 
+    def fits(self, text: str, values: Mapping[str, Any]) -> bool:
+        """Return True if these values can have made a key; a field that is not in `values` may have any value."""
+        found = self._matcher.fullmatch(text)
+        try:
+            return found is not None and self._agrees(values, found.groups())
+        except (ValueError, OverflowError):
+            return False
+
     def _agrees(self, values: Mapping[str, Any], pieces: tuple[str, ...]) -> bool:
         """Return True if all placeholders of one field hold the same value."""
         return all(

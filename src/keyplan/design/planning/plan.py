@@ -116,6 +116,7 @@ class Plan:
     """The requests that a pattern makes."""
 
     pattern: str
+    """The pattern's name; for an ad-hoc call its form, such as get(Task)."""
     operation: Operation
     schema: Schema
     entities: tuple[EntitySpec, ...]
@@ -163,6 +164,8 @@ class Plan:
     """Reasons why it cannot work."""
     notes: tuple[str, ...] = ()
     """Assumptions under which its results are correct."""
+    undeclared: str = ""
+    """The meter's name of an ad-hoc call, such as "undeclared get Task"; empty for a declared pattern."""
 
     def __repr__(self) -> str:
         where = "" if self.index is None else f" by {self.index.name}"

@@ -7,17 +7,19 @@ that key texts cannot decide exactly (a timestamp finer than the unit of its spe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from keyplan.design.conditions.builders import KeyCondition, KeyText, Range
 from keyplan.design.conditions.conditions import BetweenCondition, CompareCondition, Condition, FieldPath
 from keyplan.design.errors import DesignError, Fault
+from keyplan.design.fields.annotations import without_none
 from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute
 from keyplan.design.keys.placeholders import BoundPlaceholder
 from keyplan.design.keys.templates import BoundTemplate
-from keyplan.design.parameters import Each, EveryShard
-from keyplan.design.planning.plan import KeyValue, PatternDeclaration, SortCondition, SortOp, key_value
+from keyplan.design.parameters import Each, EveryShard, Param, Source, annotation_of
+from keyplan.design.planning.plan import KeyValue, PatternDeclaration, Plan, SortCondition, SortOp, key_value
 
 
 @dataclass
@@ -68,6 +70,50 @@ def name_range(pattern: PatternDeclaration, cond: KeyCondition) -> KeyCondition:
             code="KP301",
         )
     return replace(cond, range=replace(cond.range, field=fields[0]))
+
+
+def optional_parameters(cond: KeyCondition) -> frozenset[str]:
+    """Return the parameters of sort key fields that may be None by their annotation."""
+    sources = [*cond.sort.values(), *((cond.range.low, cond.range.high) if cond.range is not None else ())]
+    return frozenset(
+        source._name
+        for source in sources
+        if isinstance(source, Param) and not source._path and without_none(annotation_of(source))[1]
+    )
+
+
+def without_absent(call: str, plan: Plan, cond: KeyCondition, absent: Collection[str]) -> KeyCondition:
+    """Return a condition without the sort key fields whose parameters are None in a call.
+
+    Raises TypeError if the call gives a later field: only the end of a sort key condition can be left out.
+    """
+    sort = {name: source for name, source in cond.sort.items() if not _is_absent(source, absent)}
+    shorter = replace(cond, sort=sort, range=_without_absent_bounds(cond.range, absent))
+    given, stated = named_sort_fields(shorter), named_sort_fields(cond)
+    bound = next((key for entity in plan.entities if (key := entity.key_in(plan.index)) is not None), None)
+    order = [name for part in (() if bound is None else bound.sort) for name in part.fields if name in stated]
+    for name, later in pairwise(dict.fromkeys(order)):
+        if later in given and name not in given:
+            raise TypeError(
+                f"{call} expects {name} with {later}, got None: the sort key is made of {', '.join(order)} in this"
+                " order, and only its end can be left out"
+            )
+    return shorter
+
+
+def _is_absent(source: Source, absent: Collection[str]) -> bool:
+    return isinstance(source, Param) and not source._path and source._name in absent
+
+
+def _without_absent_bounds(span: Range | None, absent: Collection[str]) -> Range | None:
+    """Return a range without its absent bounds, or None if nothing is left."""
+    if span is None:
+        return None
+    if span.op != "between":
+        return None if _is_absent(span.low, absent) else span
+    if _is_absent(span.high, absent):
+        return None if _is_absent(span.low, absent) else Range(">=", span.field, span.low)
+    return Range("<=", span.field, span.high) if _is_absent(span.low, absent) else span
 
 
 def named_sort_fields(cond: KeyCondition) -> list[str]:

@@ -1,0 +1,357 @@
+"""Ad-hoc calls: reads and writes that no pattern declares, such as `db.get(Task, user_id="ada", task_id="1")`.
+
+Each becomes a call of a pattern that is planned, checked and compiled like a declared one, once for each entity and,
+for queries, once for each shape. The shape of a query is its condition without the values, which become parameters.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Literal, NoReturn, TypedDict, TypeVar
+
+from keyplan.design.arguments import shorten
+from keyplan.design.conditions.builders import ItemKey, ItemWrite, KeyCondition, KeyText, Range
+from keyplan.design.conditions.conditions import (
+    AndCondition,
+    BetweenCondition,
+    CompareCondition,
+    Condition,
+    FieldPath,
+    FieldSize,
+    FunctionCondition,
+    InCondition,
+    NotCondition,
+    OrCondition,
+)
+from keyplan.design.declaring.kinds import check_options, plan_maker
+from keyplan.design.declaring.patterns import Call, Facts, Kind, Pattern, WriteCall
+from keyplan.design.entities import Entity, EntitySpec, entity_of_view
+from keyplan.design.errors import DesignError, calling_place
+from keyplan.design.keys.entity_keys import unknown_field_error
+from keyplan.design.parameters import Each, EveryShard, Param, Source
+from keyplan.design.planning.indexes import all_faults
+from keyplan.design.planning.plan import Plan
+
+E = TypeVar("E", bound=Entity)
+_MOST_SHAPES = 1024
+
+
+class FindOptions(TypedDict, total=False):
+    """Options of an ad-hoc query that its plan depends on."""
+
+    index: str
+    descending: bool
+    """Whether results start with the highest sort key."""
+    consistent: bool
+    """Whether it reads every write acknowledged before it; twice the price."""
+    expired: bool
+    """Whether it also returns items whose expiry has passed."""
+
+
+class UndeclaredPattern(Pattern[..., Any]):
+    """The pattern of ad-hoc calls of one form. Raises DesignError for a fault, at the place of the call."""
+
+    def __init__(
+        self,
+        kind: Kind,
+        name: str,
+        parameters: Mapping[str, Param],
+        terms: KeyCondition | ItemWrite,
+        *,
+        make_plan: Callable[[Pattern[..., Any], Any], Plan],
+        optional: Collection[str] = (),
+    ) -> None:
+        self.kind, self.name, self.facts = kind, name, Facts()
+        self.call_type = Call if isinstance(terms, KeyCondition) or kind == "get" else WriteCall
+        self.place = calling_place()
+        self.parameters, self._names, self._defaults = dict(parameters), tuple(parameters), {}
+        self._make_plan = make_plan
+        self._set_terms(terms, frozenset(optional))
+        for fault in all_faults(self.plan):
+            raise fault.error()
+
+    @property
+    def called(self) -> str:
+        """A call as messages show it."""
+        return self.name
+
+    def call(self, arguments: Mapping[str, Any]) -> Call[Any]:
+        """Return a call with these arguments. Raises TypeError for a value of the wrong type."""
+        return self.__call__(**arguments)
+
+    def _bound(self, _args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        if kwargs.keys() != self.parameters.keys():
+            self._refuse_key(kwargs)
+        return dict(kwargs)
+
+    def _refuse_key(self, key: Mapping[str, Any]) -> NoReturn:
+        """Refuse a key with missing or unknown fields."""
+        spec, place = self.plan.entity, calling_place()
+        for name in key:
+            if name not in spec.fields:
+                raise unknown_field_error(name, spec.fields, spec.model.__name__, place.at(name))
+        method = self.name.partition("(")[0]
+        raise DesignError(
+            f"{self.name} names {', '.join(key) or 'nothing'}, and the primary key of {spec.name} is made of"
+            f" {', '.join(self._names)}",
+            place=place,
+            other=spec.key.place,
+            fix=f"write {method}({spec.model.__name__}, {', '.join(f'{name}=...' for name in self._names)})",
+            code="KP301",
+        )
+
+
+def get_call(entity: type[E], key: Mapping[str, Any], *, consistent: bool, expired: bool) -> Call[E | None]:
+    """Return the call of a read by primary key."""
+    _check_class("get", entity)
+    return _get_pattern(entity, consistent, expired).call(key)
+
+
+def delete_call(entity: type[E], key: Mapping[str, Any]) -> WriteCall[E | None]:
+    """Return the call of a delete by primary key."""
+    _check_class("delete", entity)
+    call = _delete_pattern(entity).call(key)
+    assert isinstance(call, WriteCall), "a delete writes"
+    return call
+
+
+def put_call(kind: Literal["create", "put"], item: E) -> WriteCall[E]:
+    """Return the call that creates or puts a whole item."""
+    if not isinstance(item, Entity):
+        raise TypeError(f"{kind}() expects an object of an entity, got {type(item).__name__}: {shorten(item)}")
+    return WriteCall(_put_pattern(kind, type(item)), {"item": item})
+
+
+def _check_class(method: str, entity: object) -> None:
+    if not (isinstance(entity, type) and issubclass(entity, Entity)):
+        raise TypeError(f"{method}() expects an entity class, got {type(entity).__name__}: {shorten(entity)}")
+
+
+@lru_cache(maxsize=4096)
+def _get_pattern(entity: type[Entity], consistent: bool, expired: bool) -> UndeclaredPattern:
+    spec = _spec_of(entity)
+    options = {"consistent": consistent, "expired": expired}
+    _check_option_names("get", spec, options)
+    check_options(options, frozenset(options))
+    return _key_pattern("get", entity, spec, options)
+
+
+@lru_cache(maxsize=4096)
+def _delete_pattern(entity: type[Entity]) -> UndeclaredPattern:
+    return _key_pattern("delete", entity, _spec_of(entity), {})
+
+
+@lru_cache(maxsize=4096)
+def _put_pattern(kind: Literal["create", "put"], model: type[Entity]) -> UndeclaredPattern:
+    declared = next((one for one in model.__mro__ if "__keyplan__" in vars(one) and one is not Entity), model)
+    spec = _spec_of(declared)
+    item = Param("item", declared)
+    make = plan_maker(kind, [declared], {}, schema=spec.schema, siblings=spec.siblings, undeclared=_label(kind, [spec]))
+    return UndeclaredPattern(kind, f"{kind}({spec.name})", {"item": item}, ItemWrite(whole=item), make_plan=make)
+
+
+def _key_pattern(
+    kind: Literal["get", "delete"], entity: type[Entity], spec: EntitySpec, options: Mapping[str, Any]
+) -> UndeclaredPattern:
+    parameters = {name: Param(name, None) for name in spec.key.fields}
+    label = _label(kind, [spec])
+    make = plan_maker(kind, [entity], options, schema=spec.schema, siblings=spec.siblings, undeclared=label)
+    return UndeclaredPattern(kind, f"{kind}({spec.name})", parameters, ItemKey(key=dict(parameters)), make_plan=make)
+
+
+def _check_option_names(method: str, spec: EntitySpec, options: Collection[str]) -> None:
+    """Refuse an entity with a key field that has the name of an option: a call could not name both."""
+    for name in spec.key.fields:
+        if name in options:
+            raise DesignError(
+                f"{method}({spec.name}) cannot name the key field {name}, which is also an option of {method}",
+                place=calling_place(),
+                other=spec.key.place,
+                fix=f"declare a pattern with @{spec.schema.name}.{method}({spec.model.__name__})",
+            )
+
+
+def _spec_of(entity: type[Entity]) -> EntitySpec:
+    spec = vars(entity_of_view(entity)).get("__keyplan__")
+    if not isinstance(spec, EntitySpec):
+        raise DesignError(
+            f"{entity.__name__} is not an entity of a table",
+            place=calling_place(),
+            fix="declare it with @table.entity(...)",
+        )
+    return spec
+
+
+def _label(kind: str, specs: Sequence[EntitySpec], index: str | None = None) -> str:
+    """Return the name under which a meter counts the calls."""
+    return f"undeclared {kind} {', '.join(spec.name for spec in specs)}{f' on {index}' if index else ''}"
+
+
+# Queries.
+
+
+def query_call(given: Sequence[Any], options: Mapping[str, Any]) -> Call[Any]:
+    """Return the call of a query of some entities; the key condition is the last of what is given."""
+    entities, condition = tuple(given[:-1]), given[-1] if given else None
+    if not isinstance(condition, KeyCondition) or not entities:
+        raise TypeError(
+            "query() expects entities and then a key condition, query(Task, pk(user_id=...)), got"
+            f" {', '.join(map(shorten, given)) or 'nothing'}"
+        )
+    for entity in entities:
+        _check_class("query", entity)
+    return _QueryShape(entities, options, condition).call()
+
+
+class _QueryShape:
+    """A query whose values are separated from its shape, while they are."""
+
+    def __init__(self, entities: tuple[type[Entity], ...], options: Mapping[str, Any], condition: KeyCondition) -> None:
+        self._entities, self._options = entities, options
+        self._parameters: dict[str, Param] = {}
+        self._values: dict[str, Any] = {}
+        self._shape: list[Any] = [entities, *sorted(options.items())]
+        self._condition = self._key_condition(condition)
+
+    def call(self) -> Call[Any]:
+        """Return the call of the pattern with this shape."""
+        shape = tuple(self._shape)
+        pattern = _shapes.get(shape)
+        if pattern is None:
+            pattern = self._pattern()
+            _keep_shape(shape, pattern)
+        return pattern.call(self._values)
+
+    def _pattern(self) -> UndeclaredPattern:
+        check_options(self._options, frozenset(FindOptions.__annotations__))
+        specs = [_spec_of(entity) for entity in self._entities]
+        index = self._options.get("index")
+        names = ", ".join(spec.name for spec in specs)
+        make = plan_maker(
+            "query",
+            self._entities,
+            self._options,
+            schema=specs[0].schema,
+            siblings=specs[0].siblings,
+            undeclared=_label("query", specs, index),
+        )
+        name = f"query({names})" if index is None else f'query({names}, index="{index}")'
+        span = self._condition.range
+        sources = [*self._condition.sort.values(), *((span.low, span.high) if span is not None else ())]
+        optional = [source._name for source in sources if isinstance(source, Param)]
+        return UndeclaredPattern("query", name, self._parameters, self._condition, make_plan=make, optional=optional)
+
+    def _value(self, value: object, name: str, annotation: Any = None) -> Source:
+        """Return a value's parameter; it is named after its field."""
+        if isinstance(value, EveryShard):
+            self._shape.append(EveryShard)
+            return value
+        number, unique = 1, name
+        while unique in self._values:
+            number += 1
+            unique = f"{name} ({number})"
+        param = self._parameters[unique] = Param(unique, annotation)
+        several = isinstance(value, Each)
+        self._values[unique] = value.values if isinstance(value, Each) else value
+        self._shape += (unique, several)
+        return Each(param) if several else param
+
+    def _key_condition(self, condition: KeyCondition) -> KeyCondition:
+        partition_text, sort_text = condition.partition_text, condition.sort_text
+        self._shape.append("partition")
+        if partition_text is not None:
+            partition_text = self._text(partition_text, "partition_key_text")
+        partition = {name: self._value(value, name) for name, value in condition.partition.items()}
+        self._shape.append("sort")
+        sort = {name: self._value(value, name) for name, value in condition.sort.items()}
+        if sort_text is not None:
+            low, high = (
+                None if text is None else self._text(text, name)
+                for text, name in ((sort_text.low, "sort_key_text"), (sort_text.high, "sort_key_text_high"))
+            )
+            self._shape.append(sort_text.op)
+            sort_text = KeyText(sort_text.op, low or "", high)
+        return KeyCondition(
+            partition=partition,
+            sort=sort,
+            range=None if condition.range is None else self._range(condition.range, sort),
+            partition_text=partition_text,
+            sort_text=sort_text,
+            filter_condition=None if condition.filter_condition is None else self._filter(condition.filter_condition),
+            places=condition.places,
+        )
+
+    def _text(self, text: str, name: str) -> str:
+        """Return a template that makes the text: braces in it are plain text, because a call has no parameters."""
+        self._value(text, name, str)
+        return f"{{{name}}}"
+
+    def _range(self, span: Range, sort: Mapping[str, Source]) -> Range:
+        name = span.field or next(
+            (one for one in _sort_fields(self._entities, self._options.get("index")) if one not in sort), "sk"
+        )
+        self._shape += ("range", span.op, span.field)
+        low = self._value(span.low, name)
+        return Range(span.op, span.field, low, self._value(span.high, name) if span.op == "between" else None)
+
+    def _filter(self, condition: Condition) -> Condition:
+        self._shape.append(type(condition))
+        if isinstance(condition, (AndCondition, OrCondition)):
+            self._shape.append(len(condition.parts))
+            return type(condition)(tuple(map(self._filter, condition.parts)))
+        if isinstance(condition, NotCondition):
+            return NotCondition(self._filter(condition.part))
+        if isinstance(condition, CompareCondition):
+            self._shape.append(condition.op)
+            left = self._operand(condition.left, "")
+            return CompareCondition(condition.op, left, self._operand(condition.right, _field_of(left)))
+        if isinstance(condition, BetweenCondition):
+            operand = self._operand(condition.operand, "")
+            low, high = (self._operand(end, _field_of(operand)) for end in (condition.low, condition.high))
+            return BetweenCondition(operand, low, high)
+        if isinstance(condition, InCondition):
+            operand = self._operand(condition.operand, "")
+            choices = [self._operand(choice, _field_of(operand)) for choice in condition.choices]
+            self._shape.append(len(choices))
+            return InCondition(operand, tuple(choices))
+        assert isinstance(condition, FunctionCondition), "there are no other conditions"
+        path = self._operand(condition.path, "")
+        self._shape.append(condition.name)
+        if len(condition.operands()) == 1:
+            return FunctionCondition(condition.name, path)
+        return FunctionCondition(condition.name, path, self._operand(condition.argument, _field_of(path)))
+
+    def _operand(self, operand: Any, name: str) -> Any:
+        if isinstance(operand, FieldPath):
+            self._shape.append(tuple((type(part), part) for part in operand.parts))
+            return operand
+        if isinstance(operand, FieldSize):
+            self._shape.append(FieldSize)
+            self._operand(operand.path, "")
+            return operand
+        return self._value(operand, name)
+
+
+def _field_of(operand: object) -> str:
+    path = operand.path if isinstance(operand, FieldSize) else operand
+    return path.field if isinstance(path, FieldPath) else "value"
+
+
+@lru_cache(maxsize=4096)
+def _sort_fields(entities: tuple[type[Entity], ...], index: str | None) -> tuple[str, ...]:
+    bound = next((key for entity in entities if (key := _spec_of(entity).key_in(index)) is not None), None)
+    return () if bound is None else tuple(name for part in bound.sort for name in part.fields)
+
+
+_shapes: dict[tuple[Any, ...], UndeclaredPattern] = {}
+_lock = threading.Lock()
+
+
+def _keep_shape(shape: tuple[Any, ...], pattern: UndeclaredPattern) -> None:
+    """Keep a pattern for later calls; of too many the oldest goes."""
+    with _lock:
+        if len(_shapes) >= _MOST_SHAPES:
+            _shapes.pop(next(iter(_shapes)))
+        _shapes[shape] = pattern

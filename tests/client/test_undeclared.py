@@ -1,0 +1,354 @@
+"""Ad-hoc calls: create, put, get, delete and query without a declared pattern, on every transport."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.client import board
+from tests.client.board import Comment, Profile, Task, TaskId, UserId
+from tests.client.conftest import NOW
+
+import keyplan
+from keyplan import GSI, DesignError, Entity, F, KeyCondition, Page, Table, each, every_shard, key, pk
+from keyplan.client.connection import Connection
+from keyplan.client.errors import (
+    AlreadyExistsError,
+    CursorError,
+    KeyValueError,
+    UniqueTakenError,
+    UnreadableItemError,
+)
+from keyplan.client.requests import Meter
+from keyplan.clock import ManualClock
+from keyplan.engine.engine import Engine
+
+UID, TID = UserId("u"), TaskId("t1")
+MOMENT = datetime.fromtimestamp(NOW, UTC)
+
+
+@pytest.fixture
+def memory(engine: Engine) -> Iterator[Connection]:
+    """A connection in this process."""
+    with keyplan.connect(engine=engine) as db:
+        yield db
+
+
+def a_task(task_id: str = "t1", **fields: Any) -> Task:
+    return Task(user_id=UID, task_id=TaskId(task_id), title="t", **fields)
+
+
+def test_an_item_is_created_once_read_and_deleted(db: Any) -> None:
+    task = db.create(a_task(due_at=MOMENT))
+    assert task == a_task(due_at=MOMENT, version=1)
+    assert db.get(Task, user_id="u", task_id="t1") == task == db.run(board.task(UID, TID))
+    with pytest.raises(AlreadyExistsError, match="PK='USER#u' SK='TASK#t1'"):
+        db.create(a_task())
+    assert db.delete(Task, user_id="u", task_id="t1") == task
+    assert db.delete(Task, user_id="u", task_id="t1") is None
+    assert db.get(Task, user_id="u", task_id="t1") is None
+
+
+def test_a_put_overwrites_and_counts_the_version(db: Any) -> None:
+    first = db.put(a_task())
+    second = db.put(first.model_copy(update={"title": "new"}))
+    assert (first.version, second.version) == (1, 2)
+    assert db.get(Task, user_id="u", task_id="t1", consistent=True) == second
+
+
+def test_writes_keep_unique_values_and_index_keys(db: Any) -> None:
+    db.create(a_task("t1", external_ref="x", due_at=MOMENT))
+    with pytest.raises(UniqueTakenError):
+        db.put(a_task("t2", external_ref="x"))
+    assert db.query(Task, pk(user_id="u"), index="due") == [a_task("t1", external_ref="x", due_at=MOMENT, version=1)]
+    db.delete(Task, user_id="u", task_id="t1")
+    assert db.query(Task, pk(user_id="u"), index="due") == []
+    assert db.create(a_task("t2", external_ref="x")).external_ref == "x"
+
+
+def test_an_expired_item_is_returned_only_on_request(db: Any, clock: ManualClock) -> None:
+    task = db.create(a_task(expires_at=MOMENT + timedelta(seconds=60)))
+    clock.advance(60)
+    assert db.get(Task, user_id="u", task_id="t1") is None
+    assert db.get(Task, user_id="u", task_id="t1", expired=True) == task
+    assert not db.query(Task, pk(user_id="u"))
+    assert db.query(Task, pk(user_id="u"), expired=True) == [task]
+    assert db.create(a_task()).version == 1, "an expired item does not exist for a create"
+
+
+def test_a_query_reads_a_range_of_an_index(db: Any) -> None:
+    for number in range(5):
+        db.create(a_task(f"t{number}", due_at=MOMENT + timedelta(hours=number)))
+
+    def due(condition: KeyCondition, **options: Any) -> list[str]:
+        return [task.task_id for task in db.query(Task, condition, index="due", **options)]
+
+    mine, hour = pk(user_id="u"), timedelta(hours=1)
+    assert due(mine) == ["t0", "t1", "t2", "t3", "t4"]
+    assert due(mine.sk < MOMENT + 2 * hour) == ["t0", "t1"]
+    assert due(mine.sk < MOMENT + 3 * hour) == ["t0", "t1", "t2"]
+    assert due(mine.sk.gte(due_at=MOMENT + 3 * hour), descending=True) == ["t4", "t3"]
+    assert due(mine.sk.between(MOMENT + hour, MOMENT + 2 * hour)) == ["t1", "t2"]
+    assert due(mine, limit=2) == ["t0", "t1"]
+    assert due(mine.filter((F.title == "t") & F.task_id.is_in("t1", "t4", "t9"))) == ["t1", "t4"]
+    assert due(mine.filter(~(F.title == "t") | F.due_at.between(MOMENT, MOMENT) | (F.title.size() > 3))) == ["t0"]
+    assert due(mine.filter(F.title.begins_with("t") & F.tags.missing() & (F.task_id != F.title))) == due(mine)
+
+
+def test_pages_continue_at_their_cursor(db: Any) -> None:
+    for number in range(5):
+        db.create(a_task(f"t{number}"))
+    found, cursor = [], None
+    while True:
+        page = db.query(Task, pk(user_id="u"), limit=2, cursor=cursor)
+        found += [task.task_id for task in page]
+        cursor = page.cursor
+        if cursor is None:
+            break
+    assert found == ["t0", "t1", "t2", "t3", "t4"]
+    first = db.query(Task, pk(user_id="u"), limit=2)
+    with pytest.raises(CursorError):
+        db.query(Task, pk(user_id="v"), limit=2, cursor=first.cursor)
+    with pytest.raises(CursorError):
+        db.query(Task, Profile, pk(user_id="u"), limit=2, cursor=first.cursor)
+
+
+def test_several_entities_are_read_by_one_query(db: Any) -> None:
+    task = db.create(a_task())
+    profile = db.create(Profile(user_id=UID, email="a@b"))
+    comment = db.create(Comment(user_id=UID, task_id=TID, number=1, text="x"))
+    page = db.query(Task, Comment, Profile, pk(user_id="u"))
+    assert set(map(type, page)) == {Task, Comment, Profile}
+    assert (page.of(Task), page.of(Profile), page.of(Comment)) == ([task], [profile], [comment])
+    assert db.query(Comment, pk(user_id="u").sk(task_id="t1")) == [comment]
+    assert db.query(Comment, pk(user_id="u").sk(task_id="t1").sk.between(2, 3)) == []
+
+
+def test_partitions_and_texts_are_given_as_in_patterns(db: Any) -> None:
+    task = db.create(a_task(due_at=MOMENT))
+    db.create(Task(user_id=UserId("v"), task_id=TID, title="t", due_at=MOMENT))
+    both = db.query(Task, pk(user_id=each(["u", "v", "w"])), index="due")
+    assert [one.user_id for one in both] == ["u", "v"]
+    assert db.query(Task, pk.text("USER#u").sk.text("begins_with", "TASK#")) == [task]
+    assert db.query(Task, pk.text("USER#u").sk.text("between", "TASK#", "TASK#s")) == []
+    assert db.query(Task, pk.text("USER#{user_id}")) == [], "braces are plain text: an ad-hoc call has no parameters"
+
+
+def test_the_end_of_a_sort_key_condition_may_be_none(db: Any) -> None:
+    comments = [db.create(Comment(user_id=UID, task_id=TID, number=n, text="x")) for n in (1, 2)]
+    mine = pk(user_id="u")
+    assert db.query(Comment, mine.sk(task_id=None, number=None)) == comments
+    assert db.query(Comment, mine.sk(task_id="t1", number=None)) == comments
+    assert db.query(Comment, mine.sk(task_id="t1", number=2)) == comments[1:]
+    with pytest.raises(
+        TypeError, match=r"query\(Comment\) expects task_id with number, got None: the sort key is made"
+    ):
+        db.query(Comment, mine.sk(task_id=None, number=2))
+
+
+def test_values_of_the_wrong_type_raise_the_error_of_patterns(db: Any) -> None:
+    with pytest.raises(TypeError, match=r"^get\(Task\) expects task_id as str, got int: 5$"):
+        db.get(Task, user_id="u", task_id=5)
+    with pytest.raises(TypeError, match=r"^delete\(Task\) expects task_id as str, got int: 5$"):
+        db.delete(Task, user_id="u", task_id=5)
+    with pytest.raises(TypeError, match=r"^query\(Task, index=\"by_points\"\) expects points as int, got str: 'a'"):
+        db.query(Task, pk(priority="low").sk < "a", index="by_points")
+    with pytest.raises(TypeError, match=r"^query\(Task\) expects status as Literal\['open', 'done'\], got str: 'opne'"):
+        db.query(Task, pk(user_id="u").filter(F.status == "opne"))
+    with pytest.raises(KeyValueError, match=r"get\(Task\): the field 'task_id' .* has no value"):
+        db.get(Task, user_id="u", task_id=None)
+    with pytest.raises(KeyValueError, match="it is Each"):
+        db.get(Task, user_id="u", task_id=each(["t1"]))
+
+
+def test_arguments_of_another_kind_are_refused_by_name(db: Any) -> None:
+    calls: list[tuple[Callable[[], Any], str]] = [
+        (lambda: db.create({"user_id": "u"}), r"create\(\) expects an object of an entity, got dict"),
+        (lambda: db.get("Task", user_id="u"), r"get\(\) expects an entity class, got str: 'Task'"),
+        (lambda: db.query(Task), r"query\(\) expects entities and then a key condition"),
+        (lambda: db.query(pk(user_id="u")), r"query\(\) expects entities and then a key condition"),
+        (lambda: db.query("Task", pk(user_id="u")), r"query\(\) expects an entity class, got str"),
+    ]
+    for call, message in calls:
+        with pytest.raises(TypeError, match=message):
+            call()
+
+
+def test_what_cannot_work_is_refused_at_the_line_of_the_call(memory: Connection) -> None:
+    db: Any = memory
+    calls: list[tuple[Any, str, str]] = [
+        (lambda: db.get(Task, user_id="u"), "KP301", 'db.get(Task, user_id="u")'),
+        (lambda: db.delete(Task, usr="u"), "KP201", 'usr="u"'),
+        (lambda: db.query(Task, pk(task_id="t")), "KP301", 'db.query(Task, pk(task_id="t"))'),
+        (lambda: db.query(Profile, pk(user_id="u"), index="due"), "KP301", "db.query(Profile, "),
+        (lambda: db.query(Task, pk(user_id="u"), index="due", consistent=True), "KP304", "db.query("),
+        (lambda: db.query(Task, pk(user_id="u"), index="no"), "None", 'index="no"'),
+        (lambda: db.query(Task, pk(user_id="u"), limt=3), "None", "limt=3"),
+        (lambda: db.get(Task, user_id="u", task_id="t", consistent=1.5), "None", "consistent=1.5"),
+        (lambda: db.get(Entity, user_id="u"), "None", "db.get(Entity"),
+    ]
+    for call, code, text in calls:
+        for _ in range(2):
+            with pytest.raises(DesignError) as refused:
+                call()
+            assert str(refused.value.code) == code
+            place = refused.value.place
+            assert Path(place.file) == Path(__file__)
+            assert text in Path(place.file).read_text().splitlines()[place.line - 1]
+
+
+def test_a_fault_names_each_call_that_has_it(memory: Connection) -> None:
+    lines = []
+    calls: list[Callable[[], Any]] = [
+        lambda: memory.query(Task, pk(user_id="u"), index="due", consistent=True),
+        lambda: memory.query(Task, pk(user_id="u"), index="due", consistent=True),
+    ]
+    for call in calls:
+        with pytest.raises(DesignError) as refused:
+            call()
+        lines.append(refused.value.place.line)
+    assert lines[0] + 1 == lines[1]
+
+
+def test_an_awaited_call_is_refused_where_it_is_called_even_in_a_task_of_its_own(engine: Engine) -> None:
+    async def use() -> None:
+        async with await keyplan.connect_async(engine=engine) as db:
+            with pytest.raises(DesignError) as refused:
+                await asyncio.create_task(db.query(Profile, pk(user_id="u"), index="due"))
+            source = Path(__file__).read_text().splitlines()[refused.value.place.line - 1]
+            assert "await asyncio.create_task(db.query(Profile" in source
+            task = await db.create(a_task())
+            assert await db.get(Task, user_id="u", task_id="t1") == task
+            assert await db.query(Task, Profile, pk(user_id="u")) == [task]
+
+    asyncio.run(use())
+
+
+def test_a_meter_shows_the_calls_as_undeclared(db: Any) -> None:
+    context = getattr(db, "_connection", db).context
+    meter = context.meter = Meter()
+    db.create(a_task(due_at=MOMENT))
+    db.put(a_task("t2"))
+    db.get(Task, user_id="u", task_id="t1")
+    db.query(Task, pk(user_id="u").sk < MOMENT, index="due")
+    db.query(Task, Profile, pk(user_id="u"))
+    db.query(Task, Profile, pk(user_id="v"))
+    db.delete(Task, user_id="u", task_id="t1")
+    assert {name: usage.calls for name, usage in meter.read().items()} == {
+        "undeclared create Task": 1,
+        "undeclared put Task": 1,
+        "undeclared get Task": 1,
+        "undeclared query Task on due": 1,
+        "undeclared query Task, Profile": 2,
+        "undeclared delete Task": 1,
+    }
+
+
+def test_unreadable_items_are_reported_or_raised(db: Any, raw: Any) -> None:
+    db.create(a_task())
+    key = {"PK": {"S": "USER#u"}, "SK": {"S": "TASK#t9"}}
+    raw(db)("PutItem", {"TableName": db.table_name(board.app), "Item": {**key, "title": {"S": ""}}})
+    with pytest.raises(UnreadableItemError):
+        db.query(Task, pk(user_id="u"))
+    errors: list[UnreadableItemError] = []
+    assert len(db.query(Task, pk(user_id="u"), unreadable=errors.append)) == 1
+    assert len(errors) == 1
+
+
+def test_key_fields_named_like_an_option_are_refused_by_get_only() -> None:
+    odd = Table("odd", pk="PK")
+
+    @odd.entity(key=key("ODD#{expired}"))
+    class Odd(Entity):
+        expired: str
+
+    with keyplan.connect(":memory:") as db:
+        db.create(Odd(expired="yes"))
+        with pytest.raises(
+            DesignError, match="cannot name the key field expired, which is also an option of get"
+        ) as refused:
+            db.get(Odd, expired="yes")  # type: ignore[arg-type]
+        assert "declare a pattern with @odd.get(Odd)" in str(refused.value)
+        assert db.query(Odd, pk(expired="yes")) == [Odd(expired="yes")]
+        assert db.delete(Odd, expired="yes") == Odd(expired="yes")
+
+
+def test_a_key_without_fields_a_shard_and_a_view_work() -> None:
+    table = Table("various", pk="PK", sk="SK", indexes=[GSI("by_kind", pk="GSI1PK", sk="SK", project=["size"])])
+
+    @table.entity(key=key("SETTINGS", "ALL"))
+    class Settings(Entity):
+        theme: str = "dark"
+
+    @table.entity(
+        key=key("NOTE#{owner}", "{number:04d}"), indexes={"by_kind": key("{kind}#{owner:shard(3)}", "{number:04d}")}
+    )
+    class Note(Entity):
+        owner: str
+        number: int
+        kind: str
+        size: int
+        text: str
+
+    @table.view(Note)
+    class NoteSize(Entity):
+        owner: str
+        number: int
+        size: int
+
+    with keyplan.connect(":memory:") as db:
+        assert db.get(Settings) is None
+        db.put(Settings())
+        assert db.get(Settings) == Settings()
+        for number in range(6):
+            db.create(Note(owner=f"o{number}", number=number, kind="k", size=number, text="x"))
+        shards = pk(kind="k", owner=every_shard())
+        assert [one.number for one in db.query(NoteSize, shards, index="by_kind")] == list(range(6))
+        assert isinstance(db.query(NoteSize, shards, index="by_kind")[0], NoteSize)
+        with pytest.raises(DesignError, match="KP306"):
+            db.query(Note, shards, index="by_kind")
+
+
+def test_a_subclass_of_an_entity_is_written_as_the_entity() -> None:
+    table = Table("kinds", pk="PK")
+
+    @table.entity(key=key("{name}"))
+    class Base(Entity):
+        name: str
+
+    class Special(Base):
+        extra: int = 0
+
+    class Stray(Entity):
+        name: str
+
+    with keyplan.connect(":memory:") as db:
+        db.create(Special(name="a", extra=3))
+        assert db.get(Base, name="a") == Base(name="a")
+        with pytest.raises(DesignError, match="Stray is not an entity of a table"):
+            db.create(Stray(name="a"))
+        with pytest.raises(DesignError, match="Special is not an entity of a table"):
+            db.get(Special, name="a")
+
+
+def test_a_page_is_a_sequence_of_its_items() -> None:
+    page = Page(("a", "b", "c"), "cursor")
+    assert (page[0], page[-1], page[1:], len(page), bool(page)) == ("a", "c", ["b", "c"], 3, True)
+    assert page == ["a", "b", "c"] == list(page)
+    assert page == ("a", "b", "c")
+    assert page == Page(("a", "b", "c"))
+    assert page not in (["a"], "abc")
+    assert not Page(())
+    assert "b" in page
+    assert page.index("c") == 2
+    assert list(reversed(page)) == ["c", "b", "a"]
+    assert page.of(str) == ["a", "b", "c"]
+    assert page.of(int) == []
+    with pytest.raises(IndexError):
+        page[3]
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(page)
