@@ -25,11 +25,31 @@ from keyplan.importers.writing import design_text
 HERE = Path(__file__).parent
 (TEMPLATE,) = documents("shelves.yaml", (HERE / "shelves.yaml").read_text())
 TEMPLATE.value["Resources"]["Wide"] = {"Type": "AWS::DynamoDB::GlobalTable", "Properties": GLOBAL}
+TEMPLATE.value["Resources"]["Mailer"] = {
+    "Type": "AWS::Serverless::Function",
+    "Properties": {
+        "Handler": "mail.handler",
+        "Events": {
+            "Changes": {
+                "Type": "DynamoDB",
+                "Properties": {
+                    "Stream": {"Fn::GetAtt": ["Wide", "StreamArn"]},
+                    "DestinationConfig": {"OnFailure": {"Destination": {"Fn::GetAtt": ["Unsent", "Arn"]}}},
+                    "FilterCriteria": {"Filters": [{"Pattern": '{"eventName": ["INSERT"]}'}]},
+                },
+            }
+        },
+    },
+}
 MODEL = json.loads((HERE / "shop.json").read_text())
+BARE_MODEL = {"ModelName": "bare", "DataModel": [{**table, "TableFacets": []} for table in MODEL["DataModel"]]}
+for bare, full in zip(BARE_MODEL["DataModel"], MODEL["DataModel"], strict=True):
+    bare["TableData"] = [item for facet in full["TableFacets"] for item in facet["TableData"]]
 ANSWERS = described({"TableName": "one", **KEY, "BillingMode": "PAY_PER_REQUEST"})
 READERS = [
     (TEMPLATE.value, lambda one: cloudformation([one], {})),
     (MODEL, lambda one: nosql_workbench([one])),
+    (BARE_MODEL, lambda one: nosql_workbench([one])),
     (ANSWERS, lambda one: describe_table([one])),
 ]
 _leaves = st.one_of(

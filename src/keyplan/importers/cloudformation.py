@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from keyplan.importers.documents import CLOUDFORMATION, Document, wrong_kind
+from keyplan.importers.event_sources import event_sources
 from keyplan.importers.intrinsics import Resolver
 from keyplan.importers.nodes import ImportSourceError, Node, UnresolvedValue
 from keyplan.importers.schemas import ImportSource, SourceTable, source_table
@@ -143,10 +145,12 @@ def cloudformation(documents: Sequence[Document], given: Mapping[str, str]) -> I
     tables: list[SourceTable] = []
     gaps: list[str] = []
     for document in documents:
-        found = list(_tables(document, Resolver(document.value, given), gaps))
+        resolver = Resolver(document.value, given)
+        found = dict(_tables(document, resolver, gaps))
         if not found:
             raise ImportSourceError(f"{document.name} declares no table: {_kinds(document)}")
-        tables += found
+        _add_consumers(found, document, resolver, gaps)
+        tables += found.values()
     names = ", ".join(document.name for document in documents)
     about = next((text for document in documents if isinstance(text := document.member("Description"), str)), "")
     return ImportSource(f"{names}, {CLOUDFORMATION}", tuple(tables), tuple(gaps), about)
@@ -175,7 +179,25 @@ def _kinds(document: Document) -> str:
     return f"its resources are {', '.join(kinds[:5])}{', ...' if len(kinds) > 5 else ''}" if kinds else "it is empty"
 
 
-def _tables(document: Document, resolver: Resolver, gaps: list[str]) -> Iterator[SourceTable]:
+def _add_consumers(tables: dict[str, SourceTable], document: Document, resolver: Resolver, gaps: list[str]) -> None:
+    """Add to each table, by its logical id, the functions that read its stream."""
+    ids = {table.name: logical_id for logical_id, table in tables.items()}
+    for source in event_sources(document.member("Resources"), document.name, resolver):
+        logical_id = source.table if source.table in tables else ids.get(source.table)
+        if logical_id is None:
+            gaps.append(f"{source.consumer.name} reads a stream that no table of {document.name} has")
+            continue
+        table, consumer = tables[logical_id], source.consumer
+        if table.ttl is None:
+            consumer = replace(consumer, events=tuple(event for event in consumer.events if event != "Expired"))
+        if not consumer.events:
+            gaps.append(f"{consumer.name} is left out: its filters match no change of {table.name}, which has no ttl")
+            continue
+        tables[logical_id] = replace(table, consumers=(*table.consumers, consumer))
+
+
+def _tables(document: Document, resolver: Resolver, gaps: list[str]) -> Iterator[tuple[str, SourceTable]]:
+    """Yield each table with its logical id."""
     shared = document.member("Globals")
     if isinstance(shared, Mapping) and "SimpleTable" in shared:
         gaps.append("Globals.SimpleTable: how tables are encrypted is not part of a design")
@@ -196,7 +218,7 @@ def _tables(document: Document, resolver: Resolver, gaps: list[str]) -> Iterator
         if kind not in _TABLES:
             continue
         if _is_created(resource, path, resolver):
-            yield _table(str(logical_id), resource, path, resolver)
+            yield str(logical_id), _table(str(logical_id), resource, path, resolver)
         else:
             gaps.append(f"Resources.{logical_id} is not made: its condition {resource['Condition']} does not hold")
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from keyplan.importers.nodes import UnresolvedValue
+from keyplan.importers.nodes import UnresolvedAttribute, UnresolvedValue
 
 NO_VALUE = UnresolvedValue("it is AWS::NoValue")
 """Removes a property (AWS::NoValue)."""
@@ -36,6 +36,7 @@ class Resolver:
             "Fn::And": lambda argument: self._all(argument, stops=False),
             "Fn::Equals": self._equals,
             "Fn::FindInMap": self._find_in_map,
+            "Fn::GetAtt": _attribute_of,
             "Fn::If": self._if,
             "Fn::Join": self._join,
             "Fn::Not": self._not,
@@ -91,7 +92,7 @@ class Resolver:
         if name in self._parameters:
             return self._default(name)
         if name in self._resources:
-            return UnresolvedValue(f"{name} is a resource, whose name is known when it is made")
+            return UnresolvedAttribute(f"{name} is a resource, whose name is known when it is made", name, "")
         if name.startswith("AWS::"):
             return UnresolvedValue(f"{name} has no value: give --parameter {name}=VALUE")
         return UnresolvedValue(f"the template declares no {name!r} to refer to")
@@ -223,7 +224,17 @@ class Resolver:
 
 
 def _attribute(name: str) -> UnresolvedValue:
-    return UnresolvedValue(f"{name} is known when the resource is made")
+    logical_id, _, attribute = name.partition(".")
+    return UnresolvedAttribute(f"{name} is known when the resource is made", logical_id, attribute)
+
+
+def _attribute_of(argument: Any) -> UnresolvedValue:
+    """Return the attribute that Fn::GetAtt names as a list or as one text."""
+    parts = argument.split(".", 1) if isinstance(argument, str) else argument
+    problem = "Fn::GetAtt cannot be determined from the template alone"
+    if not (isinstance(parts, list) and len(parts) == 2 and all(isinstance(part, str) for part in parts)):
+        return UnresolvedValue(problem)
+    return UnresolvedAttribute(problem, *parts)
 
 
 def _unknown(found: Any) -> Iterator[UnresolvedValue]:

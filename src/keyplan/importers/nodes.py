@@ -25,6 +25,15 @@ class UnresolvedValue:
 
 
 @dataclass(frozen=True)
+class UnresolvedAttribute(UnresolvedValue):
+    """An attribute of a resource of the document, or a reference to it, known when the resource is created."""
+
+    logical_id: str
+    attribute: str
+    """"" for the reference itself."""
+
+
+@dataclass(frozen=True)
 class Node:
     """A value and its path from the top of the document."""
 

@@ -1,0 +1,179 @@
+"""Read the Lambda functions that consume the streams of a template's tables.
+
+Source: CloudFormation Template Reference, "AWS::Lambda::EventSourceMapping"; AWS SAM developer guide, "DynamoDB" event
+source of AWS::Serverless::Function; Lambda developer guide, "Lambda parameters for Amazon DynamoDB event source
+mappings" (defaults) and "Using event filtering with a DynamoDB event source" (filter criteria).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from keyplan.importers.intrinsics import Resolver
+from keyplan.importers.nodes import Node, UnresolvedAttribute, UnresolvedValue
+from keyplan.importers.schemas import SourceConsumer
+
+_MAPPING = "AWS::Lambda::EventSourceMapping"
+_FUNCTIONS = ("AWS::Serverless::Function", "AWS::Lambda::Function")
+_BATCH = 100
+_READ = frozenset({
+    "BatchSize", "BisectBatchOnFunctionError", "DestinationConfig", "Enabled", "EventSourceArn", "FilterCriteria",
+    "FunctionName", "MaximumRetryAttempts", "StartingPosition", "StartingPositionTimestamp", "Stream",
+})  # fmt: skip
+_NOT_OF_CONSUMERS = {
+    "FunctionResponseTypes": "a consumer reports a failure by raising an exception",
+    "KmsKeyArn": "encryption is not part of a design",
+    "MaximumBatchingWindowInSeconds": "a consumer gets records as soon as they are read",
+    "MaximumRecordAgeInSeconds": "a design limits retries, not the age of records",
+    "MetricsConfig": "metrics are not part of a design",
+    "ParallelizationFactor": "a runner handles the batches of one shard in sequence",
+    "Tags": "tags are not part of a design",
+    "TumblingWindowInSeconds": "a consumer has no state between batches",
+}
+_EVENTS = {"INSERT": ("Inserted",), "MODIFY": ("Modified",), "REMOVE": ("Removed", "Expired")}
+"""By event name of a record: keyplan's changes. Source: API reference of DynamoDB Streams, Record."""
+_EXPIRY = {"type": ["Service"], "principalId": ["dynamodb.amazonaws.com"]}
+"""The identity of deletions by the time to live. Source: developer guide, "DynamoDB Streams and Time to Live"."""
+
+
+@dataclass(frozen=True)
+class EventSource:
+    """A consumer and the stream that it reads."""
+
+    table: str
+    """The logical id of the table, or its name in the stream's ARN; "" if neither is known."""
+    consumer: SourceConsumer
+
+
+def event_sources(resources: Mapping[str, Any], name: str, resolver: Resolver) -> Iterator[EventSource]:
+    """Yield the consumers of DynamoDB streams. `name`: the document's, for messages. Raises ImportSourceError."""
+    for logical_id, resource in resources.items():
+        kind = resource.get("Type") if isinstance(resource, Mapping) else None
+        if kind not in (_MAPPING, "AWS::Serverless::Function"):
+            continue
+        if "Condition" in resource and resolver.condition(resource["Condition"]) is False:
+            continue
+        node = Node(resolver.resolve(resource.get("Properties") or {}), f"{name}: Resources.{logical_id}.Properties")
+        if kind == _MAPPING and (source := node.get("EventSourceArn")) is not None and _is_stream(source):
+            called = _function(node, str(logical_id))
+            yield EventSource(_table(source), _consumer(node, called, _about(called, resources)))
+        elif kind == "AWS::Serverless::Function":
+            for event in _events(node):
+                settings = event.need("Properties")
+                about = _about(str(logical_id), resources)
+                yield EventSource(_table(settings.need("Stream")), _consumer(settings, str(logical_id), about))
+
+
+def _events(function: Node) -> Iterator[Node]:
+    """Yield the DynamoDB events of a SAM function."""
+    events = function.get("Events")
+    if events is None or isinstance(events.value, UnresolvedValue):
+        return
+    for name in events.mapping():
+        event = events.need(name)
+        if not isinstance(event.value, UnresolvedValue) and (kind := event.get("Type")) and kind.value == "DynamoDB":
+            yield event
+
+
+def _is_stream(source: Node) -> bool:
+    """Return True for the stream of a DynamoDB table, False for another event source such as a queue."""
+    if isinstance(source.value, UnresolvedAttribute):
+        return source.value.attribute == "StreamArn"
+    return isinstance(source.value, str) and ":dynamodb:" in source.value
+
+
+def _table(source: Node) -> str:
+    """Return the logical id of a stream's table, or the table name in its ARN, or ""."""
+    if isinstance(source.value, UnresolvedAttribute):
+        return source.value.logical_id
+    if isinstance(source.value, UnresolvedValue):
+        return ""
+    return source.text().partition(":table/")[2].partition("/")[0]
+
+
+def _function(mapping: Node, otherwise: str) -> str:
+    """Return the name of a mapping's function: its logical id, or the name in its ARN."""
+    named = mapping.need("FunctionName")
+    if isinstance(named.value, UnresolvedAttribute):
+        return named.value.logical_id
+    if isinstance(named.value, UnresolvedValue):
+        return otherwise
+    return named.text().partition(":function:")[2].partition(":")[0] or named.text()
+
+
+def _about(function: str, resources: Mapping[str, Any]) -> str:
+    resource = resources.get(function)
+    known = isinstance(resource, Mapping) and resource.get("Type") in _FUNCTIONS
+    properties = resource.get("Properties") if known and isinstance(resource, Mapping) else None
+    handler = properties.get("Handler") if isinstance(properties, Mapping) else None
+    where = f" (handler {handler})" if isinstance(handler, str) else ""
+    return f"Deployed as the Lambda function {function}{where}, which handles the changes."
+
+
+def _consumer(settings: Node, name: str, about: str) -> SourceConsumer:
+    gaps = [
+        f"{member}: {_NOT_OF_CONSUMERS.get(member, 'unknown member')}"
+        for member in settings.mapping()
+        if member not in _READ
+    ]
+    batch, retries = settings.get("BatchSize"), settings.get("MaximumRetryAttempts")
+    bisect, enabled = settings.get("BisectBatchOnFunctionError"), settings.get("Enabled")
+    if enabled is not None and not isinstance(enabled.value, UnresolvedValue) and not enabled.flag():
+        gaps.append("Enabled: it is false, so the function gets no changes until it is enabled")
+    return SourceConsumer(
+        name=name,
+        about=about,
+        events=_changes(settings, gaps),
+        batch=_BATCH if batch is None else batch.whole(1),
+        retries=None if retries is None or retries.value in (-1, "-1") else retries.whole(),
+        on_failure=_destination(settings),
+        bisect=bisect is not None and bisect.flag(),
+        gaps=tuple(gaps),
+    )
+
+
+def _destination(settings: Node) -> str | None:
+    """Return the name of the destination of failed records: its logical id, or the last part of its ARN."""
+    destination = settings.at("DestinationConfig", "OnFailure", "Destination")
+    if destination is None:
+        return None
+    if isinstance(destination.value, UnresolvedAttribute):
+        return destination.value.logical_id
+    return destination.text().rpartition(":")[2]
+
+
+def _changes(settings: Node, gaps: list[str]) -> tuple[str, ...]:
+    """Return the kinds of changes that pass the filters; filters by values are reported, because they may not match
+    any field.
+    """
+    every = tuple(event for events in _EVENTS.values() for event in events)
+    criteria = settings.get("FilterCriteria")
+    filters = [] if criteria is None else list(criteria.each("Filters"))
+    found: set[str] = set()
+    for each in filters:
+        pattern = each.need("Pattern").text()
+        passing, is_whole = _passing(pattern)
+        found |= set(passing)
+        if not is_whole:
+            gaps.append(f"FilterCriteria {pattern}: write the rest of it as filter=, for example F.status == 'done'")
+    return tuple(event for event in every if event in found) if filters else every
+
+
+def _passing(pattern: str) -> tuple[tuple[str, ...], bool]:
+    """Return the kinds of changes that may match a pattern, and whether they are all that the pattern states."""
+    every = tuple(event for events in _EVENTS.values() for event in events)
+    try:
+        stated = json.loads(pattern)
+    except ValueError:
+        return every, False
+    if not isinstance(stated, dict):
+        return every, False
+    names, identity = stated.get("eventName"), stated.get("userIdentity")
+    is_known = names is None or (isinstance(names, list) and all(str(name) in _EVENTS for name in names))
+    passing = every if names is None or not is_known else tuple(event for name in names for event in _EVENTS[name])
+    if isinstance(identity, dict) and identity and all(_EXPIRY.get(name) == value for name, value in identity.items()):
+        passing, identity = tuple(event for event in passing if event == "Expired"), None
+    return passing, is_known and identity is None and not set(stated) - {"eventName", "userIdentity"}

@@ -1,0 +1,173 @@
+"""Consumers imported from event source mappings and from events of SAM functions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.importers.tables import of_design
+from tests.importers.templates import TABLE, imported
+
+from keyplan.importers.nodes import ImportSourceError
+from keyplan.importers.schemas import ImportSource, SourceConsumer
+
+STREAM: dict[str, Any] = {"Fn::GetAtt": ["Things", "StreamArn"]}
+THINGS: dict[str, Any] = {
+    "Type": "AWS::DynamoDB::Table",
+    "Properties": {**TABLE, "StreamSpecification": {"StreamViewType": "NEW_AND_OLD_IMAGES"}},
+}
+
+
+def mapping(**settings: Any) -> dict[str, Any]:
+    properties = {"EventSourceArn": STREAM, "FunctionName": {"Ref": "Mailer"}, "StartingPosition": "LATEST", **settings}
+    return {"Type": "AWS::Lambda::EventSourceMapping", "Properties": properties}
+
+
+def source(table: dict[str, Any] = THINGS, /, **resources: Any) -> ImportSource:
+    return imported({"Resources": {"Things": table, "Mailer": {"Type": "AWS::Lambda::Function"}, **resources}})
+
+
+def consumer(**settings: Any) -> SourceConsumer:
+    (found,) = source(Mapping=mapping(**settings)).tables[0].consumers
+    return found
+
+
+def test_a_mapping_without_settings_has_the_defaults_of_lambda() -> None:
+    found = consumer()
+    assert (found.name, found.batch, found.retries, found.on_failure, found.bisect, found.gaps) == (
+        "Mailer", 100, None, None, False, (),
+    )  # fmt: skip
+    assert found.events == ("Inserted", "Modified", "Removed")
+
+
+def test_settings_of_batches_retries_and_failures() -> None:
+    failed = {"OnFailure": {"Destination": {"Fn::GetAtt": ["Unsent", "Arn"]}}}
+    found = consumer(BatchSize=10, MaximumRetryAttempts=3, BisectBatchOnFunctionError=True, DestinationConfig=failed)
+    assert (found.batch, found.retries, found.on_failure, found.bisect) == (10, 3, "Unsent", True)
+    assert consumer(MaximumRetryAttempts=-1).retries is None
+    assert consumer(MaximumRetryAttempts=0).retries == 0
+
+
+def test_a_destination_in_another_stack_is_named_by_its_arn() -> None:
+    arn = "arn:aws:sqs:eu-west-1:111122223333:unsent"
+    assert consumer(DestinationConfig={"OnFailure": {"Destination": arn}}).on_failure == "unsent"
+
+
+def test_settings_that_a_consumer_does_not_have_are_listed() -> None:
+    found = consumer(ParallelizationFactor=2, Novelty=1, Enabled=False)
+    assert found.gaps == (
+        "ParallelizationFactor: a runner handles the batches of one shard in sequence",
+        "Novelty: unknown member",
+        "Enabled: it is false, so the function gets no changes until it is enabled",
+    )
+
+
+@pytest.mark.parametrize(
+    ("pattern", "events", "is_whole"),
+    [
+        ({"eventName": ["INSERT"]}, ("Inserted",), True),
+        ({"eventName": ["MODIFY", "REMOVE"]}, ("Modified", "Removed", "Expired"), True),
+        ({"userIdentity": {"type": ["Service"], "principalId": ["dynamodb.amazonaws.com"]}}, ("Expired",), True),
+        (
+            {"eventName": ["REMOVE"], "userIdentity": {"principalId": ["dynamodb.amazonaws.com"]}},
+            ("Expired",),
+            True,
+        ),
+        ({"eventName": ["INSERT"], "dynamodb": {"NewImage": {"a": {"S": ["x"]}}}}, ("Inserted",), False),
+        ({"eventName": [{"prefix": "IN"}]}, ("Inserted", "Modified", "Removed", "Expired"), False),
+        ({"userIdentity": {"type": ["x"]}}, ("Inserted", "Modified", "Removed", "Expired"), False),
+        ([], ("Inserted", "Modified", "Removed", "Expired"), False),
+        ("{", ("Inserted", "Modified", "Removed", "Expired"), False),
+    ],
+)
+def test_filters_by_event_decide_which_changes_it_accepts(
+    pattern: Any, events: tuple[str, ...], is_whole: bool
+) -> None:
+    text = pattern if isinstance(pattern, str) else json.dumps(pattern)
+    properties = {**THINGS["Properties"], "TimeToLiveSpecification": {"AttributeName": "gone", "Enabled": True}}
+    table = {**THINGS, "Properties": properties}
+    (found,) = source(table, M=mapping(FilterCriteria={"Filters": [{"Pattern": text}]})).tables[0].consumers
+    assert found.events == events
+    assert (found.gaps == ()) is is_whole
+    assert is_whole or f"FilterCriteria {text}: write the rest of it as filter=" in found.gaps[0]
+
+
+def test_filters_are_alternatives() -> None:
+    filters = [{"Pattern": '{"eventName": ["REMOVE"]}'}, {"Pattern": '{"eventName": ["INSERT"]}'}]
+    assert consumer(FilterCriteria={"Filters": filters}).events == ("Inserted", "Removed")
+
+
+def test_a_filter_of_expired_items_matches_nothing_in_a_table_without_ttl() -> None:
+    pattern = '{"userIdentity": {"principalId": ["dynamodb.amazonaws.com"]}}'
+    found = source(M=mapping(FilterCriteria={"Filters": [{"Pattern": pattern}]}))
+    assert found.tables[0].consumers == ()
+    assert found.gaps == ("Mailer is left out: its filters match no change of things, which has no ttl",)
+
+
+@pytest.mark.parametrize(
+    ("stream", "is_found"),
+    [
+        (STREAM, True),
+        ({"Fn::GetAtt": "Things.StreamArn"}, True),
+        ({"Fn::Sub": "${Things.StreamArn}"}, True),
+        ("arn:aws:dynamodb:eu-west-1:111122223333:table/things/stream/2024-01-01T00:00:00.000", True),
+        ("arn:aws:dynamodb:eu-west-1:111122223333:table/other/stream/2024-01-01T00:00:00.000", False),
+        ({"Fn::GetAtt": ["Other", "StreamArn"]}, False),
+    ],
+)
+def test_a_stream_is_that_of_a_table_of_the_template_or_reported(stream: Any, is_found: bool) -> None:
+    found = source(M=mapping(EventSourceArn=stream))
+    assert bool(found.tables[0].consumers) is is_found
+    assert found.gaps == (() if is_found else ("Mailer reads a stream that no table of t.json has",))
+
+
+def test_other_event_sources_are_not_consumers() -> None:
+    queue = {"Fn::GetAtt": ["Queue", "Arn"]}
+    found = source(M=mapping(EventSourceArn=queue), N=mapping(EventSourceArn="arn:aws:sqs:eu-west-1:1:q"))
+    assert (found.tables[0].consumers, found.gaps) == ((), ())
+
+
+def test_events_of_a_sam_function() -> None:
+    event = {"Type": "DynamoDB", "Properties": {"Stream": STREAM, "StartingPosition": "LATEST", "BatchSize": 5}}
+    function = {
+        "Type": "AWS::Serverless::Function",
+        "Properties": {"Handler": "mail.handler", "Events": {"Changes": event, "Api": {"Type": "Api"}}},
+    }
+    (found,) = source(Mailer=function, Plain={"Type": "AWS::Serverless::Function"}).tables[0].consumers
+    assert (found.name, found.batch) == ("Mailer", 5)
+    assert found.about == "Deployed as the Lambda function Mailer (handler mail.handler), which handles the changes."
+
+
+def test_a_resource_whose_condition_does_not_hold_is_no_consumer() -> None:
+    conditions = {"Never": {"Fn::Equals": ["a", "b"]}}
+    resources = {"Things": THINGS, "M": {**mapping(), "Condition": "Never"}}
+    (table,) = imported({"Conditions": conditions, "Resources": resources}).tables
+    assert table.consumers == ()
+
+
+def test_a_function_in_another_stack_is_named_by_its_arn() -> None:
+    assert consumer(FunctionName="arn:aws:lambda:eu-west-1:111122223333:function:send-mail:live").name == "send-mail"
+    assert consumer(FunctionName="send-mail").name == "send-mail"
+    assert consumer(FunctionName={"Fn::ImportValue": "x"}).name == "Mapping"
+
+
+def test_a_setting_that_is_not_a_number_is_refused_with_its_place() -> None:
+    with pytest.raises(ImportSourceError, match=r"Resources\.Mapping\.Properties\.BatchSize: a whole number"):
+        consumer(BatchSize="many")
+
+
+def test_the_design_declares_each_consumer_with_its_settings(tmp_path: Path) -> None:
+    pattern = {"Filters": [{"Pattern": '{"eventName": ["INSERT"]}'}]}
+    found = source(
+        A=mapping(BatchSize=10, MaximumRetryAttempts=3, FilterCriteria=pattern),
+        B=mapping(BisectBatchOnFunctionError=True, ParallelizationFactor=2),
+    )
+    text, design = of_design(found, tmp_path)
+    first, second = design.tables[0].consumers
+    assert (first.name, first.batch, first.retries, first.bisect, first.events) == (
+        "mailer", 10, 3, False, frozenset({"inserted"}),
+    )  # fmt: skip
+    assert (second.name, second.batch, second.retries, second.bisect) == ("mailer_", 100, None, True)
+    assert '# Where "Mailer" differs from its source:\n# - ParallelizationFactor:' in text
