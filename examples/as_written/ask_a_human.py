@@ -154,19 +154,19 @@ def responses_of_question(question_id: str) -> KeyCondition:
     return pk(question_id=question_id)
 
 
-@responses.query(Response, index="ByFingerprint", decides="quota")
+@responses.query(Response, index="ByFingerprint", decides="quota", guards="submit_response")
 def recent_answers(fingerprint_hash: str) -> KeyCondition:
     """User's recent answers; rate limiting counts them."""
     return pk(fingerprint_hash=fingerprint_hash)
 
 
-@responses.query(Response, index="ByFingerprint", decides="uniqueness", expected_items=1)
+@responses.query(Response, index="ByFingerprint", decides="uniqueness", guards="submit_response", expected_items=1)
 def duplicate_answer(fingerprint_hash: str, question_id: str) -> KeyCondition:
     """Check duplicate answer."""
     return pk(fingerprint_hash=fingerprint_hash).filter(F.question_id == question_id)
 
 
-@subscriptions.query(Subscription, index="ByLastNotified", decides="state")
+@subscriptions.query(Subscription, index="ByLastNotified", decides="state", guards="notified")
 def eligible_for_notification(threshold: str) -> KeyCondition:
     """Get eligible for notification: PK = true, SK < threshold."""
     return pk(active=True).sk.lt(last_notified_at=threshold)

@@ -256,7 +256,7 @@ def delete_task(user_id: str, task_id: str) -> ItemWrite:
     return item(user_id=user_id, task_id=task_id)
 
 
-@app.query(Idempotency, claims=HALF, decides="uniqueness")
+@app.query(Idempotency, claims=HALF, decides="uniqueness", guards="remember_request")
 def idempotency_check(request_id: str) -> KeyCondition:
     """Idempotency check: single item lookup by PK alone."""
     return pk(request_id=request_id)

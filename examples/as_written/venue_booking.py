@@ -152,7 +152,7 @@ def events_by_date(date: str) -> KeyCondition:
     return pk(date=date).sk.text("=", "MORNING/AFTERNOON")
 
 
-@venue.query(Booking, index="GSI1", decides="state")
+@venue.query(Booking, index="GSI1", decides="state", guards=["decide_booking", "approve"])
 def pending_bookings() -> KeyCondition:
     """5. Get all pending bookings (admin)."""
     return pk.text("STATUS#PENDING")
@@ -164,7 +164,7 @@ def availability(dates: list[str]) -> KeyCondition:
     return pk(date=each(dates))
 
 
-@venue.query(User, index="GSI1", decides="uniqueness")
+@venue.query(User, index="GSI1", decides="uniqueness", guards="register")
 def user_by_email(email: str) -> KeyCondition:
     """7. Get user by email (login)."""
     return pk(email=email)

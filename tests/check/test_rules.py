@@ -29,7 +29,7 @@ HEAD = """from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 from pydantic import UUID7, BaseModel, Field
 from keyplan import *

@@ -8,9 +8,12 @@ from typing import Any, Literal
 
 from keyplan.check.field_names import words_of
 from keyplan.check.subject import Subject
+from keyplan.design.conditions.conditions import equal_fields
+from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.declaring.transactions import Transaction
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys.entity_keys import key_text
+from keyplan.design.planning.plan import Plan
 
 
 def belongs(child: EntitySpec, owner: EntitySpec) -> bool:
@@ -42,6 +45,55 @@ def may_expire(entity: EntitySpec) -> bool:
 def always_expires(entity: EntitySpec) -> bool:
     """Return True if every item of an entity has an expiry."""
     return any(field.attribute == entity.schema.ttl and not field.optional for field in entity.fields.values())
+
+
+def guarded_writes(subject: Subject, pattern: Pattern[..., Any]) -> list[Pattern[..., Any]]:
+    """Return the writing patterns that a decision guards: those named by `guards=`."""
+    names = pattern.facts.guards
+    return [write for write in subject.design.patterns if write.name in names and not write.plan.reading]
+
+
+def steps_in(write: Pattern[..., Any]) -> tuple[Plan, ...]:
+    """Return the plans of a transaction's steps, or the pattern's own plan."""
+    return write.plan.steps or (write.plan,)
+
+
+def is_conditional(write: Pattern[..., Any], read: Plan) -> bool:
+    """Return True if a write fails when the items that a decision was based on have changed.
+
+    It states a condition, a version or stored values, or it creates the item that was looked up. Of a transaction one
+    step is enough.
+    """
+    return any(_states_condition(step) or _creates_found(step, read) for step in steps_in(write))
+
+
+def keeps_looked_up_unique(write: Pattern[..., Any], read: Plan) -> bool:
+    """Return True if a write fails when another item has the values that a read looked for.
+
+    An index cannot be part of a condition: after a read through one, only a sentinel or a key of these values counts.
+    """
+    looked_up = _looked_up(read)
+    return any(
+        _creates_found(step, read)
+        or (step.keeps_unique and any(looked_up.issuperset(rule.fields) for rule in step.entity.sentinels))
+        or (read.index is None and _states_condition(step))
+        for step in steps_in(write)
+    )
+
+
+def _states_condition(step: Plan) -> bool:
+    return step.condition is not None or step.version is not None or bool(step.assumed)
+
+
+def _creates_found(step: Plan, read: Plan) -> bool:
+    """Return True if a step creates an item whose key consists of the fields by which the read looked."""
+    return step.exists == "must_not" and _looked_up(read).issuperset(step.entity.key.fields)
+
+
+def _looked_up(read: Plan) -> set[str]:
+    """Return the fields that must equal a value in a read's key and filter."""
+    values = [] if read.key is None else [*read.key.partition, *(one.low for one in read.key.sort if one.op == "=")]
+    return {name for value in values for name in value.sources} | equal_fields(read.filter)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from keyplan.diff.matching import Form, condition_form, lookalikes, matched, par
 from keyplan.diff.types import name_of
 
 _PAGED = ("query", "scan")
-_FACTS = ("expected_items", "expected_scanned", "claims", "decides", "after", "ordered_by", "retried")
+_FACTS = ("expected_items", "expected_scanned", "claims", "decides", "guards", "after", "ordered_by", "retried")
 
 
 def pattern_changes(old: Design, new: Design) -> Iterator[DesignChange]:
@@ -114,6 +114,8 @@ def _uses(old: Design, pattern: Pattern[..., Any]) -> Iterator[str]:
     for other in old.patterns:
         if pattern.name in other.facts.after:
             yield f"{other.name} shows what it writes"
+        if pattern.name in other.facts.guards:
+            yield f"{other.name} decides about {other.facts.decides} before it"
 
 
 def _change(

@@ -35,7 +35,9 @@ class ReadOptions(TypedDict, total=False):
     rate: Rate
     claims: Claims
     decides: Literal["uniqueness", "quota", "state"]
-    """The decision that the program bases on the result."""
+    """The decision that the program bases on the result; requires `guards`."""
+    guards: str | Sequence[str]
+    """Names of the writing patterns that depend on this decision."""
     after: str | Sequence[str]
     """Names of patterns whose writes it is expected to return immediately."""
     expected_items: float
@@ -117,12 +119,16 @@ def check_options(options: Mapping[str, Any], known: frozenset[str]) -> None:
 def facts_from_options(options: Mapping[str, Any]) -> Facts:
     """Return the facts that the options state."""
     after = as_tuple("after", options.get("after", ()), str, 'write after="save", the name of a pattern, or several')
+    guards = as_tuple(
+        "guards", options.get("guards", ()), str, 'write guards="save", the name of a pattern, or several'
+    )
     return Facts(
         rate=options.get("rate"),
         claims=as_claims(options.get("claims", ())),
         expected_items=options.get("expected_items"),
         expected_scanned=options.get("expected_scanned"),
         decides=options.get("decides", ""),
+        guards=guards,
         after=after,
         ordered_by=options.get("ordered_by"),
         retried=options.get("retried", False),

@@ -194,6 +194,8 @@ class Facts:
     """The expected number of items that a call reads, if filters drop some of them."""
     decides: str = ""
     """The decision that the program bases on the result: "uniqueness", "quota", "state"."""
+    guards: tuple[str, ...] = ()
+    """Names of the writing patterns that the program calls, or does not call, because of this decision."""
     after: tuple[str, ...] = ()
     """Names of patterns whose writes it is expected to return immediately."""
     ordered_by: str | None = None
@@ -213,6 +215,18 @@ class Facts:
         check_flags(retried=self.retried)
         if self.decides not in _DECIDES:
             raise _meaningless("decides", self.decides, f"write one of {', '.join(map(repr, _DECIDES[1:]))}")
+        if self.decides and not self.guards:
+            raise DesignError(
+                f"decides={self.decides!r} does not name the write that depends on the decision",
+                place=calling_place().at("decides="),
+                fix='add guards="save", the name of the writing pattern, or several names',
+            )
+        if self.guards and not self.decides:
+            raise DesignError(
+                f"guards={', '.join(map(repr, self.guards))} is given without the decision",
+                place=calling_place().at("guards="),
+                fix=f"add decides=..., one of {', '.join(map(repr, _DECIDES[1:]))}, or remove guards=",
+            )
 
 
 def as_claims(claims: Any) -> tuple[Claim, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from keyplan.check.finding import Finding, with_article
 from keyplan.check.load import Work
-from keyplan.check.relations import Guard, guards_of
+from keyplan.check.relations import Guard, guarded_writes, guards_of, is_conditional, keeps_looked_up_unique
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
 from keyplan.design.declaring.patterns import Pattern
@@ -19,12 +19,12 @@ from keyplan.design.errors import Place
 def uniqueness_not_enforced(subject: Subject) -> Iterator[Finding]:
     """Uniqueness is not enforced
 
-    Finds unique rules without a sentinel (by an index, or by nothing), reads that decide uniqueness unless a `create`
-    then writes the item, and batch writes of entities with unique values.
+    Finds unique rules without a sentinel (by an index, or by nothing), reads that decide uniqueness if the write that
+    they guard (`guards=`) can succeed twice, and batch writes of entities with unique values.
 
     Why is this bad? An index accepts equal keys and lags behind the table: two registrations with one e-mail address
     both look it up, both find nothing, and both succeed. The same is true of a read of the table followed by a write
-    without a condition.
+    without a condition. After a read through an index, only a sentinel or a key made of the value makes the write fail.
 
     Fix: declare `unique=("email",)`: a sentinel item, written in the same transaction on the condition that it does
     not exist, enforces it. If the value can be the key, make it the key and create items with `@table.create`.
@@ -54,19 +54,16 @@ def _unenforced_rule(entity: EntitySpec, fields: tuple[str, ...], by: str) -> Fi
 
 
 def _deciding_read(subject: Subject, pattern: Pattern[..., Any], entity: EntitySpec) -> Iterator[Finding]:
-    index = pattern.plan.index
-    if index is not None:
-        problem = f"index {index.name}, which lags behind the table and accepts equal keys"
-        yield _race(pattern, entity, problem, index.place)
+    plan = pattern.plan
+    open_ = [write for write in guarded_writes(subject, pattern) if not keeps_looked_up_unique(write, plan)]
+    if not open_:
         return
-    writes = [work for work in subject.writes_of(entity) if work.plan.operation in {"PutItem", "BatchWriteItem"}]
-    open_ = [work for work in writes if work.plan.exists != "must_not" and work.plan.condition is None]
-    if not writes:
-        yield _race(pattern, entity, "a read, and no write requires that the item is new", entity.place)
-    elif open_:
-        names = ", ".join(dict.fromkeys(work.pattern.name for work in open_))
-        problem = f"a read before {names}, which has no condition"
-        yield _race(pattern, entity, problem, open_[0].pattern.place)
+    if plan.index is not None:
+        problem = f"index {plan.index.name}, which lags behind the table and accepts equal keys"
+        yield _race(pattern, entity, problem, plan.index.place)
+        return
+    problem = f"a read before {' and '.join(write.name for write in open_)}, which has no condition"
+    yield _race(pattern, entity, problem, open_[0].place)
 
 
 def _race(pattern: Pattern[..., Any], entity: EntitySpec, by: str, other: Place) -> Finding:
@@ -129,8 +126,8 @@ def _orphan(work: Work, guard: Guard, does: str) -> Finding:
 def decision_without_condition(subject: Subject) -> Iterator[Finding]:
     """Decision has no conditional write
 
-    Finds consistent reads that decide a quota or a state (`decides=`) of entities whose writes all have no condition.
-    KP305 reports decisions by stale reads.
+    Finds consistent reads that decide a quota or a state (`decides=`) if the write that they guard (`guards=`) has no
+    condition, no expected version, and does not create the item that was read. KP305 reports decisions by stale reads.
 
     Why is this bad? A program reads that 29 of 30 requests are used and continues. A concurrent one has read the same,
     and both continue.
@@ -141,30 +138,22 @@ def decision_without_condition(subject: Subject) -> Iterator[Finding]:
     Source: developer guide, "Condition expressions" and "DynamoDB read consistency".
     """
     for _, pattern, plan in subject.patterns:
-        decides = pattern.facts.decides in {"quota", "state"}
-        if decides and plan.consistent and plan.index is None and not _has_conditional_write(subject, plan.entity):
-            yield _unguarded_decision(pattern, plan.entity)
+        if pattern.facts.decides in {"quota", "state"} and plan.consistent and plan.index is None:
+            for write in guarded_writes(subject, pattern):
+                if not is_conditional(write, plan):
+                    yield _unguarded_decision(pattern, write)
 
 
-def _has_conditional_write(subject: Subject, entity: EntitySpec) -> bool:
-    """Return True if a write of the entity has a condition."""
-    return any(
-        work.plan.condition is not None or work.plan.version is not None or work.plan.assumed
-        for work in subject.writes_of(entity)
-    )
-
-
-def _unguarded_decision(pattern: Pattern[..., Any], entity: EntitySpec) -> Finding:
+def _unguarded_decision(pattern: Pattern[..., Any], write: Pattern[..., Any]) -> Finding:
     quota = pattern.facts.decides == "quota"
     return decision_without_condition.finding(
         pattern.name,
         ("concurrent requests all pass" if quota else "two callers act on the same state")
-        + f": {pattern.name} decides about {pattern.facts.decides} by reading {with_article(entity.name)}, and no"
-        f" write of it"
-        " has a condition",
-        "update a counter with .add(...).condition(F.count < limit)"
+        + f": {pattern.name} decides about {pattern.facts.decides} by reading {with_article(pattern.plan.entity.name)},"
+        f" and {write.name} has no condition",
+        "update a counter with .add(...).condition(F.count < limit), in the transaction of what is counted"
         if quota
-        else "claim it with a write and .condition(...) on the required state, and act only if the write succeeds",
+        else f"add .condition(...) on the required state to {write.name}, and act only if the write succeeds",
         pattern.place,
-        entity.place,
+        write.place,
     )

@@ -6,12 +6,23 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 from keyplan.check.field_names import words_of
 from keyplan.check.finding import Finding, Severity
-from keyplan.check.relations import always_expires, belongs, entities_with_consumer, guards_of, may_expire
+from keyplan.check.relations import (
+    always_expires,
+    belongs,
+    entities_with_consumer,
+    guarded_writes,
+    guards_of,
+    may_expire,
+    steps_in,
+)
 from keyplan.check.rule import design_rule, fault_rule
 from keyplan.check.subject import Subject
+from keyplan.design.conditions.conditions import paths_of
+from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.declaring.tables import Table
 from keyplan.design.errors import Place
 from keyplan.design.fields.stored import StoredField
@@ -142,7 +153,7 @@ def ttl_as_event(subject: Subject) -> Iterator[Finding]:
     """Expiry is used as an event
 
     Finds tables whose `TTL(sets=...)` expects expiry to set fields, and reads with `expired=True` that decide
-    something.
+    something, unless the write that they guard (`guards=`) has a condition on the expiry.
 
     Why is this bad? Expiry deletes an item, up to days after its time. It does not change fields, set states or end
     sessions on time.
@@ -158,7 +169,9 @@ def ttl_as_event(subject: Subject) -> Iterator[Finding]:
             yield from _expected_changes(table, ttl)
     for table, pattern, plan in subject.patterns:
         expires = any(field.attribute == table.schema.ttl for field in plan.entity.fields.values())
-        if plan.reading and plan.expired == "keep" and pattern.facts.decides and expires:
+        if not (plan.reading and plan.expired == "keep" and pattern.facts.decides and expires):
+            continue
+        if not all(_compares_expiry(write) for write in guarded_writes(subject, pattern)):
             yield ttl_as_event.finding(
                 pattern.name,
                 f"{pattern.name} decides about {pattern.facts.decides} by expired items: they exist for days"
@@ -168,6 +181,15 @@ def ttl_as_event(subject: Subject) -> Iterator[Finding]:
                 pattern.place,
                 table.schema.place.at("ttl="),
             )
+
+
+def _compares_expiry(write: Pattern[..., Any]) -> bool:
+    """Return True if a write has a condition on the expiry of its item."""
+    return any(
+        step.entity.fields[path.field].attribute == step.entity.expiry_attribute
+        for step in steps_in(write)
+        for path in paths_of(step.condition)
+    )
 
 
 def _expected_changes(table: Table, ttl: TTL) -> Iterator[Finding]:

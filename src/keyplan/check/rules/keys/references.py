@@ -24,8 +24,8 @@ def unknown_name(subject: Subject) -> Iterator[Finding]:
     """Name is not declared
 
     Finds names that the design does not declare: fields in `ordered_by` and in `Volume(distinct=..., present=...)`,
-    attributes that an index projects or a table uses for expiry, patterns in `after`. Unknown names in templates,
-    conditions and patterns raise an error when the module is imported.
+    attributes that an index projects or a table uses for expiry, patterns in `after`, writing patterns in `guards`.
+    Unknown names in templates, conditions and patterns raise an error when the module is imported.
 
     Why is this bad? A misspelled name has no effect: a field in `distinct` makes every estimate wrong, and nothing
     expires by a misspelled attribute.
@@ -35,6 +35,7 @@ def unknown_name(subject: Subject) -> Iterator[Finding]:
     Source: design language of keyplan.
     """
     patterns = {pattern.name for pattern in subject.design.patterns}
+    writes = {pattern.name for pattern in subject.design.patterns if not pattern.plan.reading}
     for _, entity in subject.entities:
         yield from _unknown_in_items(entity)
     for table in subject.tables:
@@ -47,6 +48,10 @@ def unknown_name(subject: Subject) -> Iterator[Finding]:
                 yield _unknown(
                     pattern.name, f"after= has no effect: no pattern is called {name}", name, patterns, pattern.place
                 )
+        for name in pattern.facts.guards:
+            if name not in writes:
+                problem = f"guards= has no effect: no pattern that writes is called {name}"
+                yield _unknown(pattern.name, problem, name, writes, pattern.place.at(f'"{name}"'))
 
 
 def _unknown_in_items(entity: EntitySpec) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterator
 from typing import Any
 
 from keyplan.check.finding import Finding, number
+from keyplan.check.relations import guarded_writes, is_conditional
 from keyplan.check.rule import design_rule, fault_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.expected import expected
@@ -46,8 +47,8 @@ def decision_on_stale_read(subject: Subject) -> Iterator[Finding]:
     """Decision rests on a stale read
 
     Finds reads that decide a quota or a state (`decides=`) through a global index (error) or by an eventually
-    consistent read (warning), and reads that must show a write (`after=`) but can miss it (warning). KP605 reports
-    reads that decide uniqueness.
+    consistent read (warning) if the write that they guard (`guards=`) has no condition, and reads that must show a
+    write (`after=`) but can miss it (warning). KP605 reports reads that decide uniqueness.
 
     Why is this bad? A global index lags behind the table, and an eventually consistent read can miss the last second.
     Two concurrent requests then both pass.
@@ -62,7 +63,7 @@ def decision_on_stale_read(subject: Subject) -> Iterator[Finding]:
             continue
         through_index = plan.index is not None and plan.index.kind == "GSI"
         if pattern.facts.decides not in {"", "uniqueness"}:
-            yield from _stale_decision(pattern, plan, through_index=through_index)
+            yield from _stale_decision(subject, pattern, plan, through_index=through_index)
         if pattern.facts.after and (through_index or not plan.consistent):
             writes = " and ".join(pattern.facts.after)
             lag = (
@@ -80,8 +81,13 @@ def decision_on_stale_read(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def _stale_decision(pattern: Pattern[..., Any], plan: Plan, *, through_index: bool) -> Iterator[Finding]:
+def _stale_decision(
+    subject: Subject, pattern: Pattern[..., Any], plan: Plan, *, through_index: bool
+) -> Iterator[Finding]:
     what = pattern.facts.decides
+    open_ = [write for write in guarded_writes(subject, pattern) if not is_conditional(write, plan)]
+    if not open_:
+        return
     if through_index and plan.index is not None:
         problem = f"{pattern.name} decides {what} through index {plan.index.name}, which lags behind the table"
     elif not plan.consistent:
@@ -90,7 +96,7 @@ def _stale_decision(pattern: Pattern[..., Any], plan: Plan, *, through_index: bo
         return
     yield decision_on_stale_read.finding(
         pattern.name,
-        f"{problem}: two concurrent requests both pass",
+        f"{problem}, and {open_[0].name} has no condition: two concurrent requests both pass",
         _DECISION_FIXES.get(what, "let a condition of the write decide"),
         pattern.place,
         plan.schema.place_of(plan.index),
