@@ -8,7 +8,7 @@ PROCESSORS := $(shell getconf _NPROCESSORS_ONLN)
 # One more than there are processors: tests of servers also wait.
 WORKERS ?= $(shell expr $(PROCESSORS) + 1)
 CHECKED := src systems tests bench docs examples conftest.py
-EXTRAS := async,aws,charts,fast,s3,verify
+EXTRAS := async,aws,charts,fast,import,s3,verify
 
 .PHONY: run test quick coverage check bench clean
 
@@ -47,13 +47,16 @@ $(VENV)/.base:
 	touch $@
 
 $(VENV)/.runtime: $(VENV)/.base pyproject.toml systems/pyproject.toml
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[aws,charts,fast,s3]" -e "./systems[lake]"
+	@echo "Installing keyplan, the five systems and what they need into $(VENV): one to three minutes"
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[aws,charts,fast,import,s3,verify]" -e "./systems[lake]"
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.base pyproject.toml systems/pyproject.toml
+	@echo "Installing keyplan and the tools of its tests into $(VENV): one to three minutes"
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[$(EXTRAS)]" -e "./systems[lake]" --group dev
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.base pyproject.toml
+	@echo "Installing keyplan and its benchmarks into $(VENV): one to three minutes"
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[$(EXTRAS)]" --group bench
 	touch $@

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from docs.making import commands, errors, rules
+
+from keyplan import Design
+from keyplan.export import diagrams, html
 
 DOCS = Path(__file__).parents[1]
 
 
 def made() -> dict[str, str]:
     """By path under docs/: what each made page says."""
-    return {**rules.pages(), **commands.pages(), **errors.pages()}
+    return {**rules.pages(), **commands.pages(), **errors.pages(), "images/tasks.svg": _picture()}
+
+
+def _picture() -> str:
+    """Draw the README's design, as a file of its own: with a namespace, colours and a background."""
+    (table,) = Design.load(str(DOCS.parent / "examples" / "tasks.py")).tables
+    drawn = diagrams.entities(table, "tasks")
+    colours = dict(re.findall(r"(--[\w]+): (#\w+)", html.STYLE.partition("@media")[0]))
+    rules_of_diagrams = "\n".join(line for line in html.STYLE.splitlines() if line.startswith(".diagram"))
+    style = re.sub(r"var\((--\w+)\)", lambda match: colours[match[1]], rules_of_diagrams)
+    head, rest = drawn.split(">", 1)
+    background = f'<rect x="-1" y="-1" width="100%" height="100%" style="fill:{colours["--paper"]};stroke:none"/>'
+    font = ".diagram text { font-family: ui-monospace, Menlo, Consolas, monospace; }"
+    return f'{head} xmlns="http://www.w3.org/2000/svg"><style>\n{font}\n{style}\n</style>{background}{rest}\n'
 
 
 def stray() -> list[Path]:

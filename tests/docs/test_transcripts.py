@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import shlex
+import subprocess
+import sys
 
 import pytest
 from docs.making.transcripts import DOCS, PAGES, TUTORIAL, agrees, files_before, run, steps
@@ -49,3 +52,11 @@ def test_a_command_may_go_on_over_several_lines() -> None:
 def test_no_page_tells_of_the_machine_it_was_written_on() -> None:
     told = [path.name for path in DOCS.rglob("*.md") if re.search(r"/(?:tmp|work|root)/", path.read_text())]
     assert not told
+
+
+def test_the_command_in_the_readme_prints_what_the_readme_shows() -> None:
+    console = re.compile(r"^```console\n\$ \.venv/bin/keyplan (.*?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+    ((command, shown),) = console.findall((DOCS.parent / "README.md").read_text())
+    arguments = [sys.executable, "-m", "keyplan", *shlex.split(command)]
+    done = subprocess.run(arguments, cwd=DOCS.parent, capture_output=True, text=True, check=False)
+    assert agrees(shown.strip("\n"), done.stdout.strip("\n"))
