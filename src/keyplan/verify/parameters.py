@@ -159,7 +159,7 @@ def _of_change(pattern: Pattern[..., Any], change: ItemWrite) -> Iterator[Parame
     for field, source in change.key.items():
         yield _equal(source, field)
     for field, source in change.assumed.items():
-        yield ParameterUse(source, "own", field)
+        yield ParameterUse(source, "own", field, certain=True)
     if change.version is not None:
         yield ParameterUse(change.version, "version", pattern.plan.entity.version or "")
     for action in change.actions:
