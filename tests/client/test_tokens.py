@@ -27,7 +27,7 @@ def test_threads_forget_the_oldest_tokens_beside_one_another(monkeypatch: pytest
     monkeypatch.setattr(transactions, "_TOKENS_REMEMBERED", 2)
     context = Context(clock=ManualClock(), cursor_key=b"")
 
-    def give(thread: int) -> list[int]:
+    def give(thread: int) -> list[float]:
         return [transactions.first_attempt_time(context, f"{thread}-{number}") for number in range(2_000)]
 
     with ThreadPoolExecutor(8) as pool:

@@ -83,3 +83,22 @@ def test_a_field_that_whole_items_would_lose_is_kept_before_it_is_written(tmp_pa
         ("accept", "a version that keeps fee of Loan where it is there"),
         ("read", "the new version, which writes fee of Loan"),
     ]
+
+
+def test_a_field_that_writes_set_from_now_on_changes_programs_only(tmp_path: Path) -> None:
+    plain, timed = "made: datetime", "made: datetime = Created()"
+    header = ("from typing import", "from datetime import datetime\nfrom typing import")
+    loans = LOANS.replace(*header)
+    (change,) = compared(tmp_path, loans.replace("FIELDS", plain), loans.replace("FIELDS", timed)).changes
+    assert (change.kind, change.verdict) == ("field changed", "code")
+    assert change.what == "Loan.made is set by writes to the time it was created, and was set by programs"
+    assert change.how.endswith("While the old version runs, its writes do not set made.")
+    (change,) = compared(tmp_path, loans.replace("FIELDS", timed), loans.replace("FIELDS", plain)).changes
+    assert change.what == "Loan.made is set by programs, and was set by writes to the time it was created"
+
+
+def test_a_new_field_that_writes_set_must_be_written_into_stored_items_first(tmp_path: Path) -> None:
+    loans = LOANS.replace("from typing import", "from datetime import datetime\nfrom typing import")
+    added = loans.replace("FIELDS", "made: datetime = Created()")
+    (change,) = compared(tmp_path, loans.replace("FIELDS", ""), added).changes
+    assert (change.kind, change.verdict) == ("field lacking", "backfill")

@@ -9,6 +9,8 @@ from pydantic import Field
 
 from keyplan import (
     GSI,
+    Attribute,
+    Created,
     Entity,
     F,
     Inserted,
@@ -20,6 +22,7 @@ from keyplan import (
     Page,
     Rate,
     Table,
+    Updated,
     WriteCall,
     changed,
     each,
@@ -52,6 +55,8 @@ class User(Entity):
     user_id: UserId
     name: str
     tasks: int = 0
+    created_at: datetime = Created()
+    updated_at: Annotated[datetime, Attribute("changed", stored="epoch_ms")] = Updated()
 
 
 @app.entity(
@@ -178,6 +183,7 @@ def typed(user_id: UserId, task_id: TaskId, now: datetime) -> None:
     from keyplan import connect, connect_async  # noqa: PLC0415 - only what uses it pays for it
 
     db = connect(":memory:")
+    assert_type(User(user_id=user_id, name="Ann").created_at, datetime)
     assert_type(db.run(tasks_due(user_id, before=now)), Page[Task])
     assert_type(db.run(tasks_due(user_id, now), limit=3, cursor=None), Page[Task])
     assert_type(db.run(everything_of(user_id)), Page[User | Task])

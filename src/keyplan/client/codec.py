@@ -48,6 +48,7 @@ class Reader:
         self._sets = [name for name, stored in fields.items() if stored.is_set and not stored.optional]
         self._nones = [one.name for one in fields.values() if one.optional and one.info.is_required()]
         self._from_nothing = bool(self._sets or self._nones)
+        self._times = frozenset(one.name for one in fields.values() if one.write_time and not one.optional)
         parts = [part for bound in (spec.key, *spec.indexes) for part in bound.attributes]
         self._texts = [(part.attribute, part.template) for part in parts if part.template is not None]
         recovered = {
@@ -71,6 +72,9 @@ class Reader:
                     values[name] = content if plain is str else plain(content)
             if len(values) < self._all and (self._from_nothing or not self._recoverable <= values.keys()):
                 self._recover(values, item)
+            if self._times and not self._times <= values.keys():
+                missing = ", ".join(sorted(self._times - values.keys()))
+                raise ValueError(f"{missing}: Field required")  # its default is only for items before they are written
             # What is stored has fewer types than Python: a strict model could read none of its moments again.
             entity: Entity = self._validate(values, by_name=True, strict=False)
         except (ValidationError, ValueError, TypeError, ArithmeticError, KeyError) as error:

@@ -29,7 +29,6 @@ from keyplan.design.keys.encodings import MissingField
 from keyplan.design.planning.indexes import all_faults
 from keyplan.design.planning.plan import Plan
 from keyplan.design.requests.writer import Arguments
-from keyplan.design.requests.writes import NOW
 from keyplan.errors import KeyplanError, ServiceError
 
 R = TypeVar("R")
@@ -70,7 +69,7 @@ def run_call(context: Context, call: Call[R], wanted: PageOptions = _DEFAULTS) -
 
 def _program(context: Context, call: Call[Any], plan: Plan, wanted: PageOptions) -> Program[Any]:
     operation = plan.operation
-    arguments = {**call.arguments, NOW: context.now_s()}
+    arguments = context.arguments(call.arguments)
     if operation == "GetItem":
         return reads.get(context, plan, arguments)
     if operation in {"Query", "Scan"}:
@@ -162,7 +161,7 @@ def _get_all(
             raise TypeError(f"{call!r} is not a read of one item")
         if plan not in context.ready:
             yield from _prepare(context, plan)
-        gets.append((plan, {**call.arguments, NOW: context.now_s()}))
+        gets.append((plan, context.arguments(call.arguments)))
     if not gets:
         return ()
     plans = [plan for plan, _ in gets]

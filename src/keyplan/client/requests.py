@@ -27,6 +27,7 @@ from keyplan.client.errors import (
 from keyplan.clock import Clock, check_seconds
 from keyplan.cost.units import READS, Spent, of_receipts
 from keyplan.design.planning.plan import Plan
+from keyplan.design.requests.writes import with_time
 from keyplan.design.schema import Schema
 from keyplan.errors import ServiceError
 
@@ -158,7 +159,7 @@ class Context:
     """Plans that are known to work."""
     tables: set[Schema] = field(default_factory=set)
     """Tables that are known to be there, where missing ones are made."""
-    moments: dict[str, int] = field(default_factory=dict)
+    moments: dict[str, float] = field(default_factory=dict)
     """By the token of a transaction: the moment that its first attempt was made, seconds since 1970."""
     meter: Meter | None = None
     """What counts the calls' units; None: they are not asked for."""
@@ -170,9 +171,9 @@ class Context:
         name = self.names.get(schema.name)
         return self.prefix + schema.name if name is None else name
 
-    def now_s(self) -> int:
-        """The present moment as expiry is compared with, whole seconds since 1970."""
-        return int(self.clock.now())
+    def arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a call's arguments with the current time."""
+        return with_time(given, self.clock.now())
 
 
 THROTTLED = frozenset(

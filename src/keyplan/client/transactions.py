@@ -33,7 +33,7 @@ from keyplan.design.planning.plan import Plan
 from keyplan.design.requests.build import ACTIONS, write_request
 from keyplan.design.requests.items import Item, key_attribute_maker
 from keyplan.design.requests.writer import Arguments, reader
-from keyplan.design.requests.writes import NOW
+from keyplan.design.requests.writes import NOW, with_time
 from keyplan.dynamodb.values.attribute import item_bytes
 from keyplan.errors import ServiceError
 
@@ -146,7 +146,8 @@ def _after(plan: Plan, arguments: Arguments, before: Mapping[str, Any] | None) -
     if plan.operation == "DeleteItem":
         return None
     if plan.operation == "PutItem":
-        return write_request(plan).entity(arguments).__dict__
+        put = write_request(plan)
+        return {**put.entity(arguments).__dict__, **put.written(arguments)}
     assert plan.key is not None, "an update names its item"
     after = dict(before or {})
     after.update({name: reader(source)(arguments) for one in plan.key.values for name, source in one.sources.items()})
@@ -318,7 +319,7 @@ def transact(context: Context, calls: Sequence[WriteCall[Any]], token: str | Non
     for attempt in range(1, context.retries.attempts + 1):
         actions: list[Action] = []
         for number, call in enumerate(calls):
-            arguments = {**call.arguments, NOW: now_s}
+            arguments = with_time(call.arguments, now_s)
             actions += yield from actions_of(context, number, call, arguments, skipped)
         actions = merged(actions)
         if not actions:
@@ -360,14 +361,14 @@ def _attempt(
     return None
 
 
-def first_attempt_time(context: Context, token: str | None) -> int:
-    """The moment that expiry is compared with: of a repeated token its first, so that the request is the same."""
+def first_attempt_time(context: Context, token: str | None) -> float:
+    """Return the time of a transaction, in seconds: of a repeated token its first, so that the request is the same."""
     if token is None:
-        return context.now_s()
+        return context.clock.now()
     with context.lock:
         if token not in context.moments and len(context.moments) >= _TOKENS_REMEMBERED:
             context.moments.pop(next(iter(context.moments)))
-        return context.moments.setdefault(token, context.now_s())
+        return context.moments.setdefault(token, context.clock.now())
 
 
 def has_raced(actions: Sequence[Action], reasons: Sequence[dict[str, Any]]) -> bool:

@@ -73,7 +73,7 @@ def _is_own(plan: Plan, arguments: Arguments, found: Item | None) -> bool:
         return False
     compiled = write_request(plan)
     entity = compiled.entity(arguments)
-    return _plain(item_builder(plan.entity).item(entity, compiled.version(entity))) == _plain(found)
+    return _plain(item_builder(plan.entity).item(entity, compiled.written(arguments))) == _plain(found)
 
 
 def _plain(item: Item) -> dict[str, Any]:
@@ -100,13 +100,11 @@ def _result(plan: Plan, arguments: Arguments, answer: Request) -> Any:
 
 
 def _stored_entity(plan: Plan, arguments: Arguments) -> Any:
-    """What a put stored: the caller's entity, with its version."""
+    """What a put stored: the caller's entity, with its version and the times of the write."""
     compiled = write_request(plan)
-    entity = compiled.entity(arguments)
-    version = compiled.version(entity)
-    if version is None or getattr(entity, str(plan.entity.version)) == version:
-        return entity
-    return entity.model_copy(update={str(plan.entity.version): version})
+    entity, written = compiled.entity(arguments), compiled.written(arguments)
+    changed = {name: value for name, value in written.items() if getattr(entity, name) != value}
+    return entity.model_copy(update=changed) if changed else entity
 
 
 def _with_sentinels(context: Context, call: WriteCall[Any], arguments: Arguments) -> Program[Any]:

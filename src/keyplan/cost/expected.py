@@ -21,7 +21,7 @@ from keyplan.design.fields.annotations import DeclaredField
 from keyplan.design.keys.entity_keys import BoundIndexKey, BoundKey
 from keyplan.design.keys.placeholders import BoundPlaceholder
 from keyplan.design.keys.templates import BoundTemplate
-from keyplan.design.parameters import Each, EveryShard, Param, annotation_of, is_never_none
+from keyplan.design.parameters import WRITE_TIME, Each, EveryShard, Param, annotation_of, is_never_none
 from keyplan.design.planning.indexes import fetched_attributes
 from keyplan.design.planning.plan import Plan
 from keyplan.dynamodb.values.units import TRANSACTIONAL, read_units, write_units
@@ -351,7 +351,11 @@ def _transaction(plan: Plan, facts: Facts) -> Expected:
 def entries_written(plan: Plan) -> Iterator[tuple[BoundIndexKey, float]]:
     """Return the number of entries that a call writes, for each index of the entity."""
     entity = plan.entity
-    changed = {action.path.field for action in plan.actions} | ({entity.version} if entity.version else set())
+    changed = {
+        action.path.field
+        for action in plan.actions
+        if not (action.name == "set_if_missing" and action.source is WRITE_TIME)  # only in a new item
+    } | ({entity.version} if entity.version else set())
     before = {**stated_values(plan.condition, entity.fields), **plan.assumed}
     after = {name: value for name, value in before.items() if name not in changed}
     for action in plan.actions:

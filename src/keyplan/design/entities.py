@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from keyplan.design.arguments import check_text, checked_call, invalid_option
 from keyplan.design.errors import DesignError, Place
-from keyplan.design.fields.annotations import UnstorableTypeError, check_alias
+from keyplan.design.fields.annotations import UnstorableTypeError, WriteEvent, check_alias
 from keyplan.design.fields.stored import StoredField, stored_field
 from keyplan.design.keys.entity_keys import (
     BoundIndexKey,
@@ -115,6 +115,10 @@ class EntitySpec:
     def checked_expiry(self) -> str | None:
         """The attribute of the expiry that reads and conditions check; None also for a literal table."""
         return None if self.schema.literal else self.expiry_attribute
+
+    def write_times(self, event: WriteEvent) -> tuple[str, ...]:
+        """Return the fields that hold the time of an event."""
+        return tuple(name for name, stored in self.fields.items() if stored.write_time == event)
 
     @property
     def sentinels(self) -> tuple[BoundUnique, ...]:
@@ -234,6 +238,7 @@ def bind_entity(
     for index_name in indexes:
         find_index(schema, index_name, place)
     _check_version(version, fields, model, place)
+    _check_write_times(fields, bound_key, model)
     found = tuple((one,) if isinstance(one, str) else one for one in found_by)
     for field_name in (part for one in found for part in one):
         _check_field(field_name, fields, model, place)
@@ -292,6 +297,17 @@ def _check_version(name: str | None, fields: Mapping[str, StoredField], model: t
             place=place.at(f"{name}:", width=len(name)),
             fix=f"declare it as {name}: int = 0",
         )
+
+
+def _check_write_times(fields: Mapping[str, StoredField], key: BoundKey, model: type[Entity]) -> None:
+    """Refuse a primary key that is made of the time of the last write: each write would make another item."""
+    for name in key.fields:
+        if fields[name].write_time == "updated":
+            raise DesignError(
+                f"the primary key of {model.__name__} is made of {name}, which every write sets to its time",
+                place=key.place.at(name),
+                fix="use Created() for it, or another field in the key",
+            )
 
 
 def _fields(model: type[Entity], schema: Schema, place: Place) -> dict[str, StoredField]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import date, time, timedelta
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from typing import Any, Literal, NoReturn, TypeVar, Union, cast, get_args, get_origin
@@ -143,6 +143,8 @@ def every_shard() -> Any:
 
 Source = Any
 """The source of a value at a call: a Param, an Each, an EveryShard, or a constant."""
+WRITE_TIME = Param("time of the write", datetime)
+"""The source of fields that are declared with Created() or Updated(): a connection adds its value to the arguments."""
 CALL_SOURCES = (Param, Each, EveryShard)
 """Sources that a call fills in; others are constants."""
 

@@ -116,6 +116,12 @@ def _kept(pair: Entities, old: StoredField, new: StoredField) -> Iterator[Design
     elif old.name != new.name:
         what = f"{pair.old.name}.{old.name} is called {new.name}, and stored as {new.attribute} as before"
         yield _change(pair, "field changed", "code", new.name, what=what, how="Nothing that is stored changes.")
+    elif old.write_time != new.write_time:
+        what = f"{who} is {_set_by(new)}, and was {_set_by(old)}"
+        how = "Stored items keep the value they have." + (
+            f" While the old version runs, its writes do not set {new.name}." if new.write_time else ""
+        )
+        yield _change(pair, "field changed", "code", new.name, what=what, how=how)
     elif not lost and (parts := _parts(old, new)):
         yield _change(pair, "field changed", "code", new.name, what=f"{who} {parts}", how=_PARTS)
     elif not lost and _default(old) != _default(new):
@@ -133,6 +139,10 @@ def _parts(old: StoredField, new: StoredField) -> str:
         "lacks": [name for name in was if name not in now],
     }
     return ", ".join(f"{word} {', '.join(names)}" for word, names in texts.items() if names)
+
+
+def _set_by(field: StoredField) -> str:
+    return "set by programs" if field.write_time is None else f"set by writes to the time it was {field.write_time}"
 
 
 def _default(field: StoredField) -> str:

@@ -40,7 +40,7 @@ from keyplan.design.planning.indexes import all_faults
 from keyplan.design.planning.plan import field_uses
 from keyplan.design.requests.build import build
 from keyplan.design.requests.items import Item, item_builder
-from keyplan.design.requests.writes import NOW
+from keyplan.design.requests.writes import with_time
 from keyplan.dynamodb.values.keybytes import scalar_key
 from keyplan.dynamodb.values.types import AttributeValue
 
@@ -382,7 +382,8 @@ def example_item(entity: EntitySpec) -> Item | str:
     """Return an entity's item with example values, or the reason why there is none."""
     try:
         example: Any = example_model(entity.model)
-        return item_builder(entity).item(example, 1)
+        written: dict[str, Any] = {name: EXAMPLE_MOMENT for name in entity.fields if entity.fields[name].write_time}
+        return item_builder(entity).item(example, written | ({entity.version: 1} if entity.version else {}))
     except _NO_EXAMPLE as error:
         return f"no example of {entity.name} fits: {error}"
 
@@ -392,7 +393,7 @@ def _together(calls: list[WriteCall[Any]], prefix: str) -> ExampleRequest | str:
     context = Context(clock=SystemClock(), cursor_key=b"", prefix=prefix)
     items = []
     for number, call in enumerate(calls):
-        program = actions_of(context, number, call, {**call.arguments, NOW: _NOW_S}, frozenset())
+        program = actions_of(context, number, call, with_time(call.arguments, _NOW_S), frozenset())
         try:
             next(program)
         except StopIteration as done:

@@ -102,13 +102,28 @@ def _write_lines(plan: Plan) -> Iterator[str]:
         yield "reads the item first: unique values are kept in the same transaction, conditioned on what was read"
     for effect in plan.effects:
         names = ", ".join(part.attribute for part in effect.key.attributes)
-        yield f"keeps {names} of index {effect.key.index.name} right: set while its condition holds, else removed"
+        how = "set if the item is new" if effect.only_if_missing else "set while its condition holds, else removed"
+        yield f"keeps {names} of index {effect.key.index.name} right: {how}"
+    timed = _write_times(plan)
+    if timed:
+        yield f"sets {', '.join(timed)} to the time of the write"
     if plan.operation == "BatchWriteItem":
         yield "written one by one, without conditions: some may be written and others not"
     else:
         yield _CONDITIONS[plan.exists]
     if plan.version is not None:
         yield "refused unless the version is the expected one"
+
+
+def _write_times(plan: Plan) -> list[str]:
+    """Return the fields that a write sets to its time, with the condition of some."""
+    updated, created = (plan.entity.write_times(event) for event in ("updated", "created"))
+    if plan.operation == "UpdateItem":
+        created = created if plan.exists == "may" else ()
+        return [*updated, *(f"{name} (of a new item)" for name in created)]
+    if plan.item is None:
+        return []
+    return [*updated, *(name if plan.exists == "must_not" else f"{name} (if it is None)" for name in created)]
 
 
 _WALKS = {

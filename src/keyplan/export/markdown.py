@@ -140,6 +140,8 @@ def _field(field: StoredField) -> list[str]:
     kind = _TYPES[field.type_code]
     if field.stored:
         kind += f" ({_STORED[field.stored]})"
+    if field.write_time is not None:
+        kind += f", set when {field.write_time}"
     return [f"`{field.attribute}`", kind, field.name, "no" if field.optional else "yes"]
 
 

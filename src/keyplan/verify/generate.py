@@ -130,6 +130,8 @@ class EntityGenerator:
         ]
         example = self.value_generator.random.choice(alike or self._examples)
         values = {name: getattr(example, name) for name in self.spec.fields}
+        unwritten = [name for name, stored in self.spec.fields.items() if stored.write_time and values[name] is None]
+        values.update({name: self._columns[name](number) for name in unwritten})
         return {**values, **{name: value for name, value in values_made.items() if values[name] is not None}}
 
     # One column per field.

@@ -16,7 +16,7 @@ from itertools import permutations
 from typing import Annotated, Any, ForwardRef, Literal, Union, get_args, get_origin
 from uuid import UUID
 
-from pydantic import BaseModel, EncodedBytes, EncodedStr, Json, JsonValue, RootModel
+from pydantic import BaseModel, EncodedBytes, EncodedStr, Field, Json, JsonValue, RootModel
 from pydantic.fields import FieldInfo
 
 from keyplan.design.arguments import checked_call
@@ -260,6 +260,66 @@ class Attribute:
     """A timestamp as a Number of seconds or milliseconds since 1970, or as ISO 8601 text with seconds or milliseconds;
     ISO 8601 text with microseconds by default.
     """
+
+
+WriteEvent = Literal["created", "updated"]
+
+
+@dataclass(frozen=True)
+class WriteTime:
+    """The mark of a field that writes set to their time."""
+
+    event: WriteEvent
+
+    @property
+    def word(self) -> str:
+        """The name of the function that declares it."""
+        return self.event.capitalize()
+
+
+def Created() -> Any:  # noqa: N802 - reads like the type of a field, as pydantic's Field does
+    """Declare a field that holds the time at which its item was created: `created_at: datetime = Created()`.
+
+    The value is None until the item is written. A create sets it to the time of the connection's clock. A put, a
+    replace and a batch put keep the value that the item has, and set it if it is None. An upsert sets it if the item is
+    new; other updates do not change it.
+    """
+    return _write_time_field("created")
+
+
+def Updated() -> Any:  # noqa: N802
+    """Declare a field that holds the time of the last write: `updated_at: datetime = Updated()`.
+
+    The value is None until the item is written. Every create, put, replace, batch put and update sets it to the time of
+    the connection's clock, with the index keys that are made of it.
+    """
+    return _write_time_field("updated")
+
+
+def _write_time_field(event: WriteEvent) -> Any:
+    """Return a field with the default None, which the caller of the constructor may leave out."""
+    info: Any = Field(default=None, validate_default=False, json_schema_extra=_as_read_only)
+    info.metadata.append(WriteTime(event))
+    return info
+
+
+def _as_read_only(schema: dict[str, Any]) -> None:
+    """Mark a field as read-only in JSON schemas, without the default, which is not a value of its type."""
+    schema.pop("default", None)
+    schema["readOnly"] = True
+
+
+def write_time_of(info: FieldInfo, annotation: Any) -> WriteEvent | None:
+    """Return the event whose time a field holds, or None. Raises UnstorableTypeError for another type than datetime."""
+    mark = next((mark for mark in info.metadata if isinstance(mark, WriteTime)), None)
+    if mark is None:
+        return None
+    if not (isinstance(annotation, type) and issubclass(annotation, datetime)):
+        raise UnstorableTypeError(
+            f"{mark.word}() is the time of a write",
+            f"declare it as a datetime: {mark.event}_at: datetime = {mark.word}()",
+        )
+    return mark.event
 
 
 def attribute_of(info: FieldInfo) -> Attribute:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -18,6 +19,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
 
 from keyplan.design.fields.annotations import (
     KEY_TYPES,
@@ -26,6 +28,7 @@ from keyplan.design.fields.annotations import (
     StoredAs,
     TypeCode,
     UnstorableTypeError,
+    WriteEvent,
     annotation_with_limits,
     attribute_of,
     check_aliases,
@@ -37,6 +40,7 @@ from keyplan.design.fields.annotations import (
     plain_value,
     type_code,
     without_none,
+    write_time_of,
 )
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -67,6 +71,14 @@ def timestamp_from_epoch(number: str, per_second: int) -> datetime:
 def _check_time_zone(value: datetime) -> None:
     if value.tzinfo is None:
         raise ValueError(f"{value.isoformat()} has no time zone: a stored datetime must have one")
+
+
+def round_down(stored: StoredAs | None, value: datetime) -> datetime:
+    """Return a timestamp as it is read back: in whole units, or in microseconds if it has no unit."""
+    if stored is None:
+        return value
+    unit_us = 1_000_000 if stored in {"epoch_s", "iso_s"} else 1_000
+    return value.replace(microsecond=value.microsecond // unit_us * unit_us)
 
 
 def round_up(stored: StoredAs, value: Any) -> Any:
@@ -366,6 +378,8 @@ class StoredField:
     encode: Callable[[Any], AttributeValue]
     decode: Callable[[AttributeValue], Any]
     stored: StoredAs | None = None
+    write_time: WriteEvent | None = None
+    """The event whose time writes set the field to; None for other fields."""
 
     def __repr__(self) -> str:
         return f"<StoredField {self.name}: {self.type_code} {self.attribute}>"
@@ -410,7 +424,12 @@ def stored_field(name: str, info: FieldInfo, *, ttl: str | None = None) -> Store
     check_union_attributes(annotation)
     check_round_trip(annotation)
     encode, decode = encoder(annotation, stored), decoder(annotation, stored)
-    return StoredField(name, attribute, code, optional, annotation, info, encode, decode, stored)
+    write_time = write_time_of(info, annotation)
+    if write_time is not None:
+        # Its default exists only until the item is written: every stored item has the attribute.
+        info = copy(info)
+        info.default = PydanticUndefined
+    return StoredField(name, attribute, code, optional, annotation, info, encode, decode, stored, write_time)
 
 
 def plain_decoder(stored: StoredField) -> Callable[[Any], Any] | None:

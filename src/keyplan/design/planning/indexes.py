@@ -25,7 +25,7 @@ from keyplan.design.entities import EntitySpec
 from keyplan.design.errors import Fault
 from keyplan.design.keys.entity_keys import BoundIndexKey, BoundKey, BoundKeyAttribute
 from keyplan.design.keys.overlaps import can_equal
-from keyplan.design.parameters import Source
+from keyplan.design.parameters import WRITE_TIME, Source
 from keyplan.design.planning.plan import IndexEffect, KeyValue, PatternDeclaration, Plan
 from keyplan.design.schema import Index
 
@@ -52,6 +52,9 @@ def index_effects(pattern: PatternDeclaration, change: ItemWrite, *, creates: bo
     after = _cases(values, {name: choices[name] for name in choices.keys() - changed})
     effects = []
     for bound in entity.indexes:
+        if creates and _is_fixed_at_creation(bound, entity):
+            effects.append(IndexEffect(bound, _sources_at_creation(bound, change), only_if_missing=True))
+            continue
         touched = changed & _deciding_fields(bound, entity)
         if not touched or (not creates and _keeps_key(bound, entity, touched, before=before, after=after)):
             if creates and (lacking := _default_entry_fields(bound, entity, values, change)):
@@ -76,6 +79,23 @@ def _deciding_fields(bound: BoundKey, entity: EntitySpec) -> set[str]:
         return set()
     conditions = {path.field for path in paths_of(bound.only_if)}
     return _key_fields(bound, entity) | conditions | {name for name in bound.fields if entity.fields[name].optional}
+
+
+def _is_fixed_at_creation(bound: BoundKey, entity: EntitySpec) -> bool:
+    """Return True if an index key is made of Created() and of primary key fields, so that no update changes it."""
+    created, own = set(entity.write_times("created")), {part.attribute for part in entity.made_in(bound)}
+    shared = {part.attribute for other in entity.indexes if other is not bound for part in other.attributes}
+    return (
+        bound.only_if is None
+        and bool(own)
+        and not own & shared
+        and not created.isdisjoint(bound.fields)
+        and set(bound.fields) <= created | set(entity.key.fields)
+    )
+
+
+def _sources_at_creation(bound: BoundKey, change: ItemWrite) -> dict[str, Source]:
+    return {name: change.key.get(name, WRITE_TIME) for name in bound.fields}
 
 
 def _keeps_key(bound: BoundKey, entity: EntitySpec, touched: set[str], *, before: _Cases, after: _Cases) -> bool:
@@ -116,7 +136,8 @@ def _fields_given(change: ItemWrite) -> set[str]:
     return {
         action.path.field
         for action in change.actions
-        if action.name in _MAKES_PRESENT and len(action.path.parts) == 1 and action.source is not None
+        if (action.name in _MAKES_PRESENT and len(action.path.parts) == 1 and action.source is not None)
+        or action.source is WRITE_TIME
     }
 
 
@@ -170,14 +191,17 @@ def _stale_index(
     pattern: PatternDeclaration, entity: EntitySpec, bound: BoundIndexKey, lacking: Sequence[str], does: str
 ) -> Fault:
     names = ", ".join(lacking)
-    fix = f"pass {names} with .assuming({', '.join(f'{name}={name}' for name in lacking)}), or set"
+    them = "it" if len(lacking) == 1 else "them"
+    fix = f"pass {names} with .assuming({', '.join(f'{name}={name}' for name in lacking)})"
     if does == "creates":
-        fix = "set"
+        fix = f"set {them} too"
+    elif all(entity.fields[name].write_time is None for name in lacking):
+        fix += f", or set {them} too"
     return pattern.fault(
         "KP401",
         f"{pattern.name} {does} {entity.name}, and its key of index {bound.index.name} ({bound.text}) also needs"
         f" {names}: the index would go stale",
-        f"{fix} {'it' if len(lacking) == 1 else 'them'} too, or replace the whole item",
+        f"{fix}, or replace the whole item",
         bound.place,
     )
 

@@ -106,6 +106,8 @@ class IndexEffect:
     key: BoundIndexKey
     sources: Mapping[str, Source]
     """By every field that the key depends on; UNKNOWN for a field that certainly has some value."""
+    only_if_missing: bool = False
+    """Whether the attributes are set only if the item does not have them: the key of an upsert's new item."""
 
     def __repr__(self) -> str:
         return f"<{self.key!r} with {', '.join(f'{name}={source!r}' for name, source in self.sources.items())}>"

@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import Any, get_origin
 
 from keyplan.design.conditions.builders import FieldUpdate, ItemWrite
-from keyplan.design.conditions.conditions import paths_of
+from keyplan.design.conditions.conditions import FieldPath, paths_of
 from keyplan.design.conditions.evaluation import holds
 from keyplan.design.entities import EntitySpec
 from keyplan.design.errors import DesignError, Fault, Place
 from keyplan.design.fields.annotations import without_none
 from keyplan.design.fields.stored import amount_validator, validator
 from keyplan.design.keys.entity_keys import unknown_field_error
-from keyplan.design.parameters import Each, EveryShard, Param, Source, annotation_of
+from keyplan.design.parameters import WRITE_TIME, Each, EveryShard, Param, Source, annotation_of
 from keyplan.design.planning.indexes import index_effects
 from keyplan.design.planning.plan import KeySelection, PatternDeclaration, Plan, SortCondition, key_value
 from keyplan.design.planning.queries import plan_walk
@@ -222,6 +222,7 @@ def plan_update(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> 
     check_conditions(pattern, change)
     check_fields(pattern, {name: pattern.at(name, change.places) for name in change.assumed})
     _check_actions(pattern, entity, change.actions)
+    change = replace(change, actions=(*change.actions, *_write_times(entity, creates=draft.exists == "may")))
     effects, faults = index_effects(pattern, change, creates=draft.exists == "may")
     draft = replace(
         draft,
@@ -237,6 +238,15 @@ def plan_update(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> 
         planned,
         faults=(*planned.faults, *faults, *_incomplete_item(pattern, change, draft), *_removed_fields(pattern, change)),
     )
+
+
+def _write_times(entity: EntitySpec, *, creates: bool) -> list[FieldUpdate]:
+    """Return the changes of fields declared with Created() and Updated() that an update makes itself."""
+    created = [name for name in entity.write_times("created") if name not in entity.key.fields] if creates else []
+    return [
+        *(FieldUpdate("set", FieldPath(name), WRITE_TIME) for name in entity.write_times("updated")),
+        *(FieldUpdate("set_if_missing", FieldPath(name), WRITE_TIME) for name in created),
+    ]
 
 
 def _touches_unique(entity: EntitySpec, change: ItemWrite) -> bool:
@@ -319,6 +329,14 @@ def _check_actions(pattern: PatternDeclaration, entity: EntitySpec, actions: Seq
             )
         if whole and action.name in _TYPED_ACTIONS:
             _check_constant(pattern, entity, action)
+        event = entity.fields[name].write_time
+        if event is not None:
+            raise DesignError(
+                f"{pattern.name} changes {name}, which writes set to their time because it is {event.capitalize()}()",
+                place=pattern.at_path(action.path),
+                other=entity.place,
+                fix=f"leave it out; to store another time, declare {name} without {event.capitalize()}()",
+            )
         if name == entity.version:
             raise DesignError(
                 f"{pattern.name} changes {name}, which counts the changes of {entity.name} by itself",

@@ -17,11 +17,18 @@ from typing import Any
 from keyplan import limits
 from keyplan.design.errors import DesignError
 from keyplan.design.planning.plan import PatternDeclaration, Plan
-from keyplan.design.requests.items import check_model, item_builder, item_key_maker, key_identity, walk_values
+from keyplan.design.requests.items import (
+    WrittenFields,
+    check_model,
+    item_builder,
+    item_key_maker,
+    key_identity,
+    walk_values,
+)
 from keyplan.design.requests.reads import GetRequest, RangeRequest
 from keyplan.design.requests.updates import UpdateExpression
 from keyplan.design.requests.writer import WALK_VALUE, RequestPlaceholders, reader
-from keyplan.design.requests.writes import NOW, WriteConditions, WriteRequest
+from keyplan.design.requests.writes import WriteConditions, WriteRequest, with_time
 from keyplan.dynamodb.expressions.tokens import WORD, tokenize
 
 Request = dict[str, Any]
@@ -55,6 +62,7 @@ class BatchRequest:
         self.plan = plan
         self._items = reader(plan.item)
         self._maker = item_builder(plan.entity)
+        self._written = WrittenFields(plan.entity, exists="may", counts=False)
         self._key = None if plan.key is None else item_key_maker(plan.key)
         self._walk = None if plan.key is None or plan.walk is None else walk_values(plan.key, plan.walk[1])
 
@@ -69,10 +77,9 @@ class BatchRequest:
 
     def _puts(self, arguments: Mapping[str, Any]) -> list[tuple[Request, Request]]:
         made = []
-        version = self.plan.entity.version
         for entity in self._items(arguments):
             check_model(self.plan.pattern, self.plan.entity, entity)
-            item = self._maker.item(entity, None if version is None else getattr(entity, version) or 1)
+            item = self._maker.item(entity, self._written.values(entity, arguments))
             made.append(({name: item[name] for name in self.plan.schema.key}, {"PutRequest": {"Item": item}}))
         return made
 
@@ -89,15 +96,15 @@ def batch_request(plan: Plan) -> BatchRequest:
     return BatchRequest(plan)
 
 
-def build(plan: Plan, arguments: Mapping[str, Any], *, table: str | None = None, now_s: int = 0) -> Request:
+def build(plan: Plan, arguments: Mapping[str, Any], *, table: str | None = None, now_s: float = 0) -> Request:
     """Build the request of a call, or the first of several (walks, long batches).
 
-    `now_s`: the time that expiry is compared with. Build the steps of a transaction one by one, with
+    `now_s`: the time of the call, in seconds since 1970. Build the steps of a transaction one by one, with
     `Transaction.calls`. Sentinels of unique attributes are added by a connection, from the stored item.
     """
     if plan.steps:
         raise ValueError(f"{plan.pattern} is a transaction: build its calls one by one")
-    values = {**arguments, NOW: now_s}
+    values = with_time(arguments, now_s)
     name = table or plan.schema.name
     if plan.operation == "GetItem":
         return get_request(plan).request(values, name)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 from keyplan.design.conditions.evaluation import holds
 from keyplan.design.entities import Entity, EntitySpec
 from keyplan.design.fields.annotations import AttributeValue
-from keyplan.design.fields.stored import StoredField, decode_value
+from keyplan.design.fields.stored import StoredField, decode_value, round_down
 from keyplan.design.keys.encodings import KeyPartError, MissingField
 from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute
 from keyplan.design.keys.placeholders import BoundPlaceholder, Text
 from keyplan.design.keys.templates import BoundTemplate
-from keyplan.design.parameters import Each, EveryShard
+from keyplan.design.parameters import WRITE_TIME, Each, EveryShard
 from keyplan.design.planning.plan import KeySelection, KeyValue
 from keyplan.design.requests.writer import WALK_VALUE, Arguments, Reader, ValueMaker, all_values, is_argument, reader
 
@@ -41,11 +41,9 @@ class ItemBuilder:
         taken = any(stored.attribute == attribute for stored in spec.fields.values())
         self._discriminator = None if attribute is None or taken else attribute
 
-    def item(self, entity: Entity, version: int | None = None) -> Item:
-        """Return the item of an object, with this version if one is given."""
-        values = entity.__dict__
-        if version is not None and self.spec.version is not None:
-            values = {**values, self.spec.version: version}
+    def item(self, entity: Entity, written: Values | None = None) -> Item:
+        """Return the item of an object; `written`: values of fields in place of the object's."""
+        values: Values = {**entity.__dict__, **written} if written else entity.__dict__
         item: Item = {}
         for name, attribute, encode in self._fields:
             value = values[name]
@@ -64,6 +62,36 @@ class ItemBuilder:
     def key(self, values: Values) -> Item:
         """Return the primary key of an entity's fields."""
         return {attribute: make(values) or {} for attribute, make in self._key}
+
+
+class WrittenFields:
+    """The fields that a put sets itself: the version, and those declared with Created() and Updated()."""
+
+    def __init__(self, spec: EntitySpec, *, exists: Literal["must", "must_not", "may"], counts: bool = True) -> None:
+        """`exists`: as in the plan; `counts`: whether an existing version is incremented."""
+        self._version = spec.version
+        self._counts = counts and exists != "must_not"
+        self._times = [(name, spec.fields[name].stored) for name in spec.write_times("updated")]
+        created = [(name, spec.fields[name].stored) for name in spec.write_times("created")]
+        self._kept = [] if exists == "must_not" else created
+        self._times += [] if self._kept else created
+        self._time = reader(WRITE_TIME)
+
+    def values(self, entity: Entity, arguments: Arguments) -> dict[str, Any]:
+        """Return the values of the fields in one call."""
+        written: dict[str, Any] = {}
+        if self._version is not None:
+            own = int(getattr(entity, self._version))
+            # A new item without a version has the first.
+            written[self._version] = own + 1 if self._counts else own or 1
+        if self._times or self._kept:
+            time = self._time(arguments)
+            for name, unit in self._times:
+                written[name] = round_down(unit, time)
+            for name, unit in self._kept:
+                if getattr(entity, name) is None:
+                    written[name] = round_down(unit, time)
+        return written
 
 
 def check_model(pattern: str, spec: EntitySpec, entity: object) -> None:

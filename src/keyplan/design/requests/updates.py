@@ -21,6 +21,7 @@ from keyplan.design.fields.stored import (
     encode_value,
     is_stored_as_absent,
     member_encoder,
+    round_down,
     validator,
 )
 from keyplan.design.keys.entity_keys import BoundKey
@@ -308,7 +309,7 @@ class _IndexEffects:
         self._effects = [
             (
                 EntityIndexKey(effect.key, spec),
-                [(name, reader(source), validator(spec.fields[name])) for name, source in effect.sources.items()],
+                [(name, reader(source), _as_stored(spec.fields[name])) for name, source in effect.sources.items()],
                 partial(_check_leaves, effect, _unknown(effect, spec)),
             )
             for effect in effects
@@ -319,6 +320,9 @@ class _IndexEffects:
             for attribute, _make in index.made:
                 writer = ExpressionWriter(placeholders, spec.fields)
                 self._places[attribute] = (writer.name(attribute), placeholders.value(attribute))
+        self._if_missing = {
+            part.attribute for effect in effects if effect.only_if_missing for part in spec.made_in(effect.key)
+        }
         self._sure = [
             attribute
             for effect, (index, _, _) in zip(effects, self._effects, strict=True)
@@ -349,12 +353,18 @@ class _IndexEffects:
         for attribute, made in found.items():
             name, placeholder = self._places[attribute]
             if made is not None:
-                clauses.sets.append(f"{name} = {placeholder}")
+                new = f"if_not_exists({name}, {placeholder})" if attribute in self._if_missing else placeholder
+                clauses.sets.append(f"{name} = {new}")
                 clauses.values[placeholder] = made
                 clauses.names[name] = attribute
             elif attribute not in self._kept:
                 clauses.removes.append(name)
                 clauses.names[name] = attribute
+
+
+def _as_stored(stored: StoredField) -> Callable[[Any], Any]:
+    """Return a function that returns a value as it is read back, which index keys are made of."""
+    return validator(stored) if stored.write_time is None else partial(round_down, stored.stored)
 
 
 def _unknown(effect: IndexEffect, spec: EntitySpec) -> list[str]:

@@ -7,20 +7,26 @@ for writes as for reads: the service deletes it hours or days later.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from keyplan.design.conditions.conditions import AndCondition, OrCondition
 from keyplan.design.entities import Entity, EntitySpec
 from keyplan.design.fields.annotations import AttributeValue
 from keyplan.design.fields.stored import encode_value, is_stored_as_absent
-from keyplan.design.parameters import Source
+from keyplan.design.parameters import WRITE_TIME, Source
 from keyplan.design.planning.plan import Plan
-from keyplan.design.requests.items import Item, check_model, item_builder, item_key_maker
+from keyplan.design.requests.items import Item, WrittenFields, check_model, item_builder, item_key_maker
 from keyplan.design.requests.updates import UpdateExpression
 from keyplan.design.requests.writer import Arguments, ExpressionWriter, Fragment, RequestPlaceholders, reader
 
 NOW = "*now*"
 """The argument that holds the time of the call, in whole seconds since 1970."""
+
+
+def with_time(arguments: Arguments, now_s: float) -> dict[str, Any]:
+    """Return a call's arguments with its time, in seconds since 1970."""
+    return {**arguments, NOW: int(now_s), WRITE_TIME._name: datetime.fromtimestamp(now_s, UTC)}
 
 
 def now_value(arguments: Arguments) -> AttributeValue:
@@ -179,7 +185,7 @@ class WriteRequest:
         """The primary key of the item that a call writes."""
         self._item = reader(plan.item)
         self._maker = item_builder(plan.entity)
-        self._create = plan.exists == "must_not"
+        self._written = WrittenFields(plan.entity, exists=plan.exists)
 
     def entity(self, arguments: Arguments) -> Entity:
         """Return the entity that a put writes. Raises TypeError for another object."""
@@ -187,13 +193,9 @@ class WriteRequest:
         check_model(self.plan.pattern, self.plan.entity, entity)
         return entity
 
-    def version(self, entity: Entity) -> int | None:
-        """Return the version that a put stores: 1 for a new item without one, else one more than the item's own."""
-        name = self.plan.entity.version
-        if name is None:
-            return None
-        own = int(getattr(entity, name))
-        return (own or 1) if self._create else own + 1
+    def written(self, arguments: Arguments) -> dict[str, Any]:
+        """Return the values of the fields that a put sets itself: its version, and the times of the write."""
+        return self._written.values(self.entity(arguments), arguments)
 
     def action(self, arguments: Arguments, table: str) -> Request:
         """Return the members of the request in a transaction."""
@@ -202,7 +204,7 @@ class WriteRequest:
         values: dict[str, AttributeValue] = {}
         if self.plan.operation == "PutItem":
             entity = self.entity(arguments)
-            request["Item"] = self._maker.item(entity, self.version(entity))
+            request["Item"] = self._maker.item(entity, self._written.values(entity, arguments))
         else:
             request["Key"] = self.key(arguments)
         if self._update is not None:
@@ -233,5 +235,10 @@ _RETURNED = {"new": "ALL_NEW", "old": "ALL_OLD"}
 def _key_of(plan: Plan, entity: Callable[[Arguments], Entity]) -> Callable[[Arguments], Item]:
     if plan.key is not None:
         return item_key_maker(plan.key)
-    maker = item_builder(plan.entity)
-    return lambda arguments: maker.key(entity(arguments).__dict__)
+    maker, written = item_builder(plan.entity), WrittenFields(plan.entity, exists=plan.exists)
+
+    def key(arguments: Arguments) -> Item:
+        given = entity(arguments)
+        return maker.key({**given.__dict__, **written.values(given, arguments)})
+
+    return key
