@@ -15,12 +15,18 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 
 
-def mypy_lines(path: Path, cache: Path) -> set[int]:
+def mypy_lines(path: Path, cache: Path, plugins: str = "") -> set[int]:
     command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--cache-dir", str(cache), str(path)]
-    environment = {**os.environ, "MYPYPATH": str(HERE)}
-    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
+    if plugins:
+        settings = cache / "mypy.ini"
+        settings.write_text(f"[mypy]\nplugins = {plugins}\n")
+        command += ["--config-file", str(settings)]
+    environment = {**os.environ, "MYPYPATH": os.pathsep.join(map(str, (HERE, ROOT / "src")))}
+    told = subprocess.run(
+        [*command, "--show-absolute-path"], cwd=ROOT, capture_output=True, text=True, check=False, env=environment
+    )
     assert not told.stderr, told.stderr
-    found = re.findall(rf"^{re.escape(str(path.relative_to(ROOT)))}:(\d+): error", told.stdout, re.MULTILINE)
+    found = re.findall(rf"^{re.escape(str(path))}:(\d+): error", told.stdout, re.MULTILINE)
     assert told.returncode == 0 or found, told.stdout
     return {int(line) for line in found}
 
@@ -47,3 +53,79 @@ def test_mypy_finds_the_mistakes_and_nothing_else(name: str, tmp_path: Path) -> 
 @pytest.mark.parametrize("name", ["right.py", "wrong.py"])
 def test_pyright_finds_the_mistakes_and_nothing_else(name: str, tmp_path: Path) -> None:
     assert pyright_lines(HERE / name, tmp_path) == marked(HERE / name)
+
+
+USES = """
+from typing import assert_type
+from keyplan import Page, transaction
+
+@transaction()
+def finish_two(user_id: str, one: str, other: str, by: str):
+    return [finish(user_id, one, by), finish(user_id, other, by)]
+
+with connect(":memory:") as db:
+    assert_type(db.run(get("ada", "1")), Task | None)
+    assert_type(db.run(tasks_due("ada", before=date(2026, 6, 1))), Page[Task])
+    assert_type(db.run(finish("ada", "1", by="ann")), Task)
+    db.run(finish_two("ada", "1", "2", "ann"))
+    tasks_due("ada", before="2026-06-01")  # wrong
+    finish("ada", "1")  # wrong
+"""
+"""Calls of the documentation's example."""
+
+
+@pytest.fixture
+def documented(tmp_path: Path) -> Path:
+    """The example of the documentation as written, without return annotations in bodies, and calls of it."""
+    page = (ROOT / "docs" / "examples" / "comparison.md").read_text()
+    path = tmp_path / "documented.py"
+    path.write_text(page.partition("```python\n")[2].partition("```")[0] + USES)
+    return path
+
+
+def test_the_documented_example_is_typed_for_pyright_without_return_annotations(
+    documented: Path, tmp_path: Path
+) -> None:
+    assert pyright_lines(documented, tmp_path) == marked(documented)
+
+
+def test_the_documented_example_is_typed_for_mypy_with_the_plugin(documented: Path, tmp_path: Path) -> None:
+    assert mypy_lines(documented, tmp_path, plugins="keyplan.mypy") == marked(documented)
+    assert len(mypy_lines(documented, tmp_path)) > len(marked(documented))
+
+
+ROUTES = """
+from collections.abc import Callable
+from typing import TypeVar
+from keyplan import Entity, Table, everything
+
+C = TypeVar("C", bound=Callable[..., object])
+app = Table("app", pk="id")
+
+@app.entity()
+class Thing(Entity):
+    id: str
+
+class Router:
+    def get(self, path: str) -> Callable[[C], C]:
+        return lambda function: function
+
+router = Router()
+
+@router.get("/things")
+def things(limit: int):  # wrong
+    return limit
+
+def helper(limit: int):  # wrong
+    return limit
+
+@app.query(Thing)
+def of(id):  # wrong
+    return everything()
+"""
+
+
+def test_the_plugin_leaves_other_functions_to_mypy(tmp_path: Path) -> None:
+    path = tmp_path / "routes.py"
+    path.write_text(ROUTES)
+    assert mypy_lines(path, tmp_path, plugins="keyplan.mypy") == marked(path)

@@ -1,0 +1,49 @@
+"""A plugin for mypy: bodies of patterns need no return annotation, although `--strict` requires one of every function.
+
+The decorator of a pattern states what its body returns. Enable it with `plugins = ["keyplan.mypy"]` in mypy's settings.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mypy.nodes import CallExpr, Decorator, Expression, MemberExpr, MypyFile, NameExpr, RefExpr
+from mypy.plugin import Plugin
+from mypy.types import AnyType, CallableType, TypeOfAny, get_proper_type
+
+_KINDS: Final = frozenset(
+    {
+        "get", "query", "count", "scan", "batch_get", "create", "put", "replace", "update", "delete", "check",
+        "batch_put", "batch_delete",
+    }
+)  # fmt: skip
+"""The decorators of a table that declare a pattern."""
+
+
+def _declares_pattern(decorator: Expression) -> bool:
+    """Return True for `@table.query(Entity)`, which routes such as `@app.get("/path")` do not look like."""
+    if not isinstance(decorator, CallExpr):
+        return False
+    called, arguments = decorator.callee, decorator.args
+    if isinstance(called, MemberExpr) and called.name in _KINDS:
+        return bool(arguments) and isinstance(arguments[0], RefExpr)
+    return isinstance(called, (NameExpr, MemberExpr)) and called.name == "transaction"
+
+
+class _BodiesOfPatterns(Plugin):
+    def get_additional_deps(self, file: MypyFile) -> list[tuple[int, str, int]]:
+        """Complete annotated functions of the file; mypy calls this for each file that it has parsed."""
+        for statement in file.defs:
+            if not isinstance(statement, Decorator):
+                continue
+            function = statement.func.type
+            if isinstance(function, CallableType) and any(map(_declares_pattern, statement.original_decorators)):
+                returned = get_proper_type(function.ret_type)
+                if isinstance(returned, AnyType) and returned.type_of_any == TypeOfAny.unannotated:
+                    function.ret_type = AnyType(TypeOfAny.special_form)
+        return []
+
+
+def plugin(_version: str) -> type[Plugin]:
+    """Return the plugin's class; mypy calls this with its version."""
+    return _BodiesOfPatterns
