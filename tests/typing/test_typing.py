@@ -64,7 +64,7 @@ def finish_two(user_id: str, one: str, other: str, by: str):
     return [finish(user_id, one, by), finish(user_id, other, by)]
 
 with connect(":memory:") as db:
-    assert_type(db.run(get("ada", "1")), Task | None)
+    assert_type(db.get(Task, user_id="ada", task_id="1"), Task | None)
     assert_type(db.run(tasks_due("ada", before=date(2026, 6, 1))), Page[Task])
     assert_type(db.run(finish("ada", "1", by="ann")), Task)
     db.run(finish_two("ada", "1", "2", "ann"))
