@@ -13,6 +13,7 @@ from tests.laws import examples
 
 import keyplan
 from keyplan import GSI, Entity, ItemWrite, KeyCondition, Table, item, key, pk
+from keyplan.client.errors import KeyValueError
 from keyplan.engine.engine import Engine
 
 book = Table(
@@ -249,3 +250,72 @@ def test_a_prefix_is_that_of_a_choice_of_a_timestamps_text_or_its_day() -> None:
         assert db.run(on_day("d", "WARNING2", date(2026, 5, 5))).items == (later,)
         assert db.run(in_time("d", "WARNING2", "2026-05")).items == (second, later)
         assert db.run(in_time("d", "WARNING2", "2026-05-04T1")).items == (second,)
+
+
+@alarms.query(Alarm)
+def alarms_of(
+    device: str, level: Literal["NORMAL", "WARNING1", "WARNING2"] | None = None, before: datetime | None = None
+) -> KeyCondition:
+    return pk(device=device).sk(level=level).sk < before
+
+
+@alarms.query(Alarm)
+def alarms_between(device: str, level: str, start: datetime | None = None, end: datetime | None = None) -> KeyCondition:
+    return pk(device=device).sk(level=level).sk.between(at=(start, end))
+
+
+@alarms.count(Alarm)
+def alarm_count(device: str, level: str | None = None) -> KeyCondition:
+    return pk(device=device).sk(level=level)
+
+
+@alarms.query(Alarm)
+def levels_like(device: str, start: str | None) -> KeyCondition:
+    return pk(device=device).sk.begins_with(level=start)
+
+
+def test_sort_parameters_left_out_give_a_shorter_prefix() -> None:
+    at = datetime(2026, 5, 4, 12, tzinfo=UTC)
+    days = [at + timedelta(days=day) for day in range(4)]
+    normal, first = Alarm(level="NORMAL", at=at), Alarm(level="WARNING1", at=at)
+    seconds = [Alarm(level="WARNING2", at=day) for day in days]
+    with keyplan.connect(":memory:") as db:
+        db.run(alarm([normal, first, *seconds]))
+        assert db.run(alarms_of("d")) == [normal, first, *seconds]
+        assert db.run(alarms_of("d", "WARNING1")) == [first]
+        assert db.run(alarms_of("d", "WARNING2", days[2])) == seconds[:2]
+        assert db.run(alarms_of("d", "WARNING2", before=None)) == seconds
+        assert db.run(alarms_between("d", "WARNING2")) == seconds
+        assert db.run(alarms_between("d", "WARNING2", start=days[1])) == seconds[1:]
+        assert db.run(alarms_between("d", "WARNING2", end=days[1])) == seconds[:2]
+        assert db.run(alarms_between("d", "WARNING2", days[1], days[2])) == seconds[1:3]
+        assert (db.run(alarm_count("d")), db.run(alarm_count("d", "WARNING2"))) == (6, 4)
+        assert db.run(levels_like("d", None)) == db.run(alarms_of("d"))
+        first_page = db.run(alarms_of("d"), limit=4)
+        assert db.run(alarms_of("d"), cursor=first_page.cursor) == seconds[2:]
+        assert db.all(alarms_of("d", None, None), page_size=1) == [normal, first, *seconds]
+
+
+def test_a_none_before_a_given_sort_field_is_refused_at_the_call() -> None:
+    message = (
+        r"^alarms_of\(\) expects level with at, got None: the sort key is made of level, at in this order, and only its"
+        " end can be left out$"
+    )
+    with pytest.raises(TypeError, match=message):
+        alarms_of("d", None, datetime(2026, 5, 4, tzinfo=UTC))
+
+
+def test_a_parameter_that_is_not_annotated_as_optional_must_have_a_value() -> None:
+    @alarms.query(Alarm)
+    def of_level(device: str, level: str) -> KeyCondition:
+        return pk(device=device).sk(level=level)
+
+    @alarms.query(Alarm)
+    def named_twice(device: str | None) -> KeyCondition:
+        return pk(device=device).sk(level=device)
+
+    with keyplan.connect(":memory:") as db:
+        with pytest.raises(KeyValueError, match=r"'level' .* has no value"):
+            db.run(of_level("d", None))  # type: ignore[arg-type]
+        with pytest.raises(KeyValueError, match=r"'device' .* has no value"):
+            db.run(named_twice(None))

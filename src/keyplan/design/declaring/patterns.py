@@ -289,7 +289,7 @@ class Pattern(Generic[P, R]):
 
     def _set_terms(self, terms: Any, optional: frozenset[str]) -> None:
         self._terms = terms
-        self._optional = optional
+        self.optional = optional
         """Parameters that may be None, which leaves out the end of the sort key condition."""
         self._shorter: dict[frozenset[str], Pattern[P, R]] = {}
         """By the parameters that are None: the pattern without their fields."""
@@ -301,11 +301,11 @@ class Pattern(Generic[P, R]):
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
         arguments = self.arguments(args, kwargs)
-        return self.call_type(self._shortened(arguments) if self._optional else self, arguments)
+        return self.call_type(self._shortened(arguments) if self.optional else self, arguments)
 
     def _shortened(self, arguments: Mapping[str, Any]) -> Pattern[P, R]:
         """Return the pattern without the sort key fields whose parameters are None in a call."""
-        absent = frozenset(name for name in self._optional if arguments[name] is None)
+        absent = frozenset(name for name in self.optional if arguments[name] is None)
         if not absent:
             return self
         shorter = self._shorter.get(absent)

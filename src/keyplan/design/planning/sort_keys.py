@@ -73,13 +73,14 @@ def name_range(pattern: PatternDeclaration, cond: KeyCondition) -> KeyCondition:
 
 
 def optional_parameters(cond: KeyCondition) -> frozenset[str]:
-    """Return the parameters of sort key fields that may be None by their annotation."""
+    """Return the parameters that may be None by their annotation and that only the sort key uses of the key."""
     sources = [*cond.sort.values(), *((cond.range.low, cond.range.high) if cond.range is not None else ())]
+    named = {source._name for source in cond.partition.values() if isinstance(source, Param)}
     return frozenset(
         source._name
         for source in sources
         if isinstance(source, Param) and not source._path and without_none(annotation_of(source))[1]
-    )
+    ).difference(named)
 
 
 def without_absent(call: str, plan: Plan, cond: KeyCondition, absent: Collection[str]) -> KeyCondition:

@@ -176,7 +176,14 @@ def key_value_maker(value: KeyValue) -> ValueMaker:
         # Only for a whole text: in a prefix, arguments could be taken for fields that are not part of it.
         return lambda arguments: {"S": text(arguments)}
     reads = [(name, reader(source)) for name, source in value.sources.items()]
-    return lambda arguments: {"S": text({name: read(arguments) for name, read in reads})}
+
+    def make(arguments: Arguments) -> AttributeValue:
+        values = {name: read(arguments) for name, read in reads}
+        if None in values.values():  # a prefix or bound would silently end before the field
+            raise MissingField(next(name for name, found in values.items() if found is None), template.text)
+        return {"S": text(values)}
+
+    return make
 
 
 def _stored_key_value(field: StoredField, encode: Encode, read: Reader) -> ValueMaker:

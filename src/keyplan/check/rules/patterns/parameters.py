@@ -25,7 +25,8 @@ def parameter_type_mismatch(subject: Subject) -> Iterator[Finding]:
     """Parameter has another type than its field
 
     Finds parameters whose annotation differs from the type of the field that they are used for: a user ID for a task
-    ID, a date for a datetime, text for a number, None for a key or a required field.
+    ID, a date for a datetime, text for a number, None for a key or a required field. In queries and counts, None for a
+    sort key field is allowed: it leaves out the end of the sort key condition.
 
     Why is this bad? Type checkers see the call, but not which field a parameter ends up in. At run time, the value is
     rejected, or makes a key that no item has.
@@ -38,7 +39,8 @@ def parameter_type_mismatch(subject: Subject) -> Iterator[Finding]:
         reported: set[str] = set()
         for name, source, use in field_uses(plan):
             stored = _stored_field(plan, name)
-            problem = _type_problem(source, stored, use) if stored is not None else None
+            may_be_none = isinstance(source, Param) and source._name in pattern.optional
+            problem = _type_problem(source, stored, use, may_be_none=may_be_none) if stored is not None else None
             if problem is not None and repr(source) not in reported:
                 reported.add(repr(source))
                 yield _type_finding(pattern, plan, name, source, problem)
@@ -49,7 +51,7 @@ def _stored_field(plan: Plan, name: str) -> StoredField | None:
     return next((known[name] for known in fields if name in known), None)
 
 
-def _type_problem(source: Source, stored: StoredField, use: FieldUse) -> str | None:
+def _type_problem(source: Source, stored: StoredField, use: FieldUse, *, may_be_none: bool) -> str | None:
     if isinstance(source, Each):
         return mismatch(annotation_of(source.values), stored, each=True) if isinstance(source.values, Param) else None
     annotation = annotation_of(source)
@@ -57,7 +59,7 @@ def _type_problem(source: Source, stored: StoredField, use: FieldUse) -> str | N
         return None
     if use == "prefix" and (annotation is str or (annotation is date and stored.annotation is datetime)):
         return None  # a text may be a prefix of a date, a UUID or a choice, and a day of a timestamp
-    if use in {"key", "prefix"} and optional_param(annotation):
+    if use in {"key", "prefix"} and optional_param(annotation) and not may_be_none:
         return "may be None, which no key is"
     if use == "set" and optional_param(annotation) and stored.is_needed:
         return "may be None, which the field cannot be"
