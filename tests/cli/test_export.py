@@ -128,6 +128,18 @@ def test_tables_that_cannot_be_made_are_refused_with_every_fault(format: str, tm
     assert not target.exists()
 
 
+def test_a_model_of_nosql_workbench_is_written_and_imported_again(tmp_path: Path) -> None:
+    target, again = tmp_path / "model.json", tmp_path / "again.py"
+    result = run("export", "nosql-workbench", design(tmp_path, NOTES + CONSUMED), "-o", str(target))
+    assert (result.exit_code, json.loads(target.read_text())["ModelName"]) == (0, "plan")
+    assert result.stderr.splitlines() == [
+        "note: the model of table notes is without point-in-time recovery",
+        "note: the model of table log is without the stream",
+    ]
+    assert run("import", "nosql-workbench", str(target), "-o", str(again)).exit_code == 0
+    assert run("check", str(again)).exit_code == 0
+
+
 def test_tables_that_a_cdk_app_cannot_tell_apart_are_refused_there_only(tmp_path: Path) -> None:
     path = design(tmp_path, 'one = Table("to-do", pk="pk")\ntwo = Table("to_do", pk="pk")\n')
     refused = run("export", "cdk-json", path)

@@ -42,7 +42,7 @@ TEMPLATE.value["Resources"]["Mailer"] = {
     },
 }
 MODEL = json.loads((HERE / "shop.json").read_text())
-BARE_MODEL = {"ModelName": "bare", "DataModel": [{**table, "TableFacets": []} for table in MODEL["DataModel"]]}
+BARE_MODEL: Any = {"ModelName": "bare", "DataModel": [{**table, "TableFacets": []} for table in MODEL["DataModel"]]}
 for bare, full in zip(BARE_MODEL["DataModel"], MODEL["DataModel"], strict=True):
     bare["TableData"] = [item for facet in full["TableFacets"] for item in facet["TableData"]]
 ANSWERS = described({"TableName": "one", **KEY, "BillingMode": "PAY_PER_REQUEST"})

@@ -63,6 +63,16 @@ def cdk_json(
     _tell(tables, unread(tables))
 
 
+@app.command(name="nosql-workbench")
+def nosql_workbench(design: DesignName, output: Output = None, prefix: Prefix = "") -> None:
+    """Write a data model for NoSQL Workbench: tables, indexes, and a facet with sample items for each entity."""
+    from keyplan.export.nosql_workbench import model, notes  # noqa: PLC0415 - as above
+
+    loaded, tables = _resources("nosql-workbench", design, prefix, checkpoints=False)
+    write("export nosql-workbench", model(loaded, tables), output)
+    _tell([], notes(tables))
+
+
 def _resources(
     name: str,
     target: str,

@@ -19,6 +19,7 @@ from math import ceil, floor, isfinite
 from types import SimpleNamespace
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 from uuid import UUID
+from zlib import crc32
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
@@ -64,6 +65,8 @@ _VALUES: tuple[tuple[type, Any], ...] = (
 _COLLECTIONS: dict[type, Any] = {list: list, tuple: tuple, set: set, frozenset: frozenset}
 _NOW_S = int(EXAMPLE_MOMENT.timestamp())
 _BETWEEN = re.compile(r"BETWEEN (\S+) AND (\S+)")
+_VARIETY = 8
+"""Of whole examples: fields with the same pattern have up to this many different texts."""
 _NO_EXAMPLE = (DesignError, KeyPartError, MissingField, ArithmeticError, AttributeError, TypeError, ValueError)
 """Raised if no generated example fits."""
 
@@ -162,6 +165,8 @@ class Scope:
     models: tuple[type[BaseModel], ...] = ()
     turn: int = 0
     prefix: str = ""
+    whole: bool = False
+    """Whether fields whose default is None have values too."""
 
 
 _FIRST = Scope()
@@ -251,7 +256,8 @@ def _fitting(value: Any, annotation: Any, name: str, scope: Scope, info: FieldIn
     """Return the value, or a similar one within the declared limits."""
     declared = DeclaredField.of(name, annotation, info)
     if type(value) is str and declared.choices is None:
-        return _matching(declared, scope.turn) if declared.pattern is not None else _of_length(value, declared)
+        turn = scope.turn + (crc32(name.encode()) % _VARIETY if scope.whole else 0)
+        return _matching(declared, turn) if declared.pattern is not None else _of_length(value, declared)
     if type(value) in {int, float, Decimal} and declared.choices is None:
         return nth_bounded(value, bounds_of(annotation, info), scope.turn)
     is_sized = isinstance(value, (bytes, list, tuple, set, frozenset, dict))
@@ -300,7 +306,7 @@ def _of_class(kind: type, name: str, scope: Scope) -> Any:
         return f"<{name}>" if kind in scope.models else example_model(kind, scope)
     for known, value in _VALUES:
         if issubclass(kind, known):
-            return _varied(value, scope.turn)
+            return _varied(_named_uuid(value, name) if scope.whole else value, scope.turn)
     hints = {} if kind.__module__ == "builtins" else get_type_hints(kind, include_extras=True)
     # Only the accessed attributes of a dataclass, named tuple or protocol matter.
     return (
@@ -308,6 +314,11 @@ def _of_class(kind: type, name: str, scope: Scope) -> Any:
         if hints
         else f"<{name}>"
     )
+
+
+def _named_uuid(value: Any, name: str) -> Any:
+    """Return a UUID that depends on the name of its field; other values are returned unchanged."""
+    return UUID(int=value.int + 16 * (crc32(name.encode()) % 2**16)) if isinstance(value, UUID) else value
 
 
 def _varied(value: Any, turn: int) -> Any:
@@ -331,11 +342,12 @@ def example_model(model: type[BaseModel], scope: Scope = _FIRST) -> BaseModel:
     """Return a model whose required fields are examples; others have their defaults."""
     inside = replace(scope, models=(*scope.models, model))
     values = {
-        name: _of_field(info, f"{scope.prefix}{name}", inside)
-        if info.is_required()
-        else info.get_default(call_default_factory=True)
+        name: None if info.is_required() else info.get_default(call_default_factory=True)
         for name, info in model.model_fields.items()
     }
+    for name, info in model.model_fields.items():
+        if info.is_required() or (scope.whole and values[name] is None):
+            values[name] = _of_field(info, f"{scope.prefix}{name}", inside)
     return model.model_construct(**values)
 
 
@@ -378,10 +390,10 @@ def _order(value: AttributeValue) -> bytes:
     return scalar_key(kind, content)
 
 
-def example_item(entity: EntitySpec) -> Item | str:
+def example_item(entity: EntitySpec, scope: Scope = _FIRST) -> Item | str:
     """Return an entity's item with example values, or the reason why there is none."""
     try:
-        example: Any = example_model(entity.model)
+        example: Any = example_model(entity.model, scope)
         written: dict[str, Any] = {name: EXAMPLE_MOMENT for name in entity.fields if entity.fields[name].write_time}
         return item_builder(entity).item(example, written | ({entity.version: 1} if entity.version else {}))
     except _NO_EXAMPLE as error:

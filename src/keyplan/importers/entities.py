@@ -164,11 +164,6 @@ def _attributes(table: SourceTable, entity: SourceEntity) -> list[str]:
     return list(dict.fromkeys((*table.key, *first, *held)))
 
 
-def _kind_of(part: Placeholder) -> type:
-    """Return the type of field that a placeholder needs."""
-    return next((kind for spec, kind in _SPEC_TYPES if spec.fullmatch(part.spec)), str)
-
-
 def _reads(value: Mapping[str, object], kind: type) -> bool:
     """Return True if a field of a type can be stored as an attribute value."""
     ((code, content),) = value.items()
@@ -197,6 +192,8 @@ class _Planner:
             if name != discriminator or name in table.key_attributes
         ]
         self._templates = self._known_templates()
+        self._placed: dict[str, str] = {}
+        """By placeholder of the known templates: its field."""
         self._shapes = {
             name: shape
             for name in table.key
@@ -204,25 +201,51 @@ class _Planner:
         }
 
     def _known_templates(self) -> dict[str, Template]:
-        """Return the templates that the source states, also as aliases: USER#{user_id}."""
+        """Return the templates that the source states, also as aliases (USER#{user_id}) and as rows of templates."""
         found = {attribute: parse(text) for attribute, text in self._source.templates.items()}
-        for attribute, alias in self._source.aliases.items():
-            if "{" not in alias or attribute in found or self._table.types.get(attribute) != "S":
+        stated = [(name, alias) for name, alias in self._source.aliases.items() if "{" in alias]
+        for row in self._source.template_rows:
+            texts = ((name, value.get("S")) for name, value in row.items() if name not in self._table.key)
+            stated += [(name, text) for name, text in texts if isinstance(text, str)]
+        for attribute, text in stated:
+            if attribute in found or self._table.types.get(attribute) != "S":
                 continue
             with suppress(TemplateError):
-                template = parse(alias)
+                template = parse(text)
                 if self._are_of(template, attribute):
                     found[attribute] = template
         return found
 
     def _are_of(self, template: Template, attribute: str) -> bool:
-        """Return True if all samples have keys of a template, and its fields can have the types that it needs."""
-        kinds = {part.field: _kind_of(part) for part in template.parts if isinstance(part, Placeholder)}
+        """Return True if the samples have keys of a template, and its fields can have the types that it needs."""
+        parts = [part for part in template.parts if isinstance(part, Placeholder)]
+        kinds: dict[str, type] = {}
+        for part in parts:
+            kind = self._kind_of(part, attribute)
+            kinds[part.field] = datetime if kinds.get(part.field) is datetime else kind
         bound = template.bind({name: DeclaredField.of(name, kind) for name, kind in kinds.items()})
-        texts = [item.get(attribute, {}).get("S") for item in self._source.samples]
+        texts = [item[attribute].get("S") for item in self._source.samples if attribute in item]
+        if len(texts) < len(self._source.samples) and attribute in self._table.key:
+            return False
         return all(isinstance(text, str) and bound.match(text) is not None for text in texts) and all(
-            _reads(value, kind) for name, kind in kinds.items() for value in self._values(name)
+            _reads(value, kind)
+            for name, kind in kinds.items()
+            for value in self._values(self._attribute_of(name, attribute))
         )
+
+    def _kind_of(self, part: Placeholder, attribute: str) -> type:
+        """Return the type of field that a placeholder needs; datetime for a day of stored timestamps."""
+        kind = next((kind for spec, kind in _SPEC_TYPES if spec.fullmatch(part.spec)), str)
+        values = self._values(self._attribute_of(part.field, attribute))
+        is_day = kind is not date or all(_reads(value, date) for value in values)
+        return kind if is_day else datetime
+
+    def _attribute_of(self, called: str, key: str) -> str:
+        """Return the attribute of a placeholder by its name (userId of user_id); not the key attribute itself."""
+        names = [name for name in self._attributes if name != key]
+        if called in names:
+            return called
+        return next((name for name in names if snake_name(name) == snake_name(called)), "")
 
     def plan(self) -> PlannedEntity:
         """Return the entity."""
@@ -230,6 +253,7 @@ class _Planner:
         for attribute in self._attributes:
             if attribute not in self._shapes and attribute not in self._templates:
                 self._add(attribute)
+        self._place_all()
         keys = {name: self._key(name, may_add=True) for name in self._table.key}
         entity.key = tuple(keys[name] for name in self._table.key)
         for index in self._table.indexes:
@@ -341,29 +365,47 @@ class _Planner:
             return PlannedKey(attribute, f"{{{holder}}}", (holder,), VALUE)
         return PlannedKey(attribute, None, () if own is None else (own.name,))
 
-    def _templated(self, attribute: str, template: Template) -> PlannedKey:
-        """Plan a key attribute with a known template."""
-        self._drop(self._field_of(attribute))
-        columns = self._columns(template, attribute) or {}
-        text, fields = "", []
-        for part in template.parts:
-            if isinstance(part, Text):
-                text += part.text.replace("{", "{{").replace("}", "}}")
-                continue
-            name = self._placed(part, columns.get(part.field, ()), attribute)
-            fields.append(name)
-            text += f"{{{name}:{part.spec}}}" if part.spec else f"{{{name}}}"
-        shape = re.sub(r"\{[^{}]*\}", VALUE, template.text) if self._source.is_guessed else ""
-        return PlannedKey(attribute, text, tuple(dict.fromkeys(fields)), shape)
+    def _place_all(self) -> None:
+        """Find or add the field of each placeholder of the known templates, and name it so."""
+        parts = [
+            (part, attribute)
+            for attribute, template in self._templates.items()
+            for part in template.parts
+            if isinstance(part, Placeholder)
+        ]
+        for part, key in parts:
+            found = next((each for each in self._made.fields.values() if part.field in (each.called, each.name)), None)
+            found = found or self._field_of(self._attribute_of(part.field, key))
+            if found is not None and part.field not in self._placed:
+                self._placed[part.field] = found.name if self._source.fields else self._renamed(found, part.field)
+        for part, attribute in parts:
+            if part.field not in self._placed:
+                column = (self._columns(self._templates[attribute], attribute) or {}).get(part.field, ())
+                holder = self._holder(part.field, column, attribute, besides_placed=True) if column else ""
+                if holder and not self._source.is_guessed:
+                    holder = self._renamed(self._made.fields[holder], part.field)
+                self._placed[part.field] = holder or self._new(part.field, column, may_add=True)
+            self._fit(self._placed[part.field], part, attribute)
+        if "date" in self._made.fields and any(each.annotation == "date" for each in self._made.fields.values()):
+            self._placed["date"] = self._renamed(self._made.fields["date"], "date_")
 
-    def _placed(self, part: Placeholder, column: tuple[str, ...], attribute: str) -> str:
-        """Return the field of a placeholder, with a type that its spec accepts; add the field if there is none."""
+    def _renamed(self, planned_field: PlannedField, called: str) -> str:
+        """Name a field as a placeholder does; return the name."""
+        if planned_field.name == called:
+            return called
+        name = self._names.take(field_name(called))
+        self._made.fields = {
+            (name if key == planned_field.name else key): (
+                replace(each, name=name, called=called) if key == planned_field.name else each
+            )
+            for key, each in self._made.fields.items()
+        }
+        return name
+
+    def _fit(self, name: str, part: Placeholder, key: str) -> None:
+        """Give a field a type that a placeholder accepts."""
         fields = self._made.fields
-        name = next((field.name for field in fields.values() if field.called == part.field), "")
-        name = name or next((field.name for field in fields.values() if field.attribute == part.field), "")
-        name = name or (self._holder(part.field, column, attribute) if column else "")
-        name = name or self._new(part.field, column, may_add=True)
-        needed, has = _kind_of(part).__name__, fields[name].annotation
+        needed, has = self._kind_of(part, key).__name__, fields[name].annotation
         if not part.spec:
             fits = _OF_TEMPLATES.fullmatch(has) is not None
             needed = "int" if has == "Decimal" else needed
@@ -371,7 +413,20 @@ class _Planner:
             fits = has == needed or (has == "datetime" and needed == "date") or (needed == "str" and "Literal" in has)
         if not fits:
             fields[name] = replace(fields[name], annotation=needed, stored=self._stored(fields[name], needed))
-        return name
+
+    def _templated(self, attribute: str, template: Template) -> PlannedKey:
+        """Plan a key attribute with a known template."""
+        self._drop(self._field_of(attribute))
+        text, fields = "", []
+        for part in template.parts:
+            if isinstance(part, Text):
+                text += part.text.replace("{", "{{").replace("}", "}}")
+                continue
+            name = self._placed[part.field]
+            fields.append(name)
+            text += f"{{{name}:{part.spec}}}" if part.spec else f"{{{name}}}"
+        shape = re.sub(r"\{[^{}]*\}", VALUE, template.text) if self._source.is_guessed else ""
+        return PlannedKey(attribute, text, tuple(dict.fromkeys(fields)), shape)
 
     def _stored(self, planned_field: PlannedField, needed: str) -> str | None:
         """Return how the samples store a timestamp, if as a Number."""
@@ -411,8 +466,20 @@ class _Planner:
         alias = self._source.aliases.get(attribute, "")
         return shape_of(texts, "" if alias in self._attributes else alias)
 
-    def _holder(self, called: str, column: Sequence[str | None], besides: str, inside: Sequence[bool] = ()) -> str:
-        """Return the field with the value of a key part in every sample, or in those that are inside."""
+    def _holder(
+        self,
+        called: str,
+        column: Sequence[str | None],
+        besides: str,
+        inside: Sequence[bool] = (),
+        *,
+        besides_placed: bool = False,
+    ) -> str:
+        """Return the field with the value of a key part in every sample, or in those that are inside.
+
+        `besides_placed`: not the field of another placeholder, and only if no second field has the value.
+        """
+        found = []
         for candidate in self._made.fields.values():
             own = tuple(text for at, text in enumerate(candidate.column) if not inside or inside[at])
             if (
@@ -421,12 +488,13 @@ class _Planner:
                 or own != tuple(column)
                 or candidate.attribute == besides
                 or self._is_made(candidate.attribute)
+                or (besides_placed and candidate.name in self._placed.values())
             ):
                 continue
             known = [text for text in own if text is not None]
             if called in {candidate.name, candidate.attribute} or is_telling(known):
-                return candidate.name
-        return ""
+                found.append(candidate.name)
+        return found[0] if found and not (besides_placed and len(found) > 1) else ""
 
     # Fields.
 

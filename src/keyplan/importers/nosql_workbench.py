@@ -6,6 +6,7 @@ Versions differ: capacity and facets were added later, so both are optional.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -27,6 +28,7 @@ _OF_INDEX = frozenset({
 _OF_FACET = frozenset({"DataAccess", "FacetName", "KeyAttributeAlias", "NonKeyAttributes", "TableData"})
 _INDEXES = ("GlobalSecondaryIndexes", "LocalSecondaryIndexes")
 _KEY_TYPES = ("S", "N", "B")
+_PLACEHOLDER = re.compile(r"\{[A-Za-z_]\w*(:[^{}]+)?\}")
 
 
 def nosql_workbench(documents: Sequence[Document]) -> ImportSource:
@@ -162,10 +164,13 @@ def _entities(table: Node, found: SourceTable, others: Mapping[str, str], guesse
     for facet in facets:
         alias = facet.get("KeyAttributeAlias")
         called = [None if alias is None else alias.get(f"{part}KeyAlias") for part in ("Partition", "Sort")]
+        samples = _samples(facet)
+        rows = tuple(item for item in samples if _shows_templates(item, found))
         yield SourceEntity(
             name=facet.need("FacetName").text(),
             attributes=tuple(attribute.text() for attribute in facet.each("NonKeyAttributes")),
-            samples=_samples(facet),
+            samples=tuple(item for item in samples if item not in rows),
+            template_rows=rows,
             aliases={
                 name: alias.text()
                 for name, alias in zip(found.key, called, strict=False)
@@ -174,6 +179,12 @@ def _entities(table: Node, found: SourceTable, others: Mapping[str, str], guesse
         )
     if not facets:
         yield from _kinds(_samples(table), found, others, guesses)
+
+
+def _shows_templates(item: Item, table: SourceTable) -> bool:
+    """Return True for a row of templates, as keyplan exports them: a key attribute is USER#{user_id}."""
+    texts = [item.get(name, {}).get("S") for name in table.key_attributes]
+    return any(isinstance(text, str) and _PLACEHOLDER.search(text) for text in texts)
 
 
 def _kinds(

@@ -51,6 +51,8 @@ class SourceEntity:
     """By primary key attribute: its name in the source, possibly in the form USER#UserId."""
     templates: Mapping[str, str] = field(default_factory=dict)
     """By key attribute: its exact template, such as USER#{user_id}."""
+    template_rows: tuple[Item, ...] = ()
+    """Sample items that show templates in place of keys: {"PK": {"S": "USER#{user_id}"}}."""
     fields: Mapping[str, SourceField] = field(default_factory=dict)
     """By attribute: its declaration, if the source has one."""
     version: str | None = None

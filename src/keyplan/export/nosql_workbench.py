@@ -1,0 +1,187 @@
+"""Export a design as a data model for NoSQL Workbench: tables, indexes, a facet with sample items for each entity.
+
+Source: developer guide, "NoSQL Workbench for DynamoDB" ("Editing an existing data model": DataModel, TableFacets,
+KeyAttributeAlias, unique facet names), and the published sample models (BillingMode, ProvisionedCapacitySettings).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from keyplan.design.declaring.design import Design
+from keyplan.design.entities import EntitySpec
+from keyplan.design.keys.entity_keys import BoundKeyAttribute
+from keyplan.design.requests.items import Item
+from keyplan.export.examples import Scope, example_item, plain
+from keyplan.export.resources import TableResource, in_json
+
+_SCOPES = (Scope(whole=True), Scope(whole=True, turn=1, prefix="another "))
+"""Of the sample items of an entity: two show which parts of a key vary."""
+_ACCESS: dict[str, Any] = {"MySql": {}}
+_UNKNOWN_TYPE = "S"
+"""Of an attribute that may hold values of several types and is in no sample item."""
+_UNREAD = {
+    "StreamSpecification": "the stream",
+    "WarmThroughput": "warm throughput",
+    "TableClass": "the table class",
+    "DeletionProtectionEnabled": "deletion protection",
+}
+"""By member of a CreateTable request: what a data model does not contain."""
+
+
+def model(design: Design, tables: Sequence[TableResource]) -> str:
+    """Return the data model as JSON."""
+    facets = _facet_names(tables)
+    return in_json(
+        {
+            "ModelName": design.name,
+            "ModelMetadata": {
+                "Author": "keyplan",
+                "Description": f"Tables of the design {design.name}.",
+                "AWSService": "Amazon DynamoDB",
+                "Version": "3.0",
+            },
+            "DataModel": [_table(table, facets) for table in tables],
+        }
+    )
+
+
+def _facet_names(tables: Sequence[TableResource]) -> dict[EntitySpec, str]:
+    """Return a name for each entity that is unique in the model: its own, with its table's if two have it."""
+    names = [entity.name for table in tables for entity in table.table.entities]
+    return {
+        entity: entity.name if names.count(entity.name) == 1 else f"{table.name}.{entity.name}"
+        for table in tables
+        for entity in table.table.entities
+    }
+
+
+def _table(table: TableResource, names: Mapping[EntitySpec, str]) -> dict[str, Any]:
+    request, key = table.request, table.table.schema.key
+    types = {each["AttributeName"]: each["AttributeType"] for each in request["AttributeDefinitions"]}
+    samples = {entity: _samples(entity) for entity in table.table.entities}
+    others = {name: code for entity in table.table.entities for name, code in _attributes(entity, samples[entity])}
+    facets = [_facet(entity, names[entity], samples[entity]) for entity in table.table.entities]
+    written: dict[str, Any] = {
+        "TableName": table.name,
+        "KeyAttributes": _key(request["KeySchema"], types),
+        "NonKeyAttributes": [
+            {"AttributeName": name, "AttributeType": types.get(name, code)} for name, code in others.items()
+        ],
+        "TableFacets": facets,
+        "GlobalSecondaryIndexes": [
+            _index(index, types) for index in request.get("GlobalSecondaryIndexes", ()) if _is_plain(index)
+        ],
+        "TableData": list(_unique((item for facet in facets for item in facet["TableData"]), key)),
+        "DataAccess": _ACCESS,
+        "BillingMode": request["BillingMode"],
+    }
+    if "ProvisionedThroughput" in request:
+        written["ProvisionedCapacitySettings"] = {"ProvisionedThroughput": request["ProvisionedThroughput"]}
+    if local := request.get("LocalSecondaryIndexes"):
+        written["LocalSecondaryIndexes"] = [_index(index, types) for index in local]
+    return written
+
+
+def _key(schema: Sequence[Mapping[str, str]], types: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    return {
+        part: {"AttributeName": element["AttributeName"], "AttributeType": types[element["AttributeName"]]}
+        for part, element in zip(("PartitionKey", "SortKey"), schema, strict=False)
+    }
+
+
+def _is_plain(index: Mapping[str, Any]) -> bool:
+    """Return True if an index has one partition key attribute and at most one sort key attribute."""
+    kinds = [element["KeyType"] for element in index["KeySchema"]]
+    return kinds.count("HASH") == 1 and kinds.count("RANGE") <= 1
+
+
+def _index(index: Mapping[str, Any], types: Mapping[str, str]) -> dict[str, Any]:
+    written = {
+        "IndexName": index["IndexName"],
+        "KeyAttributes": _key(index["KeySchema"], types),
+        "Projection": index["Projection"],
+    }
+    if "ProvisionedThroughput" in index:
+        written["ProvisionedCapacitySettings"] = {"ProvisionedThroughput": index["ProvisionedThroughput"]}
+    return written
+
+
+def _samples(entity: EntitySpec) -> list[dict[str, Any]]:
+    """Return sample items with different keys; fewer if no other example fits."""
+    items = [item for scope in _SCOPES if not isinstance(item := example_item(entity, scope), str)]
+    return list(_unique(map(plain, [*_template_row(entity, items), *items]), entity.schema.key))
+
+
+def _template_row(entity: EntitySpec, items: Sequence[Item]) -> Iterator[Item]:
+    """Yield an item that shows the templates of index keys, if there are any: facets name only those of the table."""
+    parts = {part.attribute: part for bound in entity.indexes for part in bound.attributes}
+    shown = {name: text for name, part in parts.items() if (text := _shown(part)) and name not in entity.schema.key}
+    if items and any("{" in text for text in shown.values()):
+        key = {part.attribute: _shown(part) for part in entity.key.attributes}
+        yield {name: {"S": text} if text else items[0][name] for name, text in (key | shown).items()}
+
+
+def _shown(part: BoundKeyAttribute) -> str:
+    """Return the template of a key attribute, also of a copy of another attribute; "" for a stored field."""
+    if part.template is not None or part.field is None:
+        return "" if part.template is None else part.template.text
+    is_copy = part.field.attribute != part.attribute and part.field.declared.type in (str, UUID)
+    return f"{{{part.field.name}}}" if is_copy else ""
+
+
+def _unique(items: Iterable[dict[str, Any]], key: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yield the items without those whose key another item has."""
+    seen: set[str] = set()
+    for item in items:
+        text = repr([item.get(name) for name in key])
+        if text not in seen:
+            seen.add(text)
+            yield item
+
+
+def _attributes(entity: EntitySpec, samples: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Yield each attribute besides the primary key, with its type."""
+    stored = [field for field in entity.fields.values() if field.name not in entity.is_in_key_only]
+    types = {field.attribute: field.type_code for field in stored}
+    made = {part.attribute: part.type_code for bound in entity.indexes for part in entity.made_in(bound)}
+    seen = {name: code for item in samples for name, value in item.items() for code in value}
+    for name in dict.fromkeys((*types, *made, *seen)):
+        code = (types | made).get(name, "ANY")
+        if name not in entity.schema.key:
+            yield name, seen.get(name, _UNKNOWN_TYPE) if code == "ANY" else code
+
+
+def _facet(entity: EntitySpec, name: str, samples: list[dict[str, Any]]) -> dict[str, Any]:
+    parts = zip(("PartitionKeyAlias", "SortKeyAlias"), entity.key.attributes, strict=False)
+    return {
+        "FacetName": name,
+        "KeyAttributeAlias": {alias: _alias(part) for alias, part in parts},
+        "NonKeyAttributes": [attribute for attribute, _ in _attributes(entity, samples)],
+        "TableData": samples,
+        "DataAccess": _ACCESS,
+    }
+
+
+def _alias(part: BoundKeyAttribute) -> str:
+    """Return the template of a key attribute, or the name of the field that is stored in it."""
+    return part.template.text if part.template is not None else part.fields[0]
+
+
+def notes(tables: Sequence[TableResource]) -> Iterator[str]:
+    """Yield what a data model does not contain, and the entities without sample items."""
+    for table in tables:
+        found = [example_item(entity, _SCOPES[0]) for entity in table.table.entities]
+        yield from (reason for reason in found if isinstance(reason, str))
+        for index in table.request.get("GlobalSecondaryIndexes", ()):
+            if not _is_plain(index):
+                yield f"index {index['IndexName']} of {table.name} has keys of several attributes: left out"
+        for index in table.request.get("LocalSecondaryIndexes", ()):
+            yield f"index {index['IndexName']} of {table.name} is local: NoSQL Workbench may not show it"
+        lost = [words for member, words in _UNREAD.items() if member in table.request]
+        lost += ["expiry"] if table.ttl is not None else []
+        lost += ["point-in-time recovery"] if table.recovers else []
+        if lost:
+            yield f"the model of table {table.name} is without {', '.join(lost)}"
