@@ -60,7 +60,7 @@ def _overwrite(subject: Subject, pattern: Pattern[..., Any], entity: EntitySpec)
         pattern.name,
         f"{pattern.name} overwrites an existing {entity.name}{consequence}",
         (f"add an ID to the key after {timestamp}, and use" if timestamp is not None else "use")
-        + " @table.create for new items and @table.replace for existing ones; accept this if overwriting is intended",
+        + " @table.create for new items and @table.replace for existing ones; suppress this if overwriting is intended",
         pattern.place,
         entity.key.place if timestamp is not None else updates[0].place if updates else entity.place,
     )

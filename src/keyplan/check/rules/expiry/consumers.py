@@ -38,7 +38,7 @@ def too_many_stream_readers(subject: Subject) -> Iterator[Finding]:
                 table.name,
                 f"{len(table.consumers)} consumers of table {table.name} ({names}) throttle each other if"
                 f" deployed separately: a stream serves {_MOST_READERS} readers",
-                "run them in one worker, which reads once, or accept this if they are",
+                "run them in one worker, which reads once, or suppress this if they are",
                 table.consumers[_MOST_READERS].place,
                 table.schema.place.at("stream="),
             )

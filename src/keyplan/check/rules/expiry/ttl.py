@@ -141,7 +141,7 @@ def expired_items_read(subject: Subject) -> Iterator[Finding]:
                 pattern.name,
                 f"{pattern.name} returns expired items: {entity_name} items stay readable for days after"
                 f" {attribute} has passed",
-                f"remove {'literal' if table.schema.literal else 'expired'}=True, or accept this if the program needs"
+                f"remove {'literal' if table.schema.literal else 'expired'}=True, or suppress this if the program needs"
                 " expired items",
                 pattern.place,
                 table.schema.place.at("ttl="),

@@ -157,7 +157,7 @@ def _unknown_query_sizes(table: Table) -> Iterator[Finding]:
             yield missing_workload_numbers.finding(
                 pattern.name,
                 f"{pattern.name} is priced as reading every item: {unsaid[0]}",
-                "declare distinct={...} in the entity's items, or expected_items=... of the pattern; rough"
+                "declare distinct={...} in the entity's volume, or expected_items=... of the pattern; rough"
                 " numbers are enough",
                 pattern.place,
                 plan.entity.place,
