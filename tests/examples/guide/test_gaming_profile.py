@@ -65,7 +65,8 @@ def test_1_the_friend_list_is_one_item(db: Connection) -> None:
 
 def test_2_everything_about_a_player_is_one_query(db: Connection) -> None:
     profile = db.run(guide.player_profile("player001"))
-    assert profile.items == (PLAYER, ACTIVITY, HELMET, FRIENDS, SWORD, POTION, TASK)
+    assert profile == [PLAYER, ACTIVITY, HELMET, FRIENDS, SWORD, POTION, TASK]
+    assert profile.of(GameItem) == [SWORD, POTION]
 
 
 def test_3_the_items_of_a_player_are_a_range(db: Connection) -> None:

@@ -194,6 +194,12 @@ def test_5_everything_about_an_order_is_one_query(db: Connection) -> None:
     )
 
 
+def test_5_the_parts_of_an_order_are_read_by_their_type(db: Connection) -> None:
+    details = db.run(guide.order_details("12345"))
+    assert details.of(OrderItem) == ORDER_ITEMS
+    assert details.of(Shipment) == [FROM_BORAS, FROM_GOTEBORG]
+
+
 def test_6_the_products_of_an_order_are_a_range(db: Connection) -> None:
     assert db.run(guide.products_of_order("12345")).items == tuple(ORDER_ITEMS)
 

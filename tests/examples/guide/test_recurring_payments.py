@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
 from examples.guide.recurring_payments import DuePayment, DueReminder, PaymentDetails, Receipt, Subscription
 
 from examples.guide import recurring_payments as guide
+from keyplan.check.checking import check
 from keyplan.client.connection import Connection
 from keyplan.client.errors import AlreadyExistsError
 from keyplan.clock import ManualClock
+from keyplan.design.declaring.design import Design
 from keyplan.engine.engine import Engine
 
 DETAILS = PaymentDetails(card="tok_1234", address="12 Bridge Street, Birmingham, B12 7ST")
@@ -123,3 +127,18 @@ def test_7_the_receipts_of_an_account_are_listed_until_they_expire(db: Connectio
     assert isinstance(engine.clock, ManualClock)
     engine.clock.advance((RECEIPT.expires_at - datetime(2023, 6, 1, tzinfo=UTC)).total_seconds() + 1)
     assert not db.run(guide.receipts("123")).items
+
+
+def test_a_subscription_without_a_last_reminder_is_reported_as_missing_in_the_index(tmp_path: Path) -> None:
+    source = Path(guide.__file__).read_text()
+    optional = re.sub(
+        r"last_reminder_date: Annotated\[datetime, (.*)\]",
+        r"last_reminder_date: Annotated[datetime | None, \1] = None",
+        source,
+    )
+    assert optional != source
+    path = tmp_path / "optional.py"
+    path.write_text(optional)
+    (finding,) = check(Design.load(str(path))).findings
+    assert finding.code == "KP408"
+    assert finding.problem.startswith("due_reminders never returns Subscription items without last_reminder_date")
