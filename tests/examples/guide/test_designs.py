@@ -11,43 +11,82 @@ from keyplan.check.checking import check
 from keyplan.cost.estimate import estimate
 from keyplan.cost.prices import book
 from keyplan.design.declaring.design import Design
+from keyplan.design.planning.plan import Plan
 from keyplan.export.explain import explain
 from keyplan.verify import verify
 
 FOLDER = Path(__file__).parents[3] / "examples" / "guide"
 PATTERNS = {
     "complaint_management": """
-        createComplaint updateComplaint updateSeveritybyComplaintID getComplaintByComplaintID addCommentByComplaintID
-        getAllCommentsByComplaintID getLatestCommentByComplaintID getAComplaintbyCustomerIDAndComplaintID
-        getAllComplaintsByCustomerID escalateComplaintByComplaintID getAllEscalatedComplaints
-        getEscalatedComplaintsByAgentID getCommentsByAgentID
+        createComplaint PutItem
+        updateComplaint UpdateItem
+        updateSeveritybyComplaintID UpdateItem
+        getComplaintByComplaintID GetItem
+        addCommentByComplaintID TransactWriteItems
+        getAllCommentsByComplaintID Query
+        getLatestCommentByComplaintID Query
+        getAComplaintbyCustomerIDAndComplaintID Query Customer_Complaint_GSI
+        getAllComplaintsByCustomerID Query Customer_Complaint_GSI
+        escalateComplaintByComplaintID UpdateItem
+        getAllEscalatedComplaints Scan Escalations_GSI
+        getEscalatedComplaintsByAgentID Query Escalations_GSI
+        getCommentsByAgentID Query Agents_Comments_GSI
     """,
     "device_status": """
-        createLogEntryForSpecificDevice getLogsForSpecificDevice getWarningLogsForSpecificDevice
-        getLogsForOperatorBetweenTwoDates getEscalatedLogsForSupervisor
-        getEscalatedLogsWithSpecificStatusForSupervisor getEscalatedLogsWithSpecificStatusForSupervisorForDate
+        createLogEntryForSpecificDevice PutItem
+        getLogsForSpecificDevice Query
+        getWarningLogsForSpecificDevice Query
+        getLogsForOperatorBetweenTwoDates Query GSI1
+        getEscalatedLogsForSupervisor Query GSI2
+        getEscalatedLogsWithSpecificStatusForSupervisor Query GSI2
+        getEscalatedLogsWithSpecificStatusForSupervisorForDate Query GSI2
     """,
     "gaming_profile": """
-        getPlayerFriends getPlayerAllProfile getPlayerAllItems getPlayerSpecificItem updateCharacterAttributes
-        updateItemCount
+        getPlayerFriends GetItem
+        getPlayerAllProfile Query
+        getPlayerAllItems Query
+        getPlayerSpecificItem Query
+        updateCharacterAttributes UpdateItem
+        updateItemCount UpdateItem
     """,
     "online_shop": """
-        getCustomerByCustomerId getProductByProductId getWarehouseByWarehouseId getProductInventoryByProductId
-        getOrderDetailsByOrderId getProductByOrderId getInvoiceByOrderId getShipmentByOrderId
-        getOrderByProductIdForDateRange getInvoiceByInvoiceId getPaymentByInvoiceId getShipmentDetailsByShipmentId
-        getShipmentByWarehouseId getProductInventoryByWarehouseId getInvoiceByCustomerIdForDateRange
-        getProductsByCustomerIdForDateRange
+        getCustomerByCustomerId GetItem
+        getProductByProductId GetItem
+        getWarehouseByWarehouseId GetItem
+        getProductInventoryByProductId Query
+        getOrderDetailsByOrderId Query
+        getProductByOrderId Query
+        getInvoiceByOrderId Query
+        getShipmentByOrderId Query
+        getOrderByProductIdForDateRange Query GSI1
+        getInvoiceByInvoiceId Query GSI1
+        getPaymentByInvoiceId Query GSI1
+        getShipmentDetailsByShipmentId Query GSI1
+        getShipmentByWarehouseId Query GSI2
+        getProductInventoryByWarehouseId Query GSI2
+        getInvoiceByCustomerIdForDateRange Query GSI2
+        getProductsByCustomerIdForDateRange Query GSI2
     """,
     "recurring_payments": """
-        createSubscription createReceipt updateSubscription getDueRemindersByDate getDuePaymentsByDate
-        getSubscriptionsByAccount getReceiptsByAccount
+        createSubscription PutItem
+        createReceipt PutItem
+        updateSubscription UpdateItem
+        getDueRemindersByDate Query GSI-1
+        getDuePaymentsByDate Query GSI-2
+        getSubscriptionsByAccount Query
+        getReceiptsByAccount Query
     """,
     "social_network": """
-        getUserInfoByUserID getFollowerListByUserID getFollowingListByUserID getPostListByUserID getUserLikesByPostID
-        getLikeCountByPostID getTimelineByUserID
+        getUserInfoByUserID Query
+        getFollowerListByUserID Query
+        getFollowingListByUserID Query
+        getPostListByUserID Query
+        getUserLikesByPostID Query
+        getLikeCountByPostID GetItem
+        getTimelineByUserID Query
     """,
 }
-"""By design: the access patterns of the guide's table, in its order."""
+"""By design: the guide's table of access patterns, each with its operation and index."""
 
 
 @cache
@@ -60,9 +99,14 @@ def test_every_design_of_the_folder_is_tested() -> None:
 
 
 @pytest.mark.parametrize("name", PATTERNS)
-def test_every_access_pattern_of_the_guide_is_declared_with_a_rate(name: str) -> None:
-    rates = {pattern.doc.partition(":")[0]: pattern.facts.rate for pattern in design(name).patterns}
-    assert all(rates.get(pattern) is not None for pattern in PATTERNS[name].split())
+def test_every_access_pattern_of_the_guide_is_declared_with_its_operation_and_index(name: str) -> None:
+    declared = {pattern.doc.partition(":")[0]: pattern for pattern in design(name).patterns}
+    for line in PATTERNS[name].strip().splitlines():
+        guide_name, operation, *index = line.split()
+        plan = declared[guide_name].plan
+        found = [plan.index.name] if isinstance(plan, Plan) and plan.index is not None else []
+        assert (plan.operation, found) == (operation, index), guide_name
+        assert declared[guide_name].facts.rate is not None
 
 
 @pytest.mark.parametrize("name", PATTERNS)
