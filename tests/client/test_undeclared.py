@@ -14,7 +14,7 @@ from tests.client.board import Comment, Profile, Task, TaskId, UserId
 from tests.client.conftest import NOW
 
 import keyplan
-from keyplan import GSI, DesignError, Entity, F, KeyCondition, Page, Table, each, every_shard, key, pk
+from keyplan import GSI, Created, DesignError, Entity, F, KeyCondition, Page, Table, Updated, each, every_shard, key, pk
 from keyplan.client.connection import Connection
 from keyplan.client.errors import (
     AlreadyExistsError,
@@ -333,6 +333,24 @@ def test_a_subclass_of_an_entity_is_written_as_the_entity() -> None:
             db.create(Stray(name="a"))
         with pytest.raises(DesignError, match="Special is not an entity of a table"):
             db.get(Special, name="a")
+
+
+def test_timestamps_of_writes_are_set_as_by_patterns(engine: Engine, clock: ManualClock) -> None:
+    table = Table("stamped", pk="PK")
+
+    @table.entity(key=key("S#{name}"))
+    class Stamped(Entity):
+        name: str
+        created_at: datetime = Created()
+        updated_at: datetime = Updated()
+
+    with keyplan.connect(engine=engine) as db:
+        first = db.create(Stamped(name="a"))
+        clock.advance(60)
+        second = db.put(first)
+        assert (first.created_at, first.updated_at) == (MOMENT, MOMENT)
+        assert (second.created_at, second.updated_at) == (MOMENT, MOMENT + timedelta(seconds=60))
+        assert db.get(Stamped, name="a") == second
 
 
 def test_a_page_is_a_sequence_of_its_items() -> None:

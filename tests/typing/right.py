@@ -210,6 +210,8 @@ def typed(user_id: UserId, task_id: TaskId, now: datetime) -> None:
     assert_type(db.query(Task, pk(user_id=user_id).sk < now, index="due", limit=3, descending=True), Page[Task])
     assert_type(db.query(User, Task, pk(user_id=user_id), cursor=page.cursor), Page[User | Task])
     assert_type(db.query(User, Task, Team, Note, pk(user_id=user_id)), Page[User | Task | Team | Note])
+    six = db.query(User, Task, Team, Note, Badge, Visit, pk(user_id=user_id))
+    assert_type(six, Page[User | Task | Team | Note | Badge | Visit])
     assert_type(db.run(six_entities(user_id)), Page[User | Task | Team | Note | Badge | Visit])
 
     async def twin() -> None:

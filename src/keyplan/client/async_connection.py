@@ -35,6 +35,8 @@ E = TypeVar("E", bound=Entity)
 E2 = TypeVar("E2", bound=Entity)
 E3 = TypeVar("E3", bound=Entity)
 E4 = TypeVar("E4", bound=Entity)
+E5 = TypeVar("E5", bound=Entity)
+E6 = TypeVar("E6", bound=Entity)
 A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
@@ -149,6 +151,31 @@ class AsyncConnection:
         /,
         **options: Unpack[FindPageOptions],
     ) -> Coroutine[Any, Any, Page[E | E2 | E3 | E4]]: ...
+    @overload
+    def query(
+        self,
+        first: type[E],
+        second: type[E2],
+        third: type[E3],
+        fourth: type[E4],
+        fifth: type[E5],
+        condition: KeyCondition,
+        /,
+        **options: Unpack[FindPageOptions],
+    ) -> Coroutine[Any, Any, Page[E | E2 | E3 | E4 | E5]]: ...
+    @overload
+    def query(
+        self,
+        first: type[E],
+        second: type[E2],
+        third: type[E3],
+        fourth: type[E4],
+        fifth: type[E5],
+        sixth: type[E6],
+        condition: KeyCondition,
+        /,
+        **options: Unpack[FindPageOptions],
+    ) -> Coroutine[Any, Any, Page[E | E2 | E3 | E4 | E5 | E6]]: ...
     @overload
     def query(
         self,
