@@ -1,13 +1,16 @@
-"""`keyplan check` and `keyplan rule`: findings as text, JSON and SARIF, acceptances, and what cannot be checked."""
+"""`keyplan check` and `keyplan rule`: findings as text, JSON and SARIF, suppressions, and what cannot be checked."""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.cli.running import FAULTY, NOT_DESIGNS, NOTES, bad_target, design, run
+
+from keyplan.check.checking import PAGES
 
 ACCEPTED = 'suppressed = [suppress("KP101", on="flags", reason="shown to the reader as it was written")]\n'
 
@@ -40,7 +43,7 @@ class Draft(Entity):
 
 def test_advice_of_one_rule_about_one_entity_is_printed_once(tmp_path: Path) -> None:
     path = design(tmp_path, DRAFT)
-    long, empty, summary = run("check", path, "--select", "KP112", "--select", "KP103").stdout.split("\n\n")
+    long, empty, table, summary = run("check", path, "--select", "KP112", "--select", "KP103").stdout.split("\n\n")
     assert empty.startswith("advice[KP112]: writes of items with an empty Draft.name fail")
     assert empty.splitlines()[-7:] == [
         "fix: declare name: Annotated[str, Field(min_length=1)]",
@@ -57,6 +60,11 @@ def test_advice_of_one_rule_about_one_entity_is_printed_once(tmp_path: Path) -> 
         f"  --> {path}:13: Draft.title has no max_length and can make title of index by_team too long",
         "      fix: declare title: Annotated[str, Field(max_length=250)]",
         "more: keyplan rule KP103",
+    ]
+    assert table.splitlines() == [
+        "severity  rule   findings  title",
+        "advice    KP103         2  " + PAGES["KP103"].title,
+        "advice    KP112         3  " + PAGES["KP112"].title,
     ]
     assert summary == "plan: 0 errors, 0 warnings, 5 advice\n"
     (report,) = json.loads(run("check", path, "--select", "KP112", "--select", "KP103", "--format", "json").stdout)
@@ -180,8 +188,54 @@ def test_sarif_tells_accepted_findings_as_suppressed(tmp_path: Path) -> None:
 def test_a_rule_that_is_not_there_is_refused(tmp_path: Path) -> None:
     result = run("check", design(tmp_path, NOTES), "--select", "KP999")
     assert result.exit_code == 2
-    assert "there is no rule KP999" in result.stderr
+    assert "unknown rule: 'KP999'" in result.stderr
     assert run("rule", "KP999").exit_code == 2
+
+
+def test_rules_are_chosen_by_lists_of_codes_families_and_names(tmp_path: Path) -> None:
+    path = design(tmp_path, DRAFT)
+
+    def found(*options: str) -> set[str]:
+        (report,) = json.loads(run("check", path, "--format", "json", *options).stdout)
+        return {finding["code"] for finding in report["findings"]}
+
+    everything = found()
+    assert found("--select", "KP112,KP103") == {"KP112", "KP103"}
+    assert found("--select", "kp1") == {code for code in everything if code.startswith("KP1")}
+    assert found("--select", PAGES["KP112"].slug) == {"KP112"}
+    assert found("--ignore", "KP112", "--ignore", "KP103") == everything - {"KP112", "KP103"}
+    assert found("--select", "KP1", "--ignore", "KP112") == found("--select", "KP1") - {"KP112"}
+
+
+def test_errors_come_first_and_are_printed_alone_on_request(tmp_path: Path) -> None:
+    path = design(tmp_path, FAULTY)
+    heads = [part.partition("[")[0] for part in run("check", path).stdout.split("\n\n")[:-2]]
+    assert heads == sorted(heads, key=["error", "warning", "advice"].index)
+    assert len(set(heads)) > 1
+    result = run("check", path, "--errors-only")
+    assert result.exit_code == 1
+    assert {part.partition("[")[0] for part in result.stdout.split("\n\n")[:-1]} <= {
+        "error",
+        "severity  rule   findings  title",
+    }
+    assert "0 warnings, 0 advice" in result.stdout
+
+
+def test_github_shows_findings_beside_the_lines_of_a_pull_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = design(tmp_path, FAULTY)
+    monkeypatch.chdir(tmp_path)
+    result = run("check", path, "--format", "github", "--select", "KP101")
+    line = result.stdout.splitlines()[0]
+    assert re.match(r"::error file=plan\.py,line=\d+,title=KP101 [^:,]+::.*%0Afix: ", line)
+
+
+def test_places_below_the_current_folder_are_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = design(tmp_path, FAULTY)
+    monkeypatch.chdir(tmp_path)
+    assert "--> plan.py:" in run("check", path).stdout
+    assert str(tmp_path) not in run("check", path).stdout
 
 
 def test_rules_are_listed_and_shown() -> None:

@@ -57,6 +57,11 @@ class Report:
         """Return True if a finding is an error."""
         return any(finding.severity == "error" for finding in self.findings)
 
+    def errors_only(self) -> Report:
+        """Return the report without warnings and advice."""
+        errors = tuple(finding for finding in self.findings if finding.severity == "error")
+        return Report(self.design, errors, self.suppressed)
+
 
 def check(design: Design, rules: Iterable[Rule[Subject]] | None = None) -> Report:
     """Run rules over a design: all of them by default."""

@@ -1,9 +1,9 @@
-"""Reports of findings: as text, JSON and SARIF 2.1.0."""
+"""Reports of findings: as text, JSON, SARIF 2.1.0 and GitHub annotations."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -18,31 +18,45 @@ _LEVELS = {"error": "error", "warning": "warning", "advice": "note"}
 
 
 def text(reports: Sequence[Report]) -> str:
-    """Format findings one after the other, and a summary."""
-    parts = [_finding_text(*alike) for report in reports for alike in _grouped(report.findings)]
+    """Format findings, errors first and those of one rule together, a table of rules, and a summary."""
+    findings = [finding for report in reports for finding in report.findings]
+    parts = [_finding_text(*alike) for alike in _grouped(findings)]
+    if len({finding.code for finding in findings}) > 1:
+        parts.append("\n".join(_table(findings)))
     parts.append(summary(reports))
     return "\n\n".join(parts) + "\n"
 
 
-def _grouped(findings: Sequence[Finding]) -> Iterable[list[Finding]]:
-    """Group findings of one rule about one subject at the first of them; errors stay separate."""
+def _grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
+    """Group findings of one rule at the first of them, errors first; errors have a group each."""
     groups: dict[object, list[Finding]] = {}
     for finding in findings:
-        key = finding if finding.severity == "error" else (finding.code, finding.severity, finding.subject)
+        key = finding if finding.severity == "error" else (finding.code, finding.severity)
         groups.setdefault(key, []).append(finding)
-    return groups.values()
+    order = list(_LEVELS)
+    return sorted(groups.values(), key=lambda group: order.index(group[0].severity))
+
+
+def _table(findings: Sequence[Finding]) -> Iterator[str]:
+    """Yield the lines of a table of the rules that found something."""
+    order = list(_LEVELS)
+    counts = Counter((order.index(finding.severity), finding.code) for finding in findings)
+    yield f"{'severity':8}  {'rule':5}  {'findings':>8}  title"
+    for (level, code), count in sorted(counts.items()):
+        title = PAGES[code].title if code in PAGES else ""
+        yield f"{order[level]:8}  {code:5}  {count:>8}  {title}".rstrip()
 
 
 def _finding_text(finding: Finding, *alike: Finding) -> str:
     """Format a finding like a compiler, with similar findings at other places."""
     lines = [f"{finding.severity}[{finding.code}]: {finding.problem}", show_place(finding.place)]
     if finding.other is not None:
-        lines += ["conflicts with", show_place(finding.other)]
+        lines += ["conflicts with" if finding.severity == "error" else "see also", show_place(finding.other)]
     lines.append(f"fix: {finding.fix}")
     if alike:
         lines.append("likewise")
     for one in alike:
-        lines.append(f"  --> {one.place.file}:{line_number(one.place)}: {_differing(one, finding)}")
+        lines.append(f"  --> {one.place.shown_file}:{line_number(one.place)}: {_differing(one, finding)}")
         if one.fix != finding.fix:
             lines.append(f"      fix: {one.fix}")
     lines.append(f"more: keyplan rule {finding.code}")
@@ -121,6 +135,28 @@ def sarif(reports: Sequence[Report]) -> bytes:
     }
     log = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
     return orjson.dumps(log, option=orjson.OPT_INDENT_2) + b"\n"
+
+
+def github(reports: Sequence[Report]) -> str:
+    """Format findings as commands of a GitHub Actions workflow, which shows them beside the lines of a pull request.
+
+    Source: GitHub Docs, "Workflow commands for GitHub Actions".
+    """
+    kinds = {"error": "error", "warning": "warning", "advice": "notice"}
+    lines = []
+    for finding in (one for report in reports for one in report.findings):
+        place = _location(finding.place)["physicalLocation"]
+        values = {"file": place["artifactLocation"]["uri"], "line": str(place["region"]["startLine"])}
+        values["title"] = f"{finding.code} {PAGES[finding.code].title if finding.code in PAGES else ''}".strip()
+        properties = ",".join(f"{name}={_escaped(value, of_property=True)}" for name, value in values.items())
+        message = _escaped(f"{finding.problem}\nfix: {finding.fix}")
+        lines.append(f"::{kinds[finding.severity]} {properties}::{message}\n")
+    return "".join(lines) + summary(reports) + "\n"
+
+
+def _escaped(value: str, *, of_property: bool = False) -> str:
+    value = value.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return value.replace(":", "%3A").replace(",", "%2C") if of_property else value
 
 
 def _result(finding: Finding, suppressed: str | None) -> dict[str, Any]:

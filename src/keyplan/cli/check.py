@@ -9,35 +9,49 @@ import typer
 from keyplan.cli.designs import Region, refusal
 from keyplan.cli.price import book_of
 
-Format = Literal["text", "json", "sarif"]
+Format = Literal["text", "json", "sarif", "github"]
 
 
 def check(
     designs: Annotated[list[str], typer.Argument(help="Design modules (a.b.design) or Python files.")],
     format: Annotated[Format, typer.Option("--format", help="How findings are printed.")] = "text",
-    select: Annotated[list[str] | None, typer.Option("--select", help="Only these rules, such as KP203.")] = None,
+    select: Annotated[
+        list[str] | None,
+        typer.Option("--select", help="Only these rules: codes, families such as KP2, names; separated by commas."),
+    ] = None,
+    ignore: Annotated[list[str] | None, typer.Option("--ignore", help="All rules but these.")] = None,
+    errors_only: Annotated[bool, typer.Option("--errors-only", help="Print errors only.")] = False,
 ) -> None:
     """Check designs like a compiler: findings with place, reason and fix. Exit code 1 if there is an error."""
     from keyplan.check import report  # noqa: PLC0415 - `keyplan --help` needs no rules
-    from keyplan.check.checking import CHANGE_RULES, RULES  # noqa: PLC0415
+    from keyplan.check.checking import RULES  # noqa: PLC0415
     from keyplan.check.checking import check as check_design  # noqa: PLC0415
     from keyplan.cli.designs import load  # noqa: PLC0415
 
-    select = [code.upper() for code in select or ()]
-    of_changes = [code for code in select if code in CHANGE_RULES]
-    if of_changes:
-        raise refusal(f"keyplan check: {', '.join(of_changes)} compares two designs: `keyplan diff OLD NEW`")
-    unknown = [code for code in select if code not in RULES]
-    if unknown:
-        raise refusal(f"keyplan check: there is no rule {', '.join(unknown)}; `keyplan rule` lists them")
-    rules = [RULES[code] for code in select] if select else None
-    reports = [check_design(load(target), rules) for target in designs]
-    if format == "text":
-        typer.echo(report.text(reports), nl=False)
-    else:
-        typer.echo((report.json if format == "json" else report.sarif)(reports), nl=False)
+    selected, ignored = _codes(select), _codes(ignore)
+    chosen = [rule for code, rule in RULES.items() if code not in ignored and (not select or code in selected)]
+    reports = [check_design(load(target), chosen if select or ignore else None) for target in designs]
+    if errors_only:
+        reports = [one.errors_only() for one in reports]
+    forms = {"text": report.text, "json": report.json, "sarif": report.sarif, "github": report.github}
+    typer.echo(forms[format](reports), nl=False)
     if any(one.failed for one in reports):
         raise typer.Exit(1)
+
+
+def _codes(named: list[str] | None) -> set[str]:
+    """Return the codes of rules that are named by code, by the start of codes, or by slug, in lists with commas."""
+    from keyplan.check.checking import CHANGE_RULES, RULES  # noqa: PLC0415
+
+    codes = set()
+    for name in (part.strip() for text in named or () for part in text.split(",")):
+        found = {code for code, one in RULES.items() if code.startswith(name.upper()) or one.slug == name.lower()}
+        if not name or not found:
+            if name.upper() in CHANGE_RULES:
+                raise refusal(f"keyplan check: {name.upper()} compares two designs: `keyplan diff OLD NEW`")
+            raise refusal(f"keyplan check: unknown rule: {name!r}; `keyplan rule` lists them")
+        codes |= found
+    return codes
 
 
 def rule(

@@ -64,7 +64,15 @@ class Place:
         return replace(self, text=text, offset=offset, width=width)
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
+        return f"{self.shown_file}:{self.line}"
+
+    @property
+    def shown_file(self) -> str:
+        """The file, relative to the current folder if it lies below."""
+        try:
+            return str(Path(self.file).relative_to(Path.cwd()))
+        except (OSError, ValueError):  # in another folder, or the current one is deleted
+            return self.file
 
 
 UNKNOWN_PLACE = Place("<unknown>", 0)
@@ -111,7 +119,7 @@ def show_place(place: Place) -> str:
     if not source:
         return f"  --> {place}"
     margin = " " * len(str(number))
-    lines = [f" {margin}--> {place.file}:{number}", f" {margin} |", f" {number} | {source}"]
+    lines = [f" {margin}--> {place.shown_file}:{number}", f" {margin} |", f" {number} | {source}"]
     before = "".join("\t" if character == "\t" else " " for character in source[:column])
     lines.append(f" {margin} | {before}{'^' * max(1, width)}")
     return "\n".join(lines)
