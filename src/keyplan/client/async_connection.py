@@ -1,4 +1,4 @@
-"""Connections of event loops: the same programs, awaited."""
+"""Connections for event loops: the same programs, awaited."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ D = TypeVar("D")
 
 
 class AsyncConnection:
-    """Runs calls of patterns. The tasks of one loop may share it."""
+    """A connection for event loops. The tasks of one loop may share it."""
 
     def __init__(self, transport: AsyncTransport, context: Context) -> None:
         self.transport, self.context = transport, context
@@ -82,13 +82,14 @@ class AsyncConnection:
         unreadable: Unreadable | None = None,
         segment: tuple[int, int] | None = None,
     ) -> Any:
-        """Run a call, and give what its pattern gives.
+        """Run a call of a pattern, and return its result: an item or None, a Page, an int, a list.
 
-        Of queries and scans: `limit` counts results, `page_size` the items that one request evaluates, `cursor`
-        goes on where a page ended, `unreadable` is told of each item that cannot be read as its entity, which is then
-        left out; without it such an item raises UnreadableItemError. Of scans: `segment` reads one part of several,
-        such as (0, 4) the first of four. Raises RunError for what the service answers, DesignError for what cannot
-        work.
+        Options of queries and scans: `limit` is the maximum number of results, `page_size` the maximum number of items
+        that one request evaluates, `cursor` that of the page before. `unreadable` is called with the error of each item
+        that cannot be read as its entity, and the item is left out; without it, UnreadableItemError is raised. Option
+        of scans: `segment`, the part that is read, such as (0, 4) for the first of four.
+
+        Raises RunError for an error of the service, DesignError for a pattern or table that cannot work.
         """
         return await self._drive(
             run_call(self.context, call, page_options(limit, page_size, cursor, unreadable, segment))
@@ -204,10 +205,10 @@ class AsyncConnection:
         unreadable: Unreadable | None = None,
         segment: tuple[int, int] | None = None,
     ) -> AsyncIterator[T]:
-        """Every result of a query or scan, read page by page as they are taken.
+        """Yield every result of a query or scan. Each page is read when it is needed.
 
-        `unreadable` as of `run`, told once of each item: for work that must go on behind it. `segment` as of `run`:
-        each of several tasks, processes or machines goes through its own part of a table.
+        `unreadable` as in `run`, called once for each item. `segment` as in `run`: several tasks, processes or
+        machines can each read their own part of a table.
         """
         check_pages(call)
         told, cursor = report_once(unreadable), None
@@ -220,7 +221,7 @@ class AsyncConnection:
                 return
 
     async def all(self, call: Call[Page[T]], *, at_most: int | None = None, page_size: int | None = None) -> list[T]:
-        """Every result of a query or scan. Raises TooManyResultsError where there are more than `at_most`."""
+        """Return every result of a query or scan. Raises TooManyResultsError if it has more than `at_most`."""
         found: list[T] = []
         async for one in self.iterate(call, page_size=page_size):
             if len(found) == at_most:
@@ -229,10 +230,10 @@ class AsyncConnection:
         return found
 
     async def transact(self, *calls: WriteCall[Any] | TransactionCall[Any], token: str | None = None) -> None:
-        """Apply writes together or not at all, in one or more tables.
+        """Apply all writes or none of them, in one or more tables.
 
-        `token`: the same for every attempt of one transaction; within ten minutes it is applied once. Raises
-        TransactionFailedError, whose `reasons` has an error or None for each write.
+        `token`: the idempotency token. A transaction that is repeated with the same token within ten minutes is applied
+        once. Raises TransactionFailedError, whose `reasons` has an error or None for each write.
         """
         await self._drive(transact_calls(self.context, calls, token))
 
@@ -249,7 +250,7 @@ class AsyncConnection:
     @overload
     async def transact_get(self, *calls: Call[R]) -> tuple[R, ...]: ...
     async def transact_get(self, *calls: Call[Any]) -> tuple[Any, ...]:
-        """Read items by key, all as they are at one moment."""
+        """Read items by key, in one transaction: all as of the same instant."""
         return await self._drive(transact_get_calls(self.context, calls))
 
     @overload
@@ -265,30 +266,30 @@ class AsyncConnection:
     @overload
     async def batch_get(self, *calls: Call[R]) -> tuple[R, ...]: ...
     async def batch_get(self, *calls: Call[Any]) -> tuple[Any, ...]:
-        """Read items by key, of one or several tables and entities, in one request for each hundred.
+        """Read items by key, of one or several tables and entities, with one request for each 100.
 
-        Where one read of a table is consistent, all of that table are. The items are not of one moment.
+        If one read of a table is consistent, all reads of that table are. The items are not read at the same instant.
         """
         return await self._drive(batch_get_calls(self.context, calls))
 
     async def create_tables(self, *declared: Declared, wait: bool = True) -> None:
-        """Make tables that are missing, with indexes, expiry and stream.
+        """Create missing tables, with indexes, expiry and stream; leave existing tables unchanged.
 
-        Raises TableDiffersError where one is there that is not as declared; calling again changes nothing.
+        Raises TableDiffersError for an existing table that is not as declared.
         """
         await self._drive(tables.create_tables(self.context, declared, wait=wait))
 
     async def describe(self, table: Declared) -> dict[str, Any] | None:
-        """What the service says of a table: a TableDescription; None where it is not there."""
+        """Return the service's TableDescription of a table, or None if the table does not exist."""
         found = await self._drive(tables.describe(self.context, self.context.table(table.schema)))
         return None if found is None else dict(found)
 
     def table_name(self, table: Declared) -> str:
-        """The real name of a table."""
+        """Return the real name of a table."""
         return self.context.table(table.schema)
 
     async def close(self) -> None:
-        """Give back what the connection holds; an engine that was handed in stays open."""
+        """Close the connection. An engine that was passed to `connect` stays open."""
         await self.transport.close()
 
     async def __aenter__(self) -> AsyncConnection:
