@@ -19,6 +19,7 @@ from keyplan.errors import KeyplanError
 from keyplan.importers.cloudformation import cloudformation
 from keyplan.importers.describe_table import describe_table
 from keyplan.importers.documents import Document, documents
+from keyplan.importers.electrodb import electrodb
 from keyplan.importers.nosql_workbench import nosql_workbench
 from keyplan.importers.writing import design_text
 
@@ -50,6 +51,7 @@ READERS = [
     (TEMPLATE.value, lambda one: cloudformation([one], {})),
     (MODEL, lambda one: nosql_workbench([one])),
     (BARE_MODEL, lambda one: nosql_workbench([one])),
+    (json.loads((HERE / "electrodb.json").read_text()), lambda one: electrodb([one])),
     (ANSWERS, lambda one: describe_table([one])),
 ]
 _leaves = st.one_of(

@@ -1,4 +1,4 @@
-"""`keyplan import`: a design to begin with, made of what a team has."""
+"""`keyplan import`: generate a first design from existing tables, templates, models and schemas."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
     from keyplan.importers.documents import Document
     from keyplan.importers.schemas import ImportSource, SourceTable
 
-app = typer.Typer(help="Make a design to begin with of what there is.", no_args_is_help=True)
+app = typer.Typer(help="Generate a first design from existing tables.", no_args_is_help=True)
 Files = Annotated[list[str], typer.Argument(help="JSON or YAML files; - for standard input.", show_default=False)]
-Force = Annotated[bool, typer.Option("--force", help="Write over a file that is there.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")]
 Parameters = Annotated[
     list[str] | None,
     typer.Option("--parameter", metavar="NAME=VALUE", help="A parameter of the template: NAME=VALUE."),
 ]
 From = Annotated[
-    str | None, typer.Option("--from", help="Ask there instead: aws://eu-west-1, http://host:port, data.db.")
+    str | None, typer.Option("--from", help="Read from a service: aws://eu-west-1, http://host:port, data.db.")
 ]
 Described = Annotated[
-    list[str] | None, typer.Argument(help="JSON files, - for standard input; with --from names of tables, or none.")
+    list[str] | None, typer.Argument(help="JSON files, - for standard input; with --from, names of tables.")
 ]
 
 
 @app.command()
 def cloudformation(files: Files, parameter: Parameters = None, output: Output = None, force: Force = False) -> None:
-    """Import the tables of CloudFormation, SAM or synthesised CDK templates."""
+    """Import the tables and stream consumers of CloudFormation, SAM or synthesised CDK templates."""
     from keyplan.importers.cloudformation import cloudformation as tables  # noqa: PLC0415 - `keyplan --help` is quick
 
     def read() -> ImportSource:
@@ -44,10 +44,10 @@ def cloudformation(files: Files, parameter: Parameters = None, output: Output = 
 
 @app.command(name="describe-table")
 def describe_table(files: Described = None, from_: From = None, output: Output = None, force: Force = False) -> None:
-    """Import tables as the service describes them: output of the AWS CLI, or asked for.
+    """Import existing tables, from output of the AWS CLI or from a service.
 
-    Output of describe-time-to-live, describe-continuous-backups and list-tags-of-resource is taken too, after the
-    table that it is of.
+    Output of describe-time-to-live, describe-continuous-backups and list-tags-of-resource is accepted after the table
+    that it belongs to.
     """
     from keyplan.importers.describe_table import describe_table as tables  # noqa: PLC0415 - as above
 
@@ -63,10 +63,23 @@ def describe_table(files: Described = None, from_: From = None, output: Output =
 
 @app.command(name="nosql-workbench")
 def nosql_workbench(files: Files, output: Output = None, force: Force = False) -> None:
-    """Import data models of NoSQL Workbench, with their facets as entities."""
+    """Import data models of NoSQL Workbench: facets, or key shapes of sample items, become entities."""
     from keyplan.importers.nosql_workbench import nosql_workbench as tables  # noqa: PLC0415 - as above
 
     _write("nosql-workbench", lambda: tables(_documents(files)), output, force=force)
+
+
+@app.command()
+def electrodb(
+    files: Files,
+    table: Annotated[str | None, typer.Option("--table", help="The table's name, which schemas may not state.")] = None,
+    output: Output = None,
+    force: Force = False,
+) -> None:
+    """Import schemas of ElectroDB, as JSON: entities, lists of entities, services."""
+    from keyplan.importers.electrodb import electrodb as tables  # noqa: PLC0415 - as above
+
+    _write("electrodb", lambda: tables(_documents(files), table), output, force=force)
 
 
 def _parameter(given: str) -> tuple[str, str]:
@@ -104,7 +117,7 @@ def _notes(table: SourceTable) -> Iterator[str]:
 
 
 def _write(name: str, read: Callable[[], ImportSource], output: Path | None, *, force: bool) -> None:
-    """Write the design of what is read, or print it; tell what it leaves out. Ends the command where it cannot."""
+    """Write or print the design of a source, and print what it leaves out. End the command on errors."""
     from keyplan.importers.writing import design_text  # noqa: PLC0415 - as above
 
     if output is not None and output.exists() and not force:

@@ -12,6 +12,7 @@ from keyplan.importers.nodes import ImportSourceError
 
 CLOUDFORMATION = "a CloudFormation template"
 DESCRIBE_TABLE = "output of aws dynamodb describe-table"
+ELECTRODB = "a schema of ElectroDB"
 WORKBENCH = "a NoSQL Workbench model"
 
 _HINTS: tuple[tuple[str, str], ...] = (
@@ -19,6 +20,7 @@ _HINTS: tuple[tuple[str, str], ...] = (
     ("DataModel", f"{WORKBENCH}: keyplan import nosql-workbench"),
     ("Resources", f"{CLOUDFORMATION}: keyplan import cloudformation"),
     ("AWSTemplateFormatVersion", f"{CLOUDFORMATION}: keyplan import cloudformation"),
+    ("indexes", f"{ELECTRODB}: keyplan import electrodb"),
     ("resources", "a serverless.yml: import the template that `serverless package` makes of it"),
     ("planned_values", "a Terraform plan: import the table itself, keyplan import describe-table --from aws://region"),
     ("Table", f"{DESCRIBE_TABLE}: keyplan import describe-table"),

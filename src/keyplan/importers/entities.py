@@ -116,6 +116,13 @@ class PlannedKey:
     fields: tuple[str, ...]
     shape: str = ""
     """The sample shape from which the template was guessed."""
+    is_copy: bool = False
+    """True if it holds the value of a field that is stored in another attribute."""
+
+    @property
+    def is_made(self) -> bool:
+        """Return True if it is not just the attribute of a field."""
+        return self.template is not None or self.is_copy
 
 
 @dataclass
@@ -152,7 +159,7 @@ def plan_entities(table: SourceTable, discriminator: str | None = None) -> list[
     unclaimed = [
         name
         for name in (*table.key_attributes, *projected, *([table.ttl] if table.ttl else []))
-        if not any(name in _attributes(table, value) for value in known)
+        if not any(name in _attributes(table, value) or name in value.templates for value in known)
     ]
     return [_Planner(table, value, unclaimed, discriminator).plan() for value in known]
 
@@ -287,7 +294,7 @@ class _Planner:
         parts = tuple(keys[name] for name in index.attributes)
         self._made.indexes[index.name] = parts
         self._made.partition_sizes[index.name] = len(index.partition)
-        if any(part.template for part in parts if part.attribute not in self._table.key):
+        if any(part.is_made for part in parts if part.attribute not in self._table.key):
             self._made.templated |= {index.name}
 
     def _plan_sparse(self, index: Index, keys: dict[str, PlannedKey]) -> None:
@@ -412,7 +419,11 @@ class _Planner:
         else:
             fits = has == needed or (has == "datetime" and needed == "date") or (needed == "str" and "Literal" in has)
         if not fits:
-            fields[name] = replace(fields[name], annotation=needed, stored=self._stored(fields[name], needed))
+            default = fields[name].default
+            if default is not None and needed == "int":
+                default = re.sub(r'Decimal\("(-?\d+)"\)', r"\1", default)
+            stored = self._stored(fields[name], needed)
+            fields[name] = replace(fields[name], annotation=needed, stored=stored, default=default)
 
     def _templated(self, attribute: str, template: Template) -> PlannedKey:
         """Plan a key attribute with a known template."""
@@ -425,6 +436,8 @@ class _Planner:
             name = self._placed[part.field]
             fields.append(name)
             text += f"{{{name}:{part.spec}}}" if part.spec else f"{{{name}}}"
+        if self._table.types.get(attribute) != "S":
+            return PlannedKey(attribute, None, tuple(fields), is_copy=True)
         shape = re.sub(r"\{[^{}]*\}", VALUE, template.text) if self._source.is_guessed else ""
         return PlannedKey(attribute, text, tuple(dict.fromkeys(fields)), shape)
 

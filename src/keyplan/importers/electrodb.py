@@ -1,0 +1,382 @@
+"""Read schemas of ElectroDB, as JSON: entities with attributes and indexes; the generated templates make its keys.
+
+Source: github.com/tywalch/electrodb, src/entity.js (_makeKeyFixings: prefixes, collections, versions, clustered
+indexes; _makeKey: labels and values; _optimizeMatchingKeyAttributes) and src/util.js (formatKeyCasing: lower case by
+default); electrodb.dev, "Indexes", "Attributes" and "Collections".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from keyplan.design.schema import Index
+from keyplan.design.workload import OnDemand
+from keyplan.importers.documents import ELECTRODB, Document, wrong_kind
+from keyplan.importers.nodes import Node
+from keyplan.importers.python_text import literal
+from keyplan.importers.schemas import ImportSource, SourceEntity, SourceField, SourceTable
+
+_ENTITY, _VERSION = "__edb_e__", "__edb_v__"
+"""Attributes that ElectroDB adds to each item: the entity's name and version."""
+_TYPES = {
+    "string": ("str", "S"),
+    "number": ("Decimal", "N"),
+    "boolean": ("bool", "BOOL"),
+    "map": ("dict[str, Any]", "M"),
+    "list": ("list[Any]", "L"),
+    "set": ("set[str]", "SS"),
+    "any": ("Any", ""),
+    "static": ("Any", ""),
+}
+"""By type: the annotation and the attribute's type."""
+_IN_KEYS = ("string", "number")
+_CASINGS = ("upper", "lower", "none", "default")
+_HOLE = re.compile(r"\$\{([^}]*)\}")
+_OF_ATTRIBUTE = frozenset({
+    "cast", "default", "field", "items", "label", "padding", "properties", "required", "type", "validate",
+})  # fmt: skip
+_NOT_OF_DESIGNS = {
+    "hidden": "a design does not hide attributes: leave it out of the program's own output",
+    "readOnly": "a design does not forbid updates of a field: leave it out of update patterns",
+    "watch": "it is computed by a function of the program",
+    "set": "it is computed by a function of the program",
+    "get": "it is computed by a function of the program",
+}
+
+
+@dataclass(frozen=True)
+class _Schema:
+    """One entity's schema."""
+
+    node: Node
+    table: str
+    service: str
+    entity: str
+    version: str
+    is_beta: bool
+    """True for the form before version 1, with the names beside the attributes and the version in the partition key."""
+
+
+def electrodb(documents: Sequence[Document], table: str | None = None) -> ImportSource:
+    """Return the tables of entities and services; `table`: their name, if the schemas do not state it.
+
+    Raises ImportSourceError.
+    """
+    gaps: list[str] = []
+    schemas = [
+        _schema(node, table, gaps) for document in documents for node in _entities(Node(document.value, document.name))
+    ]
+    if not schemas:
+        raise wrong_kind(ELECTRODB, documents[0])
+    tables: dict[str, list[_Schema]] = {}
+    for schema in schemas:
+        tables.setdefault(schema.table, []).append(schema)
+    names = ", ".join(dict.fromkeys(document.name for document in documents))
+    found = tuple(_table(name, members) for name, members in tables.items())
+    return ImportSource(f"{names}, {ELECTRODB}", found, tuple(dict.fromkeys(gaps)))
+
+
+def _entities(node: Node) -> Iterator[Node]:
+    """Yield the schemas in a document: one, a list, or the entities of a service by name."""
+    if isinstance(node.value, list):
+        for element in node.items():
+            yield from _entities(element)
+    elif isinstance(node.value, Mapping):
+        if isinstance(node.value.get("schema"), Mapping):
+            yield from _entities(node.need("schema"))
+        elif isinstance(node.value.get("attributes"), Mapping) and isinstance(node.value.get("indexes"), Mapping):
+            yield node
+        else:
+            for name in node.mapping():
+                if isinstance(node.value[name], (Mapping, list)) and isinstance(name, str):
+                    yield from _entities(node.need(name))
+
+
+def _schema(node: Node, table: str | None, gaps: list[str]) -> _Schema:
+    model = node.get("model")
+    names = node if model is None else model
+    service, entity = names.need("service").text(), names.need("entity").text()
+    version = names.get("version")
+    stated = table or next((found.text() for holder in (names, node) if (found := holder.get("table"))), None)
+    if stated is None:
+        gaps.append(f"the schemas do not name the table: it is called {service}, as the service; --table NAME sets it")
+    node = Node(node.value, f"{node.path.partition(':')[0]}: entity {entity}")
+    return _Schema(node, stated or service, service, entity, "1" if version is None else version.text(), model is None)
+
+
+# Tables.
+
+
+def _table(name: str, schemas: Sequence[_Schema]) -> SourceTable:
+    gaps: list[str] = ["billing is not part of ElectroDB's schemas: the table is imported as on demand"]
+    key = _primary(schemas[0])
+    indexes: dict[str, Index] = {}
+    types: dict[str, str] = {}
+    entities = []
+    for schema in schemas:
+        if _primary(schema) != key:
+            raise schema.node.fail(f"its primary key is {_primary(schema)}, and that of {schemas[0].entity} is {key}")
+        entities.append(_Reader(schema, types, gaps).entity())
+        for pattern in _patterns(schema):
+            index = _index(pattern, key)
+            if index is not None and indexes.setdefault(index.name, index) != index:
+                raise pattern.fail(f"the index {index.name!r} has other key attributes in another entity")
+    gaps += _collections(schemas)
+    return SourceTable(
+        name=name,
+        key=key,
+        types=types,
+        indexes=tuple(indexes.values()),
+        billing=OnDemand(),
+        entities=tuple(entities),
+        discriminator=_ENTITY,
+        gaps=tuple(dict.fromkeys(gaps)),
+    )
+
+
+def _patterns(schema: _Schema) -> Iterator[Node]:
+    indexes = schema.node.need("indexes")
+    return (indexes.need(name) for name in indexes.mapping())
+
+
+def _primary(schema: _Schema) -> tuple[str, ...]:
+    """Return the attributes of the primary key: of the access pattern without an index."""
+    for pattern in _patterns(schema):
+        if not _index_name(pattern):
+            return _fields(pattern)
+    raise schema.node.fail("no index is without a name: the primary key is missing")
+
+
+def _index_name(pattern: Node) -> str:
+    named = pattern.get("index")
+    return "" if named is None or named.value == "" else named.text()
+
+
+def _fields(pattern: Node) -> tuple[str, ...]:
+    return tuple(part.need("field").text() for part in (pattern.need("pk"), pattern.get("sk")) if part is not None)
+
+
+def _index(pattern: Node, key: tuple[str, ...]) -> Index | None:
+    """Return the secondary index of an access pattern; a local one if it has the table's partition key."""
+    name, fields = _index_name(pattern), _fields(pattern)
+    if not name:
+        return None
+    is_local = fields[0] == key[0] and len(key) > 1 and len(fields) > 1
+    return Index(name, "LSI" if is_local else "GSI", fields[:1], fields[1:], "all")
+
+
+def _collections(schemas: Sequence[_Schema]) -> Iterator[str]:
+    """Yield a sentence for each collection: a query of several entities."""
+    members: dict[tuple[str, str], list[str]] = {}
+    for schema in schemas:
+        for pattern in _patterns(schema):
+            for name in _collection(pattern):
+                members.setdefault((name, _index_name(pattern)), []).append(schema.entity)
+    for (name, index), entities in members.items():
+        where = f" in the index {index!r}" if index else ""
+        yield f"collection {name!r}: {', '.join(entities)}{where}; a query of several entities reads them together"
+
+
+def _collection(pattern: Node) -> list[str]:
+    """Return the collection of an access pattern with its sub-collections."""
+    found = pattern.get("collection")
+    if found is None or found.value == "":
+        return []
+    return [each.text() for each in found.items()] if isinstance(found.value, list) else [found.text()]
+
+
+# Entities.
+
+
+class _Reader:
+    """Reads one entity's schema."""
+
+    def __init__(self, schema: _Schema, types: dict[str, str], gaps: list[str]) -> None:
+        self._schema, self._types, self._gaps = schema, types, gaps
+        attributes = schema.node.need("attributes")
+        self._attributes = {str(name): attributes.need(name) for name in attributes.mapping()}
+
+    def entity(self) -> SourceEntity:
+        """Return the entity; add the types of its attributes."""
+        fields = {self._stored(name): self._field(name) for name in self._attributes}
+        templates: dict[str, str] = {}
+        for pattern in _patterns(self._schema):
+            for part in ("pk", "sk"):
+                if (node := pattern.get(part)) is not None:
+                    self._add_key(pattern, part, node, fields, templates)
+        version = SourceField("edb_version", "str", default=literal(self._schema.version))
+        return SourceEntity(
+            name=self._schema.entity,
+            attributes=(*fields, _VERSION),
+            templates=templates,
+            fields={**fields, _VERSION: version},
+            discriminator=self._schema.entity,
+        )
+
+    def _stored(self, name: str) -> str:
+        stored = self._attributes[name].get("field") if isinstance(self._attributes[name].value, Mapping) else None
+        return name if stored is None else stored.text()
+
+    def _type(self, name: str) -> str:
+        """Return ElectroDB's type of an attribute; an enumeration of texts is a string."""
+        node = self._attributes[name]
+        kind = node.get("type") if isinstance(node.value, Mapping) else node  # a type alone is a short form
+        if kind is None:
+            return "any"
+        return "string" if isinstance(kind.value, list) else kind.one_of(*_TYPES)
+
+    def _field(self, name: str) -> SourceField:
+        node = self._attributes[name]
+        whole = Node({"type": node.value}, node.path) if not isinstance(node.value, Mapping) else node
+        self._types.setdefault(self._stored(name), _TYPES[self._type(name)][1])
+        for member in whole.mapping():
+            if member not in _OF_ATTRIBUTE:
+                reason = _NOT_OF_DESIGNS.get(str(member), "it is not part of a design")
+                self._gaps.append(f"{self._schema.entity}.{name}: {member}: {reason}")
+        required = whole.get("required")
+        return SourceField(
+            name,
+            _annotation(whole),
+            is_required=required is not None and required.flag() and whole.get("default") is None,
+            default=_default(whole),
+        )
+
+    def _add_key(
+        self, pattern: Node, part: str, node: Node, fields: dict[str, SourceField], templates: dict[str, str]
+    ) -> None:
+        """Add the template of a key attribute, unless it is an attribute itself."""
+        attribute = node.need("field").text()
+        pieces = self._pieces(pattern, part, node)
+        names = [name for _, name in pieces if name]
+        for name in names:
+            if name not in self._attributes:
+                raise node.fail(f"{name!r} is not an attribute of {self._schema.entity}")
+        is_plain = len(names) == 1 and len(pieces) == 1 and pieces[0][0] == ""
+        number = is_plain and self._type(names[0]) == "number" and _cast(node) != "string"
+        self._types[attribute] = "N" if number or _cast(node) == "number" else "S"
+        if is_plain and self._stored(names[0]) == attribute:
+            if not number and _casing(node) != "none":
+                self._gaps.append(f"{self._schema.entity}.{names[0]}: ElectroDB stores its key in lower or upper case")
+            return
+        wrong = [name for name in names if self._type(name) not in _IN_KEYS]
+        if wrong:
+            listed = ", ".join(wrong)
+            self._gaps.append(
+                f"{self._schema.entity}: {attribute} is a plain field: its key has {listed}, not a text or a number"
+            )
+            fields.setdefault(attribute, SourceField(attribute, "str"))
+            return
+        holes = {name: self._hole(name, _casing(node)) for name in names}
+        templates.setdefault(attribute, "".join(_braced(text) + holes.get(name, "") for text, name in pieces))
+
+    def _hole(self, name: str, casing: str) -> str:
+        """Return the placeholder of a composite attribute."""
+        padding = self._attributes[name].get("padding") if isinstance(self._attributes[name].value, Mapping) else None
+        if padding is not None:
+            length, char = padding.need("length").whole(1), padding.need("char").text()
+            if self._type(name) == "number" and char == "0":
+                return f"{{{name}:0{length}d}}"
+            self._gaps.append(f"{self._schema.entity}.{name}: padding: the template of its key does not pad texts")
+        return f"{{{name}:{casing}}}" if casing != "none" and self._type(name) == "string" else f"{{{name}}}"
+
+    def _pieces(self, pattern: Node, part: str, node: Node) -> list[tuple[str, str]]:
+        """Return pairs of literal text and the attribute after it, "" at the end: the parts of ElectroDB's key."""
+        casing = _casing(node)
+        template = node.get("template")
+        if template is not None and template.value:
+            return [(_cased(text, casing), name) for text, name in _holes(template.text())]
+        composite = node.get("composite") or node.get("facets")
+        if composite is None:
+            raise node.fail("it has neither composite nor template")
+        names = [each.text() for each in composite.items()]
+        stored = {self._stored(name) for name in self._attributes}
+        if len(names) == 1 and names[0] == node.need("field").text() and names[0] in stored:
+            return [("", names[0])]
+        prefix, postfix = self._affixes(pattern, part)
+        pieces = [(f"#{self._label(name)}_", name) for name in names]
+        first = [(prefix + pieces[0][0], pieces[0][1]), *pieces[1:]] if pieces else [(prefix, "")]
+        cased = [(_cased(text, casing), name) for text, name in first]
+        return [*cased, (_cased(postfix, casing), "")] if postfix else cased
+
+    def _label(self, name: str) -> str:
+        node = self._attributes.get(name)
+        label = node.get("label") if node is not None and isinstance(node.value, Mapping) else None
+        return name if label is None else label.text()
+
+    def _affixes(self, pattern: Node, part: str) -> tuple[str, str]:
+        """Return the text before the composite attributes of a key and the text after them."""
+        schema, collection = self._schema, _collection(pattern)
+        kind = pattern.get("type")
+        is_clustered = kind is not None and kind.value == "clustered"
+        before = f"${'#'.join(collection)}" if collection else ""
+        entity = f"{'#' if collection else '$'}{schema.entity}" + ("" if schema.is_beta else f"_{schema.version}")
+        partition = f"${schema.service}" + (f"_{schema.version}" if schema.is_beta else "")
+        sort, after = (before, entity) if is_clustered else (before + entity, "")
+        if part == "sk":
+            return sort, after
+        return (partition, "") if pattern.get("sk") is not None else (partition + sort + after, "")
+
+
+def _holes(template: str) -> Iterator[tuple[str, str]]:
+    """Yield the literal text before each ${name} of a template, with the name; then the text after the last."""
+    at = 0
+    for hole in _HOLE.finditer(template):
+        yield template[at : hole.start()], hole[1].strip()
+        at = hole.end()
+    if at < len(template):
+        yield template[at:], ""
+
+
+def _braced(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def _casing(node: Node) -> str:
+    """Return the case of a key: lower, upper or none; lower by default."""
+    casing = node.get("casing")
+    found = "default" if casing is None else casing.one_of(*_CASINGS)
+    return "lower" if found == "default" else found
+
+
+def _cased(text: str, casing: str) -> str:
+    return text.lower() if casing == "lower" else text.upper() if casing == "upper" else text
+
+
+def _cast(node: Node) -> str:
+    cast = node.get("cast")
+    return "" if cast is None else cast.one_of("string", "number")
+
+
+def _annotation(node: Node) -> str:
+    """Return the type of a field as Python text."""
+    kind = node.get("type")
+    if kind is None:
+        return "Any"
+    if isinstance(kind.value, list):
+        return _choices(kind)
+    name, items = kind.one_of(*_TYPES), node.get("items")
+    if name in {"list", "set"} and items is not None:
+        short = not isinstance(items.value, Mapping)
+        element = _annotation(Node({"type": items.value}, items.path) if short else items)
+        if name == "list" or element in {"str", "Decimal"} or element.startswith("Literal"):
+            return f"{name}[{element}]"
+    return _TYPES[name][0]
+
+
+def _choices(kind: Node) -> str:
+    texts = [each.text() for each in kind.items()]
+    return f"Literal[{', '.join(map(literal, texts))}]" if texts else "str"
+
+
+def _default(node: Node) -> str | None:
+    """Return the default of a field as Python text, if it is a plain value; functions are not in JSON."""
+    found = node.get("default")
+    if found is None or isinstance(found.value, (Mapping, list)):
+        return None
+    if isinstance(found.value, str):
+        return literal(found.value)
+    if isinstance(found.value, bool):
+        return repr(found.value)
+    return f"Decimal({literal(str(found.value))})"
