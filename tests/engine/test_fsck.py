@@ -14,7 +14,7 @@ from tests.engine import table_making, tables_of
 
 from keyplan.engine import fsck
 from keyplan.engine.engine import Engine
-from keyplan.engine.store.rows import Transaction, View
+from keyplan.engine.store.rows import StoreView, Transaction
 from keyplan.engine.tables import backfill
 from keyplan.engine.tables.catalog import Table
 
@@ -173,7 +173,7 @@ def test_an_index_that_is_completed_meanwhile_is_seen_as_it_was(
         true = engine.store.snapshot
 
         @contextmanager
-        def snapshot() -> Iterator[View]:
+        def snapshot() -> Iterator[StoreView]:
             monkeypatch.setattr(engine.store, "snapshot", true)  # the backfill has its own
             with true() as view:
                 view.sequence("catalog")  # the moment is that of the first read

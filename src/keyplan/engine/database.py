@@ -20,7 +20,7 @@ from keyplan.dynamodb.shapes import Check
 from keyplan.dynamodb.values.encoding import DecodeError, Form
 from keyplan.engine.items.versions import Version, put_blindly
 from keyplan.engine.store.failures import Failure, is_missing_tree, storage_error
-from keyplan.engine.store.rows import Transaction, Tree, View
+from keyplan.engine.store.rows import StoreView, Transaction, Tree
 from keyplan.engine.store.sqlite import SqliteStore
 from keyplan.engine.tables.catalog import CHANGES, Catalog, CatalogChanged, Index, Table
 from keyplan.engine.tables.counts import TreeCounts
@@ -108,9 +108,9 @@ class Database:
         """Where exports go and imports come from."""
         self.counts = TreeCounts(clock, store.view)
         self.catalog = Catalog(store.view(), observed=observed)
-        self.view: Callable[[], View] = store.view
+        self.view: Callable[[], StoreView] = store.view
         """Reads of items, each as of its own time."""
-        self.snapshot: Callable[[], AbstractContextManager[View]] = store.snapshot
+        self.snapshot: Callable[[], AbstractContextManager[StoreView]] = store.snapshot
         """Reads of items that are all as of one time."""
         self.wake_backfiller: Callable[[], None] = _do_nothing
         self.wake_jobs: Callable[[], None] = _do_nothing

@@ -19,7 +19,7 @@ from keyplan.engine.items.keys import partition_bytes_of
 from keyplan.engine.items.versions import Version
 from keyplan.engine.items.writes import collection_bytes
 from keyplan.engine.progress import Progress, percent
-from keyplan.engine.store.rows import Row, Tree, View
+from keyplan.engine.store.rows import Row, StoreView, Tree
 from keyplan.engine.store.sqlite import SqliteStore
 from keyplan.engine.tables import backfill
 from keyplan.engine.tables.catalog import Index, Table, stored_tables
@@ -70,7 +70,7 @@ def check(database: _Checked, progress: Callable[[str, int], None] | None = None
 
 
 def _check_table(
-    view: View, table: Table, told: Callable[[str, int], None] | None, progress: Progress
+    view: StoreView, table: Table, told: Callable[[str, int], None] | None, progress: Progress
 ) -> Iterator[FsckProblem]:
     checks: tuple[_Checks, ...] = (_Collections(view, table), _Entries(view, table), _Expiries(view, table))
     for rows, (key, size, body) in enumerate(view.span(table.tree, b"", None), 1):
@@ -93,7 +93,7 @@ def _check_table(
         yield from _check_copies(table, "history", history.recorded(view, table.recovery))
 
 
-def _check_backup(view: View, document: dict[str, Any]) -> Iterator[FsckProblem]:
+def _check_backup(view: StoreView, document: dict[str, Any]) -> Iterator[FsckProblem]:
     table, where = backups.table_of(document), document["arn"].split("/", 2)[2]
     yield from _check_copies(table, where, view.span(table.tree, b"", None))
     if not backups.is_being_made(document) and view.totals(table.tree) != (document["items"], document["size_bytes"]):
@@ -123,7 +123,9 @@ def _check_row(table: Table, key: bytes, version: Version, where: str = "") -> I
         yield FsckProblem(table.name, where, "recorded size is not the item's", key.hex())
 
 
-def _check_entry(view: View, table: Table, index: Index, entry_key: bytes, version: Version) -> Iterator[FsckProblem]:
+def _check_entry(
+    view: StoreView, table: Table, index: Index, entry_key: bytes, version: Version
+) -> Iterator[FsckProblem]:
     row = view.point(index.tree, entry_key)
     if row is None:
         yield FsckProblem(table.name, index.name, "entry is missing", entry_key.hex())
@@ -131,7 +133,7 @@ def _check_entry(view: View, table: Table, index: Index, entry_key: bytes, versi
         yield FsckProblem(table.name, index.name, "entry is not what the item says", entry_key.hex())
 
 
-def _check_count(view: View, table: Table, where: str, tree: Tree, expected: int) -> Iterator[FsckProblem]:
+def _check_count(view: StoreView, table: Table, where: str, tree: Tree, expected: int) -> Iterator[FsckProblem]:
     found, _ = view.totals(tree)
     if found != expected:
         yield FsckProblem(table.name, where, f"{found} entries, {expected} expected")
@@ -152,7 +154,7 @@ class _Checks(Protocol):
 class _Entries:
     """Looks up each item's entry in every index, and counts; changes that still wait are left out."""
 
-    def __init__(self, view: View, table: Table) -> None:
+    def __init__(self, view: StoreView, table: Table) -> None:
         self._view = view
         self._table = table
         unfinished = table.document.get("backfills", ())
@@ -176,7 +178,7 @@ class _Entries:
 class _Expiries:
     """Looks up the expiry of each item that has one, and counts."""
 
-    def __init__(self, view: View, table: Table) -> None:
+    def __init__(self, view: StoreView, table: Table) -> None:
         self._view = view
         self._table = table
         self._count = 0
@@ -199,7 +201,7 @@ class _Expiries:
 class _Collections:
     """Adds up item collections, which come one after the other, and compares them with what is kept."""
 
-    def __init__(self, view: View, table: Table) -> None:
+    def __init__(self, view: StoreView, table: Table) -> None:
         self._view = view
         self._table = table
         self._kept = None if backfill.COLLECTIONS in table.document.get("backfills", ()) else table.collections

@@ -13,7 +13,7 @@ from keyplan.clock import ManualClock
 from keyplan.engine import fsck
 from keyplan.engine.engine import Engine
 from keyplan.engine.items.versions import Version
-from keyplan.engine.store.rows import Transaction, View
+from keyplan.engine.store.rows import StoreView, Transaction
 from keyplan.engine.tables.catalog import Catalog, CatalogChanged, Table
 from keyplan.errors import ServiceError
 
@@ -73,7 +73,7 @@ def test_a_read_that_finds_no_tree_any_more_starts_over(
     put(engine, "a")
     look, failures = engine.database.view, [kind("no such table: tree_1")]
 
-    def view() -> View:
+    def view() -> StoreView:
         if failures:
             raise failures.pop()
         return look()

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from keyplan.clock import ManualClock
 from keyplan.engine.store import statements
-from keyplan.engine.store.rows import View
+from keyplan.engine.store.rows import StoreView
 from keyplan.engine.tables.counts import COUNTED_AT_ONCE, TreeCounts
 
 TREE = statements.tree(1)
@@ -42,8 +42,8 @@ class Counting:
 
 
 @contextmanager
-def figures_of(counting: Counting) -> Iterator[tuple[TreeCounts, View]]:
-    view = cast("View", counting)
+def figures_of(counting: Counting) -> Iterator[tuple[TreeCounts, StoreView]]:
+    view = cast("StoreView", counting)
     figures = TreeCounts(counting.clock, lambda: view)
     yield figures, view
     figures.close()

@@ -8,7 +8,7 @@ import pytest
 from tests.engine.transfer.making import Workshop, item
 
 from keyplan.engine.backups import history
-from keyplan.engine.store.rows import Row, View
+from keyplan.engine.store.rows import Row, StoreView
 from keyplan.engine.tables.catalog import Table
 from keyplan.errors import ServiceError
 
@@ -67,7 +67,7 @@ def _rows_read(monkeypatch: pytest.MonkeyPatch) -> list[Row]:
     read: list[Row] = []
     true = history.rows_at
 
-    def rows_at(view: View, table: Table, moment_s: float, low: bytes = b"") -> Iterator[Row]:
+    def rows_at(view: StoreView, table: Table, moment_s: float, low: bytes = b"") -> Iterator[Row]:
         for row in true(view, table, moment_s, low):
             read.append(row)
             yield row

@@ -28,7 +28,7 @@ from keyplan.dynamodb.messages import backups as messages
 from keyplan.dynamodb.messages import tables as table_messages
 from keyplan.engine.backups import copies
 from keyplan.engine.store import statements
-from keyplan.engine.store.rows import Transaction, Tree, View
+from keyplan.engine.store.rows import StoreView, Transaction, Tree
 from keyplan.engine.tables import descriptions, documents, throughput
 from keyplan.engine.tables.catalog import Table, parse
 from keyplan.errors import AccessDeniedError, BackupNotFoundError, ValidationError
@@ -94,7 +94,7 @@ def _create(database: Database, transaction: Transaction, table: Table, about: D
     return document
 
 
-def _new_arn(database: Database, view: View, table: Table, kind: str, created_at: float) -> str:
+def _new_arn(database: Database, view: StoreView, table: Table, kind: str, created_at: float) -> str:
     """A new backup's ARN. It ends in when it was made, in milliseconds, and eight digits, zeros where it is SYSTEM."""
     number = round(created_at * 1000)
     while True:
@@ -122,19 +122,19 @@ def purge(transaction: Transaction, now: float) -> int:
 # Finding.
 
 
-def stored(view: View) -> list[Document]:
+def stored(view: StoreView) -> list[Document]:
     """All backups, by ARN: by table, then by age; also those whose time is over."""
     return [orjson.loads(body) for _, body in view.documents(DOCUMENT_PREFIX)]
 
 
-def renewed(view: View, document: Document) -> Document:
+def renewed(view: StoreView, document: Document) -> Document:
     """A backup's document as it is now; as it was, if the backup has been deleted."""
     body = view.document(DOCUMENT_PREFIX + document["arn"])
     now: Document = document if body is None else orjson.loads(body)
     return now
 
 
-def find(database: Database, view: View, arn: str) -> Document:
+def find(database: Database, view: StoreView, arn: str) -> Document:
     """The backup of an ARN. Raises ValidationError, AccessDeniedError, BackupNotFoundError."""
     check_arn(database, arn)
     body = view.document(DOCUMENT_PREFIX + arn)

@@ -33,7 +33,7 @@ from keyplan import limits
 from keyplan.engine.backups import history
 from keyplan.engine.progress import percent
 from keyplan.engine.store import statements
-from keyplan.engine.store.rows import Row, Transaction, Tree, View
+from keyplan.engine.store.rows import Row, StoreView, Transaction, Tree
 from keyplan.engine.tables.catalog import Recovery, Table, stored_table
 
 if TYPE_CHECKING:
@@ -126,12 +126,12 @@ def _stop_noting(database: Database, transaction: Transaction, document: Documen
     transaction.drop_tree(statements.tree(former))
 
 
-def pending(view: View) -> list[str]:
+def pending(view: StoreView) -> list[str]:
     """Whom there are unfinished copies for."""
     return [name.removeprefix(DOCUMENT_PREFIX) for name, _ in view.documents(DOCUMENT_PREFIX)]
 
 
-def is_reading(view: View, tree: Tree) -> bool:
+def is_reading(view: StoreView, tree: Tree) -> bool:
     """Whether a copy still needs the rows of a tree."""
     return _reader(view, tree) is not None
 
@@ -146,7 +146,7 @@ def drop_tree(transaction: Transaction, tree: Tree) -> None:
         _save(transaction, owner, {**document, "dropped": [*document["dropped"], tree.number]})
 
 
-def _reader(view: View, tree: Tree) -> tuple[str, Document] | None:
+def _reader(view: StoreView, tree: Tree) -> tuple[str, Document] | None:
     for name, body in view.documents(DOCUMENT_PREFIX):
         document = orjson.loads(body)
         if tree.number in (document["source"], document["past"] and document["past"]["tree"]):
@@ -154,7 +154,7 @@ def _reader(view: View, tree: Tree) -> tuple[str, Document] | None:
     return None
 
 
-def _find(view: View, owner: str) -> Document | None:
+def _find(view: StoreView, owner: str) -> Document | None:
     body = view.document(DOCUMENT_PREFIX + owner)
     return None if body is None else orjson.loads(body)
 
@@ -175,14 +175,14 @@ def note(transaction: Transaction, tree: Tree, key: bytes, old: history.Content 
 # Chunks.
 
 
-def bring_in(view: View, owner: str) -> None:
+def bring_in(view: StoreView, owner: str) -> None:
     """Read the rows that `fill_chunk` will read, ahead of its transaction: writers need not wait for the disk."""
     document = _find(view, owner)
     if document is not None and document["done"] is not None:
         _piece(view, statements.tree(document["source"]), _behind(document["done"]))
 
 
-def place(view: View, owner: str) -> str:
+def place(view: StoreView, owner: str) -> str:
     """How far a copy has come."""
     document = _find(view, owner)
     if document is None or document["done"] is None:
@@ -241,7 +241,7 @@ def _behind(done: str) -> bytes:
     return bytes.fromhex(done) + b"\x00" if done else b""
 
 
-def _piece(view: View, tree: Tree, low: bytes) -> tuple[list[Row], bytes | None]:
+def _piece(view: StoreView, tree: Tree, low: bytes) -> tuple[list[Row], bytes | None]:
     """The first rows from a key on, as many as a chunk may have; the last of them, or None if there are no more."""
     piece: list[Row] = []
     size = 0

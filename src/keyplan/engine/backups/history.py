@@ -20,7 +20,7 @@ from itertools import groupby
 from typing import NamedTuple, TypeAlias
 
 from keyplan.dynamodb.values.keybytes import escaped, unescaped
-from keyplan.engine.store.rows import Row, Transaction, Tree, View
+from keyplan.engine.store.rows import Row, StoreView, Transaction, Tree
 from keyplan.engine.tables.catalog import Recovery, Table
 
 DAY_S = 86_400
@@ -62,7 +62,7 @@ def earliest_s(recovery: Recovery, now: float) -> float:
     return float(math.floor(max(recovery.since_s, now - recovery.days * DAY_S)))
 
 
-def rows_at(view: View, table: Table, moment_s: float, low: bytes = b"") -> Iterator[Row]:
+def rows_at(view: StoreView, table: Table, moment_s: float, low: bytes = b"") -> Iterator[Row]:
     """The table's rows from a key on as they were at a moment, in key order; changes of that very moment included.
 
     The moment must not lie before `earliest_s`, and the view must see one moment (`Store.snapshot`, or a
@@ -72,7 +72,7 @@ def rows_at(view: View, table: Table, moment_s: float, low: bytes = b"") -> Iter
     return rows if table.recovery is None else _merged(rows, changed_since(view, table.recovery, moment_s, low))
 
 
-def changed_since(view: View, recovery: Recovery, moment_s: float, low: bytes = b"") -> Iterator[Former]:
+def changed_since(view: StoreView, recovery: Recovery, moment_s: float, low: bytes = b"") -> Iterator[Former]:
     """The items from a key on that were changed after a moment, in key order, as they were at it."""
     return first_after(view.span(recovery.tree, escaped(low), None), moment_s)
 
@@ -92,7 +92,9 @@ def next_place(last: bytes, moment_s: float) -> bytes:
     return item + _ABOVE_MOMENTS if _moment(last) > moment_s else item + _MOMENT.pack(moment_s) + b"\x00"
 
 
-def changes_between(view: View, table: Table, from_s: float, to_s: float, low: bytes = b"") -> Iterator[RecordedChange]:
+def changes_between(
+    view: StoreView, table: Table, from_s: float, to_s: float, low: bytes = b""
+) -> Iterator[RecordedChange]:
     """The items, from a key on and in key order, that were written after one moment and not after another, as they
     were at both.
 
@@ -136,17 +138,17 @@ def is_out_of_reach(recovery: Recovery, place: bytes, now: float) -> bool:
     return _moment(place) <= earliest_s(recovery, now)
 
 
-def recorded(view: View, recovery: Recovery) -> Iterator[Row]:
+def recorded(view: StoreView, recovery: Recovery) -> Iterator[Row]:
     """What items were, as rows: by key, then by age."""
     return (row for record in _records(view, recovery.tree) for row in _row(record))
 
 
-def _by_key(view: View, tree: Tree, low: bytes = b"") -> Iterator[tuple[bytes, Iterator[Former]]]:
+def _by_key(view: StoreView, tree: Tree, low: bytes = b"") -> Iterator[tuple[bytes, Iterator[Former]]]:
     """Each key with its records, oldest first, which can be read once."""
     return groupby(_records(view, tree, low), key=lambda record: record.key)
 
 
-def _records(view: View, tree: Tree, low: bytes = b"") -> Iterator[Former]:
+def _records(view: StoreView, tree: Tree, low: bytes = b"") -> Iterator[Former]:
     return map(_former, view.span(tree, escaped(low), None))
 
 

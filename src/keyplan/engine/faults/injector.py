@@ -28,7 +28,7 @@ from keyplan.engine.faults.stale_reads import History, RecordedWriter, SeenView
 from keyplan.engine.faults.throttling import MeteredCall, Throttle
 from keyplan.engine.items.transactions import cancelled_by
 from keyplan.engine.items.versions import Version
-from keyplan.engine.store.rows import Transaction, Tree, View
+from keyplan.engine.store.rows import StoreView, Transaction, Tree
 from keyplan.engine.store.sqlite import SqliteStore
 from keyplan.engine.tables.catalog import Index, Table
 from keyplan.errors import (
@@ -180,17 +180,17 @@ class Injector:
             return None
         return self._database.clock.now() - self._random["stale_reads"].random() * self.faults.stale_s
 
-    def view(self) -> View:
+    def view(self) -> StoreView:
         """Return a view for reads as of their own times, as the present call sees them."""
         return self._seen(self._database.store.view())
 
     @contextmanager
-    def snapshot(self) -> Iterator[View]:
+    def snapshot(self) -> Iterator[StoreView]:
         """Yield a view for reads as of one time, as the present call sees them."""
         with self._database.store.snapshot() as view:
             yield self._seen(view)
 
-    def _seen(self, view: View) -> View:
+    def _seen(self, view: StoreView) -> StoreView:
         call = self._call
         if call is None:
             return view

@@ -24,7 +24,7 @@ import orjson
 
 from keyplan.engine.items import versions
 from keyplan.engine.store import statements
-from keyplan.engine.store.rows import Row, Transaction, Tree, View
+from keyplan.engine.store.rows import Row, StoreView, Transaction, Tree
 from keyplan.engine.tables.catalog import Index, Table
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Trees(NamedTuple):
     latest: Tree
 
 
-def find(view: View) -> Trees | None:
+def find(view: StoreView) -> Trees | None:
     """The trees of waiting writes; None if no index has lagged in this database."""
     body = view.document(DOCUMENT)
     if body is None:
@@ -104,12 +104,12 @@ class LaggingWriter:
         transaction.put(trees.latest, latest_key, 0, place)
 
 
-def waits(view: View, trees: Trees | None, tree: Tree, entry: bytes) -> bool:
+def waits(view: StoreView, trees: Trees | None, tree: Tree, entry: bytes) -> bool:
     """Whether a write waits for an entry of the index with this tree."""
     return trees is not None and view.point(trees.latest, _LATEST.pack(tree.number) + entry) is not None
 
 
-def awaited(view: View, trees: Trees | None, tree: Tree) -> Iterator[bytes]:
+def awaited(view: StoreView, trees: Trees | None, tree: Tree) -> Iterator[bytes]:
     """Keys of the entries of an index for which a write waits."""
     if trees is not None:
         low, high = _LATEST.pack(tree.number), _LATEST.pack(tree.number + 1)
@@ -117,7 +117,7 @@ def awaited(view: View, trees: Trees | None, tree: Tree) -> Iterator[bytes]:
             yield key[_LATEST.size :]
 
 
-def shown(view: View, trees: Trees | None, tree: Tree) -> int:
+def shown(view: StoreView, trees: Trees | None, tree: Tree) -> int:
     """How many of the entries for which a write waits are in the index now."""
     return sum(view.point(tree, entry) is not None for entry in awaited(view, trees, tree))
 

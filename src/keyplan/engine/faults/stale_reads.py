@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from keyplan.engine.store.rows import Log, Row, Transaction, Tree, View
+from keyplan.engine.store.rows import Log, Row, StoreView, Transaction, Tree
 
 Content = tuple[int, bytes]
 """Size and body of a row."""
@@ -102,7 +102,7 @@ class SeenView:
 
     def __init__(
         self,
-        view: View,
+        view: StoreView,
         history: History | None,
         moment_of: Callable[[Tree], float | None],
         report: Callable[[Tree, bytes, int, bool], None],

@@ -18,7 +18,7 @@ from keyplan.dynamodb.values.encoding import Form
 from keyplan.dynamodb.values.types import Item
 from keyplan.engine.items.ranges import Span
 from keyplan.engine.items.receipts import Receipt
-from keyplan.engine.store.rows import Row, View
+from keyplan.engine.store.rows import Row, StoreView
 from keyplan.engine.tables.catalog import Index, Table
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def read(database: Database, reading: PageRequest) -> ItemPage:
     return _page(reading, database.view())
 
 
-def _page(reading: PageRequest, view: View) -> ItemPage:
+def _page(reading: PageRequest, view: StoreView) -> ItemPage:
     tree = reading.table.tree if reading.index is None else reading.index.tree
     limit = reading.limit
     traces = () if reading.fetch else reading.traces
@@ -131,7 +131,7 @@ def _evaluated(page: ItemPage, rows: Iterable[Row], limit: int | None, traces: t
     page.evaluated_bytes = total
 
 
-def _fetched(page: ItemPage, entries: Iterable[bytes], reading: PageRequest, view: View) -> Iterator[bytes]:
+def _fetched(page: ItemPage, entries: Iterable[bytes], reading: PageRequest, view: StoreView) -> Iterator[bytes]:
     """Bodies of the items that entries of a local index stand for."""
     table = reading.table
     for entry in entries:

@@ -12,7 +12,7 @@ from keyplan.dynamodb.values.encoding import Form
 from keyplan.dynamodb.values.types import Item
 from keyplan.engine.items.keys import partition_bytes_of
 from keyplan.engine.operations import rules
-from keyplan.engine.store.rows import View
+from keyplan.engine.store.rows import StoreView
 from keyplan.engine.tables.catalog import Table
 from keyplan.errors import (
     ProvisionedThroughputExceededError,
@@ -62,7 +62,7 @@ class Collections:
         self._seen: set[tuple[str, bytes]] = set()
         self.by_table: dict[str, list[dict[str, Any]]] = {}
 
-    def add(self, view: View, table: Table, key: bytes, item: Item) -> None:
+    def add(self, view: StoreView, table: Table, key: bytes, item: Item) -> None:
         """Add the current size of a written item's collection."""
         if table.collections is None:
             return
@@ -73,7 +73,7 @@ class Collections:
             self.by_table.setdefault(table.name, []).append(metrics)
 
 
-def _collection(view: View, table: Table, key: bytes, item: Item, form: Form) -> dict[str, Any]:
+def _collection(view: StoreView, table: Table, key: bytes, item: Item, form: Form) -> dict[str, Any]:
     assert table.collections is not None
     row = view.point(table.collections, partition_bytes_of(key))
     estimate = (row[0] if row else 0) / limits.GIB

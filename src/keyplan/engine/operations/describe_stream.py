@@ -8,7 +8,7 @@ from keyplan import limits
 from keyplan.dynamodb.shapes.model import String, Structure
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine.operations import shapes
-from keyplan.engine.store.rows import View
+from keyplan.engine.store.rows import StoreView
 from keyplan.engine.streams import records, retention
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _add_shards(description: dict[str, Any], shards: list[dict[str, Any]], reque
         description["LastEvaluatedShardId"] = wanted[limit - 1]["ShardId"]
 
 
-def _shard(view: View, document: dict[str, Any], shard: int) -> dict[str, Any]:
+def _shard(view: StoreView, document: dict[str, Any], shard: int) -> dict[str, Any]:
     first = records.trimmed(document, shard) + 1
     sequences = {"StartingSequenceNumber": records.sequence_number(first)}
     if document["ended_at"] is not None:

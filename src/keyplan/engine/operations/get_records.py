@@ -10,7 +10,7 @@ from keyplan import limits
 from keyplan.dynamodb.messages import requests as messages
 from keyplan.dynamodb.shapes.model import Integer, String, Structure
 from keyplan.dynamodb.values.encoding import Form, python_item
-from keyplan.engine.store.rows import Log, View
+from keyplan.engine.store.rows import Log, StoreView
 from keyplan.engine.streams import records as stream_records
 from keyplan.engine.streams import retention
 from keyplan.engine.streams.records import ShardIterator
@@ -67,7 +67,7 @@ def _placed(document: dict[str, Any], iterator: ShardIterator) -> ShardIterator:
     return iterator._replace(position=trimmed + 1)
 
 
-def _read(view: View, log: Log, iterator: ShardIterator, limit: int) -> list[Stored]:
+def _read(view: StoreView, log: Log, iterator: ShardIterator, limit: int) -> list[Stored]:
     """Return records up to the limit or 1 MB. They are read in chunks: a record may be as large as two items."""
     found: list[Stored] = []
     position, size = iterator.position, 0

@@ -9,7 +9,7 @@ from keyplan.dynamodb.shapes.model import String, Structure, Timestamp
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import timestamps
 from keyplan.engine.operations import shapes
-from keyplan.engine.store.rows import View
+from keyplan.engine.store.rows import StoreView
 from keyplan.engine.streams import records, retention
 from keyplan.errors import ResourceNotFoundError, TrimmedDataAccessError, ValidationError
 
@@ -72,7 +72,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
     return {"ShardIterator": records.render_iterator(records.ShardIterator(arn, shard, position, now, at_horizon))}
 
 
-def _position(view: View, document: dict[str, Any], shard: int, kind: str, sequence: int) -> int:
+def _position(view: StoreView, document: dict[str, Any], shard: int, kind: str, sequence: int) -> int:
     trimmed, last = records.trimmed(document, shard), records.end(view, document, shard)
     if kind == "TRIM_HORIZON":
         return trimmed + 1
@@ -85,7 +85,7 @@ def _position(view: View, document: dict[str, Any], shard: int, kind: str, seque
     return sequence + 1 if kind == "AFTER_SEQUENCE_NUMBER" else sequence
 
 
-def _written_from(view: View, document: dict[str, Any], shard: int, at_s: float) -> int:
+def _written_from(view: StoreView, document: dict[str, Any], shard: int, at_s: float) -> int:
     """Return the first position that is not older than a time."""
     older = retention.last_before(view, records.log_of(document), shard, at_s)
     return max(older, records.trimmed(document, shard)) + 1

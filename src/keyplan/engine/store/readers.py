@@ -28,7 +28,7 @@ from keyplan.engine.store.combine import give_way
 from keyplan.engine.store.failures import failures
 from keyplan.engine.store.files import CACHE_KIB, connect
 from keyplan.engine.store.forks import WHY
-from keyplan.engine.store.rows import Row, Tree, View
+from keyplan.engine.store.rows import Row, StoreView, Tree
 from keyplan.engine.store.views import Connected, Locked, Writing, rest
 from keyplan.errors import EngineClosedError
 
@@ -54,7 +54,7 @@ class MemoryReaders:
         return self._view
 
     @contextmanager
-    def snapshot(self) -> Iterator[View]:
+    def snapshot(self) -> Iterator[StoreView]:
         """Reads that all see one moment: nobody writes meanwhile."""
         with self._lock:
             yield self._view
@@ -86,7 +86,7 @@ class FileReaders:
         return view if view is not None else self._new_view()
 
     @contextmanager
-    def snapshot(self) -> Iterator[View]:
+    def snapshot(self) -> Iterator[StoreView]:
         """Reads that all see one moment."""
         own = self._own()
         try:

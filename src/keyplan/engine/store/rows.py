@@ -20,7 +20,7 @@ Row = tuple[bytes, int, bytes]
 """Key, the item's size as the service counts it, stored body."""
 
 
-class View(Protocol):
+class StoreView(Protocol):
     """Reads at one moment, or each at its own."""
 
     def point(self, tree: Tree, key: bytes) -> tuple[int, bytes] | None:
@@ -60,7 +60,7 @@ class View(Protocol):
         """The value of a named sequence; 0 before its first use."""
 
 
-class Transaction(View, Protocol):
+class Transaction(StoreView, Protocol):
     """Reads and writes of one transaction, alone in the database."""
 
     foreign: bool

@@ -16,7 +16,7 @@ import orjson
 
 from keyplan import limits
 from keyplan.engine.store import statements
-from keyplan.engine.store.rows import Transaction, View
+from keyplan.engine.store.rows import StoreView, Transaction
 from keyplan.engine.tables import throughput
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def end(transaction: Transaction, document: dict[str, Any], now: float) -> None:
     save(transaction, {**kept, "ended_at": now})
 
 
-def find(view: View, arn: str) -> dict[str, Any] | None:
+def find(view: StoreView, arn: str) -> dict[str, Any] | None:
     """The document of the stream with this ARN."""
     body = view.document(_DOCUMENT_PREFIX + arn)
     return None if body is None else orjson.loads(body)
@@ -74,7 +74,7 @@ def save(transaction: Transaction, stream: dict[str, Any]) -> None:
     transaction.put_document(_DOCUMENT_PREFIX + stream["arn"], orjson.dumps(stream))
 
 
-def stored(view: View) -> list[dict[str, Any]]:
+def stored(view: StoreView) -> list[dict[str, Any]]:
     """The documents of all streams, by ARN, ended ones included."""
     return [orjson.loads(body) for _, body in view.documents(_DOCUMENT_PREFIX)]
 

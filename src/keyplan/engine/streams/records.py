@@ -28,7 +28,7 @@ from keyplan.dynamodb.values import attribute, encoding
 from keyplan.dynamodb.values.keybytes import HASH_SPACE, hash_of
 from keyplan.dynamodb.values.types import same_members
 from keyplan.engine.store import statements
-from keyplan.engine.store.rows import Log, Transaction, View
+from keyplan.engine.store.rows import Log, StoreView, Transaction
 from keyplan.engine.streams import logs
 from keyplan.engine.tables.catalog import Table
 from keyplan.errors import ExpiredIteratorError, ResourceNotFoundError, ValidationError
@@ -50,7 +50,7 @@ _NUMBER_BASE = 10**20  # makes the shortest sequence number 21 digits, the least
 # The documents.
 
 
-def readable(view: View, arn: str, now: float) -> dict[str, Any]:
+def readable(view: StoreView, arn: str, now: float) -> dict[str, Any]:
     """The document of a stream that can still be read. Raises ResourceNotFoundError, ValidationError."""
     check_arn(arn)
     document = logs.find(view, arn)
@@ -70,7 +70,7 @@ def trimmed(document: dict[str, Any], shard: int) -> int:
     return 0 if removed is None else removed[shard]
 
 
-def end(view: View, document: dict[str, Any], shard: int) -> int:
+def end(view: StoreView, document: dict[str, Any], shard: int) -> int:
     """The last sequence of a shard up to now; of a closed shard for good."""
     return max(view.bounds(log_of(document), shard)[1] or 0, trimmed(document, shard))
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from keyplan import limits
-from keyplan.engine.store.rows import Log, Transaction, View
+from keyplan.engine.store.rows import Log, StoreView, Transaction
 from keyplan.engine.streams import logs
 from keyplan.engine.streams import records as stream_records
 
@@ -45,7 +45,7 @@ def trim_if_due(database: Database, arn: str) -> None:
         _trim(database, arn, lambda: False)
 
 
-def _is_due(view: View, document: dict[str, Any], now: float) -> bool:
+def _is_due(view: StoreView, document: dict[str, Any], now: float) -> bool:
     if logs.is_gone(document, now):
         return True
     log, before = stream_records.log_of(document), now - limits.STREAM_RETENTION_S
@@ -92,7 +92,7 @@ def _trim_some(transaction: Transaction, arn: str, now: float) -> tuple[int, boo
     return sum(removed), is_done
 
 
-def last_before(view: View, log: Log, shard: int, before: float) -> int:
+def last_before(view: StoreView, log: Log, shard: int, before: float) -> int:
     """The last sequence of a shard written before a moment; 0 if there is none.
 
     Times rise with sequences, unless the clock was set back, so this halves its way instead of reading every body.

@@ -26,7 +26,7 @@ from keyplan.engine.items import expiry, versions, writes
 from keyplan.engine.items.keys import partition_bytes_of
 from keyplan.engine.progress import Progress, percent
 from keyplan.engine.store.failures import Failure
-from keyplan.engine.store.rows import Row, Transaction, Tree, View
+from keyplan.engine.store.rows import Row, StoreView, Transaction, Tree
 from keyplan.engine.tables import descriptions
 from keyplan.engine.tables.catalog import Table, stored_table
 from keyplan.errors import EngineClosedError, StorageError
@@ -123,7 +123,7 @@ def fill_some(database: Database, owner: str, name: str, chunks: int, pace: Pace
     return False
 
 
-def _unfinished(view: View, table_name: str, name: str) -> Table | None:
+def _unfinished(view: StoreView, table_name: str, name: str) -> Table | None:
     table = stored_table(view, table_name)
     return table if table is not None and name in table.document.get("backfills", ()) else None
 
@@ -138,7 +138,7 @@ def _target(table: Table, name: str) -> Tree:
     return table.indexes[name].tree
 
 
-def _bring_in(view: View, owner: str, name: str, limit: int) -> None:
+def _bring_in(view: StoreView, owner: str, name: str, limit: int) -> None:
     """Read the rows of the next chunk, and where their entries will lie, ahead of its transaction.
 
     Their pages are then in memory, and writers need not wait for the disk.
@@ -156,7 +156,7 @@ def _bring_in(view: View, owner: str, name: str, limit: int) -> None:
             view.point(tree, entry)
 
 
-def _next_rows(view: View, table: Table, target: Tree, limit: int) -> list[Row]:
+def _next_rows(view: StoreView, table: Table, target: Tree, limit: int) -> list[Row]:
     return view.rows(table.tree, view.document(_progress_name(target)) or b"", None, limit=limit)
 
 

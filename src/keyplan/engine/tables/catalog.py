@@ -20,7 +20,7 @@ from keyplan.dynamodb.values import attribute, encoding
 from keyplan.dynamodb.values.types import Item
 from keyplan.engine.items.keys import IndexKey, KeyAttribute, KeySchema, PrimaryKey
 from keyplan.engine.store import statements
-from keyplan.engine.store.rows import Log, Transaction, Tree, View
+from keyplan.engine.store.rows import Log, StoreView, Transaction, Tree
 from keyplan.errors import ResourceNotFoundError
 
 DOCUMENT_PREFIX = "table:"
@@ -161,13 +161,13 @@ def parse(document: dict[str, Any], *, observed: bool = False) -> Table:
     )
 
 
-def stored_table(view: View, name: str) -> Table | None:
+def stored_table(view: StoreView, name: str) -> Table | None:
     """Return the table of a name as a view shows it, regardless of the catalog."""
     body = view.document(DOCUMENT_PREFIX + name)
     return None if body is None else parse(orjson.loads(body))
 
 
-def stored_tables(view: View) -> list[Table]:
+def stored_tables(view: StoreView) -> list[Table]:
     """Return all tables as a view shows them, by name, regardless of the catalog."""
     return [parse(orjson.loads(body)) for _, body in view.documents(DOCUMENT_PREFIX)]
 
@@ -240,7 +240,7 @@ class Catalog:
     `plain` or `blind`.
     """
 
-    def __init__(self, view: View, *, observed: bool = False) -> None:
+    def __init__(self, view: StoreView, *, observed: bool = False) -> None:
         self._observed = observed
         self._tables: dict[str, Table] = {}
         self._steady: dict[str, Table] = {}
@@ -248,7 +248,7 @@ class Catalog:
         self._lock = threading.Lock()
         self.reload(view)
 
-    def reload(self, view: View) -> None:
+    def reload(self, view: StoreView) -> None:
         """Read every table again if the catalog has changed."""
         changes = view.sequence(CHANGES)
         if changes == self._changes:
@@ -269,7 +269,7 @@ class Catalog:
                 self._steady = {}
                 self._changes = changes
 
-    def find(self, name: str, view: View) -> Table | None:
+    def find(self, name: str, view: StoreView) -> Table | None:
         """Return the table of a name or ARN in any state, or None."""
         table = self._tables.get(name)
         if table is not None:
@@ -281,7 +281,7 @@ class Catalog:
         """Return the table if it is ready and stays as it is until the catalog changes, or None."""
         return self._steady.get(name)
 
-    def active(self, name: str, view: View, now: float) -> Table:
+    def active(self, name: str, view: StoreView, now: float) -> Table:
         """Return the table, ready for items. Raises ResourceNotFoundError with the message for item operations."""
         table = self.find(name, view)
         if table is not None and table.ready_at == math.inf:
@@ -297,7 +297,7 @@ class Catalog:
                     self._steady[name] = table
         return table
 
-    def _settle(self, table: Table, view: View, now: float) -> Table:
+    def _settle(self, table: Table, view: StoreView, now: float) -> Table:
         self.reload(view)
         current = self._tables.get(table.name, table)
         if current.settles_at > now:
@@ -318,7 +318,7 @@ class Catalog:
         if self._tables.get(table.name) is not table:
             raise CatalogChanged
 
-    def look(self, table: Table, view: View) -> None:
+    def look(self, table: Table, view: StoreView) -> None:
         """Raise CatalogChanged if the table is no longer the current one, whoever has changed it."""
         self.reload(view)
         if self._tables.get(table.name) is not table:

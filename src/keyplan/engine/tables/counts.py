@@ -15,7 +15,7 @@ from typing import NamedTuple
 from keyplan.clock import Clock
 from keyplan.engine.background import Worker
 from keyplan.engine.store.failures import Failure, is_missing_tree
-from keyplan.engine.store.rows import Tree, View
+from keyplan.engine.store.rows import StoreView, Tree
 from keyplan.errors import EngineClosedError
 
 COUNTED_AT_ONCE = 100_000
@@ -44,14 +44,14 @@ class _Count(NamedTuple):
 class TreeCounts(Worker[Tree]):
     """Row counts and sizes of trees, by tree number, and the thread that counts large trees."""
 
-    def __init__(self, clock: Clock, view: Callable[[], View]) -> None:
+    def __init__(self, clock: Clock, view: Callable[[], StoreView]) -> None:
         super().__init__("keyplan-counts")
         self._clock = clock
         self._view = view
         self._kept: dict[int, _Known] = {}
         self._wanted: dict[int, Tree] = {}
 
-    def of(self, view: View, tree: Tree, *, any_age: bool = False) -> tuple[int, int]:
+    def of(self, view: StoreView, tree: Tree, *, any_age: bool = False) -> tuple[int, int]:
         """Number of rows and their sizes' sum, in bytes; `any_age`: kept figures are used however old they are."""
         begun = self._clock.monotonic()
         kept = self._kept.get(tree.number)
@@ -103,7 +103,7 @@ class TreeCounts(Worker[Tree]):
             self._keep(tree, count, begun)
 
 
-def _counted(view: View, tree: Tree, goes_on: Callable[[int], bool]) -> _Count:
+def _counted(view: StoreView, tree: Tree, goes_on: Callable[[int], bool]) -> _Count:
     """Count a tree in parts, each of which sees its own instant, as long as `goes_on` says so of the rows counted."""
     rows = size_bytes = last = 0
     complete = False
@@ -113,7 +113,7 @@ def _counted(view: View, tree: Tree, goes_on: Callable[[int], bool]) -> _Count:
     return _Count(rows, size_bytes, last, complete)
 
 
-def _estimate(view: View, tree: Tree, count: _Count, begun: float) -> _Known:
+def _estimate(view: StoreView, tree: Tree, count: _Count, begun: float) -> _Known:
     """Estimate the figures of a tree from its first rows and its newest row number. They count as outdated."""
     rows = count.rows + max(0, view.newest(tree) - count.last)
     return _Known(begun, 0.0, rows, count.size_bytes * rows // count.rows)

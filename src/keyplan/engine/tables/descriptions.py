@@ -24,7 +24,7 @@ import orjson
 
 from keyplan.dynamodb.messages import requests as request_messages
 from keyplan.dynamodb.messages import tables as messages
-from keyplan.engine.store.rows import View
+from keyplan.engine.store.rows import StoreView
 from keyplan.engine.tables import throughput
 from keyplan.engine.tables.catalog import Table, table_name
 from keyplan.errors import ResourceNotFoundError, ValidationError
@@ -166,7 +166,7 @@ def count(database: Database, name_or_arn: str) -> None:
             database.counts.of(database.store.view(), tree, any_age=True)
 
 
-def describe(database: Database, view: View, table: Table, at: float, *, writing: bool = False) -> dict[str, Any]:
+def describe(database: Database, view: StoreView, table: Table, at: float, *, writing: bool = False) -> dict[str, Any]:
     """Return the TableDescription as of a timestamp; PENDING: with every state that has not been settled.
 
     A change is described inside its own transaction (`writing`): after the commit, others may drop the table. Writers
@@ -198,7 +198,7 @@ def describe(database: Database, view: View, table: Table, at: float, *, writing
 
 
 def _complete_index(
-    database: Database, view: View, table: Table, answer: dict[str, Any], at: float, *, writing: bool
+    database: Database, view: StoreView, table: Table, answer: dict[str, Any], at: float, *, writing: bool
 ) -> None:
     name = answer["IndexName"]
     index = table.indexes[name]

@@ -29,7 +29,7 @@ from keyplan.engine.items import ranges, reads
 from keyplan.engine.items.conditions import check_placeholder_maps, check_placeholders_wanted, request_values
 from keyplan.engine.items.ranges import Span
 from keyplan.engine.progress import Progress, percent
-from keyplan.engine.store.rows import Row, View
+from keyplan.engine.store.rows import Row, StoreView
 from keyplan.engine.tables import throughput
 from keyplan.engine.tables.catalog import Table, stored_table
 from keyplan.engine.transfer import export_files, jobs
@@ -91,7 +91,7 @@ def fail(database: Database, hold: Hold, code: str, message: str) -> None:
     )
 
 
-def _table(view: View, document: Document) -> Table:
+def _table(view: StoreView, document: Document) -> Table:
     """The table with its recovery, as a view shows it. Raises TransferError if what the export needs is gone."""
     described = document["description"]
     table = stored_table(view, document["table"])

@@ -22,7 +22,7 @@ from keyplan import limits
 from keyplan.dynamodb.messages import exports as messages
 from keyplan.dynamodb.values.types import Item
 from keyplan.engine.items import versions, writes
-from keyplan.engine.store.rows import Transaction, View
+from keyplan.engine.store.rows import StoreView, Transaction
 from keyplan.engine.tables import documents
 from keyplan.engine.tables.catalog import Table, stored_table
 from keyplan.engine.transfer import import_files, jobs
@@ -96,7 +96,7 @@ def _end(database: Database, hold: Hold, status: str, **members: Any) -> None:
     database.alter(work)
 
 
-def _importing(view: View, document: Document) -> Table | None:
+def _importing(view: StoreView, document: Document) -> Table | None:
     """The table of an import; None if it is gone."""
     table = stored_table(view, document["table"])
     return table if table is not None and table.document.get("import") == jobs.arn_of(document) else None
@@ -201,7 +201,7 @@ class _Import:
         self.database.store.write(work)
         self.batch, self.batch_bytes = [], 0
 
-    def _current(self, view: View) -> Table:
+    def _current(self, view: StoreView) -> Table:
         table = _importing(view, self.document)
         if table is None:
             raise TransferError("TableNotFoundException", messages.TABLE_TAKEN_AWAY)

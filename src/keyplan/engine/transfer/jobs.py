@@ -21,7 +21,7 @@ import orjson
 
 from keyplan import limits
 from keyplan.dynamodb.messages import exports as messages
-from keyplan.engine.store.rows import Transaction, View
+from keyplan.engine.store.rows import StoreView, Transaction
 from keyplan.engine.transfer.errors import LostError, StoppedError
 from keyplan.errors import LimitExceededError, ValidationError
 
@@ -60,12 +60,12 @@ def new_arn(database: Database, kind: str, table_arn: str, now_ms: int) -> str:
     return f"{table_arn}/{kind}/{now_ms:014d}-{database.clock.random.getrandbits(32):08x}"
 
 
-def stored(view: View, kind: str) -> list[Document]:
+def stored(view: StoreView, kind: str) -> list[Document]:
     """Return the jobs of one kind, by ARN."""
     return [orjson.loads(body) for _, body in view.documents(f"{kind}:")]
 
 
-def find(view: View, kind: str, arn: str) -> Document | None:
+def find(view: StoreView, kind: str, arn: str) -> Document | None:
     """Return the job of an ARN, or None."""
     body = view.document(f"{kind}:{arn}")
     return None if body is None else orjson.loads(body)
