@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from keyplan.design.declaring.patterns import Page, WriteCall
     from keyplan.design.declaring.tables import Table
     from keyplan.design.declaring.transactions import transaction
-    from keyplan.design.entities import Entity, unique
+    from keyplan.design.entities import Entity, View, unique
     from keyplan.design.errors import DesignError
     from keyplan.design.fields.annotations import Attribute, Created, Updated
     from keyplan.design.keys.entity_keys import attr, key
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 __all__ = [
     "GSI", "LSI", "TTL", "Attribute", "Bytes", "Claim", "Created", "Design", "DesignError", "Distinct", "Engine",
     "Entity", "Expired", "F", "Faults", "Inserted", "ItemKey", "ItemWrite", "KeyCondition", "Modified",
-    "OnDemand", "Page", "Provisioned", "Rate", "Removed", "Table", "Updated", "Volume", "WriteCall", "attr", "changed",
-    "connect", "connect_async", "each", "every_shard", "everything", "item", "key", "pk", "suppress", "transaction",
+    "OnDemand", "Page", "Provisioned", "Rate", "Removed", "Table", "Updated", "View", "Volume", "WriteCall", "attr",
+    "changed", "connect", "connect_async", "each", "every_shard", "everything", "item", "key", "pk", "suppress", "transaction",
     "unique",
 ]  # fmt: skip
 __version__ = "0.1.0"
@@ -48,7 +48,7 @@ _MODULES = {
     "design.declaring.patterns": ("Page", "WriteCall"),
     "design.declaring.tables": ("Table",),
     "design.declaring.transactions": ("transaction",),
-    "design.entities": ("Entity", "unique"),
+    "design.entities": ("Entity", "View", "unique"),
     "design.errors": ("DesignError",),
     "design.fields.annotations": ("Attribute", "Created", "Updated"),
     "design.keys.entity_keys": ("attr", "key"),

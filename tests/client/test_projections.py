@@ -18,10 +18,10 @@ from keyplan import (
     DesignError,
     Entity,
     F,
-    ItemKey,
     ItemWrite,
     KeyCondition,
     Table,
+    View,
     Volume,
     everything,
     item,
@@ -353,8 +353,7 @@ class Draft(Entity):
     subject: str
 
 
-@letters.view(Letter)
-class Subject(Entity):
+class Subject(View[Letter]):
     box: str
     id: str
     subject: str
@@ -413,23 +412,45 @@ def test_a_view_has_fields_of_its_entity_and_all_of_its_key() -> None:
         ({"box": str, "subject": str}, "has no id, by which the key of Letter is made"),
     ):
         definitions: dict[str, Any] = {name: (kind, ...) for name, kind in fields.items()}
-        model = create_model("Odd", __base__=Entity, **definitions)
         with pytest.raises(DesignError, match=f"view Odd {problem}"):
-            letters.view(Letter)(model)
+            create_model("Odd", __base__=View[Letter], **definitions)
 
 
-def test_only_queries_and_scans_of_one_view_read_it() -> None:
-    with pytest.raises(DesignError, match="is a get of view Subject: only a query or a scan reads a single view"):
+def test_a_view_is_of_a_declared_entity() -> None:
+    class Plain(Entity):
+        box: str
 
-        @letters.get(Subject)
-        def subject(box: str, id: str) -> ItemKey:
-            return item(box=box, id=id)
+    for make, problem in (
+        (lambda: create_model("Odd", __base__=View, box=(str, ...)), "view Odd names no entity"),
+        (lambda: create_model("Odd", __base__=View[Plain], box=(str, ...)), "view Odd is of Plain, which is not an"),
+    ):
+        with pytest.raises(DesignError, match=problem):
+            make()
 
-    with pytest.raises(DesignError, match="is a query of view Subject: only a query or a scan reads a single view"):
 
-        @letters.query(Subject, Draft)
+def test_a_view_is_read_alone_and_neither_counted_nor_written() -> None:
+    with pytest.raises(DesignError, match="is a query of Subject and Draft: a view is read alone, and is not counted"):
+
+        @letters.query(Subject, Draft)  # type: ignore[type-var]
         def both(box: str) -> KeyCondition:
             return pk(box=box)
+
+    with pytest.raises(DesignError, match="is a count of Subject: a view is read alone"):
+
+        @letters.count(Subject)  # type: ignore[arg-type]
+        def number(box: str) -> KeyCondition:
+            return pk(box=box)
+
+    with pytest.raises(DesignError, match="is a put of Subject: a view is read alone"):
+
+        @letters.put(Subject)  # type: ignore[type-var]
+        def write(subject: Subject) -> ItemWrite:
+            return item(subject)
+
+    with pytest.raises(DesignError, match="Subject is not an entity of table letters"):
+
+        @letters.on_change(Subject)  # type: ignore[arg-type]
+        def changed(change: Any) -> None: ...
 
 
 def test_a_view_of_an_index_is_verified_like_an_entity() -> None:

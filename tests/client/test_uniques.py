@@ -15,10 +15,10 @@ from tests.client.conftest import NOW
 
 import keyplan
 from keyplan import Entity, F, ItemWrite, Table, item, unique
-from keyplan.client.codec import OWNER
 from keyplan.client.connection import Connection
 from keyplan.client.errors import NotFoundError, TransactionFailedError, UniqueTakenError
 from keyplan.clock import ManualClock
+from keyplan.design.entities import OWNER
 from keyplan.engine.engine import Engine
 
 UID = UserId("u")

@@ -23,6 +23,7 @@ from keyplan import (
     Rate,
     Table,
     Updated,
+    View,
     WriteCall,
     changed,
     each,
@@ -161,6 +162,36 @@ def drop(user_id: UserId, task_id: TaskId) -> ItemWrite:
     return item(user_id=user_id, task_id=task_id)
 
 
+class TaskTitle(View[Task]):
+    user_id: UserId
+    task_id: TaskId
+    title: Annotated[str, Field(min_length=1, max_length=200)]
+
+
+@app.query(TaskTitle, index="due")
+def titles_due(user_id: UserId, before: datetime) -> KeyCondition:
+    """Titles of tasks that fall due before a moment."""
+    return pk(user_id=user_id).sk.lt(due_at=before)
+
+
+@app.query(Task, index="by_status", hydrate=True)
+def tasks_with(tenant_id: TenantId, status: Literal["open", "done"]) -> KeyCondition:
+    """Whole tasks of an index that projects titles."""
+    return pk(tenant_id=tenant_id, status=status)
+
+
+@app.get(TaskTitle)
+def task_title(user_id: UserId, task_id: TaskId) -> ItemKey:
+    """One title."""
+    return item(user_id=user_id, task_id=task_id)
+
+
+@app.batch_get(TaskTitle)
+def task_titles(user_id: UserId, task_ids: list[TaskId]) -> ItemKey:
+    """Several titles."""
+    return item(user_id=user_id, task_id=each(task_ids))
+
+
 @transaction()
 def add_counted(task: Task, user_id: UserId) -> list[WriteCall[Task] | WriteCall[User]]:
     """A new task, counted."""
@@ -187,6 +218,10 @@ def typed(user_id: UserId, task_id: TaskId, now: datetime) -> None:
     assert_type(db.run(tasks_due(user_id, before=now)), Page[Task])
     assert_type(db.run(tasks_due(user_id, now), limit=3, cursor=None), Page[Task])
     assert_type(db.run(everything_of(user_id)), Page[User | Task])
+    assert_type(db.run(titles_due(user_id, now)), Page[TaskTitle])
+    assert_type(db.run(tasks_with(TenantId("t"), "open")), Page[Task])
+    assert_type(db.run(task_title(user_id, task_id)), TaskTitle | None)
+    assert_type(db.run(task_titles(user_id, [task_id])), list[TaskTitle | None])
     assert_type(db.run(open_tasks(user_id)), int)
     assert_type(db.run(task(user_id, task_id)), Task | None)
     assert_type(db.run(some_tasks(user_id, [task_id])), list[Task | None])

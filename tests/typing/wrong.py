@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from right import Task, TaskId, UserId, add_counted, add_task, app, finish, open_tasks, task, tasks_due
+from right import (
+    Task,
+    TaskId,
+    TaskTitle,
+    UserId,
+    add_counted,
+    add_task,
+    app,
+    finish,
+    open_tasks,
+    task,
+    task_title,
+    tasks_due,
+)
 
-from keyplan import ItemKey, KeyCondition, Page, connect, item, pk
+from keyplan import ItemKey, ItemWrite, KeyCondition, Page, View, connect, item, pk
 
 user_id, task_id, now = UserId("u"), TaskId("t"), datetime.now()
 db = connect(":memory:")
@@ -31,6 +44,17 @@ db.get(Task, user_id=user_id, task_id=task_id, consistent="yes")  # wrong
 db.query(Task)  # wrong
 db.query(Task, pk(user_id=user_id), limt=3)  # wrong
 other: Page[str] = db.query(Task, pk(user_id=user_id))  # wrong
+
+due = db.run(task_title(user_id, task_id)).due_at  # wrong
+
+
+@app.put(TaskTitle)  # wrong
+def view_written(title: TaskTitle) -> ItemWrite:
+    return item(title)
+
+
+class ViewOfText(View[str]):  # wrong
+    title: str
 
 
 @app.get(Task)  # wrong

@@ -143,8 +143,11 @@ def _use(table: Table, index: Index | None, works: list[Work]) -> CapacityUse:
 def _read_units(work: Work, index: Index | None) -> float:
     """Return the read units of a call in a table or global index; local indexes use the table's capacity."""
     read = work.plan.index
-    serves = read is index or (index is None and read is not None and read.kind == "LSI")
-    return work.units.read if serves else 0.0
+    if index is None and read is not None and read.kind == "LSI":
+        return work.units.read
+    if work.plan.hydrated:
+        return expected(work.pattern).read_from(work.plan, index)
+    return work.units.read if read is index else 0.0
 
 
 def _write_units(work: Work, table: Table, index: Index | None) -> float:

@@ -11,15 +11,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from keyplan.client.errors import UnreadableItemError
-from keyplan.design.entities import Entity, EntitySpec
+from keyplan.design.entities import OWNER, Entity, EntitySpec, ReadModel, View
 from keyplan.design.fields.stored import decode_value, plain_decoder
 from keyplan.design.keys.entity_keys import BoundKeyAttribute
 from keyplan.design.keys.placeholders import BoundPlaceholder, Text
 from keyplan.design.keys.templates import BoundTemplate
 from keyplan.design.planning.plan import Plan
-
-OWNER = "keyplan:owner"
-"""The attribute of a sentinel that holds the key of the item whose unique values it keeps."""
 
 
 def key_of(spec: EntitySpec, item: Mapping[str, Any]) -> dict[str, Any]:
@@ -35,10 +32,10 @@ def item_named(spec: EntitySpec, key: Mapping[str, Any]) -> str:
 class Reader:
     """Reads the items of one entity."""
 
-    def __init__(self, spec: EntitySpec, view: type[Entity] | None = None) -> None:
+    def __init__(self, spec: EntitySpec, view: type[View[Any]] | None = None) -> None:
         """`view`: the class of some of its fields that items are read as, if not the entity."""
         self.spec = spec
-        model = spec.model if view is None else view
+        model: type[ReadModel] = spec.model if view is None else view
         fields = {name: stored for name, stored in spec.fields.items() if name in model.model_fields}
         # What only a key's text holds is read from it, even where the key attribute has the field's name.
         held = [one for one in fields.values() if one.name not in spec.is_in_key_only]
@@ -122,8 +119,8 @@ def reader_of(spec: EntitySpec) -> Reader:
 
 @lru_cache(maxsize=4096)
 def plan_reader(plan: Plan) -> Reader:
-    """Return the reader of the one entity that a plan reads."""
-    return reader_of(plan.entity)
+    """Return the reader of the one entity, or view, that a plan reads."""
+    return reader_of(plan.entity) if plan.view is None else Reader(plan.entity, plan.view)
 
 
 class Sorter:
@@ -135,7 +132,7 @@ class Sorter:
     """
 
     def __init__(
-        self, wanted: Sequence[EntitySpec], declared: Sequence[EntitySpec], view: type[Entity] | None = None
+        self, wanted: Sequence[EntitySpec], declared: Sequence[EntitySpec], view: type[View[Any]] | None = None
     ) -> None:
         """`view`: the class that items of the one wanted entity are read as, if not the entity's own."""
         self._discriminator = wanted[0].schema.discriminator

@@ -20,17 +20,18 @@ from typing import Any
 from keyplan import limits
 from keyplan.client.codec import Sorter
 from keyplan.client.errors import CursorError, UnreadableItemError
+from keyplan.client.reads import fetch
 from keyplan.client.requests import Context, Program, Request, send
 from keyplan.design.conditions.conditions import Condition
 from keyplan.design.conditions.evaluation import holds, with_values
 from keyplan.design.declaring.patterns import Page
-from keyplan.design.entities import Entity, EntitySpec
+from keyplan.design.entities import EntitySpec
 from keyplan.design.fields.annotations import AttributeValue
-from keyplan.design.planning.indexes import entities_in_range
+from keyplan.design.planning.indexes import entities_in_range, index_holds
 from keyplan.design.planning.plan import Plan
 from keyplan.design.requests.build import range_request
-from keyplan.design.requests.items import Item
-from keyplan.design.requests.reads import RangeRequest, sort_value
+from keyplan.design.requests.items import Item, key_identity
+from keyplan.design.requests.reads import RangeRequest, hydration_members, sort_value
 from keyplan.design.requests.writer import Arguments, reader
 from keyplan.design.requests.writes import NOW
 from keyplan.errors import ServiceError
@@ -159,10 +160,31 @@ class RangeReader:
         """The attributes that say where in the range an item is."""
         sort = index.sort if index is not None else plan.schema.key[1:]
         self.sorted_by = sort if plan.operation == "Query" else ()
+        self._whole = hydration_members(plan) if plan.hydrated else {}
+        self._identifies = plan.schema.discriminator is None or index_holds(plan, plan.schema.discriminator)
+
+    def entries(self, items: list[Item], arguments: Arguments) -> list[tuple[Item, Item]]:
+        """Return the entries whose items are to be read: not those of other entities, or expired, as far as is seen."""
+        if not self._identifies:
+            return [(item, item) for item in items]
+        drops, now_s = self.plan.expired == "drop", arguments[NOW]
+        read = [(self.sorter.reader(item), item) for item in items]
+        return [(item, item) for its, item in read if its is not None and not (drops and its.has_expired(item, now_s))]
+
+    def hydrate(
+        self, context: Context, entries: Sequence[Item], arguments: Arguments, unreadable: Unreadable | None
+    ) -> Program[tuple[list[Any], int]]:
+        """Read the items of index entries by key; return what they are, in order, and how many no longer exist."""
+        table = context.table(self.plan.schema)
+        keys = [{name: entry[name] for name in self.plan.schema.key} for entry in entries]
+        found = yield from fetch(context, [(table, key) for key in keys], {table: self._whole})
+        items = [found.get((table, key_identity(key))) for key in keys]
+        stored = [item for item in items if item]
+        return [entity for _, entity in self.entities(stored, arguments, unreadable)], len(items) - len(stored)
 
     def entities(
         self, items: list[Item], arguments: Arguments, unreadable: Unreadable | None = None
-    ) -> list[tuple[Item, Entity]]:
+    ) -> list[tuple[Item, Any]]:
         """The wanted entities among items. Raises UnreadableItemError, or tells it if it is to be told."""
         drops, now_s = self.plan.expired == "drop", arguments[NOW]
         left = self._left(arguments)
@@ -186,7 +208,7 @@ class RangeReader:
     def _told(self, error: UnreadableItemError, spec: EntitySpec, item: Item) -> UnreadableItemError:
         """The same; of an index that gives less than the item needs also that it may not project it."""
         index = self.plan.index
-        if index is None or index.kind != "GSI":
+        if index is None or index.kind != "GSI" or self.plan.hydrated:
             return error
         stored = (one for name, one in spec.fields.items() if name not in spec.is_in_key_only)
         read = set(self.plan.fields_read(spec))
@@ -235,7 +257,7 @@ class _Partition:
             self._position = DONE
         self._last: Item | None = None
         self._ended: Position = None
-        self.waiting: deque[tuple[Item, Entity]] = deque()
+        self.waiting: deque[tuple[Item, Any]] = deque()
         self._asked: int | None = None
 
     @property
@@ -250,7 +272,10 @@ class _Partition:
         while self.more and not self.waiting:
             answer = yield from self._read(want, page_size)
             items = answer.get("Items", [])
-            self.waiting.extend(self._shared.entities(items, self._arguments, self._unreadable))
+            if self._shared.plan.hydrated:
+                self.waiting.extend(self._shared.entries(items, self._arguments))
+            else:
+                self.waiting.extend(self._shared.entities(items, self._arguments, self._unreadable))
             self._ended = answer.get("LastEvaluatedKey") or None
             self.more = self._ended is not None
             if not self.waiting:
@@ -282,8 +307,8 @@ class _Partition:
             raise
         return answer
 
-    def take(self) -> Entity:
-        """The next entity; the position is behind it."""
+    def take(self) -> Any:
+        """The next entity, or entry to hydrate; the position is behind it."""
         item, entity = self.waiting.popleft()
         if self.waiting:
             self._last = item
@@ -291,7 +316,7 @@ class _Partition:
             self._go_on()
         return entity
 
-    def take_all(self) -> list[Entity]:
+    def take_all(self) -> list[Any]:
         """Everything that is waiting."""
         entities = [entity for _, entity in self.waiting]
         self.waiting.clear()
@@ -325,14 +350,26 @@ def page(context: Context, shared: RangeReader, arguments: Arguments, wanted: Pa
     places = zip(told, positions, strict=True)
     partitions = [_Partition(shared, context, one, position, wanted) for one, position in places]
     once = limit is None and page_size is not None and len(partitions) == 1
-    if len(partitions) == 1:
-        taken = yield from _take(partitions[0], limit, page_size, once=once)
-    else:
-        taken = yield from _merge(partitions, limit, page_size, descending=shared.plan.descending)
-    if not any(partition.is_left for partition in partitions):
-        return Page(tuple(taken))
+    taken: list[Any] = []
+    deleted = 0
+    while True:
+        want = None if limit is None else limit - len(taken)
+        if len(partitions) == 1:
+            some = yield from _take(partitions[0], want, page_size, once=once)
+        else:
+            some = yield from _merge(partitions, want, page_size, descending=shared.plan.descending)
+        if shared.plan.hydrated:
+            some, gone = yield from shared.hydrate(context, some, arguments, wanted.unreadable)
+            deleted += gone
+        taken += some
+        # Only hydration gives fewer than were read: items may have been deleted since their entries were written.
+        is_left = any(partition.is_left for partition in partitions)
+        if once or not is_left or len(taken) == limit or (limit is None and taken) or not shared.plan.hydrated:
+            break
+    if not is_left:
+        return Page(tuple(taken), None, deleted)
     ends = [partition.position if partition.is_left else DONE for partition in partitions]
-    return Page(tuple(taken), write_cursor(context.cursor_key, bound_to, ends))
+    return Page(tuple(taken), write_cursor(context.cursor_key, bound_to, ends), deleted)
 
 
 def _bound_to(
@@ -343,8 +380,8 @@ def _bound_to(
     return context.table(plan.schema), plan.pattern, plan.index and plan.index.name, plan.descending, asked
 
 
-def _take(partition: _Partition, limit: int | None, page_size: int | None, *, once: bool) -> Program[list[Entity]]:
-    taken: list[Entity] = []
+def _take(partition: _Partition, limit: int | None, page_size: int | None, *, once: bool) -> Program[list[Any]]:
+    taken: list[Any] = []
     while partition.is_left:
         want = None if limit is None else limit - len(taken)
         yield from partition.fill(want, page_size, once=once)
@@ -371,9 +408,9 @@ class _Descending:
 
 def _merge(
     partitions: list[_Partition], limit: int | None, page_size: int | None, *, descending: bool
-) -> Program[list[Entity]]:
+) -> Program[list[Any]]:
     """The next entities of several partitions, in order; of equal ones that of the first partition."""
-    taken: list[Entity] = []
+    taken: list[Any] = []
     heap: list[tuple[Any, int]] = []
 
     def push(number: int) -> None:

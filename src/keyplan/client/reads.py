@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 from keyplan import limits
-from keyplan.client.codec import OWNER, plan_reader
+from keyplan.client.codec import plan_reader
 from keyplan.client.errors import ThrottledError
 from keyplan.client.requests import Context, Program, Request, Wait, send
+from keyplan.design.entities import OWNER
 from keyplan.design.planning.plan import Plan
 from keyplan.design.requests.build import get_request
 from keyplan.design.requests.items import Item, key_identity
-from keyplan.design.requests.reads import table_keys
 from keyplan.design.requests.writer import Arguments
 from keyplan.design.requests.writes import NOW
 
@@ -39,15 +39,17 @@ def batch_get(context: Context, plan: Plan, arguments: Arguments) -> Program[lis
     """An entity or None for each key, in the order that was asked for."""
     table = context.table(plan.schema)
     keys = get_request(plan).keys(arguments)
-    found = yield from _found(context, [(table, key) for key in keys], {table} if plan.consistent else set())
+    found = yield from fetch(context, [(table, key) for key in keys], {table: members_of([plan])})
     return [read_item(plan, found.get((table, key_identity(key))), arguments[NOW]) for key in keys]
 
 
 def get_several(context: Context, gets: Sequence[tuple[Plan, Arguments]]) -> Program[tuple[Any, ...]]:
     """An entity or None for each read of one item, in as few requests as there can be."""
     places = [(context.table(plan.schema), get_request(plan).key(arguments)) for plan, arguments in gets]
-    consistent = {context.table(plan.schema) for plan, _ in gets if plan.consistent}
-    found = yield from _found(context, places, consistent)
+    plans: dict[str, dict[Plan, None]] = {}
+    for plan, _ in gets:
+        plans.setdefault(context.table(plan.schema), {})[plan] = None
+    found = yield from fetch(context, places, {table: members_of([*some]) for table, some in plans.items()})
     pairs = zip(gets, places, strict=True)
     return tuple(
         read_item(plan, found.get((table, key_identity(key))), arguments[NOW])
@@ -55,19 +57,32 @@ def get_several(context: Context, gets: Sequence[tuple[Plan, Arguments]]) -> Pro
     )
 
 
-_Place = tuple[str, tuple[Any, ...]]
+def members_of(plans: Sequence[Plan]) -> Request:
+    """Return the members of a batch for one table that some plans read: one view is projected, of several none."""
+    members: Request = {"ConsistentRead": True} if any(plan.consistent for plan in plans) else {}
+    return members | get_request(plans[0]).projection if len(plans) == 1 else members
 
 
-def _found(context: Context, places: Sequence[tuple[str, Item]], consistent: set[str]) -> Program[dict[_Place, Item]]:
-    """By table and key, the items that are there; `consistent` are the tables of which they are read so."""
+Place = tuple[str, tuple[Any, ...]]
+"""A table's name, and the identity of a key."""
+
+
+def fetch(
+    context: Context, places: Sequence[tuple[str, Item]], members: Mapping[str, Request]
+) -> Program[dict[Place, Item]]:
+    """Read items by table and key, in batches of up to 100; missing ones are left out.
+
+    `members`: by table, what its part of each request has besides the keys. Raises ThrottledError if the service
+    keeps leaving keys unread.
+    """
     wanted = {(table, key_identity(key)): key for table, key in places}
     names = {table: tuple(key) for table, key in places}
-    found: dict[_Place, Item] = {}
+    found: dict[Place, Item] = {}
     for start in range(0, len(wanted), limits.BATCH_GET_KEYS):
         keys: dict[str, list[Item]] = {}
         for (table, _), key in islice(wanted.items(), start, start + limits.BATCH_GET_KEYS):
             keys.setdefault(table, []).append(key)
-        request = {table: table_keys(some, consistent=table in consistent) for table, some in keys.items()}
+        request = {table: {"Keys": some, **members[table]} for table, some in keys.items()}
         for table, item in (yield from _batch(context, request)):
             found[table, key_identity({part: item[part] for part in names[table]})] = item
     return found

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from keyplan import limits
-from keyplan.client.codec import OWNER, item_named, key_of, reader_of
+from keyplan.client.codec import item_named, key_of, reader_of
 from keyplan.client.errors import (
     RequestRefusedError,
     RunError,
@@ -27,7 +27,7 @@ from keyplan.client.failures import CONDITION, step_failed
 from keyplan.client.requests import CANCELLED, CONFLICTS, Context, Program, Request, Wait, reasons_of, send
 from keyplan.design.arguments import shorten
 from keyplan.design.declaring.patterns import WriteCall
-from keyplan.design.entities import BoundUnique, EntitySpec
+from keyplan.design.entities import OWNER, BoundUnique, EntitySpec
 from keyplan.design.fields.stored import decode_value, is_stored_as_absent
 from keyplan.design.planning.plan import Plan
 from keyplan.design.requests.build import ACTIONS, write_request

@@ -241,12 +241,14 @@ def _loads(design: Design, table: Table, index: Index | None) -> Iterator[tuple[
         if plan.steps:
             mine = [units for step, _, units in steps_of(plan, pattern.facts) if step.schema is table.schema]
             units = sum_of(mine)
+            read = units.read if index is None else 0.0
         elif plan.schema is table.schema:
-            units = expected(pattern).units
+            expectation = expected(pattern)
+            units, read = expectation.units, expectation.read_from(plan, index)
         else:
             continue
         written = units.write if index is None else units.indexes.get(index.name, 0.0)
-        yield pattern, Units(read=units.read if plan.index is index else 0.0, write=written)
+        yield pattern, Units(read=read, write=written)
 
 
 def _stored_bytes(table: Table, index: Index | None) -> float:

@@ -24,6 +24,7 @@ from keyplan.design.keys.templates import BoundTemplate
 from keyplan.design.parameters import WRITE_TIME, Each, EveryShard, Param, annotation_of, is_never_none
 from keyplan.design.planning.indexes import fetched_attributes
 from keyplan.design.planning.plan import Plan
+from keyplan.design.schema import Index
 from keyplan.dynamodb.values.units import TRANSACTIONAL, read_units, write_units
 
 
@@ -37,6 +38,13 @@ class Expected:
     returned: float
     guesses: tuple[str, ...]
     """Assumptions for what the design does not declare."""
+    hydrated: float = 0.0
+    """Of the read units, those of whole items that are read from the table for index entries."""
+
+    def read_from(self, plan: Plan, index: Index | None) -> float:
+        """Return the read units of a call in the table (None) or in one index; a local index's fetches are its own."""
+        read = self.units.read - self.hydrated if plan.index is index else 0.0
+        return read + self.hydrated if index is None else read
 
     @property
     def is_counted(self) -> bool:
@@ -113,7 +121,8 @@ def _range(plan: Plan, facts: Facts) -> Expected:
         evaluated = max(evaluated, requests * min(limit, _in_one_partition(plan, sum(found.values()), requests)))
     total_bytes = evaluated * _average_bytes(plan, {**found, **others})
     read = requests * read_units(int(total_bytes / requests), consistent=plan.consistent) + fetches(plan, evaluated)
-    return Expected(Units(read=read), evaluated, returned, tuple(dict.fromkeys(guesses)))
+    hydrated = returned * _whole_item(plan) if plan.hydrated else 0.0
+    return Expected(Units(read=read + hydrated), evaluated, returned, tuple(dict.fromkeys(guesses)), hydrated)
 
 
 def _filtered(plan: Plan, found: float) -> tuple[float, float]:
@@ -150,10 +159,13 @@ def fetches(plan: Plan, evaluated: float) -> float:
     """Return the read units of whole items that a local index fetches from the table for attributes it does not
     project.
     """
-    if not fetched_attributes(plan):
-        return 0.0
+    return evaluated * _whole_item(plan) if fetched_attributes(plan) else 0.0
+
+
+def _whole_item(plan: Plan) -> float:
+    """Return the read units of one whole item of a range."""
     sizes = [item_size(entity).average for entity in plan.entities]
-    return evaluated * read_units(int(sum(sizes) / len(sizes)), consistent=plan.consistent)
+    return read_units(int(sum(sizes) / len(sizes)), consistent=plan.consistent)
 
 
 def _incidental_reads(plan: Plan) -> list[EntitySpec]:

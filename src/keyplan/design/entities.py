@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeVar, overload
+from typing import Any, ClassVar, Generic, Literal, TypeVar, cast, overload
 
 from pydantic import BaseModel
 
 from keyplan.design.arguments import check_text, checked_call, invalid_option
-from keyplan.design.errors import DesignError, Place
+from keyplan.design.errors import DesignError, Place, calling_place
 from keyplan.design.fields.annotations import UnstorableTypeError, WriteEvent, check_alias
 from keyplan.design.fields.stored import StoredField, stored_field
 from keyplan.design.keys.entity_keys import (
@@ -27,16 +27,40 @@ from keyplan.design.schema import Index, Schema, check_choice
 from keyplan.design.workload import Volume
 
 
-class Entity(BaseModel):
+class ReadModel(BaseModel):
+    """The base of everything that a read returns: entities and views."""
+
+
+class Entity(ReadModel):
     """The base of entities: a pydantic model, declared with `@table.entity(...)`."""
 
     __keyplan__: ClassVar[EntitySpec | None] = None
-    __keyplan_view__: ClassVar[EntitySpec | None] = None
-    """For a view: the entity that it is a view of."""
 
 
 E = TypeVar("E", bound=Entity)
+
+
+class View(ReadModel, Generic[E]):
+    """The base of views: some fields of an entity, for reads that do not need the others.
+
+    `class TaskTitle(View[Task])` declares the key fields of `Task`, and each field with the name and type that it has
+    in `Task`. Reads accept a view in place of its entity and return objects of the view. Raises DesignError for a field
+    that the entity does not have, and for a missing key field.
+    """
+
+    __keyplan_view__: ClassVar[EntitySpec | None] = None
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        """Check the fields of a view when its class is made."""
+        super().__pydantic_init_subclass__(**kwargs)
+        if cls.__pydantic_generic_metadata__["origin"] is None:
+            cls.__keyplan_view__ = _viewed(cls, calling_place())
+
+
 Enforcement = Literal["sentinel", "index", "nothing"]
+OWNER = "keyplan:owner"
+"""The attribute of a sentinel that holds the key of the item whose unique values it keeps."""
 
 
 @dataclass(frozen=True)
@@ -169,32 +193,55 @@ def spec_of(model: type[Entity]) -> EntitySpec:
     return spec
 
 
-def declare_view(model: type[Entity], of: EntitySpec, place: Place) -> None:
-    """Make a class a view of an entity. Raises DesignError for other fields, and for a missing key field."""
-    for name, info in model.model_fields.items():
-        stored = of.fields.get(name)
-        if stored is None or stored.info.annotation != info.annotation:
-            known = "no such field" if stored is None else f"{name} as {stored.info.annotation!r}"
-            raise DesignError(
-                f"view {model.__name__} has a field {name}, and {of.name} has {known}",
-                place=place,
-                other=of.place,
-                fix=f"declare fields of {of.name} with their names and types, or leave {name} out",
-            )
-    if missing := [name for name in of.key.fields if name not in model.model_fields]:
+def _viewed(model: type[View[Any]], place: Place) -> EntitySpec:
+    """Return the entity of a view. Raises DesignError for an invalid view."""
+    name = model.__name__
+    classes = [one.__pydantic_generic_metadata__ for one in model.__mro__ if issubclass(one, View)]
+    entity = next((one["args"][0] for one in classes if one["origin"] is View), None)
+    of = vars(entity).get("__keyplan__") if isinstance(entity, type) else None
+    if not isinstance(of, EntitySpec):
+        called = getattr(entity, "__name__", repr(entity))
         raise DesignError(
-            f"view {model.__name__} has no {', '.join(missing)}, by which the key of {of.name} is made",
-            place=place,
+            f"view {name} names no entity" if entity is None else f"view {name} is of {called}, which is not an entity",
+            place=place.at(f"class {name}"),
+            fix=f"name a class declared with @table.entity(...) above the view: class {name}(View[Task])",
+        )
+    if not model.__pydantic_complete__:
+        raise DesignError(
+            f"the annotations of view {name} cannot be read: a name in them is not defined",
+            place=place.at(f"class {name}"),
+            fix="define or import the names before the class, and not under TYPE_CHECKING",
+        )
+    for field, info in model.model_fields.items():
+        stored = of.fields.get(field)
+        if stored is None or stored.info.annotation != info.annotation:
+            known = "no such field" if stored is None else f"{field} as {stored.info.annotation!r}"
+            raise DesignError(
+                f"view {name} has a field {field}, and {of.name} has {known}",
+                place=place.at(f"{field}:", width=len(field)),
+                other=of.place,
+                fix=f"declare fields of {of.name} with their names and types, or leave {field} out",
+            )
+    if missing := [field for field in of.key.fields if field not in model.model_fields]:
+        raise DesignError(
+            f"view {name} has no {', '.join(missing)}, by which the key of {of.name} is made",
+            place=place.at(f"class {name}"),
             other=of.place,
             fix=f"add {', '.join(missing)}",
         )
-    model.__keyplan_view__ = of
+    return of
 
 
-def entity_of_view(model: type[Entity]) -> type[Entity]:
+def view_of(model: object) -> type[View[Any]] | None:
+    """Return a class if it is a view, or None."""
+    return model if isinstance(model, type) and issubclass(model, View) else None
+
+
+def viewed_entity(model: type[ReadModel]) -> type[Entity]:
     """Return the class of the entity that a class is a view of, or the class itself if it is not a view."""
-    of = vars(model).get("__keyplan_view__") if isinstance(model, type) else None
-    return of.model if isinstance(of, EntitySpec) else model
+    view = view_of(model)
+    of = None if view is None else view.__keyplan_view__
+    return cast("type[Entity]", model) if of is None else of.model
 
 
 def spec_in_schema(schema: Schema, model: type[Entity], place: Place) -> EntitySpec:

@@ -17,9 +17,15 @@ from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import Any, NoReturn
 
+import pydantic
+
 from keyplan.errors import KeyplanError
 
-_OWN_FRAMES = (*(str(Path(__file__).parent.parent / name) + os.sep for name in ("design", "client")), "<string>")
+_OWN_FRAMES = (
+    *(str(Path(__file__).parent.parent / name) + os.sep for name in ("design", "client")),
+    str(Path(pydantic.__file__).parent) + os.sep,
+    "<string>",
+)
 """Starts of file names whose frames are never the place of a declaration or call; dataclasses generate "<string>"."""
 _LINES_OF_A_DECLARATION = 40
 

@@ -142,6 +142,8 @@ def plan_form(plan: Plan) -> dict[str, Form]:
         "consistency": plan.consistent,
         "expired items": plan.expired,
         "limit": (plan.limit, plan.page_size),
+        "view": None if plan.view is None else (plan.view.__name__, tuple(plan.view.model_fields)),
+        "hydration": plan.hydrated,
         "answer": plan.returns,
         "steps": tuple(step.pattern for step in plan.steps),
         "repeats": tuple(value_form(repeated) for repeated in plan.repeats),

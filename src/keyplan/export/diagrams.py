@@ -179,7 +179,8 @@ def patterns(table: Table, used: Sequence[Pattern[..., Any]], name: str) -> str:
 
 def _pattern_line(pattern: Pattern[..., Any]) -> Line:
     operation = pattern.plan.operation
-    return Line(pattern.name, note=_OPERATIONS.get(operation, operation))
+    note = _OPERATIONS.get(operation, operation)
+    return Line(pattern.name, note=f"{note}, {_OPERATIONS['BatchGetItem']}" if pattern.plan.hydrated else note)
 
 
 _OPERATIONS = {

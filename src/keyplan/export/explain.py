@@ -13,9 +13,10 @@ from keyplan.cost.expected import Expected, expected
 from keyplan.cost.prices import PriceBook
 from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.parameters import EveryShard
-from keyplan.design.planning.indexes import all_faults, fetched_attributes
+from keyplan.design.planning.indexes import all_faults, fetched_attributes, requested_attributes
 from keyplan.design.planning.plan import Plan
-from keyplan.export.examples import example_request
+from keyplan.design.requests.build import build_hydration
+from keyplan.export.examples import example_item, example_request
 
 
 def explain(pattern: Pattern[..., Any], book: PriceBook, findings: Sequence[Finding] = ()) -> str:
@@ -43,7 +44,9 @@ def _head(pattern: Pattern[..., Any]) -> str:
     where = f"table{'s' if len(tables) > 1 else ''} {', '.join(tables)}"
     where = f"index {plan.index.name} of {where}" if plan.index else where
     entities = ", ".join(entity.name for entity in plan.entities)
-    lines = [f"{pattern.name}: {plan.operation} on {where} ({entities})"]
+    then = ", then BatchGetItem on the table" if plan.hydrated else ""
+    entities += f", as {plan.view.__name__}" if plan.view is not None else ""
+    lines = [f"{pattern.name}: {plan.operation} on {where}{then} ({entities})"]
     if pattern.doc:
         lines.append(f"  {pattern.doc.splitlines()[0]}")
     return "\n".join(lines)
@@ -60,7 +63,17 @@ def _request(pattern: Pattern[..., Any]) -> str:
         text = orjson.dumps(_readable(call.request), option=orjson.OPT_INDENT_2).decode()
     except TypeError as error:
         return f"Request\n  not shown: its constants cannot be sent ({error})"
-    return "Request, with example arguments\n" + "\n".join(f"  {line}" for line in text.splitlines())
+    shown = "Request, with example arguments\n" + "\n".join(f"  {line}" for line in text.splitlines())
+    return shown + _hydration(pattern.plan) if pattern.plan.hydrated else shown
+
+
+def _hydration(plan: Plan) -> str:
+    """Return the request for the items of index entries, with example items."""
+    items = [item for item in map(example_item, plan.entities) if not isinstance(item, str)]
+    keys = [{name: item[name] for name in plan.schema.key} for item in items]
+    text = orjson.dumps(_readable(build_hydration(plan, keys)), option=orjson.OPT_INDENT_2).decode()
+    head = "\n\nThen BatchGetItem for the items of the returned entries\n"
+    return head + "\n".join(f"  {line}" for line in text.splitlines())
 
 
 def _readable(value: Any) -> Any:
@@ -86,6 +99,10 @@ def _access_lines(plan: Plan) -> Iterator[str]:
     absent = fetched_attributes(plan)
     if absent and plan.index is not None:
         yield f"fetches each item whole from the table, as {plan.index.name} lacks {', '.join(absent)}: a read apiece"
+    if plan.view is not None and requested_attributes(plan) is not None:
+        yield f"requests only the attributes of {plan.view.__name__}: a smaller answer at the same capacity"
+    if plan.hydrated:
+        yield "reads the item of each returned entry by key, up to 100 in a request; deleted items are left out"
     if plan.filter is not None:
         yield "filters after reading: what is filtered out is read and paid for"
     if plan.residue is not None:

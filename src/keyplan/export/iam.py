@@ -20,6 +20,7 @@ from typing import Any
 
 from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.declaring.tables import Table
+from keyplan.design.planning.indexes import requested_attributes
 from keyplan.design.planning.plan import Plan
 from keyplan.export.examples import example_request
 from keyplan.export.iam_keys import ANY, NOWHERE, Bindings, Leading, literal
@@ -240,6 +241,8 @@ def of_pattern(pattern: Pattern[..., Any], bindings: Bindings) -> Iterator[Grant
             yield from _write(step, bindings, Limits(enclosed=True))
     elif plan.reading:
         yield _read(pattern, bindings)
+        if plan.hydrated:
+            yield from _hydration(plan, bindings)
     else:
         yield from _write(plan, bindings, Limits())
 
@@ -251,14 +254,24 @@ def _read(pattern: Pattern[..., Any], bindings: Bindings) -> Grant:
     return Grant(plan.operation, plan.schema.name, under, leading, _selected(pattern))
 
 
+def _hydration(plan: Plan, bindings: Bindings) -> Iterator[Grant]:
+    """Yield reads of the items of index entries; only fields that the index key names are the principal's own."""
+    named = {name for value in plan.key.partition for name in value.sources} if plan.key is not None else set()
+    own = Bindings({name: value for name, value in bindings.values.items() if name in named})
+    for entity in plan.entities:
+        yield Grant("BatchGetItem", plan.schema.name, leading=own.of_item(entity.key.partition, None))
+
+
 def _selected(pattern: Pattern[..., Any]) -> Limits:
-    """Return the attributes that counts access: keys, discriminators and the expiry.
+    """Return the attributes that counts, views and hydrated reads access.
 
     Names in a request are the same in every call.
 
     Source: API reference, Query: a ProjectionExpression without Select is SPECIFIC_ATTRIBUTES.
     """
-    if pattern.plan.select != "count":
+    if pattern.plan.select != "count" and (
+        pattern.plan.operation not in {"Query", "Scan"} or requested_attributes(pattern.plan) is None
+    ):
         return Limits()
     call = example_request(pattern)
     if isinstance(call, str):

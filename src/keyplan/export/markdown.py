@@ -164,10 +164,12 @@ def _pattern(pattern: Pattern[..., Any], plan: Plan) -> list[str]:
     said = ["descending"] if plan.descending else []
     said += [f"limit {plan.limit}"] if plan.limit else []
     said += [f"pages of {plan.page_size}"] if plan.page_size else []
+    said += [f"view {plan.view.__name__}: {', '.join(plan.view.model_fields)}"] if plan.view is not None else []
     how = f" ({', '.join(said)})" if said else ""
     filters = written_only_if(plan) if plan.filter is None else condition(plan.filter)
     claims = ", ".join(claim.text for claim in pattern.facts.claims)
-    return [name, plan.operation, where, (asks + how).lstrip(), filters, cost, claims]
+    operation = f"{plan.operation}, then BatchGetItem" if plan.hydrated else plan.operation
+    return [name, operation, where, (asks + how).lstrip(), filters, cost, claims]
 
 
 def of_consumers(design: Design) -> Iterator[str]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from keyplan.client.codec import OWNER, Reader, Sorter
+from keyplan.client.codec import Reader, Sorter
 from keyplan.design.conditions.conditions import sources_of
 from keyplan.design.conditions.evaluation import holds
 from keyplan.design.declaring.consumers import (
@@ -27,7 +27,7 @@ from keyplan.design.declaring.consumers import (
     Removed,
 )
 from keyplan.design.declaring.tables import Table
-from keyplan.design.entities import EntitySpec
+from keyplan.design.entities import OWNER, EntitySpec
 from keyplan.design.parameters import Param
 from keyplan.design.requests.items import absent_as_none
 from keyplan.design.schema import IMAGES

@@ -16,7 +16,7 @@ from keyplan.design.conditions.builders import KeyCondition
 from keyplan.design.conditions.conditions import Condition
 from keyplan.design.conditions.evaluation import fill, holds
 from keyplan.design.declaring.patterns import Page, Pattern
-from keyplan.design.entities import Entity, EntitySpec
+from keyplan.design.entities import Entity, EntitySpec, ReadModel
 from keyplan.design.fields.annotations import plain_value
 from keyplan.design.keys.placeholders import BoundPlaceholder
 from keyplan.design.parameters import CALL_SOURCES, Each, EveryShard, Param, Source, value_of
@@ -332,13 +332,13 @@ _OPS: dict[str, Callable[[Any, Any, Any], bool | None]] = {
 Matches = Sequence[tuple[EntitySpec, Entity]]
 
 
-def entities_in(answer: Any) -> list[Entity]:
+def entities_in(answer: Any) -> list[ReadModel]:
     """Return the entities in any pattern's answer."""
     if isinstance(answer, Page):
         return list(answer.items)
     if isinstance(answer, list):
         return [entity for entity in answer if entity is not None]
-    return [answer] if isinstance(answer, Entity) else []
+    return [answer] if isinstance(answer, ReadModel) else []
 
 
 def difference(
@@ -359,7 +359,7 @@ def difference(
 
 
 def _differences(
-    meaning: ReadMeaning, text: str, expected: Matches, returned: Sequence[Entity], arguments: Arguments
+    meaning: ReadMeaning, text: str, expected: Matches, returned: Sequence[ReadModel], arguments: Arguments
 ) -> Iterator[str]:
     plan = meaning.plan
     expected_by_place = {(spec, place_of(spec, entity)): entity for spec, entity in expected}
@@ -379,7 +379,7 @@ def _differences(
                 getattr(expected_by_place[place], name) != held for name, held in entity
             ):
                 yield f"returns {entity!r}, and {expected_by_place[place]!r} was stored"
-    elif plan.index is None or plan.index.kind == "LSI" or plan.index.project in {"all", None}:
+    elif plan.index is None or plan.hydrated or plan.index.kind == "LSI" or plan.index.project in {"all", None}:
         for place, entity in found.items():
             if (
                 place in expected_by_place
@@ -389,16 +389,16 @@ def _differences(
                 yield f"returns {entity!r}, and {expected_by_place[place]!r} was stored"
 
 
-def _spec_of(plan: Plan, entity: Entity) -> EntitySpec:
+def _spec_of(plan: Plan, entity: ReadModel) -> EntitySpec:
     return next(spec for spec in plan.entities if type(entity) in {spec.model, plan.view})
 
 
-def _placed(plan: Plan, entity: Entity) -> tuple[EntitySpec, bytes]:
+def _placed(plan: Plan, entity: ReadModel) -> tuple[EntitySpec, bytes]:
     spec = _spec_of(plan, entity)
     return spec, place_of(spec, entity)
 
 
-def _named(plan: Plan, entities: Sequence[Entity]) -> str:
+def _named(plan: Plan, entities: Sequence[ReadModel]) -> str:
     names = []
     for entity in entities[:_SHOWN]:
         spec = _spec_of(plan, entity)
@@ -406,7 +406,7 @@ def _named(plan: Plan, entities: Sequence[Entity]) -> str:
     return ", ".join(names) + (f" and {len(entities) - _SHOWN} more" if len(entities) > _SHOWN else "")
 
 
-def _name(spec: EntitySpec, entity: Entity) -> str:
+def _name(spec: EntitySpec, entity: ReadModel) -> str:
     return f"{spec.name}({', '.join(f'{name}={getattr(entity, name)!r}' for name in spec.key.fields)})"
 
 
@@ -424,7 +424,7 @@ def _common_cause(meaning: ReadMeaning, missing: Matches, arguments: Arguments) 
     return ""
 
 
-def _out_of_order(pattern: Pattern[..., Any], expected: Matches, returned: Sequence[Entity]) -> str | None:
+def _out_of_order(pattern: Pattern[..., Any], expected: Matches, returned: Sequence[ReadModel]) -> str | None:
     """Return a message if results are not in the declared order, or a limit cuts off items that come first in it."""
     ordered_by = pattern.facts.ordered_by
     if not ordered_by:

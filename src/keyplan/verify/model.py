@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from keyplan.client.codec import OWNER, Sorter, reader_of
+from keyplan.client.codec import Sorter, reader_of
 from keyplan.client.requests import WRITES
 from keyplan.cost.units import READS, Spent, entry_of, of_receipts
-from keyplan.design.entities import Entity, EntitySpec
+from keyplan.design.entities import OWNER, Entity, EntitySpec, ReadModel
 from keyplan.design.fields.annotations import plain_value
 from keyplan.design.keys.entity_keys import BoundKey
 from keyplan.design.requests.items import EntityIndexKey, item_builder, key_attribute_maker
@@ -203,7 +203,7 @@ def index_key(bound: BoundKey, spec: EntitySpec) -> EntityIndexKey:
     return EntityIndexKey(bound, spec)
 
 
-def place_of(spec: EntitySpec, entity: Entity) -> bytes:
+def place_of(spec: EntitySpec, entity: ReadModel) -> bytes:
     """Return the position of an entity's item in its table."""
     return table_place(spec.schema, canonical(item_builder(spec).key(entity.__dict__)))
 

@@ -310,7 +310,8 @@ class _Run:
         for exchange in exchanges:
             prediction = predict(exchange, pattern.plan, self.recorder.model_tables)
             call_result.predicted += prediction.spent
-            if exchange.operation != "GetItem" or pattern.plan.reading:
+            beside = "BatchGetItem" if pattern.plan.hydrated else None if pattern.plan.reading else "GetItem"
+            if exchange.operation != beside:  # reads of items that another request of the call counts
                 call_result.evaluated += prediction.evaluated
             if prediction.spent != exchange.spent:
                 call_result.defect = (

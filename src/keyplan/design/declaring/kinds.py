@@ -11,9 +11,10 @@ from keyplan.design.arguments import as_tuple, check_flags, check_text, unknown_
 from keyplan.design.conditions.builders import ItemWrite, KeyCondition
 from keyplan.design.conditions.conditions import FieldPath, paths_of, sources_of
 from keyplan.design.declaring.patterns import Batch, Facts, Kind, Pattern, Read, Write, as_claims
-from keyplan.design.entities import Entity, EntitySpec, entity_of_view, spec_in_schema
+from keyplan.design.entities import EntitySpec, ReadModel, spec_in_schema, view_of, viewed_entity
 from keyplan.design.errors import DesignError, refuse
 from keyplan.design.parameters import Each, EveryShard, Source
+from keyplan.design.planning.indexes import missing_in_index
 from keyplan.design.planning.plan import Operation, PatternDeclaration, Plan
 from keyplan.design.planning.queries import plan_query, plan_scan, read_notes
 from keyplan.design.planning.sort_keys import name_range
@@ -61,6 +62,9 @@ class ScanOptions(CountOptions, total=False):
     """The maximum number of items that one request evaluates."""
     ordered_by: str
     """The field by which results are expected to be ordered; "-field" for descending order."""
+    hydrate: bool
+    """Whether the items of index entries are then read from the table by key, in batches: for indexes that do not
+    project every field."""
 
 
 class QueryOptions(ScanOptions, total=False):
@@ -110,7 +114,11 @@ def check_options(options: Mapping[str, Any], known: frozenset[str]) -> None:
         if value is not None and not (isinstance(value, int) and not isinstance(value, bool) and value >= 1):
             refuse(f"{name}={value!r} is not a number of items", "give an int, at least 1")
     check_flags(
-        **{name: options[name] for name in ("consistent", "expired", "descending", "upsert") if name in options}
+        **{
+            name: options[name]
+            for name in ("consistent", "expired", "descending", "upsert", "hydrate")
+            if name in options
+        }
     )
     check_text("index", options.get("index"), may_be_none=True)
     check_choice("exists", options.get("exists"), Literal["must", "must_not", "may"])
@@ -172,7 +180,7 @@ def check_facts(kind: Kind, entities: Sequence[object], options: Mapping[str, An
 def build_pattern(
     kind: Kind,
     function: Callable[..., Any],
-    entities: Sequence[type[Entity]],
+    entities: Sequence[type[ReadModel]],
     options: Mapping[str, Any],
     *,
     facts: Facts,
@@ -198,7 +206,7 @@ def build_pattern(
 
 def plan_maker(
     kind: Kind,
-    entities: Sequence[type[Entity]],
+    entities: Sequence[type[ReadModel]],
     options: Mapping[str, Any],
     *,
     schema: Schema,
@@ -207,27 +215,47 @@ def plan_maker(
 ) -> Callable[[Pattern[..., Any], Any], Plan]:
     """Return a function that plans a pattern of some kind; `undeclared` is the meter's name of an ad-hoc call."""
     form = _KINDS[kind]
-    view = next((entity for entity in entities if entity_of_view(entity) is not entity), None)
+    view = next((view for entity in entities if (view := view_of(entity)) is not None), None)
 
     def make(pattern: Pattern[Any, Any], terms: Any) -> Plan:
-        specs = tuple(spec_in_schema(schema, entity_of_view(entity), pattern.place) for entity in entities)
+        specs = tuple(spec_in_schema(schema, viewed_entity(entity), pattern.place) for entity in entities)
         declaration = PatternDeclaration(
             pattern.name, schema, specs, options.get("index"), pattern.parameters, pattern.place
         )
         if isinstance(terms, KeyCondition):
             terms = pattern._terms = name_range(declaration, terms)
-        if view is not None and (kind not in {"query", "scan"} or len(entities) > 1):
+        if view is not None and (form.made is not Read or form.select == "count" or len(entities) > 1):
+            names = " and ".join(entity.__name__ for entity in entities)
             raise DesignError(
-                f"{pattern.name} is a {kind} of view {view.__name__}: only a query or a scan reads a single view",
+                f"{pattern.name} is a {kind} of {names}: a view is read alone, and is not counted or written",
                 place=pattern.place,
-                fix=f"name the entity, {specs[0].name}",
+                fix=f"name entities only: {', '.join(spec.name for spec in specs)}",
             )
         draft = replace(_draft(form, declaration, siblings, options), view=view, undeclared=undeclared)
         plan = form.plan(declaration, terms, draft)
+        _check_hydration(declaration, plan)
         check_expression_limits(declaration, plan)
         return plan
 
     return make
+
+
+def _check_hydration(pattern: PatternDeclaration, plan: Plan) -> None:
+    """Refuse hydrate=True of a read whose results need no further read."""
+    if not plan.hydrated or plan.faults:
+        return
+    if plan.index is None:
+        problem = f"{pattern.name} hydrates items of table {plan.schema.name}, which are whole already"
+    elif plan.index.project is not None and not any(_unheld_fields(plan, spec) for spec in plan.entities):
+        problem = f"{pattern.name} hydrates entries of index {plan.index.name}, which hold every field that is read"
+    else:
+        return
+    raise DesignError(problem, place=pattern.place.at("hydrate="), fix="leave hydrate out: no further read is needed")
+
+
+def _unheld_fields(plan: Plan, spec: EntitySpec) -> set[str]:
+    assert plan.index is not None, "the caller looked"
+    return set(missing_in_index(plan.index, spec)).intersection(plan.fields_read(spec))
 
 
 def _check_returns(pattern: Pattern[..., Any]) -> None:
@@ -296,6 +324,7 @@ def _draft(
         consistent=options.get("consistent", False),
         select=form.select,
         expired="keep" if options.get("expired") or declaration.schema.literal else "drop",
+        hydrated=options.get("hydrate", False),
         limit=options.get("limit"),
         page_size=options.get("page_size"),
         returns=form.returns,

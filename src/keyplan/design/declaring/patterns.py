@@ -155,6 +155,8 @@ class Page(Sequence[T]):
     items: tuple[T, ...]
     cursor: str | None = None
     """Pass it to the next call of the same pattern with the same arguments; None at the end."""
+    deleted: int = 0
+    """With `hydrate=True`: the number of index entries whose item no longer existed when it was read."""
 
     def of(self, entity: type[U], /) -> list[U]:
         """Return the items of one entity, in order. A class that is not an entity stands for all its subclasses."""

@@ -23,7 +23,7 @@ from keyplan.design.declaring.kinds import (
     check_facts,
 )
 from keyplan.design.declaring.patterns import Batch, Kind, Page, Pattern, Read, Write, check_function
-from keyplan.design.entities import Entity, EntitySpec, Unique, bind_entity, declare_view, spec_in_schema
+from keyplan.design.entities import Entity, EntitySpec, ReadModel, Unique, bind_entity, spec_in_schema
 from keyplan.design.errors import calling_place, function_place, refuse
 from keyplan.design.keys.entity_keys import KeySpec
 from keyplan.design.schema import TTL, Index, Schema, StreamView, TableClass
@@ -36,6 +36,7 @@ E3 = TypeVar("E3", bound=Entity)
 E4 = TypeVar("E4", bound=Entity)
 E5 = TypeVar("E5", bound=Entity)
 E6 = TypeVar("E6", bound=Entity)
+R = TypeVar("R", bound=ReadModel)
 M = TypeVar("M", bound=type[Entity])
 C = TypeVar("C")
 
@@ -157,34 +158,19 @@ class Table:
 
         return declare_entity
 
-    def view(self, entity: type[Entity], /) -> Callable[[M], M]:
-        """Declare a view: a class with some of an entity's fields, for queries of indexes that hold only these.
-
-        It has the entity's key fields, and each field with the entity's type. Queries and scans accept it in place
-        of the entity and return its objects.
-        """
-        place = calling_place()
-        of = spec_in_schema(self.schema, entity, place)
-
-        def declare_class(model: M) -> M:
-            declare_view(model, of, place)
-            return model
-
-        return declare_class
-
     # Reads.
 
     @checked_call
     def get(
-        self, entity: type[E], /, **options: Unpack[ReadOptions]
-    ) -> Callable[[Callable[P, ItemKey]], Read[P, E | None]]:
-        """Declare a read of one item by its primary key: the body returns item(...)."""
+        self, entity: type[R], /, **options: Unpack[ReadOptions]
+    ) -> Callable[[Callable[P, ItemKey]], Read[P, R | None]]:
+        """Declare a read of one item by its primary key, as its entity or a view: the body returns item(...)."""
         return self._declare("get", (entity,), options)
 
     @overload
     def query(
-        self, first: type[E], /, **options: Unpack[QueryOptions]
-    ) -> Callable[[Callable[P, KeyCondition]], Read[P, Page[E]]]: ...
+        self, first: type[R], /, **options: Unpack[QueryOptions]
+    ) -> Callable[[Callable[P, KeyCondition]], Read[P, Page[R]]]: ...
     @overload
     def query(
         self, first: type[E], second: type[E2], /, **options: Unpack[QueryOptions]
@@ -224,8 +210,8 @@ class Table:
     def query(
         self, first: type[E], /, *more: type[E], **options: Unpack[QueryOptions]
     ) -> Callable[[Callable[P, KeyCondition]], Read[P, Page[E]]]: ...
-    def query(self, *entities: type[Entity], **options: Unpack[QueryOptions]) -> Any:
-        """Declare a read of a range of one partition, of one or several entities: the body returns pk(...).sk..."""
+    def query(self, *entities: type[ReadModel], **options: Unpack[QueryOptions]) -> Any:
+        """Declare a read of a range of one partition, of one view or of entities: the body returns pk(...).sk..."""
         return self._declare("query", entities, options)
 
     def count(
@@ -236,8 +222,8 @@ class Table:
 
     @overload
     def scan(
-        self, first: type[E], /, **options: Unpack[ScanOptions]
-    ) -> Callable[[Callable[P, KeyCondition]], Read[P, Page[E]]]: ...
+        self, first: type[R], /, **options: Unpack[ScanOptions]
+    ) -> Callable[[Callable[P, KeyCondition]], Read[P, Page[R]]]: ...
     @overload
     def scan(
         self, first: type[E], second: type[E2], /, **options: Unpack[ScanOptions]
@@ -277,14 +263,14 @@ class Table:
     def scan(
         self, first: type[E], /, *more: type[E], **options: Unpack[ScanOptions]
     ) -> Callable[[Callable[P, KeyCondition]], Read[P, Page[E]]]: ...
-    def scan(self, *entities: type[Entity], **options: Unpack[ScanOptions]) -> Any:
+    def scan(self, *entities: type[ReadModel], **options: Unpack[ScanOptions]) -> Any:
         """Declare a read of the whole table, or of a whole index: the body returns everything(), with .filter(...)."""
         return self._declare("scan", entities, options)
 
     @checked_call
     def batch_get(
-        self, entity: type[E], /, **options: Unpack[ReadOptions]
-    ) -> Callable[[Callable[P, ItemKey]], Read[P, list[E | None]]]:
+        self, entity: type[R], /, **options: Unpack[ReadOptions]
+    ) -> Callable[[Callable[P, ItemKey]], Read[P, list[R | None]]]:
         """Declare a read of several items by key: the body returns item(...) with one field as each(...).
 
         The result has one entry for each value, None for a missing item.
@@ -393,7 +379,7 @@ class Table:
         return declare_consumer
 
     def _declare(
-        self, kind: Kind, entities: Sequence[type[Entity]], options: Mapping[str, Any]
+        self, kind: Kind, entities: Sequence[type[ReadModel]], options: Mapping[str, Any]
     ) -> Callable[[Callable[..., Any]], Any]:
         facts = check_facts(kind, entities, options)
 

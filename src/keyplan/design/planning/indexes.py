@@ -14,14 +14,15 @@ does not hold: the service refuses such a query, and a scan finds the attribute 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from math import prod
 
 from keyplan.design.conditions.builders import ItemWrite
 from keyplan.design.conditions.conditions import UNKNOWN, paths_of
 from keyplan.design.conditions.evaluation import holds, listed_constants, stated_values
-from keyplan.design.entities import EntitySpec
+from keyplan.design.entities import OWNER, EntitySpec
 from keyplan.design.errors import Fault
 from keyplan.design.keys.entity_keys import BoundIndexKey, BoundKey, BoundKeyAttribute
 from keyplan.design.keys.overlaps import can_equal
@@ -221,9 +222,11 @@ def missing_in_index(index: Index, spec: EntitySpec) -> list[str]:
 
 
 def missing_in_plan(plan: Plan, entity: EntitySpec) -> list[str]:
-    """Return the fields of an entity that a range returns and its index does not hold."""
+    """Return the fields of an entity that a range returns and can get neither from its index nor by hydration."""
+    if plan.index is None or plan.hydrated:
+        return []
     read = set(plan.fields_read(entity))
-    return [] if plan.index is None else [name for name in missing_in_index(plan.index, entity) if name in read]
+    return [name for name in missing_in_index(plan.index, entity) if name in read]
 
 
 def projection_fix(index: Index, attributes: Sequence[str]) -> str:
@@ -247,12 +250,64 @@ def fetched_attributes(plan: Plan) -> tuple[str, ...]:
     if index is None or index.kind != "LSI":
         return ()
     wanted: list[str] = []
+    if plan.select == "all":
+        wanted += requested_attributes(plan) or ()
     if needs_whole_items(plan):
         wanted += [spec.fields[name].attribute for spec in plan.entities for name in missing_in_plan(plan, spec)]
     if plan.select == "count":  # expired items and other entities are not counted
         wanted += [plan.schema.ttl] if drops_expired(plan) and plan.schema.ttl is not None else []
         wanted += [plan.schema.discriminator] if plan.schema.discriminator is not None else []
     return tuple(dict.fromkeys(name for name in wanted if not index.projects(name, plan.schema.key)))
+
+
+def requested_attributes(plan: Plan) -> tuple[str, ...] | None:
+    """Return the attributes that a read of a view, or the first read of a hydrated range, requests.
+
+    None if it requests every attribute: it returns whole entities, or what it reads holds nothing else. Capacity is
+    the same either way; the answer is smaller.
+    """
+    if plan.select == "count" or not (plan.hydrated or plan.view is not None):
+        return None
+    names = dict.fromkeys((*plan.schema.key, *(plan.index.attributes if plan.index is not None else ())))
+    names.update(dict.fromkeys(_identifying(plan, fetches=not plan.hydrated)))
+    if not plan.hydrated:
+        names.update(dict.fromkeys(_view_attributes(plan)))
+    held = {stored.attribute for spec in plan.entities for stored in spec.fields.values()}
+    unneeded = [name for name in held - names.keys() if index_holds(plan, name)]
+    return tuple(names) if unneeded or not all(index_holds(plan, name) for name in names) else None
+
+
+def hydration_attributes(plan: Plan) -> tuple[str, ...] | None:
+    """Return the attributes that a hydrated range requests of the table; None if it requests whole items."""
+    return requested_attributes(replace(plan, index=None, hydrated=False))
+
+
+def _identifying(plan: Plan, *, fetches: bool) -> Iterator[str]:
+    """Yield the attributes besides the key that identify an item's entity, and whether it has expired.
+
+    `fetches`: also attributes that a local index fetches from the table.
+    """
+    is_local = fetches and plan.index is not None and plan.index.kind == "LSI"
+    expiry = plan.schema.ttl if drops_expired(plan) else None
+    for name in (plan.schema.discriminator, expiry):
+        if name is not None and (is_local or index_holds(plan, name)):
+            yield name
+    if plan.index is None and any(spec.sentinels for spec in plan.siblings):
+        yield OWNER
+
+
+def _view_attributes(plan: Plan) -> Iterator[str]:
+    """Yield the attributes of which the objects of a plan's view are made."""
+    spec, read = plan.entity, set(plan.fields_read(plan.entity))
+    fetched = missing_in_index(plan.index, spec) if plan.index is not None and plan.index.kind == "LSI" else []
+    for name in read - spec.is_in_key_only:
+        if name in fetched or index_holds(plan, spec.fields[name].attribute):
+            yield spec.fields[name].attribute
+    for bound in spec.indexes:
+        for part in bound.attributes:
+            of_view = part.template is not None and part.template.reversible and read.intersection(part.template.fields)
+            if of_view and index_holds(plan, part.attribute):
+                yield part.attribute  # an item written elsewhere may hold a field only in the text of this key
 
 
 def drops_expired(plan: Plan) -> bool:
@@ -302,7 +357,7 @@ def _can_be_equal(one: KeyValue | BoundKeyAttribute, other: BoundKeyAttribute) -
 def range_faults(plan: Plan) -> list[Fault]:
     """Return the faults that require all entities of the table: items of a range whose entity cannot be identified."""
     index, name = plan.index, plan.schema.discriminator
-    if index is None or name is None or index_holds_discriminator(plan):
+    if index is None or name is None or plan.hydrated or index_holds_discriminator(plan):
         return []
     pairs = ((spec, other) for spec in plan.entities for other in entities_in_range(plan) if other is not spec)
     for spec, other in pairs:

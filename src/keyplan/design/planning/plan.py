@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from keyplan.design.conditions.builders import FieldUpdate
 from keyplan.design.conditions.conditions import BetweenCondition, CompareCondition, Condition, FieldPath, InCondition
-from keyplan.design.entities import Entity, EntitySpec
+from keyplan.design.entities import EntitySpec, View
 from keyplan.design.errors import Fault, Place
 from keyplan.design.fields.annotations import DeclaredField, TypeCode
 from keyplan.design.fields.stored import StoredField
@@ -123,8 +123,10 @@ class Plan:
     schema: Schema
     entities: tuple[EntitySpec, ...]
     """The entities that are returned or written."""
-    view: type[Entity] | None = None
+    view: type[View[Any]] | None = None
     """The view that is returned in place of its entity."""
+    hydrated: bool = False
+    """Whether the items of the index entries that a range returns are then read from the table by key."""
     siblings: Sequence[EntitySpec] = ()
     """All entities of the table, including those declared after the pattern."""
     index: Index | None = None

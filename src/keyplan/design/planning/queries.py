@@ -233,7 +233,7 @@ def _unprojected(pattern: PatternDeclaration, index: Index, draft: Plan) -> list
     compared = {path.field for path in paths_of(draft.residue)}
     counts = draft.select == "count" and draft.residue is None
     for entity in pattern.entities:
-        lacks = missing_in_index(index, entity) if index.kind == "GSI" else ()
+        lacks = missing_in_index(index, entity) if index.kind == "GSI" and not draft.hydrated else ()
         read = set(draft.fields_read(entity))
         unseen = sorted(compared - read)
         if unseen:
@@ -253,11 +253,14 @@ def _unprojected(pattern: PatternDeclaration, index: Index, draft: Plan) -> list
             or (name in lacks and (name in compared or (name in read and stored.info.is_required() and not counts)))
         ]
         if needed:
+            fix = projection_fix(index, [entity.fields[name].attribute for name in needed])
+            if not counts and not filtered.union(compared).intersection(needed):
+                fix += "; or read a View of the fields that it holds, or fetch whole items with hydrate=True"
             faults.append(
                 pattern.fault(
                     "KP306",
                     f"{pattern.name} reads {entity.name} from index {index.name}, which lacks {', '.join(needed)}",
-                    projection_fix(index, [entity.fields[name].attribute for name in needed]),
+                    fix,
                     index.place,
                 )
             )
@@ -266,7 +269,7 @@ def _unprojected(pattern: PatternDeclaration, index: Index, draft: Plan) -> list
 
 def _partial_items(pattern: PatternDeclaration, index: Index | None, draft: Plan) -> Iterator[str]:
     """Yield notes on fields that index entries do not hold but that have defaults."""
-    if index is None or index.kind != "GSI":
+    if index is None or index.kind != "GSI" or draft.hydrated:
         return
     come_back = "come back" if draft.select == "all" else "are counted"
     for entity in pattern.entities:
@@ -287,6 +290,8 @@ def read_notes(draft: Plan, index: Index | None) -> tuple[str, ...]:
         notes.append(f"{index.name} lags behind the table, usually well under a second: a write just made may not show")
     elif not draft.consistent:
         notes.append("an eventually consistent read: a write of the last second may not show")
+    if draft.hydrated:
+        notes.append("items are read after their index entries: one that changed in between is returned as it is then")
     if draft.schema.ttl is not None and draft.expired == "drop":
         notes.append(f"items whose {draft.schema.ttl} has passed are left out; the service deletes them days later")
     return tuple(notes)

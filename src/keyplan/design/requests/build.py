@@ -18,6 +18,7 @@ from keyplan import limits
 from keyplan.design.errors import DesignError
 from keyplan.design.planning.plan import PatternDeclaration, Plan
 from keyplan.design.requests.items import (
+    Item,
     WrittenFields,
     check_model,
     item_builder,
@@ -25,7 +26,7 @@ from keyplan.design.requests.items import (
     key_identity,
     walk_values,
 )
-from keyplan.design.requests.reads import GetRequest, RangeRequest
+from keyplan.design.requests.reads import GetRequest, RangeRequest, hydration_members
 from keyplan.design.requests.updates import UpdateExpression
 from keyplan.design.requests.writer import WALK_VALUE, RequestPlaceholders, reader
 from keyplan.design.requests.writes import WriteConditions, WriteRequest, with_time
@@ -118,6 +119,11 @@ def build(plan: Plan, arguments: Mapping[str, Any], *, table: str | None = None,
     if plan.operation == "BatchWriteItem":
         return {"RequestItems": {name: batch_request(plan).writes(values)[: limits.BATCH_WRITE_ITEMS]}}
     return write_request(plan).request(values, name)
+
+
+def build_hydration(plan: Plan, keys: list[Item], *, table: str | None = None) -> Request:
+    """Build the request that reads the items of index entries, of up to 100 keys."""
+    return {"RequestItems": {table or plan.schema.name: {"Keys": keys, **hydration_members(plan)}}}
 
 
 _OPERATORS = frozenset({"AND", "OR", "NOT", "IN", "BETWEEN", "=", "<>", "<", "<=", ">", ">="})

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
 from keyplan.design.entities import EntitySpec
 from keyplan.design.fields.annotations import AttributeValue
 from keyplan.design.keys.entity_keys import BoundKeyAttribute
-from keyplan.design.planning.indexes import drops_expired, index_holds, index_holds_discriminator, needs_whole_items
+from keyplan.design.planning.indexes import (
+    drops_expired,
+    hydration_attributes,
+    index_holds,
+    index_holds_discriminator,
+    needs_whole_items,
+    requested_attributes,
+)
 from keyplan.design.planning.plan import Plan, SortCondition
 from keyplan.design.requests.items import item_key_maker, key_identity, key_value_maker, walk_values
 from keyplan.design.requests.writer import (
@@ -34,13 +41,14 @@ class GetRequest:
         self.key = item_key_maker(plan.key)
         """The primary key of the item that a call reads."""
         self._walk = None if plan.walk is None else walk_values(plan.key, plan.walk[1])
+        self._members: Request = {"ConsistentRead": True} if plan.consistent else {}
+        self.projection = projection_members(requested_attributes(plan))
+        """The members that request the attributes of a view; empty for whole items."""
+        self._members |= self.projection
 
     def request(self, arguments: Arguments, table: str) -> Request:
         """Return the request of one item."""
-        request: Request = {"TableName": table, "Key": self.key(arguments)}
-        if self.plan.consistent:
-            request["ConsistentRead"] = True
-        return request
+        return {"TableName": table, "Key": self.key(arguments), **self._members}
 
     def keys(self, arguments: Arguments) -> list[dict[str, AttributeValue]]:
         """Return the keys of a batch, in the requested order."""
@@ -49,12 +57,22 @@ class GetRequest:
 
     def batch(self, keys: list[dict[str, AttributeValue]], table: str) -> Request:
         """Return the request of up to 100 keys."""
-        return {"RequestItems": {table: table_keys(keys, consistent=self.plan.consistent)}}
+        return {"RequestItems": {table: {"Keys": keys, **self._members}}}
 
 
-def table_keys(keys: list[dict[str, AttributeValue]], *, consistent: bool) -> Request:
-    """Return the members of one table in a batch."""
-    return {"Keys": keys, "ConsistentRead": True} if consistent else {"Keys": keys}
+def projection_members(attributes: Iterable[str] | None) -> Request:
+    """Return the members of a request for some attributes; empty for None, which requests all."""
+    if attributes is None:
+        return {}
+    writer = ExpressionWriter(RequestPlaceholders(), {})
+    text = ", ".join(writer.name(name) for name in attributes)
+    return {"ProjectionExpression": text, "ExpressionAttributeNames": dict(writer.fragment(text).names)}
+
+
+def hydration_members(plan: Plan) -> Request:
+    """Return the members, besides the keys, of a request for the items of a hydrated range."""
+    members: Request = {"ConsistentRead": True} if plan.consistent else {}
+    return members | projection_members(hydration_attributes(plan))
 
 
 class RangeRequest:
@@ -74,7 +92,11 @@ class RangeRequest:
         self._projection = None
         if plan.select == "count" and not self._counted:
             self._projection = _identifying_attributes(plan, placeholders)
-        self._select = "COUNT" if self._counted else "ALL_ATTRIBUTES" if needs_whole_items(plan) else None
+        elif (attributes := requested_attributes(plan)) is not None:
+            self._projection = _projection(attributes, placeholders)
+        self._select = "COUNT" if self._counted else None
+        if self._projection is None and needs_whole_items(plan):
+            self._select = "ALL_ATTRIBUTES"
         self._walk = None if plan.walk is None else walk_values(plan.key, plan.walk[1])
 
     @property
@@ -273,6 +295,9 @@ def _identifying_attributes(plan: Plan, placeholders: RequestPlaceholders) -> Fr
     index = plan.index.attributes if plan.index is not None else ()
     discriminator = plan.schema.discriminator if index_holds_discriminator(plan) else None
     expiry = plan.schema.ttl if _expires_unseen(plan) else None
+    return _projection((*plan.schema.key, *index, *(one for one in (discriminator, expiry) if one)), placeholders)
+
+
+def _projection(attributes: Iterable[str], placeholders: RequestPlaceholders) -> Fragment:
     writer = ExpressionWriter(placeholders, {})
-    names = dict.fromkeys((*plan.schema.key, *index, *(name for name in (discriminator, expiry) if name is not None)))
-    return writer.fragment(", ".join(writer.name(name) for name in names))
+    return writer.fragment(", ".join(writer.name(name) for name in dict.fromkeys(attributes)))

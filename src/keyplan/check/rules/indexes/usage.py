@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from operator import eq
 
 from keyplan.check.finding import Finding
@@ -11,11 +11,14 @@ from keyplan.check.load import monthly_price, units_a_second
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.sizes import item_size
+from keyplan.design.conditions.conditions import paths_of
 from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute
 from keyplan.design.keys.overlaps import extends_template
 from keyplan.design.keys.templates import BoundTemplate
+from keyplan.design.planning.indexes import requested_attributes
+from keyplan.design.planning.plan import Plan
 from keyplan.design.schema import Index
 
 
@@ -120,12 +123,13 @@ def over_projection(subject: Subject) -> Iterator[Finding]:
     """Index holds entries that are never read
 
     Finds entities in an index that no reader of the index returns, and indexes with whole items over 1 KB that
-    patterns only count.
+    patterns only count or read views of.
 
     Why is this bad? Each entry is a copy that is written, stored and billed. This happens in overloaded indexes when
     an entity stores fields under the index's attributes.
 
-    Fix: keep the entity out of the index (another attribute name, a key with `only_if=`), or project keys only.
+    Fix: keep the entity out of the index (another attribute name, a key with `only_if=`), or project only the
+    attributes that are read.
 
     Source: developer guide, "Best practices for using secondary indexes", choosing projections.
     """
@@ -147,16 +151,34 @@ def over_projection(subject: Subject) -> Iterator[Finding]:
                 index.place,
             )
         large = [entity for entity in table.entities if entity.name in read and _is_large(entity)]
-        only_counted = readers and all(one.plan.select == "count" and one.plan.filter is None for one in readers)
-        if only_counted and index.project == "all" and large:
+        needed = _needed_attributes([pattern.plan for pattern in readers], index)
+        if readers and needed is not None and index.project == "all" and large:
+            counted = all(pattern.plan.select == "count" for pattern in readers)
+            used = "count them" if counted else f"read {', '.join(needed) or 'keys'}"
+            listed = ", ".join(f'"{name}"' for name in needed)
             yield over_projection.finding(
                 index.name,
                 f"writes pay for whole items in index {index.name} ({large[0].name}:"
-                f" {item_size(large[0]).average:,} bytes), and patterns only count them",
-                'declare project="keys"',
+                f" {item_size(large[0]).average:,} bytes), and patterns only {used}",
+                f"declare project=[{listed}]" if needed else 'declare project="keys"',
                 index.place,
                 readers[0].place,
             )
+
+
+def _needed_attributes(plans: Sequence[Plan], index: Index) -> list[str] | None:
+    """Return the attributes besides keys that reads of an index use; None if one returns whole entries."""
+    needed: dict[str, None] = {}
+    for plan in plans:
+        requested = requested_attributes(plan)
+        if plan.select == "count" and plan.filter is None:
+            continue
+        if requested is None:
+            return None
+        filtered = [spec.fields.get(path.field) for spec in plan.entities for path in paths_of(plan.filter)]
+        needed.update(dict.fromkeys((*requested, *(stored.attribute for stored in filtered if stored is not None))))
+    keys = {*index.attributes, *(plans[0].schema.key if plans else ())}
+    return [name for name in needed if name not in keys]
 
 
 def _is_large(entity: EntitySpec) -> bool:

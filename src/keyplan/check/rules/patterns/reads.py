@@ -127,7 +127,9 @@ def n_plus_one_reads(subject: Subject) -> Iterator[Finding]:
     """
     for table in subject.tables:
         lists = [one for one in table.patterns if one.plan.operation == "Query" and one.plan.select == "all"]
-        in_batches = {one.plan.entity for one in table.patterns if one.plan.operation == "BatchGetItem"}
+        in_batches = {
+            one.plan.entity for one in table.patterns if one.plan.operation == "BatchGetItem" or one.plan.hydrated
+        }
         for one in table.patterns:
             if one.plan.operation != "GetItem" or one.facts.rate is None or one.plan.entity in in_batches:
                 continue
@@ -220,6 +222,7 @@ def _request_shape(plan: Plan) -> Hashable:
         tuple((action.word, _operand_shape(action.path), _operand_shape(action.source)) for action in plan.actions),
         tuple(plan.assumed),
         (plan.descending, plan.consistent, plan.select, plan.limit, plan.page_size),
+        (plan.view, plan.hydrated),
     )
 
 
