@@ -34,6 +34,7 @@ from keyplan import (
     KeyCondition,
     Rate,
     Table,
+    View,
     Volume,
     item,
     key,
@@ -110,8 +111,7 @@ class Receipt(Entity):
     expires_at: Annotated[datetime, Attribute("TTL")]
 
 
-@payments.view(Subscription)
-class DueReminder(Entity):
+class DueReminder(View[Subscription]):
     """What GSI-1 holds of a subscription."""
 
     account_id: Id
@@ -121,8 +121,7 @@ class DueReminder(Entity):
     next_payment_date: Annotated[date, Attribute("NextPaymentDate")]
 
 
-@payments.view(Subscription)
-class DuePayment(Entity):
+class DuePayment(View[Subscription]):
     """What GSI-2 holds of a subscription."""
 
     account_id: Id

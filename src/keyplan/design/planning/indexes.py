@@ -273,8 +273,8 @@ def requested_attributes(plan: Plan) -> tuple[str, ...] | None:
     if not plan.hydrated:
         names.update(dict.fromkeys(_view_attributes(plan)))
     held = {stored.attribute for spec in plan.entities for stored in spec.fields.values()}
-    unneeded = [name for name in held - names.keys() if index_holds(plan, name)]
-    return tuple(names) if unneeded or not all(index_holds(plan, name) for name in names) else None
+    saves = any(index_holds(plan, name) for name in held - names.keys())
+    return tuple(names) if saves or not all(index_holds(plan, name) for name in names) else None
 
 
 def hydration_attributes(plan: Plan) -> tuple[str, ...] | None:
@@ -300,9 +300,9 @@ def _view_attributes(plan: Plan) -> Iterator[str]:
     """Yield the attributes of which the objects of a plan's view are made."""
     spec, read = plan.entity, set(plan.fields_read(plan.entity))
     fetched = missing_in_index(plan.index, spec) if plan.index is not None and plan.index.kind == "LSI" else []
-    for name in read - spec.is_in_key_only:
-        if name in fetched or index_holds(plan, spec.fields[name].attribute):
-            yield spec.fields[name].attribute
+    for name, stored in spec.fields.items():
+        if name in read - spec.is_in_key_only and (name in fetched or index_holds(plan, stored.attribute)):
+            yield stored.attribute
     for bound in spec.indexes:
         for part in bound.attributes:
             of_view = part.template is not None and part.template.reversible and read.intersection(part.template.fields)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from operator import eq
 
 from keyplan.check.finding import Finding
@@ -17,7 +18,7 @@ from keyplan.design.entities import EntitySpec
 from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute
 from keyplan.design.keys.overlaps import extends_template
 from keyplan.design.keys.templates import BoundTemplate
-from keyplan.design.planning.indexes import requested_attributes
+from keyplan.design.planning.indexes import missing_in_index, requested_attributes
 from keyplan.design.planning.plan import Plan
 from keyplan.design.schema import Index
 
@@ -177,8 +178,11 @@ def _needed_attributes(plans: Sequence[Plan], index: Index) -> list[str] | None:
             return None
         filtered = [spec.fields.get(path.field) for spec in plan.entities for path in paths_of(plan.filter)]
         needed.update(dict.fromkeys((*requested, *(stored.attribute for stored in filtered if stored is not None))))
+    narrow = replace(index, project="keys")
+    stored = {one.attribute: name for plan in plans for spec in plan.entities for name, one in spec.fields.items()}
+    lacks = {name for plan in plans for spec in plan.entities for name in missing_in_index(narrow, spec)}
     keys = {*index.attributes, *(plans[0].schema.key if plans else ())}
-    return [name for name in needed if name not in keys]
+    return [name for name in needed if name not in keys and (name not in stored or stored[name] in lacks)]
 
 
 def _is_large(entity: EntitySpec) -> bool:
