@@ -32,8 +32,8 @@ __all__ = [
     "GSI", "LSI", "TTL", "Attribute", "Bytes", "Claim", "Created", "Design", "DesignError", "Distinct", "Engine",
     "Entity", "Expired", "F", "Faults", "Inserted", "ItemKey", "ItemWrite", "KeyCondition", "Modified",
     "OnDemand", "Page", "Provisioned", "Rate", "Removed", "Table", "Updated", "View", "Volume", "WriteCall", "attr",
-    "changed", "connect", "connect_async", "each", "every_shard", "everything", "item", "key", "pk", "suppress", "transaction",
-    "unique",
+    "changed", "connect", "connect_async", "each", "every_shard", "everything", "item", "key", "pk", "suppress",
+    "transaction", "unique",
 ]  # fmt: skip
 __version__ = "0.1.0"
 

@@ -14,7 +14,22 @@ from tests.client.board import Comment, Profile, Task, TaskId, UserId
 from tests.client.conftest import NOW
 
 import keyplan
-from keyplan import GSI, Created, DesignError, Entity, F, KeyCondition, Page, Table, Updated, each, every_shard, key, pk
+from keyplan import (
+    GSI,
+    Created,
+    DesignError,
+    Entity,
+    F,
+    KeyCondition,
+    Page,
+    Table,
+    Updated,
+    View,
+    each,
+    every_shard,
+    key,
+    pk,
+)
 from keyplan.client.connection import Connection
 from keyplan.client.errors import (
     AlreadyExistsError,
@@ -294,8 +309,7 @@ def test_a_key_without_fields_a_shard_and_a_view_work() -> None:
         size: int
         text: str
 
-    @table.view(Note)
-    class NoteSize(Entity):
+    class NoteSize(View[Note]):
         owner: str
         number: int
         size: int
@@ -309,8 +323,13 @@ def test_a_key_without_fields_a_shard_and_a_view_work() -> None:
         shards = pk(kind="k", owner=every_shard())
         assert [one.number for one in db.query(NoteSize, shards, index="by_kind")] == list(range(6))
         assert isinstance(db.query(NoteSize, shards, index="by_kind")[0], NoteSize)
+        assert db.get(NoteSize, owner="o1", number=1) == NoteSize(owner="o1", number=1, size=1)
         with pytest.raises(DesignError, match="KP306"):
             db.query(Note, shards, index="by_kind")
+        assert [one.text for one in db.query(Note, shards, index="by_kind", hydrate=True)] == ["x"] * 6
+        unchecked: Any = db
+        with pytest.raises(TypeError, match="delete\\(\\) expects an entity class"):
+            unchecked.delete(NoteSize, owner="o1", number=1)
 
 
 def test_a_subclass_of_an_entity_is_written_as_the_entity() -> None:

@@ -27,11 +27,12 @@ from keyplan.clock import SystemClock
 from keyplan.design.conditions.builders import KeyCondition
 from keyplan.design.declaring.patterns import Call, Page, TransactionCall, WriteCall
 from keyplan.design.declaring.undeclared import delete_call, get_call, put_call
-from keyplan.design.entities import Entity
+from keyplan.design.entities import Entity, ReadModel
 
 T = TypeVar("T")
 R = TypeVar("R")
 E = TypeVar("E", bound=Entity)
+M = TypeVar("M", bound=ReadModel)
 E2 = TypeVar("E2", bound=Entity)
 E3 = TypeVar("E3", bound=Entity)
 E4 = TypeVar("E4", bound=Entity)
@@ -110,8 +111,8 @@ class AsyncConnection:
         return self._drive(run_call(self.context, put_call("put", item)))
 
     def get(
-        self, entity: type[E], /, *, consistent: bool = False, expired: bool = False, **key: object
-    ) -> Coroutine[Any, Any, E | None]:
+        self, entity: type[M], /, *, consistent: bool = False, expired: bool = False, **key: object
+    ) -> Coroutine[Any, Any, M | None]:
         """Read one item by its primary key, db.get(Task, user_id="ada", task_id="1"); None if it does not exist.
 
         `consistent`: read every write acknowledged before it, at twice the price. `expired`: also return an item whose
@@ -125,8 +126,8 @@ class AsyncConnection:
 
     @overload
     def query(
-        self, first: type[E], condition: KeyCondition, /, **options: Unpack[FindPageOptions]
-    ) -> Coroutine[Any, Any, Page[E]]: ...
+        self, first: type[M], condition: KeyCondition, /, **options: Unpack[FindPageOptions]
+    ) -> Coroutine[Any, Any, Page[M]]: ...
     @overload
     def query(
         self, first: type[E], second: type[E2], condition: KeyCondition, /, **options: Unpack[FindPageOptions]
@@ -190,7 +191,7 @@ class AsyncConnection:
         """Read a range of one partition, of one or several entities: db.query(Task, pk(user_id="ada").sk < day).
 
         Options: `index`; `limit`, the maximum number of results; `page_size`, the maximum number of items that one
-        request evaluates; `descending`, `cursor`, `consistent`, `expired` and `unreadable` as of declared queries.
+        request evaluates; `descending`, `cursor`, `consistent`, `expired`, `hydrate` and `unreadable` as of declared queries.
         A sort key field that is None is left out, with the fields after it.
         """
         return self._drive(query_program(self.context, given, options))

@@ -27,7 +27,7 @@ from keyplan.design.conditions.conditions import (
 )
 from keyplan.design.declaring.kinds import check_options, plan_maker
 from keyplan.design.declaring.patterns import Call, Facts, Kind, Pattern, WriteCall
-from keyplan.design.entities import Entity, EntitySpec, entity_of_view
+from keyplan.design.entities import Entity, EntitySpec, ReadModel, viewed_entity
 from keyplan.design.errors import DesignError, calling_place
 from keyplan.design.keys.entity_keys import unknown_field_error
 from keyplan.design.parameters import Each, EveryShard, Param, Source
@@ -35,6 +35,7 @@ from keyplan.design.planning.indexes import all_faults
 from keyplan.design.planning.plan import Plan
 
 E = TypeVar("E", bound=Entity)
+R = TypeVar("R", bound=ReadModel)
 _MOST_SHAPES = 1024
 
 
@@ -48,6 +49,8 @@ class FindOptions(TypedDict, total=False):
     """Whether it reads every write acknowledged before it; twice the price."""
     expired: bool
     """Whether it also returns items whose expiry has passed."""
+    hydrate: bool
+    """Whether the items of index entries are then read from the table by key."""
 
 
 class UndeclaredPattern(Pattern[..., Any]):
@@ -103,15 +106,15 @@ class UndeclaredPattern(Pattern[..., Any]):
         )
 
 
-def get_call(entity: type[E], key: Mapping[str, Any], *, consistent: bool, expired: bool) -> Call[E | None]:
+def get_call(entity: type[R], key: Mapping[str, Any], *, consistent: bool, expired: bool) -> Call[R | None]:
     """Return the call of a read by primary key."""
-    _check_class("get", entity)
+    _check_class("get", entity, ReadModel)
     return _get_pattern(entity, consistent, expired).call(key)
 
 
 def delete_call(entity: type[E], key: Mapping[str, Any]) -> WriteCall[E | None]:
     """Return the call of a delete by primary key."""
-    _check_class("delete", entity)
+    _check_class("delete", entity, Entity)
     call = _delete_pattern(entity).call(key)
     assert isinstance(call, WriteCall), "a delete writes"
     return call
@@ -124,13 +127,13 @@ def put_call(kind: Literal["create", "put"], item: E) -> WriteCall[E]:
     return WriteCall(_put_pattern(kind, type(item)), {"item": item})
 
 
-def _check_class(method: str, entity: object) -> None:
-    if not (isinstance(entity, type) and issubclass(entity, Entity)):
+def _check_class(method: str, entity: object, of: type[ReadModel]) -> None:
+    if not (isinstance(entity, type) and issubclass(entity, of)):
         raise TypeError(f"{method}() expects an entity class, got {type(entity).__name__}: {shorten(entity)}")
 
 
 @lru_cache(maxsize=4096)
-def _get_pattern(entity: type[Entity], consistent: bool, expired: bool) -> UndeclaredPattern:
+def _get_pattern(entity: type[ReadModel], consistent: bool, expired: bool) -> UndeclaredPattern:
     spec = _spec_of(entity)
     options = {"consistent": consistent, "expired": expired}
     _check_option_names("get", spec, options)
@@ -153,7 +156,7 @@ def _put_pattern(kind: Literal["create", "put"], model: type[Entity]) -> Undecla
 
 
 def _key_pattern(
-    kind: Literal["get", "delete"], entity: type[Entity], spec: EntitySpec, options: Mapping[str, Any]
+    kind: Literal["get", "delete"], entity: type[ReadModel], spec: EntitySpec, options: Mapping[str, Any]
 ) -> UndeclaredPattern:
     parameters = {name: Param(name, None) for name in spec.key.fields}
     label = _label(kind, [spec])
@@ -173,8 +176,8 @@ def _check_option_names(method: str, spec: EntitySpec, options: Collection[str])
             )
 
 
-def _spec_of(entity: type[Entity]) -> EntitySpec:
-    spec = vars(entity_of_view(entity)).get("__keyplan__")
+def _spec_of(entity: type[ReadModel]) -> EntitySpec:
+    spec = vars(viewed_entity(entity)).get("__keyplan__")
     if not isinstance(spec, EntitySpec):
         raise DesignError(
             f"{entity.__name__} is not an entity of a table",
@@ -201,14 +204,16 @@ def query_call(given: Sequence[Any], options: Mapping[str, Any]) -> Call[Any]:
             f" {', '.join(map(shorten, given)) or 'nothing'}"
         )
     for entity in entities:
-        _check_class("query", entity)
+        _check_class("query", entity, ReadModel)
     return _QueryShape(entities, options, condition).call()
 
 
 class _QueryShape:
     """A query whose values are separated from its shape, while they are."""
 
-    def __init__(self, entities: tuple[type[Entity], ...], options: Mapping[str, Any], condition: KeyCondition) -> None:
+    def __init__(
+        self, entities: tuple[type[ReadModel], ...], options: Mapping[str, Any], condition: KeyCondition
+    ) -> None:
         self._entities, self._options = entities, options
         self._parameters: dict[str, Param] = {}
         self._values: dict[str, Any] = {}
@@ -340,7 +345,7 @@ def _field_of(operand: object) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _sort_fields(entities: tuple[type[Entity], ...], index: str | None) -> tuple[str, ...]:
+def _sort_fields(entities: tuple[type[ReadModel], ...], index: str | None) -> tuple[str, ...]:
     bound = next((key for entity in entities if (key := _spec_of(entity).key_in(index)) is not None), None)
     return () if bound is None else tuple(name for part in bound.sort for name in part.fields)
 
