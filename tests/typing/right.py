@@ -219,6 +219,8 @@ def typed(user_id: UserId, task_id: TaskId, now: datetime) -> None:
     assert_type(db.run(tasks_due(user_id, now), limit=3, cursor=None), Page[Task])
     assert_type(db.run(everything_of(user_id)), Page[User | Task])
     assert_type(db.run(titles_due(user_id, now)), Page[TaskTitle])
+    assert_type(db.query(TaskTitle, pk(user_id=user_id)), Page[TaskTitle])
+    assert_type(db.get(TaskTitle, user_id=user_id, task_id=task_id), TaskTitle | None)
     assert_type(db.run(tasks_with(TenantId("t"), "open")), Page[Task])
     assert_type(db.run(task_title(user_id, task_id)), TaskTitle | None)
     assert_type(db.run(task_titles(user_id, [task_id])), list[TaskTitle | None])

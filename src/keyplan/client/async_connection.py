@@ -27,12 +27,13 @@ from keyplan.clock import SystemClock
 from keyplan.design.conditions.builders import KeyCondition
 from keyplan.design.declaring.patterns import Call, Page, TransactionCall, WriteCall
 from keyplan.design.declaring.undeclared import delete_call, get_call, put_call
-from keyplan.design.entities import Entity, ReadModel
+from keyplan.design.entities import Entity, ReadModel, View
 
 T = TypeVar("T")
 R = TypeVar("R")
 E = TypeVar("E", bound=Entity)
 M = TypeVar("M", bound=ReadModel)
+V = TypeVar("V", bound=View[Any])
 E2 = TypeVar("E2", bound=Entity)
 E3 = TypeVar("E3", bound=Entity)
 E4 = TypeVar("E4", bound=Entity)
@@ -126,8 +127,12 @@ class AsyncConnection:
 
     @overload
     def query(
-        self, first: type[M], condition: KeyCondition, /, **options: Unpack[FindPageOptions]
-    ) -> Coroutine[Any, Any, Page[M]]: ...
+        self, first: type[E], condition: KeyCondition, /, **options: Unpack[FindPageOptions]
+    ) -> Coroutine[Any, Any, Page[E]]: ...
+    @overload
+    def query(
+        self, first: type[V], condition: KeyCondition, /, **options: Unpack[FindPageOptions]
+    ) -> Coroutine[Any, Any, Page[V]]: ...
     @overload
     def query(
         self, first: type[E], second: type[E2], condition: KeyCondition, /, **options: Unpack[FindPageOptions]
@@ -191,8 +196,8 @@ class AsyncConnection:
         """Read a range of one partition, of one or several entities: db.query(Task, pk(user_id="ada").sk < day).
 
         Options: `index`; `limit`, the maximum number of results; `page_size`, the maximum number of items that one
-        request evaluates; `descending`, `cursor`, `consistent`, `expired`, `hydrate` and `unreadable` as of declared queries.
-        A sort key field that is None is left out, with the fields after it.
+        request evaluates; `descending`, `cursor`, `consistent`, `expired`, `hydrate` and `unreadable` as of declared
+        queries. A sort key field that is None is left out, with the fields after it.
         """
         return self._drive(query_program(self.context, given, options))
 

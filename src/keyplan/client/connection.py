@@ -23,7 +23,7 @@ from keyplan.design.declaring.patterns import Call, Page, TransactionCall, Write
 from keyplan.design.declaring.table_faults import table_faults
 from keyplan.design.declaring.transactions import Transaction
 from keyplan.design.declaring.undeclared import FindOptions, delete_call, get_call, put_call, query_call
-from keyplan.design.entities import Entity, ReadModel
+from keyplan.design.entities import Entity, ReadModel, View
 from keyplan.design.fields.annotations import UnstorableTypeError
 from keyplan.design.keys.encodings import MissingField
 from keyplan.design.planning.indexes import all_faults
@@ -207,6 +207,7 @@ def _prepare(context: Context, plan: Plan) -> Program[None]:
 T = TypeVar("T")
 E = TypeVar("E", bound=Entity)
 M = TypeVar("M", bound=ReadModel)
+V = TypeVar("V", bound=View[Any])
 E2 = TypeVar("E2", bound=Entity)
 E3 = TypeVar("E3", bound=Entity)
 E4 = TypeVar("E4", bound=Entity)
@@ -293,7 +294,9 @@ class Connection:
         return self._drive(run_call(self.context, delete_call(entity, key)))
 
     @overload
-    def query(self, first: type[M], condition: KeyCondition, /, **options: Unpack[FindPageOptions]) -> Page[M]: ...
+    def query(self, first: type[E], condition: KeyCondition, /, **options: Unpack[FindPageOptions]) -> Page[E]: ...
+    @overload
+    def query(self, first: type[V], condition: KeyCondition, /, **options: Unpack[FindPageOptions]) -> Page[V]: ...
     @overload
     def query(
         self, first: type[E], second: type[E2], condition: KeyCondition, /, **options: Unpack[FindPageOptions]
@@ -357,8 +360,8 @@ class Connection:
         """Read a range of one partition, of one or several entities: db.query(Task, pk(user_id="ada").sk < day).
 
         Options: `index`; `limit`, the maximum number of results; `page_size`, the maximum number of items that one
-        request evaluates; `descending`, `cursor`, `consistent`, `expired`, `hydrate` and `unreadable` as of declared queries.
-        A sort key field that is None is left out, with the fields after it.
+        request evaluates; `descending`, `cursor`, `consistent`, `expired`, `hydrate` and `unreadable` as of declared
+        queries. A sort key field that is None is left out, with the fields after it.
         """
         return self._drive(query_program(self.context, given, options))
 
