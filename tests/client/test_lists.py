@@ -135,9 +135,9 @@ def test_what_the_service_would_not_take_is_refused(board: Any, states: list[Sta
 
 
 def test_a_text_is_no_list_of_its_letters(board: Any) -> None:
-    with pytest.raises(TypeError, match=r"each\(teams\) takes a list of values, and is given 'ab'"):
+    with pytest.raises(TypeError, match=r"in_states\(\) expects teams as list\[str\], got str: 'ab'"):
         board.run(in_states("ab", [State.OPEN]))  # type: ignore[arg-type]  # wrong on purpose
-    with pytest.raises(TypeError, match=r"each\(told\) takes a list of values, and is given 'ab'"):
+    with pytest.raises(TypeError, match=r"alike\(\) expects told as list\[str\], got str: 'ab'"):
         board.run(alike("a", [State.OPEN], "ab", "x"))  # type: ignore[arg-type]  # wrong on purpose
 
 

@@ -61,6 +61,8 @@ def run_call(context: Context, call: Call[R], wanted: PageOptions = _DEFAULTS) -
         plan = call.pattern.plan
     except AttributeError:
         raise TypeError(f"{call!r} is no call of a pattern: run pattern(arguments), not the pattern itself") from None
+    if wanted is not _DEFAULTS:
+        wanted.check(call.pattern.called)
     if plan not in context.ready:
         yield from _prepare(context, plan)
     result: R = yield from _guarded(context, [plan], lambda: _program(context, call, plan, wanted))

@@ -22,6 +22,7 @@ from keyplan.client.codec import Sorter
 from keyplan.client.errors import CursorError, UnreadableItemError
 from keyplan.client.reads import fetch
 from keyplan.client.requests import Context, Program, Request, send
+from keyplan.design.arguments import shorten
 from keyplan.design.conditions.conditions import Condition
 from keyplan.design.conditions.evaluation import holds, with_values
 from keyplan.design.declaring.patterns import Page
@@ -121,13 +122,24 @@ class PageOptions:
     def __post_init__(self) -> None:
         if self.segment is not None:
             _check_segment(self.segment)
-        for name, value in (("limit", self.limit), ("page_size", self.page_size)):
+
+    def check(self, called: str) -> None:
+        """Refuse values of another type, and numbers of items below 1; `called` is the call as messages show it."""
+        for name, value, kind in (
+            ("limit", self.limit, int),
+            ("page_size", self.page_size, int),
+            ("cursor", self.cursor, str),
+        ):
             if value is None:
                 continue
-            if not isinstance(value, int):
-                raise TypeError(f"{name} is a number of items, not {value!r}")
-            if value < 1:
-                raise ValueError(f"{name} is at least 1, not {value}")
+            if not isinstance(value, kind) or isinstance(value, bool):
+                given = f"{type(value).__name__}: {shorten(value)}"
+                raise TypeError(f"{called} expects {name} as {kind.__name__}, got {given}")
+            if isinstance(value, int) and value < 1:
+                raise ValueError(f"{called}: {name} is at least 1, not {value}")
+        if self.unreadable is not None and not callable(self.unreadable):
+            given = f"{type(self.unreadable).__name__}: {shorten(self.unreadable)}"
+            raise TypeError(f"{called} expects unreadable as a function, got {given}")
 
     def or_of(self, plan: Plan) -> PageOptions:
         """What the pattern says, where the call says nothing."""

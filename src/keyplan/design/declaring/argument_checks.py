@@ -1,14 +1,14 @@
 """Type checks of a pattern's arguments: compiled once per pattern, run at each call.
 
 A value in a key or a comparison is never validated by a model. Without a check, a value of another type would make a
-key that no item has, or a condition that is never true. Values that a field is set to are not checked here: the
-entity's model validates them.
+key that no item has, or a condition that is never true. Values that a field is set to as a whole are not checked here:
+the entity's model validates them.
 """
 
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -21,7 +21,7 @@ from keyplan.design.arguments import shorten
 from keyplan.design.conditions.conditions import Condition, FieldPath, FieldSize, FunctionCondition, paths_of
 from keyplan.design.fields.annotations import plain_value, without_none
 from keyplan.design.fields.stored import StoredField
-from keyplan.design.parameters import CALL_SOURCES, Each, Param, Source, annotation_of
+from keyplan.design.parameters import CALL_SOURCES, Each, EveryShard, Param, Source, annotation_of
 from keyplan.design.planning.plan import KeyValue, Plan
 
 TypeCheck = Callable[[Any], bool]
@@ -39,6 +39,8 @@ class ArgumentCheck(NamedTuple):
     exact: frozenset[type]
     """Types whose values are all accepted, looked up first."""
     accepts: TypeCheck
+    instance_of: type | None = None
+    """The class whose objects are the only accepted values, of whole items and of parameters with used attributes."""
 
     def error(self, call: str, value: object) -> TypeError:
         """Return the error for a value that is not accepted; `call` is the call as messages show it."""
@@ -62,17 +64,50 @@ def type_name(annotation: Any) -> str:
 
 
 def argument_checks(plan: Plan, parameters: Mapping[str, Param]) -> tuple[ArgumentCheck, ...]:
-    """Return a check for each parameter that goes into a key or a comparison and whose type is known.
+    """Return a check for each parameter whose values no model validates and whose type is known.
 
-    A parameter has the type of its annotation, or of the field that it is compared with.
+    A parameter has the type of its annotation, or of the field that it is compared with or changes. One that is a whole
+    item, or whose attributes are used, must be an object of its class.
     """
     expected: dict[str, Any] = {}
+    instances: dict[str, ArgumentCheck] = {}
+    if isinstance(plan.item, Param) and not plan.item._path:
+        several = plan.operation == "BatchWriteItem"
+        instances[plan.item._name] = instance_check(plan.item._name, plan.entity.model, several=several)
     for source, field_type in _typed_sources(plan):
         values = source.values if isinstance(source, Each) else source
-        if not isinstance(values, Param) or values._path or values._name not in parameters:
+        if not isinstance(values, Param) or values._name not in parameters:
             continue
-        expected.setdefault(values._name, declared_type(values, field_type, each=isinstance(source, Each)))
-    return build_checks(expected)
+        if values._path:
+            model, _ = without_none(values._annotation)
+            if isinstance(model, type) and issubclass(model, BaseModel):
+                instances.setdefault(values._name, instance_check(values._name, model, several=False))
+        else:
+            declared = declared_type(values, field_type, each=isinstance(source, Each))
+            if expected.get(values._name) is None or type_check(expected[values._name]) is None:
+                expected[values._name] = declared
+    typed = build_checks({name: kind for name, kind in expected.items() if name not in instances})
+    return (*instances.values(), *typed)
+
+
+def instance_check(parameter: str, model: type, *, several: bool) -> ArgumentCheck:
+    """Return the check of a parameter that must be an object of a class, or with `several` a list of objects."""
+    if not several:
+        return ArgumentCheck(parameter, model, frozenset({model}), _is_object(model), model)
+    one = _is_object(model)
+
+    def accepts(value: Any) -> bool:
+        if isinstance(value, CALL_SOURCES):
+            return True
+        if not isinstance(value, Iterable) or isinstance(value, (str, bytes, Mapping, BaseModel)):
+            return False
+        return not isinstance(value, Collection) or all(map(one, value))
+
+    return ArgumentCheck(parameter, list[model], frozenset(), accepts, model)  # type: ignore[valid-type]  # at run time
+
+
+def _is_object(model: type) -> TypeCheck:
+    return lambda value: isinstance(value, (model, *CALL_SOURCES))
 
 
 def build_checks(expected: Mapping[str, Any]) -> tuple[ArgumentCheck, ...]:
@@ -111,19 +146,56 @@ def _of_changes(plan: Plan, fields: Mapping[str, StoredField]) -> Iterator[tuple
     yield plan.version, int
     for action in plan.actions:
         yield from ((part, _PART) for part in action.path.parts)
-        if len(action.path.parts) > 1:
-            yield action.source, object
+        field, *members = action.path.parts
+        kind = _member_type(fields[str(field)].annotation, members)
+        if action.name == "add":
+            yield action.source, _comparable_type(kind)
+        elif action.name == "append":
+            yield action.source, _one_or_several(kind, list)
+        elif action.name in {"add_to_set", "remove_from_set"}:
+            yield action.source, _one_or_several(kind, Iterable)
+        elif members:
+            yield action.source, kind
+
+
+def _one_or_several(collection: Any, several: Any) -> Any:
+    """Return the type of a member of a list or set, or of several members; `object` if it is unknown."""
+    bare, _ = without_none(collection)
+    parts = get_args(bare)
+    return parts[0] | several[parts[0]] if len(parts) == 1 and type_check(parts[0]) is not None else object
+
+
+def _member_type(annotation: Any, members: Sequence[object]) -> Any:
+    """Return the type of a member, found by names and list positions; `object` if it is unknown."""
+    for member in members:
+        bare, _ = without_none(annotation)
+        if isinstance(bare, type) and issubclass(bare, BaseModel):
+            info = None if isinstance(member, Param) else bare.model_fields.get(str(plain_value(member)))
+            annotation = object if info is None else info.annotation
+            continue
+        origin, inner = get_origin(bare), get_args(bare)
+        is_fixed = origin is tuple and inner[-1:] != (...,)
+        if not isinstance(origin, type) or not issubclass(origin, (Mapping, Sequence)) or is_fixed:
+            return object
+        annotation = inner[1] if issubclass(origin, Mapping) else inner[0]
+    return annotation
 
 
 def _of_key(value: KeyValue) -> Iterator[tuple[Source, Any]]:
     if value.field is not None:
         yield value.sources[value.field.name], value.field.annotation
         return
-    # Templates refuse other values themselves; as a prefix they accept any text.
+    # The choices are the template's to refuse; as a prefix it accepts any text.
     holes = {hole.name: hole for hole in value.template.placeholders} if value.template is not None else {}
+    last = list(value.sources)[-1] if value.sources else None
     for name, source in value.sources.items():
         hole = holes.get(name)
-        yield source, str if hole is not None and hole.field.type is str and hole.field.choices is None else object
+        if hole is None or isinstance(source, EveryShard):
+            yield source, object
+        elif value.part == "begins" and name == last:
+            yield source, str if hole.field.type is str and hole.field.choices is None else object
+        else:
+            yield source, object if hole.field.choices is not None else hole.field.type
 
 
 def compared_types(condition: Condition | None, fields: Mapping[str, StoredField]) -> Iterator[tuple[Source, Any]]:
@@ -136,23 +208,42 @@ def compared_types(condition: Condition | None, fields: Mapping[str, StoredField
         if isinstance(operand, Condition):
             yield from compared_types(operand, fields)
     if isinstance(condition, FunctionCondition):
-        stored = fields.get(condition.path.field)
-        is_text = condition.name == "begins_with" or (stored is not None and stored.annotation is str)
-        yield condition.argument, str if is_text and len(condition.path.parts) == 1 else object
+        kind = _path_type(condition.path, fields)
+        yield condition.argument, _prefix_type(kind) if condition.name == "begins_with" else _part_type(kind)
         return
     operands = condition.operands()
     beside = next((one for one in operands if isinstance(one, (FieldPath, FieldSize))), None)
-    kind: Any = object
+    kind = object
     if isinstance(beside, FieldSize):
         kind = _NUMBER
-    elif isinstance(beside, FieldPath) and len(beside.parts) == 1 and beside.field in fields:
-        kind = _compared(fields[beside.field])
+    elif isinstance(beside, FieldPath):
+        kind = _comparable_type(_path_type(beside, fields))
     yield from ((source, kind) for source in operands)
 
 
-def _compared(stored: StoredField) -> Any:
-    """Return the type of values that can be compared with a field: any number with a number."""
-    kind = stored.annotation
+def _path_type(path: FieldPath, fields: Mapping[str, StoredField]) -> Any:
+    stored = fields.get(path.field)
+    kind = object if stored is None else _member_type(stored.annotation, path.parts[1:])
+    return without_none(kind)[0]
+
+
+def _prefix_type(kind: Any) -> Any:
+    """Return the type of a prefix: text, unless the field is binary or of several types."""
+    is_text = isinstance(kind, type) and kind is not object and not issubclass(kind, (bytes, bytearray))
+    return str if is_text or get_origin(kind) is Literal else object
+
+
+def _part_type(kind: Any) -> Any:
+    """Return the type of a part of a text, or of a member of a list or set."""
+    if kind is str:
+        return str
+    origin, inner = get_origin(kind), get_args(kind)
+    is_list = isinstance(origin, type) and issubclass(origin, (Sequence, Set)) and len(inner) == 1
+    return _comparable_type(inner[0]) if is_list else object
+
+
+def _comparable_type(kind: Any) -> Any:
+    """Return the type of values that can be compared with a field of a type: any number with a number."""
     if isinstance(kind, type) and issubclass(kind, (int, float, Decimal)) and not issubclass(kind, (bool, Enum)):
         return _NUMBER
     return kind
@@ -220,9 +311,7 @@ def _members_check(parts: tuple[Any, ...]) -> TypeCheck:
     accept_one, exact = (type_check(members[0]), _exact(members[0])) if len(members) == 1 else (None, frozenset())
 
     def accept(value: Any) -> bool:
-        if isinstance(value, (str, bytes)):
-            return True  # refused by each(...) or by the entity's model
-        if not isinstance(value, Iterable) or isinstance(value, Mapping):
+        if not isinstance(value, Iterable) or isinstance(value, (str, bytes, Mapping)):
             return False
         if accept_one is None or not isinstance(value, Collection):
             return True

@@ -339,7 +339,7 @@ class Pattern(Generic[P, R]):
         else:
             arguments = self._bound(args, kwargs)
         for check in self.argument_checks:
-            parameter, _, exact, accepts = check
+            parameter, _, exact, accepts, _ = check
             value = arguments[parameter]
             if type(value) not in exact and not accepts(value):
                 raise check.error(self.called, value)

@@ -10,7 +10,7 @@ from typing import Any, ParamSpec
 from pydantic import BaseModel
 
 from keyplan.design.arguments import checked_call
-from keyplan.design.declaring.argument_checks import ArgumentCheck, build_checks, declared_type
+from keyplan.design.declaring.argument_checks import ArgumentCheck, build_checks, declared_type, instance_check
 from keyplan.design.declaring.patterns import Facts, Pattern, TransactionCall, WriteCall, as_claims
 from keyplan.design.errors import DesignError
 from keyplan.design.fields.annotations import without_none
@@ -68,14 +68,22 @@ class Transaction(Pattern[P, None]):
     def argument_checks(self) -> tuple[ArgumentCheck, ...]:
         """The checks of its arguments, by its own annotations or by those of its steps."""
         expected: dict[str, Any] = {}
+        instances: dict[str, ArgumentCheck] = {}
         for step in self.steps:
             for check in step.call.pattern.argument_checks:
                 source = step.call.arguments[check.parameter]
                 values = source.values if isinstance(source, Each) else source
-                if isinstance(values, Param) and not values._path:
-                    typed = declared_type(values, check.expected, each=isinstance(source, Each))
-                    expected.setdefault(values._name, typed)
-        return build_checks(expected)
+                if not isinstance(values, Param):
+                    continue
+                several, model = isinstance(source, Each), check.instance_of
+                if values._path:
+                    several, (model, _) = False, without_none(values._annotation)
+                if isinstance(model, type) and (not values._path or issubclass(model, BaseModel)):
+                    instances.setdefault(values._name, instance_check(values._name, model, several=several))
+                elif not values._path:
+                    expected.setdefault(values._name, declared_type(values, check.expected, each=several))
+        typed = build_checks({name: kind for name, kind in expected.items() if name not in instances})
+        return (*instances.values(), *typed)
 
     def calls(self, arguments: Mapping[str, Any]) -> list[WriteCall[Any]]:
         """Return every write of a call, in order."""
