@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Generate a first design from existing tables.", no_args_is_help=True)
 Files = Annotated[list[str], typer.Argument(help="JSON or YAML files; - for standard input.", show_default=False)]
+Sources = Annotated[list[str], typer.Argument(help="Python files; - for standard input.", show_default=False)]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")]
 Parameters = Annotated[
     list[str] | None,
@@ -67,6 +68,14 @@ def nosql_workbench(files: Files, output: Output = None, force: Force = False) -
     from keyplan.importers.nosql_workbench import nosql_workbench as tables  # noqa: PLC0415 - as above
 
     _write("nosql-workbench", lambda: tables(_documents(files)), output, force=force)
+
+
+@app.command()
+def pynamodb(files: Sources, output: Output = None, force: Force = False) -> None:
+    """Import models of PynamoDB from Python files, which are parsed and not executed."""
+    from keyplan.importers.pynamodb import pynamodb as tables  # noqa: PLC0415 - as above
+
+    _write("pynamodb", lambda: tables([(name, _text(name)) for name in files]), output, force=force)
 
 
 @app.command()

@@ -1,0 +1,423 @@
+"""Read models of PynamoDB from Python source: it is parsed, never executed.
+
+Source: pynamodb.readthedocs.io, "API", "Attributes", "Index Queries", "Polymorphism"; github.com/pynamodb/PynamoDB 6.1,
+pynamodb/attributes.py (types, attr_name, null, default), pynamodb/indexes.py (index_name is the attribute's name by
+default), pynamodb/constants.py (STREAM_..., ..._BILLING_MODE).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import PurePath
+from typing import Any, cast
+
+from keyplan.design.schema import Index, Projection, StreamView
+from keyplan.design.workload import Billing, OnDemand, Provisioned
+from keyplan.importers.nodes import ImportSourceError
+from keyplan.importers.python_text import literal
+from keyplan.importers.schemas import ImportSource, SourceEntity, SourceField, SourceTable
+
+_ATTRIBUTES: dict[str, tuple[str, str]] = {
+    "BinaryAttribute": ("bytes", "B"),
+    "BinarySetAttribute": ("set[bytes]", "BS"),
+    "BooleanAttribute": ("bool", "BOOL"),
+    "DiscriminatorAttribute": ("str", "S"),
+    "DynamicMapAttribute": ("dict[str, Any]", "M"),
+    "JSONAttribute": ("str", "S"),
+    "ListAttribute": ("list[Any]", "L"),
+    "MapAttribute": ("dict[str, Any]", "M"),
+    "NullAttribute": ("None", "NULL"),
+    "NumberAttribute": ("Decimal", "N"),
+    "NumberSetAttribute": ("set[Decimal]", "NS"),
+    "TTLAttribute": ("datetime", "N"),
+    "UTCDateTimeAttribute": ("datetime", "S"),
+    "UnicodeAttribute": ("str", "S"),
+    "UnicodeSetAttribute": ("set[str]", "SS"),
+    "VersionAttribute": ("int", "N"),
+}
+"""By class: the annotation and the attribute's type."""
+_INDEXES = {"GlobalSecondaryIndex": "GSI", "LocalSecondaryIndex": "LSI"}
+_PROJECTIONS = {"AllProjection": "all", "KeysOnlyProjection": "keys"}
+_CONSTANTS = {
+    "STREAM_NEW_IMAGE": "NEW_IMAGE",
+    "STREAM_OLD_IMAGE": "OLD_IMAGE",
+    "STREAM_NEW_AND_OLD_IMAGE": "NEW_AND_OLD_IMAGES",
+    "STREAM_KEYS_ONLY": "KEYS_ONLY",
+    "PAY_PER_REQUEST_BILLING_MODE": "PAY_PER_REQUEST",
+    "PROVISIONED_BILLING_MODE": "PROVISIONED",
+}
+_OF_META = frozenset({
+    "billing_mode", "index_name", "projection", "read_capacity_units", "stream_view_type", "table_name",
+    "write_capacity_units",
+})  # fmt: skip
+_CONNECTION = frozenset({
+    "aws_access_key_id", "aws_secret_access_key", "aws_session_token", "base_backoff_ms", "connect_timeout_seconds",
+    "extra_headers", "host", "max_pool_connections", "max_retry_attempts", "read_timeout_seconds", "region",
+    "retry_configuration",
+})  # fmt: skip
+"""Members of Meta that configure the client."""
+_OF_CALL = frozenset({
+    "attr_name", "default", "default_for_new", "hash_key", "legacy_encoding", "null", "of", "range_key",
+})  # fmt: skip
+_NOTES = {
+    "JSONAttribute": "its text is JSON: parse it in the program, or store a dict",
+    "UTCDateTimeAttribute": (
+        "the design writes Z at the end of a timestamp, PynamoDB +0000: PynamoDB does not read what the design writes"
+    ),
+}
+
+
+@dataclass(frozen=True)
+class _Attribute:
+    """An attribute of a model or of an index."""
+
+    name: str
+    stored: str
+    kind: str
+    """The class of PynamoDB, or "" if it is unknown."""
+    options: Mapping[str, ast.expr] = field(default_factory=dict)
+
+    def has(self, option: str) -> bool:
+        """Return True if an option is True."""
+        value = self.options.get(option)
+        return isinstance(value, ast.Constant) and value.value is True
+
+
+class _Module:
+    """The classes and constants of one file."""
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name = PurePath(name).name or name
+        try:
+            self._tree = ast.parse(text.removeprefix("\ufeff"))
+        except (SyntaxError, ValueError) as error:
+            where = f" (line {error.lineno})" if isinstance(error, SyntaxError) and error.lineno else ""
+            problem = error.msg if isinstance(error, SyntaxError) else str(error)
+            raise ImportSourceError(f"{self.name} is not Python: {problem}{where}") from None
+        except RecursionError:
+            raise ImportSourceError(f"{self.name} is nested too deeply to be read") from None
+        self.classes = {node.name: node for node in ast.walk(self._tree) if isinstance(node, ast.ClassDef)}
+        self._constants = dict(_assignments(self._tree.body))
+
+    def bases(self, node: ast.ClassDef) -> Iterator[str]:
+        """Yield the names of the bases of a class and of their bases, nearest first."""
+        seen = {node.name}
+        pending = [_last_name(base) for base in node.bases]
+        while pending:
+            name = pending.pop(0)
+            if name in seen:
+                continue
+            seen.add(name)
+            yield name
+            if name in self.classes:
+                pending += [_last_name(base) for base in self.classes[name].bases]
+
+    def own_bases(self, node: ast.ClassDef) -> list[ast.ClassDef]:
+        """Return a class and its bases in the file, nearest first."""
+        return [node, *(self.classes[name] for name in self.bases(node) if name in self.classes)]
+
+    def constant(self, node: ast.expr | None) -> Any:
+        """Return the value of a literal, of a name that is assigned once, or of PynamoDB's constants; else None."""
+        if isinstance(node, ast.Constant):
+            return node.value
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
+            number = node.operand.value
+            return -number if isinstance(number, (int, float)) else None
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            value = self._constants.get(node.id) if isinstance(node, ast.Name) else None
+            if isinstance(value, ast.Name):  # a name of a name
+                return _CONSTANTS.get(value.id)
+            return _CONSTANTS.get(_last_name(node)) if value is None else self.constant(value)
+        return None
+
+    def kind_of(self, called: str) -> str:
+        """Return the class of PynamoDB that an attribute's class is, or is derived from; "" if there is none."""
+        if called in _ATTRIBUTES:
+            return called
+        node = self.classes.get(called)
+        return "" if node is None else next((name for name in self.bases(node) if name in _ATTRIBUTES), "")
+
+
+def _last_name(node: ast.expr) -> str:
+    """Return the last part of a dotted name; of a parametrized type, that of the type."""
+    if isinstance(node, ast.Subscript):
+        return _last_name(node.value)
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _assignments(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
+    """Yield names and values of simple assignments."""
+    for statement in body:
+        if isinstance(statement, ast.Assign):
+            yield from ((target.id, statement.value) for target in statement.targets if isinstance(target, ast.Name))
+        elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value:
+            yield statement.target.id, statement.value
+
+
+def pynamodb(sources: Sequence[tuple[str, str]]) -> ImportSource:
+    """Return the tables of the models in files: pairs of name and text. Raises ImportSourceError."""
+    tables: dict[str, list[_Model]] = {}
+    names = []
+    for name, text in sources:
+        module = _Module(name, text)
+        names.append(module.name)
+        models = [_Model(module, node) for node in module.classes.values() if "Model" in module.bases(node)]
+        for model in models:
+            if model.is_entity(models):
+                tables.setdefault(model.table, []).append(model)
+    if not tables:
+        raise ImportSourceError(f"{', '.join(names)} has no class of pynamodb.models.Model with a hash key")
+    found = tuple(_table(name, models) for name, models in tables.items())
+    return ImportSource(f"{', '.join(names)}, models of PynamoDB", found)
+
+
+class _Model:
+    """A class that is a model."""
+
+    def __init__(self, module: _Module, node: ast.ClassDef) -> None:
+        self._module, self.node, self.name = module, node, node.name
+        self.gaps: list[str] = []
+        self.meta = self._meta_of(node)
+        named = module.constant(self.meta.get("table_name"))
+        self.table = named if isinstance(named, str) and named else node.name
+        if self.table is not named:
+            self.gaps.append("table_name is not a literal: the table has the name of its class")
+        self.attributes: list[_Attribute] = []
+        self.indexes: list[Index] = []
+        self.index_types: dict[str, str] = {}
+        self._read()
+
+    def _meta_of(self, node: ast.ClassDef) -> dict[str, ast.expr]:
+        """Return the members of the nearest class Meta, with those of its own bases."""
+        for owner in self._module.own_bases(node):
+            for statement in owner.body:
+                if isinstance(statement, ast.ClassDef) and statement.name == "Meta":
+                    members: dict[str, ast.expr] = {}
+                    for base in reversed(statement.bases):
+                        held = self._module.classes.get(_last_name(base) if isinstance(base, ast.Name) else "")
+                        members |= dict(_assignments(held.body)) if held is not None and held is not statement else {}
+                    return members | dict(_assignments(statement.body))
+        return {}
+
+    def _read(self) -> None:
+        members: dict[str, ast.expr] = {}
+        for owner in reversed(self._module.own_bases(self.node)):
+            members |= dict(_assignments(owner.body))
+        for name, value in members.items():
+            if not isinstance(value, ast.Call):
+                continue
+            called = _last_name(value.func)
+            kind = self._module.kind_of(called)
+            if kind or called.endswith("Attribute"):
+                self.attributes.append(self._attribute(name, value, kind, called))
+            elif (index := self._module.classes.get(called)) is not None:
+                self._add_index(name, index)
+        for member in self.meta:
+            if member not in _OF_META | _CONNECTION:
+                self.gaps.append(f"Meta.{member}: it is not part of a design")
+
+    def _attribute(self, name: str, value: ast.Call, kind: str, called: str) -> _Attribute:
+        options = {keyword.arg: keyword.value for keyword in value.keywords if keyword.arg is not None}
+        stored = self._module.constant(options.get("attr_name"))
+        if kind != called:
+            base = f"a {kind}" if kind else "of an unknown type"
+            self.gaps.append(f"{self.name}.{name}: {called} is imported as {base}: its own conversion is left out")
+        for option in options:
+            if option not in _OF_CALL:
+                self.gaps.append(f"{self.name}.{name}: {option}: it is not part of a design")
+        return _Attribute(name, stored if isinstance(stored, str) and stored else name, kind, options)
+
+    def _add_index(self, name: str, node: ast.ClassDef) -> None:
+        kind = next((_INDEXES[base] for base in self._module.bases(node) if base in _INDEXES), None)
+        if kind is None:
+            return
+        meta = self._meta_of(node)
+        members: dict[str, ast.expr] = {}
+        for owner in reversed(self._module.own_bases(node)):
+            members |= dict(_assignments(owner.body))
+        parts = {
+            member: self._attribute(member, value, self._module.kind_of(_last_name(value.func)), _last_name(value.func))
+            for member, value in members.items()
+            if isinstance(value, ast.Call) and _last_name(value.func).endswith("Attribute")
+        }
+        keys = {
+            role: tuple(part.stored for part in parts.values() if part.has(role)) for role in ("hash_key", "range_key")
+        }
+        if len(keys["hash_key"]) != 1 or len(keys["range_key"]) > 1:
+            raise ImportSourceError(f"{self._module.name}: index {node.name} needs one attribute with hash_key=True")
+        for part in parts.values():
+            self.index_types.setdefault(part.stored, _ATTRIBUTES[part.kind][1] if part.kind else "S")
+        named = self._module.constant(meta.get("index_name"))
+        called = named if isinstance(named, str) and named else name
+        if "index_name" in meta and called is not named:
+            self.gaps.append(f"index {name}: index_name is not a literal: the index has the name of its attribute")
+        billing = _capacity(self._module, meta) if kind == "GSI" else None
+        held = self._projection(called, meta)
+        self.indexes.append(Index(called, cast("Any", kind), keys["hash_key"], keys["range_key"], held, billing))
+
+    def _projection(self, index: str, meta: Mapping[str, ast.expr]) -> Projection | tuple[str, ...]:
+        value = meta.get("projection")
+        called = "" if value is None else _last_name(value.func if isinstance(value, ast.Call) else value)
+        if called in _PROJECTIONS:
+            return cast("Projection", _PROJECTIONS[called])
+        arguments = [*value.args, *(word.value for word in value.keywords)] if isinstance(value, ast.Call) else []
+        listed = arguments[0] if arguments else None
+        names = [self._module.constant(each) for each in getattr(listed, "elts", ())]
+        if called == "IncludeProjection" and names and all(isinstance(name, str) for name in names):
+            return tuple(names)
+        self.gaps.append(f"index {index}: its projection cannot be determined: imported as all attributes")
+        return "all"
+
+    def is_entity(self, models: Sequence[_Model]) -> bool:
+        """Return True for a model of items: it has a hash key, and is not only the base of others."""
+        if not any(attribute.has("hash_key") for attribute in self.attributes):
+            return False
+        is_base = any(self.name in other._module.bases(other.node) for other in models)
+        return self.discriminator is not None or not is_base or "table_name" in dict(self._own_meta())
+
+    def _own_meta(self) -> Iterator[tuple[str, ast.expr]]:
+        if any(attribute.kind == "DiscriminatorAttribute" for attribute in self.attributes):
+            return
+        for statement in self.node.body:
+            if isinstance(statement, ast.ClassDef) and statement.name == "Meta":
+                yield from _assignments(statement.body)
+
+    @property
+    def discriminator(self) -> str | None:
+        """Return the text that identifies the class's items: class Cat(Animal, discriminator="Cat")."""
+        given = next((word.value for word in self.node.keywords if word.arg == "discriminator"), None)
+        value = self._module.constant(given)
+        return value if isinstance(value, str) else None
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Return the stored names of the key attributes."""
+        roles = ("hash_key", "range_key")
+        return tuple(each.stored for role in roles for each in self.attributes if each.has(role))
+
+    def billing(self) -> Billing:
+        """Return the capacity that create_table would request; on demand if Meta does not state any."""
+        mode = self._module.constant(self.meta.get("billing_mode"))
+        provisioned = _capacity(self._module, self.meta)
+        if mode != "PAY_PER_REQUEST" and provisioned is not None:
+            return provisioned
+        if mode != "PAY_PER_REQUEST":
+            self.gaps.append("Meta states neither billing_mode nor capacity: the table is imported as on demand")
+        return OnDemand()
+
+    def stream(self) -> StreamView | None:
+        """Return the view of the stream, if it has any."""
+        view = self._module.constant(self.meta.get("stream_view_type"))
+        return cast("StreamView", view) if view in _CONSTANTS.values() else None
+
+    def entity(self, table_key: tuple[str, ...]) -> SourceEntity:
+        """Return the entity with its fields."""
+        fields = {}
+        version = None
+        for attribute in self.attributes:
+            if attribute.kind == "DiscriminatorAttribute":
+                continue
+            if attribute.kind == "VersionAttribute":
+                version = attribute.stored
+            in_key = attribute.stored in table_key or any(attribute.stored in each.attributes for each in self.indexes)
+            fields[attribute.stored] = self._field(attribute, in_key=in_key)
+        return SourceEntity(
+            self.name, tuple(fields), fields=fields, version=version, discriminator=self.discriminator or self.name
+        )
+
+    def _field(self, attribute: _Attribute, *, in_key: bool) -> SourceField:
+        annotation = self._annotation(attribute)
+        if attribute.kind in _NOTES and not (in_key and annotation == "datetime"):
+            self.gaps.append(f"{self.name}.{attribute.name}: {attribute.kind}: {_NOTES[attribute.kind]}")
+        if in_key and attribute.kind == "UTCDateTimeAttribute":
+            annotation = "str"
+            self.gaps.append(f"{self.name}.{attribute.name}: a timestamp in a key is imported as its text, a str")
+        legacy = attribute.options.get("legacy_encoding")
+        if attribute.kind in {"BinaryAttribute", "BinarySetAttribute"} and self._module.constant(legacy) is True:
+            self.gaps.append(f"{self.name}.{attribute.name}: legacy_encoding: values are base64 text twice")
+        stated = attribute.options.get("default", attribute.options.get("default_for_new"))
+        default = self._default(attribute, annotation, stated)
+        if stated is not None and default is None:
+            self.gaps.append(f"{self.name}.{attribute.name}: its default is computed by the program")
+        optional = attribute.has("null") or stated is not None or attribute.kind == "VersionAttribute"
+        if annotation == "None":
+            annotation, optional = "Any", True
+        stored = "epoch_s" if attribute.kind == "TTLAttribute" else None
+        return SourceField(attribute.name, annotation, not optional, default, stored)
+
+    def _annotation(self, attribute: _Attribute) -> str:
+        if not attribute.kind:
+            return "Any"
+        annotation = _ATTRIBUTES[attribute.kind][0]
+        of = attribute.options.get("of")
+        if attribute.kind == "ListAttribute" and of is not None:
+            element = self._module.kind_of(_last_name(of))
+            return f"list[{_ATTRIBUTES[element][0]}]" if element else annotation
+        return annotation
+
+    def _default(self, attribute: _Attribute, annotation: str, stated: ast.expr | None) -> str | None:
+        value = self._module.constant(stated)
+        if isinstance(value, str) and annotation == "str":
+            return literal(value)
+        if isinstance(value, bool) and annotation == "bool":
+            return repr(value)
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and annotation in {"int", "Decimal"}:
+            return repr(value) if annotation == "int" and isinstance(value, int) else f'Decimal("{value}")'
+        if attribute.kind == "VersionAttribute":
+            return "0"
+        return None
+
+    def types(self) -> dict[str, str]:
+        """Return the type of each attribute."""
+        own = {each.stored: _ATTRIBUTES[each.kind][1] for each in self.attributes if each.kind}
+        return {**self.index_types, **own}
+
+
+def _capacity(module: _Module, meta: Mapping[str, ast.expr]) -> Provisioned | None:
+    read, write = (module.constant(meta.get(f"{kind}_capacity_units")) for kind in ("read", "write"))
+    if isinstance(read, int) and isinstance(write, int) and read >= 1 and write >= 1:
+        return Provisioned(read=read, write=write)
+    return None
+
+
+def _table(name: str, models: Sequence[_Model]) -> SourceTable:
+    first = models[0]
+    key = first.key
+    indexes: dict[str, Index] = {}
+    types: dict[str, str] = {}
+    for model in models:
+        if model.key != key:
+            raise ImportSourceError(f"table {name}: the key of {model.name} is {model.key}, and of {first.name} {key}")
+        types = {**model.types(), **types}
+        for index in model.indexes:
+            indexes.setdefault(index.name, index)
+    billing, attributes = first.billing(), [attribute for model in models for attribute in model.attributes]
+    for attribute in (*key, *(part for each in indexes.values() for part in each.attributes)):
+        if types.get(attribute) not in {"S", "N", "B"}:
+            kind = types.get(attribute, "unknown")
+            raise ImportSourceError(f"table {name}: {attribute} is a key attribute of type {kind}, not S, N or B")
+    entities = tuple(model.entity(key) for model in models)
+    tells = next((each.stored for each in attributes if each.kind == "DiscriminatorAttribute"), None)
+    return SourceTable(
+        name=name,
+        key=key,
+        types=types,
+        indexes=tuple(_paid(each, billing) for each in indexes.values()),
+        billing=billing,
+        stream=first.stream(),
+        ttl=next((each.stored for each in attributes if each.kind == "TTLAttribute"), None),
+        entities=entities,
+        discriminator=tells,
+        gaps=tuple(dict.fromkeys(gap for model in models for gap in model.gaps)),
+    )
+
+
+def _paid(index: Index, billing: Billing) -> Index:
+    """Return an index with the capacity that it needs: of a provisioned table, its own or the table's."""
+    if index.kind == "LSI" or not isinstance(billing, Provisioned):
+        return replace(index, billing=None)
+    return replace(index, billing=index.billing or billing)
