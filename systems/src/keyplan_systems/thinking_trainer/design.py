@@ -401,7 +401,6 @@ def set_active(scenario_id: str, active: bool, difficulty: Difficulty) -> ItemWr
 suppressed = [
     suppress("KP114", reason="keyplan names every attribute by a placeholder"),
     suppress("KP210", on="Attempt", reason="an attempt's key is a UUID, a ledger's begins with LEDGER#"),
-    suppress("KP212", on="Profile", reason="a moment is cut to milliseconds before it is stored"),
     suppress(
         "KP207", on="UnversionedProfile", reason="the migration moves them; only within a second they may misorder"
     ),
