@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from tests.client.conftest import NOW
 
 import keyplan
-from keyplan import Attribute, Entity, F, ItemWrite, Table, WriteCall, item, key, transaction
+from keyplan import Attribute, Entity, F, ItemKey, ItemWrite, Table, WriteCall, item, key, transaction
 from keyplan.client.connection import Connection
 from keyplan.client.errors import (
     AlreadyExistsError,
@@ -59,6 +59,11 @@ class Order(Entity):
 @shop.create(Order)
 def place(new: Order) -> ItemWrite:
     return item(new)
+
+
+@shop.get(Order)
+def order(order: str) -> ItemKey:
+    return item(order=order)
 
 
 @shop.put(Order)
@@ -289,7 +294,7 @@ def test_steps_are_named_after_all_retries(clock: ManualClock) -> None:
         with pytest.raises(WriteConflictError, match="no write was applied, after 2 attempts: step ") as caught:
             db.transact(put(Order(order="1")), put(Order(order="2")))
     assert "Order PK='ORDER#" in str(caught.value)
-    assert "': another transaction or write of the item was in progress" in str(caught.value)
+    assert "': another transaction or write of the item is in progress" in str(caught.value)
     assert caught.value.entity == "Order"
 
 
@@ -314,7 +319,7 @@ class Cancelling:
             ThrottledError,
             "the throughput of table shop, or of this partition, is exceeded",
         ),
-        ("TransactionConflict", WriteConflictError, "another transaction or write of the item was in progress"),
+        ("TransactionConflict", WriteConflictError, "another transaction or write of the item is in progress"),
         ("ItemCollectionSizeLimitExceeded", RequestRefusedError, "its item collection reached 10 GB, the maximum in"),
         ("ValidationError", RequestRefusedError, "the item has 409,651 bytes, the service accepts 409,600"),
     ],
@@ -343,6 +348,18 @@ def test_throttled_steps_are_named_after_all_retries(clock: ManualClock) -> None
     store = Connection(Cancelling("None", "ThrottlingError"), Context(clock, b"key", Retries(attempts=2, first_s=0)))
     with pytest.raises(ThrottledError, match="after 2 attempts: step 2 pay") as caught:
         store.transact(pay("1", 1), pay("2", 1))
+    assert caught.value.key == {"PK": "ORDER#2", "SK": "ORDER"}
+
+
+def test_a_transactional_read_names_the_items_that_were_being_written(clock: ManualClock) -> None:
+    retries = Retries(attempts=2, first_s=0)
+    store = Connection(Cancelling("None", "TransactionConflict"), Context(clock, b"key", retries))
+    with pytest.raises(WriteConflictError) as caught:
+        store.transact_get(order("1"), order("2"))
+    assert str(caught.value) == (
+        "nothing was read, after 2 attempts: step 2 order(order='2'): Order PK='ORDER#2' SK='ORDER': another"
+        " transaction or write of the item is in progress"
+    )
     assert caught.value.key == {"PK": "ORDER#2", "SK": "ORDER"}
 
 

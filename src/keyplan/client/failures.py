@@ -317,7 +317,7 @@ def step_failed(
     about: dict[str, Any] = {"entity": plan.entity.name, "key": key_of(plan.entity, key), "code": code}
     named = item_named(plan.entity, about["key"])
     if code in CONFLICTS:
-        return WriteConflictError(f"{named}: another transaction or write of the item was in progress", **about)
+        return WriteConflictError(f"{named}: another transaction or write of the item is in progress", **about)
     if code in THROTTLED:
         problem = f"{named}: the throughput of table {members['TableName']}, or of this partition, is exceeded"
         return ThrottledError(problem, **about)
@@ -329,6 +329,32 @@ def step_failed(
     else:
         problem = f"{named}: {reason.get('Message') or code}"
     return RequestRefusedError(problem, **about)
+
+
+def step_text(number: int, pattern: str, arguments: Arguments) -> str:
+    """Return the name of a transaction's step: its number, pattern and arguments."""
+    values = ", ".join(f"{name}={shorten(value)}" for name, value in arguments.items() if name.isidentifier())
+    return f"step {number + 1} {pattern}({values})"
+
+
+def steps_text(steps: Sequence[tuple[str, Arguments]], errors: Sequence[RunError | None]) -> str:
+    """Return the failed steps of a transaction with their errors; `steps` are patterns and arguments."""
+    return "; ".join(f"{step_text(number, *steps[number])}: {error}" for number, error in enumerate(errors) if error)
+
+
+def with_steps(
+    given_up: WriteConflictError | ThrottledError,
+    done: str,
+    steps: Sequence[tuple[str, Arguments]],
+    errors: Sequence[RunError | None],
+) -> RunError:
+    """Return an error of the same class that names the failed steps; the error itself if none is known."""
+    first = next((error for error in errors if error is not None), None)
+    if first is None:
+        return given_up
+    return type(given_up)(
+        f"{done}: {steps_text(steps, errors)}", entity=first.entity, key=first.key, code=given_up.code
+    )
 
 
 def refused(plan: Plan, table: str, error: ServiceError) -> RunError:

@@ -8,14 +8,16 @@ from typing import Any
 
 from keyplan import limits
 from keyplan.client.codec import plan_reader
-from keyplan.client.errors import ThrottledError
-from keyplan.client.requests import Context, Program, Request, Wait, send
+from keyplan.client.errors import ThrottledError, WriteConflictError
+from keyplan.client.failures import step_failed, with_steps
+from keyplan.client.requests import Context, Program, Request, Wait, reasons_of, send
 from keyplan.design.entities import OWNER
 from keyplan.design.planning.plan import Plan
 from keyplan.design.requests.build import get_request
 from keyplan.design.requests.items import Item, key_identity
 from keyplan.design.requests.writer import Arguments
 from keyplan.design.requests.writes import NOW
+from keyplan.errors import ServiceError
 
 
 def get(context: Context, plan: Plan, arguments: Arguments) -> Program[Any]:
@@ -113,6 +115,19 @@ def transact_get(context: Context, gets: Sequence[tuple[Plan, Arguments]]) -> Pr
         request = get_request(plan).request(arguments, context.table(plan.schema))
         request.pop("ConsistentRead", None)
         actions.append({"Get": request})
-    answer = yield from send(context, "TransactGetItems", {"TransactItems": actions})
+    try:
+        answer = yield from send(context, "TransactGetItems", {"TransactItems": actions})
+    except (WriteConflictError, ThrottledError) as given_up:
+        cause = given_up.__cause__
+        reasons = reasons_of(cause) if isinstance(cause, ServiceError) else []
+        errors = [
+            None
+            if reason.get("Code", "None") == "None"
+            else step_failed(plan, arguments, action["Get"]["Key"], action["Get"], reason)
+            for (plan, arguments), action, reason in zip(gets, actions, reasons, strict=False)
+        ]
+        steps = [(plan.pattern, arguments) for plan, arguments in gets]
+        done = f"nothing was read, after {context.retries.attempts} attempts"
+        raise with_steps(given_up, done, steps, errors) from cause
     pairs = zip(gets, answer["Responses"], strict=True)
     return tuple(read_item(plan, one.get("Item"), arguments[NOW]) for (plan, arguments), one in pairs)

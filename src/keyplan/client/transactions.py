@@ -23,7 +23,7 @@ from keyplan.client.errors import (
     UniqueTakenError,
     WriteConflictError,
 )
-from keyplan.client.failures import CONDITION, step_failed
+from keyplan.client.failures import CONDITION, step_failed, step_text, steps_text, with_steps
 from keyplan.client.requests import CANCELLED, CONFLICTS, Context, Program, Request, Wait, reasons_of, send
 from keyplan.design.arguments import shorten
 from keyplan.design.declaring.patterns import WriteCall
@@ -422,14 +422,11 @@ def _errors_of(
 
 
 def _steps_text(calls: Sequence[WriteCall[Any]], errors: Sequence[RunError | None]) -> str:
-    return "; ".join(f"{_step_text(calls, number)}: {error}" for number, error in enumerate(errors) if error)
+    return steps_text([(call.pattern.name, call.arguments) for call in calls], errors)
 
 
 def _step_text(calls: Sequence[WriteCall[Any]], number: int) -> str:
-    """Return the name of a step: its number in the transaction, its pattern and arguments."""
-    call = calls[number]
-    arguments = ", ".join(f"{name}={shorten(value)}" for name, value in call.arguments.items())
-    return f"step {number + 1} {call.pattern.name}({arguments})"
+    return step_text(number, calls[number].pattern.name, calls[number].arguments)
 
 
 def _with_steps(
@@ -442,11 +439,8 @@ def _with_steps(
     cause = given_up.__cause__
     reasons = reasons_of(cause) if isinstance(cause, ServiceError) else []
     errors = [] if not reasons else _errors_of(calls, actions, reasons, cause)  # type: ignore[arg-type]  # as above
-    first = next((error for error in errors if error is not None), None)
-    if first is None:
-        return given_up
-    problem = f"no write was applied, after {attempts} attempts: {_steps_text(calls, errors)}"
-    return type(given_up)(problem, entity=first.entity, key=first.key, code=given_up.code)
+    done = f"no write was applied, after {attempts} attempts"
+    return with_steps(given_up, done, [(call.pattern.name, call.arguments) for call in calls], errors)
 
 
 def _refused(
