@@ -71,7 +71,7 @@ def test_a_snapshot_is_a_database_of_its_own(tmp_path: Path) -> None:
         assert engine.call("Scan", {"TableName": sample.TABLE})["Count"] == 10
     again = run("snapshot", str(path), str(copy))
     assert again.returncode == 1
-    assert "exists already" in again.stderr
+    assert "already exists" in again.stderr
 
 
 def test_serve_starts_with_the_sample_table_and_stops_cleanly(tmp_path: Path) -> None:

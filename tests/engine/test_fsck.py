@@ -104,7 +104,7 @@ def _extra_collection(transaction: Transaction, table: Table) -> None:
     [
         (_drop_entry, "by_g", "missing"),
         (_drop_local_entry, "by_l", "missing"),
-        (_change_entry, "by_g", "not what the item says"),
+        (_change_entry, "by_g", "differs from the item"),
         (_extra_entry, "by_g", "4 entries, 3 expected"),
         (_drop_item, "by_g", "3 entries, 2 expected"),
         (_wrong_size, "", "size"),

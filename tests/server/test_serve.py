@@ -134,7 +134,7 @@ def test_buckets_are_a_folder_that_is_there(tmp_path: Path) -> None:
     assert isinstance(call(running.port, "ImportTable", json.dumps({**request, **table}).encode()), dict)
     running.stop()
     code, told = refused("--db", ":memory:", "--port", "0", "--buckets", str(tmp_path / "missing"))
-    assert (code, "there is no such folder" in told) == (2, True)
+    assert (code, "the folder does not exist" in told) == (2, True)
 
 
 def test_memory_and_credentials(tmp_path: Path) -> None:

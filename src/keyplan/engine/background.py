@@ -1,8 +1,9 @@
-"""Threads that work in the background: for one kind of pending work (`Worker`), and for regular work (`Background`).
+"""Background threads: `Worker` for one kind of pending work, and `Background` for regular work.
 
-The regular work: sweep expired items, trim streams and histories, apply writes of lagging indexes. Its thread starts
-with the first table that needs it and ends with the engine; if no thread can be started, a later look at a table tries
-again. It never runs on a `ManualClock`: whoever moves that clock calls `sweep`, `trim_streams` and `trim_history`.
+Regular work sweeps expired items, trims streams and recovery records, and applies writes to lagging indexes. Its thread
+starts with the first table that needs it and stops with the engine. If no thread can be started, the next access to a
+table tries again. The thread never runs on a `ManualClock`: code that moves that clock calls `sweep`, `trim_streams`
+and `trim_history` itself.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ LONGEST_S, FEWEST_ROWS = 0.003, 10
 
 
 class Pace:
-    """The number of rows that a transaction of background work changes, so that writers wait only some milliseconds."""
+    """Number of rows that a background transaction changes, chosen so that writers wait only a few milliseconds."""
 
     def __init__(self, clock: Clock, most: int) -> None:
         self._clock = clock
@@ -45,22 +46,22 @@ class Pace:
 
 
 class Worker(ABC, Generic[T]):
-    """A thread for one kind of work. It ends when nothing is pending, and a later `wake` starts another."""
+    """A thread for one kind of work. It ends when no work is pending; a later `wake` starts another."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._stop = threading.Event()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
-        self._latest: threading.Thread | None = None  # the same, or one that counts as gone and has yet to end
+        self._latest: threading.Thread | None = None  # running, or out of its loop but not ended yet
 
     @abstractmethod
     def _pending(self) -> Sequence[T]:
-        """Return the pending work, the next first."""
+        """Return the pending work, next entry first."""
 
     @abstractmethod
     def _run(self) -> None:
-        """Work until `_look` finds nothing; or end, and a later `wake` starts another thread for what is pending."""
+        """Work until `_look` finds nothing. After an interruption, a later `wake` starts another thread."""
 
     def wake(self) -> None:
         """Start the thread if work is pending. If no thread can be started now, a later `wake` tries again."""
@@ -76,7 +77,7 @@ class Worker(ABC, Generic[T]):
             thread.join()
 
     def close(self) -> None:
-        """End the thread; what is unfinished goes on when the database is opened again."""
+        """Stop the thread. Unfinished work continues when the database is opened again."""
         self._stop.set()
         with self._lock:
             thread = self._latest
@@ -84,7 +85,7 @@ class Worker(ABC, Generic[T]):
             thread.join()
 
     def _look(self) -> Sequence[T]:
-        """Return the pending work. If it is empty, or after `close`, the thread ends and already counts as ended."""
+        """Return the pending work. If none is left, or after `close`, mark the thread as ended."""
         with self._lock:
             found = () if self._stop.is_set() else self._pending()
             if not found:
@@ -96,25 +97,25 @@ class Worker(ABC, Generic[T]):
             self._run()
         finally:
             with self._lock:
-                if self._thread is threading.current_thread():  # it ended though something is pending
+                if self._thread is threading.current_thread():  # the thread ended although work is pending
                     self._thread = None
 
 
 SWEEP_S = 1.0
 TRIM_S = 60.0
-TRIM_HISTORY_S = 3600.0  # every record is looked at
+TRIM_HISTORY_S = 3600.0  # each trim reads every record
 
 _log = logging.getLogger(__name__)
 
 
 class Maintained(Protocol):
-    """The engine, as far as regular work needs it."""
+    """The part of the engine that regular work needs."""
 
     clock: Clock
 
     @property
     def needs_maintenance(self) -> bool:
-        """Whether a table expires items, keeps a stream or its history, or has a lagging index."""
+        """Return True if a table expires items, keeps a stream or recovery records, or has a lagging index."""
         ...
 
     def settle(self) -> None:
@@ -130,7 +131,7 @@ class Maintained(Protocol):
         ...
 
     def trim_history(self) -> int:
-        """Remove what recovery cannot reach any more."""
+        """Remove records that recovery can no longer reach."""
         ...
 
 
@@ -146,7 +147,7 @@ class Background:
 
     @property
     def running(self) -> bool:
-        """Whether the thread is running."""
+        """Return True if the thread is running."""
         return self._thread is not None and self._thread.is_alive()
 
     def start_if_needed(self) -> None:
@@ -160,7 +161,7 @@ class Background:
                 self._thread = started(self._run, "keyplan-background")
 
     def stop(self) -> None:
-        """End the thread. A sweep under way finishes its transaction first."""
+        """Stop the thread. A running sweep finishes its transaction first."""
         with self._lock:
             self._stopping.set()
             thread = self._thread
@@ -186,11 +187,11 @@ class Background:
 
 
 def _attempt(work: Callable[[], object]) -> None:
-    """Do one kind of work. An error is logged, so that the other kinds and later attempts still run."""
+    """Run one kind of work. Log an error, so that other kinds and later attempts still run."""
     try:
         work()
     except EngineClosedError:
         raise
-    except Exception:  # noqa: BLE001 - a thread that ended here would leave everything undone for good
-        # Nothing is lost: what was not done is still due. A writer meets the same failure and reports it to its caller.
+    except Exception:  # noqa: BLE001 - the thread must go on: nothing else does its work
+        # Nothing is lost: pending work is still due. A writer meets the same failure and reports it to its caller.
         _log.exception("background work failed")

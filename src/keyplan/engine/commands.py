@@ -18,7 +18,7 @@ from keyplan.engine.database import Command, Run
 from keyplan.errors import UnknownOperationError
 
 Load: TypeAlias = Callable[[], tuple[Structure, Run]]
-"""Imports an operation's module; returns the shape of its request and the function that runs it."""
+"""Importer of an operation's module: returns the shape of its request and the function that runs it."""
 
 
 @cache

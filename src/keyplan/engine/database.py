@@ -1,11 +1,11 @@
-"""The database: what operations and their parts need of an engine.
+"""The database: the state that operations and their parts share.
 
-A `Database` is a store, a clock, the settings and the catalog of tables, with the transactions in which a table stays
-what an operation found it to be. Operations and parts accept a database, never the engine: the engine wires a database
-to its background threads and is its public face.
+A `Database` is a store, a clock, the settings and the catalog of tables, with transactions that fail if a table has
+changed since an operation looked it up. Operations and parts accept a database, never the engine: the engine connects a
+database to its background threads and is its public interface.
 
-This is the plain path. `faults.injector.FaultyDatabase` wraps it: it overrides `answer`, `write`, `write_all`, `view`,
-`snapshot` and the methods under "What faults change".
+This is the path without faults. `faults.injector.FaultyDatabase` wraps it: it overrides `answer`, `write`, `write_all`,
+`view`, `snapshot` and the methods under "What faults change".
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Run: TypeAlias = "Callable[[Database, dict[str, Any], Form], dict[str, Any]]"
 
 _MOST_RESTARTS = 20
 _OUTDATED = (CatalogChanged, Failure, DecodeError)
-"""What an operation raises if tables change while it runs, among other errors."""
+"""Errors of an operation during which tables change, among other errors."""
 _NONE: frozenset[int] = frozenset()
 
 
@@ -59,11 +59,11 @@ class Settings:
     region: str = "us-east-1"
     account: str = "123456789012"
     state_delay_s: float = 0.0
-    """How long tables and indexes stay CREATING, UPDATING or DELETING."""
+    """Seconds that tables and indexes stay CREATING, UPDATING or DELETING."""
     stream_shards: int | None = 1
     """Shards of a new stream; None: one for each partition that the service would start with."""
     ttl_delay_s: float = 0.0
-    """How long items stay after they have expired."""
+    """Seconds that items stay after they have expired."""
 
     def __post_init__(self) -> None:
         check_seconds(state_delay_s=self.state_delay_s, ttl_delay_s=self.ttl_delay_s)
@@ -72,20 +72,20 @@ class Settings:
 
 
 class IndexWriter(Protocol):
-    """Accepts the writes of index entries: a transaction, or a wrapper of one."""
+    """Writer of index entries: a transaction, or a wrapper of one."""
 
     def put(self, tree: Tree, key: bytes, size: int, body: bytes) -> None:
-        """Write an entry, new or not."""
+        """Write an entry. It may exist."""
 
     def delete(self, tree: Tree, key: bytes) -> None:
-        """Remove an entry, there or not."""
+        """Remove an entry. It may be missing."""
 
     def move(self, tree: Tree, old: bytes, new: bytes, size: int, body: bytes) -> None:
-        """Remove the entry under the old key, there or not, and write one under the new key."""
+        """Remove the entry under the old key, if it exists, and write one under the new key."""
 
 
 def _do_nothing() -> None:
-    """Stand in for the threads of a database that has none."""
+    """Replace the background threads of a database that has none."""
 
 
 class Database:
@@ -105,13 +105,13 @@ class Database:
         self.clock = clock
         self.settings = settings
         self.buckets = buckets
-        """Where exports go and imports come from."""
+        """Storage of exports and imports."""
         self.counts = TreeCounts(clock, store.view)
         self.catalog = Catalog(store.view(), observed=observed)
         self.view: Callable[[], StoreView] = store.view
-        """Reads of items, each as of its own time."""
+        """StoreView for reads of items, each as of its own time."""
         self.snapshot: Callable[[], AbstractContextManager[StoreView]] = store.snapshot
-        """Reads of items that are all as of one time."""
+        """Views for reads of items that are all as of one time."""
         self.wake_backfiller: Callable[[], None] = _do_nothing
         self.wake_jobs: Callable[[], None] = _do_nothing
         self.start_background: Callable[[], None] = _do_nothing
@@ -131,7 +131,7 @@ class Database:
         return self.start_over(run, self, request, form)
 
     def start_over(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run an operation, or one of its parts, again from its start for as long as tables change under it."""
+        """Run an operation, or a part of one, again from its start while tables change concurrently."""
         for _ in range(_MOST_RESTARTS):
             try:
                 return work(*args, **kwargs)
@@ -140,7 +140,7 @@ class Database:
         raise CatalogChanged
 
     def _reload(self, error: CatalogChanged | Failure | DecodeError) -> None:
-        """Reload the catalog if it was outdated; otherwise raise the error as a caller knows it."""
+        """Reload the catalog if it was outdated; otherwise re-raise as a public error."""
         if isinstance(error, DecodeError) or (
             isinstance(error, Failure) and (self.closed or not is_missing_tree(error))
         ):
@@ -162,7 +162,7 @@ class Database:
         return table if table is not None else self.catalog.active(name, self.store.view(), self.clock.now())
 
     def alter(self, work: Callable[[Transaction], T]) -> T:
-        """Run a change of tables in a separate transaction; every later write finds the tables as changed."""
+        """Run a change of tables in a separate transaction. Every later write sees the changed tables."""
 
         def current(transaction: Transaction) -> T:
             self.catalog.reload(transaction)
@@ -176,10 +176,10 @@ class Database:
     # Writes.
 
     def write(self, table: Table, work: Callable[[Transaction], T]) -> T:
-        """Run the work in a write transaction in which the table is still what it was.
+        """Run the work in a write transaction that checks that the table has not changed.
 
-        Everything that can be refused is refused before the first row is written. Only the size of an item collection
-        is known afterwards, so tables that keep those sizes can be undone in a group.
+        Validation happens before the first row is written. Only the size of an item collection is known afterwards, so
+        writes to tables that keep those sizes can be undone within a group.
         """
         check = self.catalog.check
 
@@ -190,7 +190,7 @@ class Database:
         return self.store.write(checked, settled=table.collections is None)
 
     def write_all(self, tables: Collection[Table], work: Callable[[Transaction], T]) -> T:
-        """Run the work in a write transaction in which all the tables are still what they were."""
+        """Run the work in a write transaction that checks that none of the tables has changed."""
         check = self.catalog.check
 
         def checked(transaction: Transaction) -> T:
@@ -201,7 +201,7 @@ class Database:
         return self.store.write(checked, settled=all(table.collections is None for table in tables))
 
     def put(self, table: Table, key: bytes, new: Version) -> None:
-        """Write an item of a `blind` table over any earlier version, while the table is still what it was."""
+        """Write an item of a `blind` table over any earlier version, if the table has not changed."""
         if table.plain and self.store.commits_at_once:
             row = (key, new.size, new.body)
             if not self.store.put_while(table.tree, row, CHANGES, self.catalog.as_of(table)):
@@ -224,7 +224,7 @@ class Database:
         return transaction
 
     def unprocessed(self, _count: int) -> frozenset[int]:
-        """Return which of so many parts of a batch stay unprocessed."""
+        """Return the numbers of a batch's parts that stay unprocessed."""
         return _NONE
 
     def deliver(self, records: list[tuple[int, float, bytes]], _limit: int) -> list[tuple[int, float, bytes]]:
@@ -235,7 +235,7 @@ class Database:
 def public_error(store: SqliteStore, error: Failure | DecodeError, *, closed: bool = False) -> KeyplanError:
     """Return the error that a caller gets for a failure of the store or for unreadable data."""
     if isinstance(error, DecodeError):
-        return DatabaseCorruptError(f"{store.path} is damaged: what is stored cannot be read ({error})")
+        return DatabaseCorruptError(f"{store.path} is damaged: stored data cannot be read ({error})")
     if closed:
         return EngineClosedError(f"{store.path} is closed")
     return storage_error(error, store.path)

@@ -1,8 +1,7 @@
-"""The engine: the service without sockets.
+"""The engine: DynamoDB in this process, without sockets.
 
-`Engine.open("data.db")` or `Engine.memory()`, then `call("PutItem", {...})` with the service's own
-request and answer shapes. Everything about an operation is in its module under `operations/`; what the operations
-share is in `database.py`.
+Open it with `Engine.open("data.db")` or `Engine.memory()`, then call `call("PutItem", {...})` with DynamoDB's request
+and response shapes. Each operation is a module under `operations/`; the state they share is in `database.py`.
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ class Engine:
         self.buckets = None if buckets is None else _open_buckets(buckets)
         """Buckets for exports and imports, if any."""
         self.faults: Injector | None = None
-        """Decides about injected faults, if any."""
+        """Decision maker for injected faults, if any."""
         if faults is None:
             self.database = Database(store, self.clock, settings, self.buckets)
         else:
@@ -164,7 +163,7 @@ class Engine:
             raise self.database.public_error(error) from error
 
     def settle(self) -> None:
-        """Apply the index writes that are due; all of them if indexes do not lag."""
+        """Apply the index writes that are due. If indexes do not lag, apply all of them."""
         if self.faults is None:
             lag.settle(self.database, everything=True)
         else:
@@ -172,7 +171,7 @@ class Engine:
 
     @property
     def needs_maintenance(self) -> bool:
-        """Whether a table expires items, keeps a stream or its history, or has a lagging index."""
+        """Return True if a table expires items, keeps a stream or recovery records, or has a lagging index."""
         lagging = self.faults is not None and self.faults.lags
         return lagging or any(table.expiry or table.stream or table.recovery for table in self.catalog.known())
 
@@ -182,27 +181,27 @@ class Engine:
 
     @property
     def waits_for_disk(self) -> bool:
-        """Whether a write returns only after it is on the disk (durability "full")."""
+        """Return True if a write returns only after it is on the disk (durability "full")."""
         return self.store.sync is not None
 
     def snapshot(self, path: str | os.PathLike[str]) -> None:
-        """Copy the database, as of one time, into a new file. Writes continue during the copy.
+        """Copy the database as of one time into a new file. Writes continue during the copy.
 
         Raises FileExistsError if the file exists, StorageError if it cannot be written.
         """
         self.store.copy_to(os.fspath(path))
 
     def copy(self, **options: Any) -> Engine:
-        """Return an engine in memory that starts with this one's data, for example one for each test.
+        """Return an engine in memory that starts with a copy of this one's data, for example one for each test.
 
-        It has this one's options, except for those given. `faults` and `buckets` are not copied: reads of a copy are
-        reliable, and an export that is still running is not written to the same bucket twice.
+        The copy has this engine's options, except for those given. `faults` and `buckets` are not copied: reads of a
+        copy are reliable, and a running export is not written to the same bucket twice.
         """
         return Engine(self.store.copy(), **{"clock": self.clock, **self._options, **options})
 
     def close(self) -> None:
         """Close the database. Calling twice is harmless."""
-        if self.store.left_behind:  # its threads are the parent's, and locks that they held stay so here
+        if self.store.left_behind:  # its threads belong to the parent, and locks that they held stay locked here
             return
         self.backfiller.close()
         self.jobs.close()

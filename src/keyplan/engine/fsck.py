@@ -1,6 +1,6 @@
-"""Proof that a database agrees with itself: every index, expiry and collection size with its table, every backup.
+"""Consistency check of a database: indexes, expiries and collection sizes against their tables, and backups.
 
-Reads one moment of the file from beginning to end; memory stays bounded whatever the size.
+The check reads one snapshot of the file from start to end, in bounded memory.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class _Checked(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FsckProblem:
-    """One thing that is not as it must be."""
+    """One inconsistency."""
 
     table: str
     where: str
@@ -50,12 +50,14 @@ class FsckProblem:
 
 
 def check(database: _Checked, progress: Callable[[str, int], None] | None = None) -> list[FsckProblem]:
-    """Everything that is wrong with a database; empty when it is sound.
+    """Return every inconsistency of a database; empty if it is sound.
 
     `progress` is called with a table's name and the number of its rows checked so far.
     """
     pages = Progress(database.clock, "checking the pages of the file")
-    problems = [FsckProblem("database", "", told) for told in database.store.integrity(lambda: pages.at(pages.elapsed))]
+    problems = [
+        FsckProblem("database", "", finding) for finding in database.store.integrity(lambda: pages.at(pages.elapsed))
+    ]
     pages.end()
     if problems:
         return problems
@@ -70,14 +72,14 @@ def check(database: _Checked, progress: Callable[[str, int], None] | None = None
 
 
 def _check_table(
-    view: StoreView, table: Table, told: Callable[[str, int], None] | None, progress: Progress
+    view: StoreView, table: Table, progress_of: Callable[[str, int], None] | None, progress: Progress
 ) -> Iterator[FsckProblem]:
     checks: tuple[_Checks, ...] = (_Collections(view, table), _Entries(view, table), _Expiries(view, table))
     for rows, (key, size, body) in enumerate(view.span(table.tree, b"", None), 1):
         if rows % EVERY_ROWS == 0:
             progress.at(partial(percent, key))
-            if told is not None:
-                told(table.name, rows)
+            if progress_of is not None:
+                progress_of(table.name, rows)
         try:
             version = Version(encoding.decode(body), size, body)
         except encoding.DecodeError:
@@ -101,7 +103,7 @@ def _check_backup(view: StoreView, document: dict[str, Any]) -> Iterator[FsckPro
 
 
 def _check_copies(table: Table, where: str, rows: Iterator[Row]) -> Iterator[FsckProblem]:
-    """What is kept of items beside the table: each can be read, and is what its key says."""
+    """Check rows kept outside the table: each can be read, and matches its key."""
     for key, size, body in rows:
         try:
             version = Version(encoding.decode(body), size, body)
@@ -130,7 +132,7 @@ def _check_entry(
     if row is None:
         yield FsckProblem(table.name, index.name, "entry is missing", entry_key.hex())
     elif row != index.row(version.item, version.size, version.body):
-        yield FsckProblem(table.name, index.name, "entry is not what the item says", entry_key.hex())
+        yield FsckProblem(table.name, index.name, "entry differs from the item", entry_key.hex())
 
 
 def _check_count(view: StoreView, table: Table, where: str, tree: Tree, expected: int) -> Iterator[FsckProblem]:
@@ -140,19 +142,19 @@ def _check_count(view: StoreView, table: Table, where: str, tree: Tree, expected
 
 
 class _Checks(Protocol):
-    """What must agree with a table: shown every row, in order, then asked for what is left over."""
+    """Checks of one table: `add` every row in order, then `end` to report orphaned rows."""
 
     def add(self, key: bytes, version: Version) -> Iterator[FsckProblem]:
-        """One more row."""
+        """Check one row, and yield its problems."""
         ...
 
     def end(self) -> Iterator[FsckProblem]:
-        """No more rows."""
+        """Yield the problems that show only after the last row."""
         ...
 
 
 class _Entries:
-    """Looks up each item's entry in every index, and counts; changes that still wait are left out."""
+    """Check of each item's index entries and of their number; writes that still wait are left out."""
 
     def __init__(self, view: StoreView, table: Table) -> None:
         self._view = view
@@ -176,7 +178,7 @@ class _Entries:
 
 
 class _Expiries:
-    """Looks up the expiry of each item that has one, and counts."""
+    """Check of each item's expiry and of their number."""
 
     def __init__(self, view: StoreView, table: Table) -> None:
         self._view = view
@@ -185,7 +187,7 @@ class _Expiries:
 
     def add(self, key: bytes, version: Version) -> Iterator[FsckProblem]:
         kept = self._table.expiry
-        at = None if kept is None else expiry.moment(kept, version.item)
+        at = None if kept is None else expiry.expires_at(kept, version.item)
         if kept is None or at is None:
             return
         self._count += 1
@@ -199,7 +201,7 @@ class _Expiries:
 
 
 class _Collections:
-    """Adds up item collections, which come one after the other, and compares them with what is kept."""
+    """Check of item collection sizes; the rows of a collection are contiguous."""
 
     def __init__(self, view: StoreView, table: Table) -> None:
         self._view = view

@@ -1,4 +1,4 @@
-"""How far long jobs have come, as the log `keyplan.progress` reports it: after two seconds, then every ten."""
+"""Progress of long jobs in the log `keyplan.progress`: after two seconds, then every ten."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _log = logging.getLogger(LOGGER)
 
 
 class Progress:
-    """Reports one job. A job that ends within two seconds is not reported."""
+    """Reporter of one job. A job that ends within two seconds is not reported."""
 
     def __init__(self, clock: Clock, job: str) -> None:
         self._clock = clock
@@ -26,7 +26,7 @@ class Progress:
         self._reported = False
 
     def at(self, place: Callable[[], str]) -> None:
-        """Report where the job is, if a report is due; `place` is called only then."""
+        """Report the job's place, if a report is due; `place` is called only then."""
         now_s = self._clock.monotonic()
         if now_s >= self._due_s:
             self._due_s = now_s + EVERY_S
@@ -34,12 +34,12 @@ class Progress:
             _log.info("%s: %s", self._job, place())
 
     def end(self) -> None:
-        """Report the end of a job that has been reported before."""
+        """Report the end of a job if it has been reported before."""
         if self._reported:
             _log.info("%s: done after %s", self._job, self.elapsed())
 
     def elapsed(self) -> str:
-        """Return how long the job has taken so far: the place of a job that cannot name another."""
+        """Return how long the job has taken so far, for a job without another measure of progress."""
         return f"{self._clock.monotonic() - self._begun_s:.0f} s"
 
 
@@ -63,7 +63,7 @@ def shown(say: Callable[[str], None]) -> Iterator[None]:
 
 
 class _Lines(logging.Handler):
-    """Passes messages to a function."""
+    """Handler that passes messages to a function."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         super().__init__(logging.INFO)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from keyplan.dynamodb.messages import requests as messages
 from keyplan.errors import SerializationError
 
-_FIRST_S, _LAST_S = -62_135_596_800, 253_402_300_799  # of the years 1 and 9999, between which moments can be told
+_FIRST_S, _LAST_S = -62_135_596_800, 253_402_300_799  # of the years 1 and 9999, the range of printable timestamps
 
 
 def epoch_s(given: datetime | float) -> float:
@@ -27,5 +27,5 @@ def epoch_s(given: datetime | float) -> float:
 
 def text(at_s: float) -> str:
     """Return a timestamp as the service writes it in messages: to the second, in UTC."""
-    moment = datetime.fromtimestamp(min(max(at_s, _FIRST_S), _LAST_S), UTC)
-    return moment.isoformat(timespec="seconds").replace("+00:00", "Z")
+    time = datetime.fromtimestamp(min(max(at_s, _FIRST_S), _LAST_S), UTC)
+    return time.isoformat(timespec="seconds").replace("+00:00", "Z")

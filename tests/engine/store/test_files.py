@@ -36,7 +36,7 @@ def test_a_file_of_another_program_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_missing_folder_is_a_clear_error(tmp_path: Path) -> None:
-    with pytest.raises(DatabaseReadOnlyError, match="is the folder there"):
+    with pytest.raises(DatabaseReadOnlyError, match="check that the folder exists"):
         SqliteStore(str(tmp_path / "nowhere" / "data.db"))
 
 

@@ -69,7 +69,7 @@ with Engine.open(path) as again:
 def test_a_child_is_refused_the_database_of_its_parent_and_may_open_its_own(durability: str, tmp_path: Path) -> None:
     given = [sys.executable, "-W", "ignore", "-c", PROGRAM, str(tmp_path / "data.db"), durability]
     said = subprocess.run(given, capture_output=True, check=True, text=True, timeout=120).stdout.splitlines()
-    assert said == [" was opened before this process was forked: open it anew here", "['after', 'before', 'child']"]
+    assert said == [" was opened before this process was forked: open it again here", "['after', 'before', 'child']"]
 
 
 CLOSING = """

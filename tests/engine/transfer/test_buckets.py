@@ -105,7 +105,7 @@ def test_a_folder_must_be_there(tmp_path: Path) -> None:
     for given in ("", tmp_path / "missing", "s3://lake"):
         with pytest.raises(ValueError, match="buckets="):
             opened(given)
-    with pytest.raises(ValueError, match="no such folder"):
+    with pytest.raises(ValueError, match="the folder does not exist"):
         Engine.open(tmp_path / "x.db", buckets=tmp_path / "missing")
     made = FolderBuckets(tmp_path)
     assert opened(made) is made

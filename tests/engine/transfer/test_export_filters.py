@@ -67,8 +67,8 @@ def _rows_read(monkeypatch: pytest.MonkeyPatch) -> list[Row]:
     read: list[Row] = []
     true = history.rows_at
 
-    def rows_at(view: StoreView, table: Table, moment_s: float, low: bytes = b"") -> Iterator[Row]:
-        for row in true(view, table, moment_s, low):
+    def rows_at(view: StoreView, table: Table, time_s: float, low: bytes = b"") -> Iterator[Row]:
+        for row in true(view, table, time_s, low):
             read.append(row)
             yield row
 

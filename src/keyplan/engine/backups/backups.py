@@ -1,19 +1,20 @@
-"""Backups: copies of a table's rows and definition as of one moment, which outlive the table.
+"""Backups: copies of a table's rows and definition at one timestamp, which outlive the table.
 
-A backup is a document, `backup:` and its ARN, and a tree of its own with the rows, copied as of the transaction
-that makes it (see `copies`). Users make and delete backups; the service makes one of a table that is deleted while its
-point-in-time recovery is on, and drops that after 35 days: it takes the table's tree over. Members of a document:
+A backup is a document, named `backup:` and its ARN, and a separate tree with the rows as of the transaction that
+creates it (see `copies`). Users create and delete backups. The service creates one when it deletes a table whose
+point-in-time recovery is on; that backup takes over the table's tree and is dropped after 35 days. Members of a
+document:
 
     arn, name, type    USER or SYSTEM
-    created_at         the moment whose rows it holds; the backup is CREATING until `ready_at`, which is not known
-                       before all rows are there
-    expires_at         when it is gone; None: never
-    description        what DescribeTable said of the table, without states and figures
-    expiry             the attribute that items expired by; None
-    tree               number of the tree with the rows; `items` and `size_bytes`: how many, how large, when it is ready
+    created_at         time as of which the rows are kept; the backup is CREATING until `ready_at`,
+                       which is unknown until all rows are copied
+    expires_at         time at which the backup expires; None: never
+    description        what DescribeTable returned for the table, without states and figures
+    expiry             the time to live attribute, or None
+    tree               number of the tree with the rows; `items` and `size_bytes`: their number and size, once ready
 
-Source: developer guide, "Backup and restore for DynamoDB"; ARNs, order and states as the service was seen to
-have them in October 2026.
+Source: developer guide, "Backup and restore for DynamoDB"; ARNs, order and states as observed on the service in October
+2026.
 """
 
 from __future__ import annotations
@@ -49,23 +50,23 @@ _ARN = re.compile(
 )
 
 
-# Making and dropping.
+# Create and drop.
 
 
 def create(database: Database, transaction: Transaction, table: Table, name: str) -> Document:
-    """Begin a backup of a table as it is in this transaction, one of `Database.alter`; the new document."""
+    """Begin a backup of a table in this transaction, one of `Database.alter`, and return the new document."""
     about = {"name": name, "type": USER, "ready_at": copies.NOT_BEFORE_END, "expires_at": None}
     tree = transaction.create_tree()
     document = _create(database, transaction, table, {**about, "tree": tree.number, "items": 0, "size_bytes": 0})
-    told = DOCUMENT_PREFIX + document["arn"]
-    copies.begin(database, transaction, document["arn"], tree, table, told=told)
+    name_of_document = DOCUMENT_PREFIX + document["arn"]
+    copies.begin(database, transaction, document["arn"], tree, table, notified=name_of_document)
     return document
 
 
 def create_of_deleted(database: Database, transaction: Transaction, table: Table) -> None:
-    """Make a backup of a table that is about to be deleted, as the service does where recovery is on.
+    """Back up a table that is about to be deleted, as the service does where recovery is on.
 
-    The backup gets the table's own tree: the table is to be dropped without it.
+    The backup takes over the table's tree, so drop the table without it.
     """
     now = database.clock.now()
     items, size_bytes = transaction.totals(table.tree)
@@ -95,14 +96,17 @@ def _create(database: Database, transaction: Transaction, table: Table, about: D
 
 
 def _new_arn(database: Database, view: StoreView, table: Table, kind: str, created_at: float) -> str:
-    """A new backup's ARN. It ends in when it was made, in milliseconds, and eight digits, zeros where it is SYSTEM."""
+    """Return a new backup's ARN.
+
+    It ends in the creation time in milliseconds and eight digits, which are zeros for SYSTEM.
+    """
     number = round(created_at * 1000)
     while True:
         end = _SYSTEM_ID if kind == SYSTEM else f"{database.clock.random.getrandbits(32):08x}"
         arn = f"{descriptions.table_arn(database, table.name)}/backup/{number:014d}-{end}"
         if view.document(DOCUMENT_PREFIX + arn) is None:
             return arn
-        number += kind == SYSTEM  # a table of the same name that is gone as well
+        number += kind == SYSTEM  # also a deleted table of the same name
 
 
 def drop(transaction: Transaction, document: Document) -> None:
@@ -112,30 +116,30 @@ def drop(transaction: Transaction, document: Document) -> None:
 
 
 def purge(transaction: Transaction, now: float) -> int:
-    """Remove the backups whose time is over; how many."""
+    """Remove expired backups and return their number."""
     over = [document for document in stored(transaction) if is_gone(document, now)]
     for document in over:
         drop(transaction, document)
     return len(over)
 
 
-# Finding.
+# Find.
 
 
 def stored(view: StoreView) -> list[Document]:
-    """All backups, by ARN: by table, then by age; also those whose time is over."""
+    """Return all backups, expired ones included, by ARN: by table, then by age."""
     return [orjson.loads(body) for _, body in view.documents(DOCUMENT_PREFIX)]
 
 
 def renewed(view: StoreView, document: Document) -> Document:
-    """A backup's document as it is now; as it was, if the backup has been deleted."""
+    """Return the current document of a backup, or the given one if the backup has been deleted."""
     body = view.document(DOCUMENT_PREFIX + document["arn"])
     now: Document = document if body is None else orjson.loads(body)
     return now
 
 
 def find(database: Database, view: StoreView, arn: str) -> Document:
-    """The backup of an ARN. Raises ValidationError, AccessDeniedError, BackupNotFoundError."""
+    """Return the backup with an ARN. Raises ValidationError, AccessDeniedError, BackupNotFoundError."""
     check_arn(database, arn)
     body = view.document(DOCUMENT_PREFIX + arn)
     document: Document | None = None if body is None else orjson.loads(body)
@@ -145,7 +149,7 @@ def find(database: Database, view: StoreView, arn: str) -> Document:
 
 
 def check_arn(database: Database, arn: str) -> str:
-    """The Region of what has a backup's form. Raises ValidationError, AccessDeniedError."""
+    """Return the Region of a backup ARN. Raises ValidationError, AccessDeniedError."""
     parts = _ARN.fullmatch(arn)
     if parts is None:
         raise ValidationError(messages.INVALID_BACKUP_ARN)
@@ -157,25 +161,25 @@ def check_arn(database: Database, arn: str) -> str:
 
 
 def is_gone(document: Document, now: float) -> bool:
-    """Whether the backup's time is over."""
+    """Return True if the backup has expired."""
     expires_at: float | None = document["expires_at"]
     return expires_at is not None and expires_at <= now
 
 
 def is_ready(document: Document, now: float) -> bool:
-    """Whether the backup is AVAILABLE."""
+    """Return True if the backup is AVAILABLE."""
     ready_at: float = document["ready_at"]
     return ready_at <= now
 
 
 def is_being_made(document: Document) -> bool:
-    """Whether rows are still to be copied."""
+    """Return True if rows are still to be copied."""
     at: float = document["ready_at"]
     return at == copies.NOT_BEFORE_END
 
 
 def is_restoring(database: Database, arn: str) -> bool:
-    """Whether a table is being restored from the backup, as of the catalog's last reload."""
+    """Return True if a table is being restored from the backup, as of the catalog's last reload."""
     now = database.clock.now()
     return any(
         table.document.get("restore", {}).get("SourceBackupArn") == arn
@@ -185,23 +189,23 @@ def is_restoring(database: Database, arn: str) -> bool:
 
 
 def table_of(document: Document) -> Table:
-    """The table as it was, for its keys; it has no indexes here."""
+    """Return the table of a backup for its keys; indexes are left out."""
     left_out = ("LocalSecondaryIndexes", "GlobalSecondaryIndexes")
     description = {name: value for name, value in document["description"].items() if name not in left_out}
     return parse({"description": description, "tree": document["tree"], "index_trees": {}})
 
 
 def tree_of(document: Document) -> Tree:
-    """Where the backup's rows are."""
+    """Return the tree with the backup's rows."""
     return statements.tree(document["tree"])
 
 
-# Describing.
+# Describe.
 
 
 def details(document: Document, at: float) -> dict[str, Any]:
-    """BackupDetails as of a moment; `tables.PENDING`: while it is being made."""
-    told = {
+    """Return BackupDetails as of a timestamp; `tables.PENDING`: while the backup is being created."""
+    details = {
         "BackupArn": document["arn"],
         "BackupName": document["name"],
         "BackupSizeBytes": document["size_bytes"],
@@ -210,18 +214,18 @@ def details(document: Document, at: float) -> dict[str, Any]:
         "BackupCreationDateTime": document["created_at"],
     }
     if document["expires_at"] is not None:
-        told["BackupExpiryDateTime"] = round(document["expires_at"], 3)
-    return told
+        details["BackupExpiryDateTime"] = round(document["expires_at"], 3)
+    return details
 
 
 def summary(document: Document, at: float) -> dict[str, Any]:
-    """BackupSummary."""
+    """Return BackupSummary."""
     table = document["description"]
     return {**{name: table[name] for name in ("TableName", "TableId", "TableArn")}, **details(document, at)}
 
 
 def describe(document: Document, at: float) -> dict[str, Any]:
-    """BackupDescription."""
+    """Return BackupDescription."""
     return {
         "BackupDetails": details(document, at),
         "SourceTableDetails": _table(document),
@@ -242,26 +246,26 @@ def _table(document: Document) -> dict[str, Any]:
 
 
 def _throughput(described: dict[str, Any]) -> dict[str, Any]:
-    told: dict[str, Any] = {"ProvisionedThroughput": throughput.only_units(described["ProvisionedThroughput"])}
+    capacity: dict[str, Any] = {"ProvisionedThroughput": throughput.only_units(described["ProvisionedThroughput"])}
     if "OnDemandThroughput" in described:
-        told["OnDemandThroughput"] = described["OnDemandThroughput"]
-    return told
+        capacity["OnDemandThroughput"] = described["OnDemandThroughput"]
+    return capacity
 
 
 def _features(document: Document) -> dict[str, Any]:
-    """SourceTableFeatureDetails: only of what the table had."""
+    """Return SourceTableFeatureDetails for the features that the table had."""
     source = document["description"]
-    told: dict[str, Any] = {}
+    features: dict[str, Any] = {}
     if "LocalSecondaryIndexes" in source:
-        told["LocalSecondaryIndexes"] = [documents.bare_index(each) for each in source["LocalSecondaryIndexes"]]
+        features["LocalSecondaryIndexes"] = [documents.bare_index(each) for each in source["LocalSecondaryIndexes"]]
     if "GlobalSecondaryIndexes" in source:
-        told["GlobalSecondaryIndexes"] = [
+        features["GlobalSecondaryIndexes"] = [
             {**documents.bare_index(each), **_throughput(each)} for each in source["GlobalSecondaryIndexes"]
         ]
     if "StreamSpecification" in source:
-        told["StreamDescription"] = source["StreamSpecification"]
+        features["StreamDescription"] = source["StreamSpecification"]
     if document["expiry"] is not None:
-        told["TimeToLiveDescription"] = {"TimeToLiveStatus": "ENABLED", "AttributeName": document["expiry"]}
+        features["TimeToLiveDescription"] = {"TimeToLiveStatus": "ENABLED", "AttributeName": document["expiry"]}
     if "SSEDescription" in source:
-        told["SSEDescription"] = source["SSEDescription"]
-    return told
+        features["SSEDescription"] = source["SSEDescription"]
+    return features

@@ -1,26 +1,25 @@
-"""Copies of a table's rows as of one moment, made a chunk at a time while others read and write the table.
+"""Copies of a table's rows as of one time, filled in chunks while other clients read and write the table.
 
-A copy is begun in one short transaction, and of that moment it is. From then on the first change of each item leaves
-what it was before in a tree of the copy's own, which the table's document names so that every process writes to it.
-A chunk takes that in place of the row. It reads and writes in one transaction, so nothing can come in between, and
-writers wait for one chunk at most. A copy of an earlier moment then puts back what has changed since, from the
-records of point-in-time recovery.
+A copy begins in one short transaction and keeps the rows of that transaction. From then on the first change of each
+item saves the item's earlier version in a separate tree, which the table's document names so that every process writes
+to it. A chunk uses that version instead of the row. Each chunk reads and writes in one transaction, so writers wait for
+one chunk at most. A copy of an earlier time then puts back what has changed since, from the records of point-in-time
+recovery.
 
-Nothing is held open meanwhile: how far a copy has come stands in its document, so it goes on after a crash, and any
-process may go on with it. A tree that is to be dropped while a copy reads it is left to the copy, which drops it in the
-end.
+Nothing stays open between chunks: the progress of a copy is in its document, so it continues after a crash, and in any
+process. A tree that is dropped while a copy reads it is dropped by the copy when it ends.
 
-Members of a document, `copy:` and whom it is for:
+Members of a document, named `copy:` and its owner:
 
     target, source    numbers of the trees
-    former            number of the tree of what rows were; None where nobody writes to the source
+    former            number of the tree of earlier versions; None for a source that nobody writes to
     table             name of the table that writes to `former`
-    past              None, or `tree` and `moment_s`: the records of an earlier moment
-    done              the last key that was copied, in hex, and "" before the first; None: all were
-    put_back          where in the records to go on; None: all were put back, or there are none to be
-    items, size_bytes what has been copied
-    told              name of the document that is told of the end; None: none is
-    dropped           numbers of the trees to be dropped in the end
+    past              None, or `tree` and `time_s`: the recovery records and the earlier time
+    done              the last copied key in hex, "" at the start; None: all rows are copied
+    put_back          where in the records to continue; None: all changes are put back, or none exist
+    items, size_bytes number and size of the copied rows
+    notified          name of the document that gets the result; None: none
+    dropped           numbers of the trees to be dropped at the end
 """
 
 from __future__ import annotations
@@ -44,21 +43,21 @@ Document = dict[str, Any]
 DOCUMENT_PREFIX = "copy:"
 
 NOT_BEFORE_END = 1e12
-"""The `ready_at` of what is being copied: no moment that comes."""
+"""The `ready_at` of a backup or table that is being copied: later than any time."""
 
 CHUNK_ROWS = 500
 CHUNK_BYTES = limits.MIB
-"""Where a chunk ends, after the row that crosses it."""
+"""Size at which a chunk ends, after the row that exceeds it."""
 
 
 class Past(NamedTuple):
-    """An earlier moment, and the recovery that knows what rows were then."""
+    """An earlier timestamp, and the recovery records that hold the rows as of that timestamp."""
 
     recovery: Recovery
-    moment_s: float
+    time_s: float
 
 
-# Beginning and ending.
+# Begin and end.
 
 
 def begin(
@@ -69,12 +68,13 @@ def begin(
     source: Tree | Table,
     *,
     past: Past | None = None,
-    told: str | None = None,
+    notified: str | None = None,
 ) -> None:
-    """Have a new tree filled with the rows that there are in this transaction, one of `Database.alter`.
+    """Begin to fill a new tree with the rows of this transaction, one of `Database.alter`.
 
-    `owner`: the name or ARN of what the copy is for; it has no other. `source`: a tree that nobody writes to, or a
-    table. `told`: a document that is to get `items`, `size_bytes` and `ready_at` when the copy is complete.
+    `owner`: the name or ARN of the table or backup that the copy is for; it may have only one copy. `source`: a tree
+    that nobody writes to, or a table. `notified`: a document that gets `items`, `size_bytes` and `ready_at` when the
+    copy is complete.
     """
     former = None
     if isinstance(source, Table):
@@ -86,19 +86,19 @@ def begin(
         "source": source.tree.number if isinstance(source, Table) else source.number,
         "former": former,
         "table": source.name if isinstance(source, Table) else None,
-        "past": past and {"tree": past.recovery.tree.number, "moment_s": past.moment_s},
+        "past": past and {"tree": past.recovery.tree.number, "time_s": past.time_s},
         "done": "",
         "put_back": past and "",
         "items": 0,
         "size_bytes": 0,
-        "told": told,
+        "notified": notified,
         "dropped": [],
     }
     _save(transaction, owner, document)
 
 
 def end(database: Database, transaction: Transaction, owner: str) -> None:
-    """Forget a complete copy, if it is still known, and what it kept; in a transaction of `Database.alter`."""
+    """Delete the document of a complete copy, if it still exists, and its trees, in a `Database.alter` transaction."""
     document = _find(transaction, owner)
     if document is None:
         return
@@ -107,19 +107,19 @@ def end(database: Database, transaction: Transaction, owner: str) -> None:
         _stop_noting(database, transaction, document)
     for number in document["dropped"]:
         drop_tree(transaction, statements.tree(number))
-    if document["told"] is not None:
+    if document["notified"] is not None:
         ready_at = database.clock.now() + database.settings.state_delay_s
         result = {"items": document["items"], "size_bytes": document["size_bytes"], "ready_at": ready_at}
-        told = transaction.document(document["told"])
-        if told is not None:
-            transaction.put_document(document["told"], orjson.dumps({**orjson.loads(told), **result}))
+        body = transaction.document(document["notified"])
+        if body is not None:
+            transaction.put_document(document["notified"], orjson.dumps({**orjson.loads(body), **result}))
 
 
 def _stop_noting(database: Database, transaction: Transaction, document: Document) -> None:
     former = document["former"]
     table = stored_table(transaction, document["table"])
     noted = [] if table is None else table.document.get("copies", [])
-    if table is not None and former in noted:  # else it was dropped, and there may be another of the name
+    if table is not None and former in noted:  # otherwise it was dropped, and another table of that name may exist
         rest = {name: value for name, value in table.document.items() if name != "copies"}
         others = [number for number in noted if number != former]
         database.catalog.save(transaction, {**rest, "copies": others} if others else rest)
@@ -127,17 +127,17 @@ def _stop_noting(database: Database, transaction: Transaction, document: Documen
 
 
 def pending(view: StoreView) -> list[str]:
-    """Whom there are unfinished copies for."""
+    """Return the owners of unfinished copies."""
     return [name.removeprefix(DOCUMENT_PREFIX) for name, _ in view.documents(DOCUMENT_PREFIX)]
 
 
 def is_reading(view: StoreView, tree: Tree) -> bool:
-    """Whether a copy still needs the rows of a tree."""
+    """Return True if a copy still needs the rows of a tree."""
     return _reader(view, tree) is not None
 
 
 def drop_tree(transaction: Transaction, tree: Tree) -> None:
-    """Drop a tree, or leave that to the copy that still reads it."""
+    """Drop a tree. If a copy still reads it, the copy drops it when it ends."""
     reader = _reader(transaction, tree)
     if reader is None:
         transaction.drop_tree(tree)
@@ -163,11 +163,11 @@ def _save(transaction: Transaction, owner: str, document: Document) -> None:
     transaction.put_document(DOCUMENT_PREFIX + owner, orjson.dumps(document))
 
 
-# Changes meanwhile.
+# Concurrent changes.
 
 
 def note(transaction: Transaction, tree: Tree, key: bytes, old: history.Content | None) -> None:
-    """Keep what an item was when a copy that is under way was begun; None: it was not there."""
+    """Keep the version of an item as of the start of a running copy; None: the item did not exist."""
     if transaction.point(tree, key) is None:
         transaction.put(tree, key, *(history.ABSENT if old is None else old))
 
@@ -176,14 +176,14 @@ def note(transaction: Transaction, tree: Tree, key: bytes, old: history.Content 
 
 
 def bring_in(view: StoreView, owner: str) -> None:
-    """Read the rows that `fill_chunk` will read, ahead of its transaction: writers need not wait for the disk."""
+    """Read the rows that `fill_chunk` will read before its transaction, so that writers need not wait for the disk."""
     document = _find(view, owner)
     if document is not None and document["done"] is not None:
         _piece(view, statements.tree(document["source"]), _behind(document["done"]))
 
 
 def place(view: StoreView, owner: str) -> str:
-    """How far a copy has come."""
+    """Return the progress of a copy as text."""
     document = _find(view, owner)
     if document is None or document["done"] is None:
         return "putting back what has changed since"
@@ -191,7 +191,7 @@ def place(view: StoreView, owner: str) -> str:
 
 
 def fill_chunk(transaction: Transaction, owner: str) -> bool:
-    """Copy some rows, or put some of them back; True once there is nothing left to do."""
+    """Copy or put back some rows. Return True once no work is left."""
     document = _find(transaction, owner)
     if document is None:
         return True
@@ -219,7 +219,7 @@ def _copy(transaction: Transaction, document: Document) -> None:
 
 
 def _as_they_were(rows: list[Row], were: list[Row], last: bytes | None) -> list[Row]:
-    """The rows up to a key, those that have changed as they were."""
+    """Return the rows up to a key, with the earlier versions of those that have changed."""
     found = {row[0]: row for row in (*rows, *were) if last is None or row[0] <= last}
     return [found[key] for key in sorted(found) if found[key][1:] != history.ABSENT]
 
@@ -228,13 +228,13 @@ def _put_back(transaction: Transaction, document: Document) -> None:
     past, low = document["past"], bytes.fromhex(document["put_back"])
     target = statements.tree(document["target"])
     records, last = _piece(transaction, statements.tree(past["tree"]), low)
-    for key, _, content in history.first_after(records, past["moment_s"]):
+    for key, _, content in history.first_after(records, past["time_s"]):
         if content is None:
             transaction.delete(target, key)
         else:
             transaction.put(target, key, *content)
-    # An item that changes faster than its records are read would keep the copy from its end.
-    document["put_back"] = None if last is None else history.next_place(last, past["moment_s"]).hex()
+    # Otherwise an item that changes faster than its records are read would keep the copy from ending.
+    document["put_back"] = None if last is None else history.next_place(last, past["time_s"]).hex()
 
 
 def _behind(done: str) -> bytes:
@@ -242,7 +242,7 @@ def _behind(done: str) -> bytes:
 
 
 def _piece(view: StoreView, tree: Tree, low: bytes) -> tuple[list[Row], bytes | None]:
-    """The first rows from a key on, as many as a chunk may have; the last of them, or None if there are no more."""
+    """Return one chunk of rows from a key on, and the key of the last one, or None if no more rows follow."""
     piece: list[Row] = []
     size = 0
     for row in view.span(tree, low, None, limit=CHUNK_ROWS):

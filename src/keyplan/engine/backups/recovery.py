@@ -1,7 +1,7 @@
-"""Point-in-time recovery: turned on and off, described, and what it no longer needs removed.
+"""Point-in-time recovery: enable, disable, describe, and trim records that are out of reach.
 
-While it is on, the table's document names the tree of what items were (see `history`), since when, and for how
-many days back. Continuous backups, which the service has for every table, are always ENABLED.
+While recovery is on, the table's document names the tree of earlier versions (see `history`), the start time and the
+number of days. Continuous backups, which the service has for every table, are always ENABLED.
 
 Source: developer guide, "Point-in-time backups for DynamoDB".
 """
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
 BATCH_RECORDS = 250
 
 
-def find_source(database: Database, name_or_arn: str, told: str | None = None) -> Table:
-    """The table of a backup or of recovery settings, as of the catalog's last reload.
+def find_source(database: Database, name_or_arn: str, message: str | None = None) -> Table:
+    """Return the source table of a backup or of recovery settings, as of the catalog's last reload.
 
-    Raises TableNotFoundError, also while it is being created or deleted; `told`: in other words.
+    Raises TableNotFoundError with the given message, also while the table is being created or deleted.
     """
     try:
         table = descriptions.find_known(database, name_or_arn)
     except ResourceNotFoundError:
         table = None
     if table is None or descriptions.status(table, database.clock.now()) in ("CREATING", "DELETING"):
-        raise TableNotFoundError(told or messages.table_not_found(table_name(name_or_arn)))
+        raise TableNotFoundError(message or messages.table_not_found(table_name(name_or_arn)))
     return table
 
 
 def enable(database: Database, transaction: Transaction, table: Table, days: int) -> Table:
-    """Turn recovery on, or give it another period; what is out of reach stays so under a longer one."""
+    """Turn recovery on, or change its period. A longer period does not bring back trimmed times."""
     now, current = database.clock.now(), table.recovery
     if current is None:
         kept = {"tree": transaction.create_tree().number, "since_s": now, "days": days}
@@ -53,7 +53,7 @@ def enable(database: Database, transaction: Transaction, table: Table, days: int
 
 
 def disable(database: Database, transaction: Transaction, table: Table) -> Table:
-    """Turn recovery off and forget what items were."""
+    """Turn recovery off and drop its records."""
     if table.recovery is None:
         return table
     documents.drop_tree(database, transaction, table.recovery.tree)
@@ -62,21 +62,21 @@ def disable(database: Database, transaction: Transaction, table: Table) -> Table
 
 
 def describe(database: Database, table: Table) -> dict[str, Any]:
-    """ContinuousBackupsDescription."""
+    """Return ContinuousBackupsDescription."""
     recovery, now = table.recovery, database.clock.now()
-    told: dict[str, Any] = {"PointInTimeRecoveryStatus": "DISABLED"}
+    status: dict[str, Any] = {"PointInTimeRecoveryStatus": "DISABLED"}
     if recovery is not None:
-        told = {
+        status = {
             "PointInTimeRecoveryStatus": "ENABLED",
             "RecoveryPeriodInDays": recovery.days,
             "EarliestRestorableDateTime": history.earliest_s(recovery, now),
             "LatestRestorableDateTime": round(now, 3),
         }
-    return {"ContinuousBackupsStatus": "ENABLED", "PointInTimeRecoveryDescription": told}
+    return {"ContinuousBackupsStatus": "ENABLED", "PointInTimeRecoveryDescription": status}
 
 
 def trim(database: Database) -> int:
-    """Remove what nobody can restore any more: records of changes, system backups; how many."""
+    """Remove records and system backups that can no longer be restored, and return their number."""
     database.catalog.reload(database.store.view())
     now = database.clock.now()
     removed = sum(
@@ -88,7 +88,7 @@ def trim(database: Database) -> int:
 
 
 def _trim(database: Database, table: Table, recovery: Recovery) -> int:
-    """Small reads and small transactions, so that nobody waits long."""
+    """Trim in small reads and small transactions, so that writers do not wait long."""
     now, low, removed = database.clock.now(), b"", 0
     if not history.is_trimmable(recovery, now) or copies.is_reading(database.store.view(), recovery.tree):
         return 0
@@ -103,7 +103,7 @@ def _trim(database: Database, table: Table, recovery: Recovery) -> int:
                 break
             low = rows[-1][0] + b"\x00"
     except CatalogChanged:
-        pass  # the table was changed or dropped: the next time meets it as it is
+        pass  # the table was changed or dropped: the next trim reads its new state
     except Failure as error:
         if not is_missing_tree(error):
             raise

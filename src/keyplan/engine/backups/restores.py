@@ -1,11 +1,11 @@
 """Restored tables: a new table from the definition and the rows of another table, or of a backup.
 
 The table is created in one transaction, and its rows are copied as of that transaction (see `copies`); then the
-backfill fills its indexes. It is CREATING until that is done. It gets the keys, indexes, capacity and encryption of its
-source, each unless overridden; not streams, time to live, tags, recovery, deletion protection or table class.
+backfill fills its indexes. The table is CREATING until then. It gets the keys, indexes, capacity and encryption of its
+source, each unless overridden, but not streams, time to live, tags, recovery, deletion protection or table class.
 
-Overrides of indexes choose among the source's: an index is identified by its keys and projection, and may get another
-name. An empty list leaves all of them out.
+Overrides of indexes select from the source's indexes: an index is identified by its keys and projection, and may get
+another name. An empty list leaves all of them out.
 
 Sources: developer guide, "Restore a table in DynamoDB"; API reference, RestoreTableFromBackup; the checks and their
 order as observed on the service in October 2026.
@@ -29,28 +29,28 @@ if TYPE_CHECKING:
 
 
 class Restored(NamedTuple):
-    """A table that was made."""
+    """A table that was created by a restore."""
 
     table: Table
     description: dict[str, Any]
-    """What the answer says of it: as it was made, without items yet, as the service tells it."""
+    """The description in the response: the table as created, without items yet, as the service returns it."""
 
 
 class Origin(NamedTuple):
-    """Where a restored table comes from."""
+    """The source of a restored table."""
 
     description: dict[str, Any]
-    """What DescribeTable says, or said, of the source."""
+    """Result of DescribeTable for the source, now or when it was backed up."""
     rows: Tree | Table
     """A tree that nobody writes to, or a table."""
     summary: dict[str, Any]
-    """What RestoreSummary says of it."""
+    """RestoreSummary of the new table."""
     past: copies.Past | None = None
-    """The moment whose rows are wanted; None: the present one."""
+    """Time as of which the rows are copied; None: now."""
 
 
 def check_target(database: Database, name: str) -> None:
-    """Raise TableAlreadyExistsError or TableInUseError unless there can be a table of that name."""
+    """Raise TableAlreadyExistsError or TableInUseError unless a table of that name can be created."""
     known = descriptions.present(database, name)
     if known is None:
         return
@@ -63,7 +63,7 @@ def check_target(database: Database, name: str) -> None:
 
 
 def begin(database: Database, transaction: Transaction, origin: Origin, request: dict[str, Any]) -> Restored:
-    """Make the new table, its rows still to be copied and its indexes to be filled. Raises ValidationError."""
+    """Create the new table; copying its rows and filling its indexes is still pending. Raises ValidationError."""
     wanted = create_request(origin.description, request)
     description = documents.describe_new(database, wanted)
     document = documents.create(database, transaction, description, wanted)
@@ -79,7 +79,7 @@ def begin(database: Database, transaction: Transaction, origin: Origin, request:
 
 
 def finish(database: Database, made: Restored) -> dict[str, Any]:
-    """Fill the table, or have it filled; the answer."""
+    """Fill the table, or schedule the fill, and return the answer."""
     backfill.begin(database, made.table.name, *made.table.document["backfills"])
     return {"TableDescription": made.description}
 
@@ -89,7 +89,7 @@ Description = dict[str, Any]
 
 
 def create_request(source: Description, request: Request) -> Request:
-    """The CreateTable request for the restored table. Raises ValidationError."""
+    """Return the CreateTable request for the restored table. Raises ValidationError."""
     mode = request.get("BillingModeOverride") or throughput.billing_mode(source)
     _check_units(source, request, mode)
     _check_maxima(request.get("OnDemandThroughputOverride"), mode, None)
@@ -131,7 +131,7 @@ def _check_maxima(maxima: dict[str, Any] | None, mode: str, index: str | None) -
 
 
 def _capacity(source: Description, request: Request, mode: str) -> Request:
-    """The table's or, without overrides, an index's own capacity, as far as it goes with the billing mode."""
+    """Return the capacity of the table or, without overrides, of an index, where it fits the billing mode."""
     if mode == throughput.PROVISIONED:
         units = request.get("ProvisionedThroughputOverride")
         own = throughput.only_units(source["ProvisionedThroughput"])
@@ -174,7 +174,7 @@ def _local_indexes(source: Description, request: Request) -> list[Request]:
 
 
 def _check_matched(asked: Iterable[Request], known: Iterable[Description]) -> None:
-    """Each index is one of the source's, and no two are the same one."""
+    """Require that each index is an index of the source, and that no two are the same."""
     left = [documents.bare_index(index) for index in known]
     for index in asked:
         match = next((each for each in left if _shape(each) == _shape(index)), None)
@@ -198,7 +198,7 @@ def _check_names(indexes: list[Request]) -> None:
 
 
 def _definitions(source: Description, indexes: list[Request]) -> list[dict[str, str]]:
-    """The definitions of what the keys of the table and of the remaining indexes are made of."""
+    """Return the attribute definitions for the keys of the table and of the remaining indexes."""
     schemas = [source["KeySchema"], *(index["KeySchema"] for index in indexes)]
     used = {element["AttributeName"] for schema in schemas for element in schema}
     return [each for each in source["AttributeDefinitions"] if each["AttributeName"] in used]

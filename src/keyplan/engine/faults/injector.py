@@ -1,9 +1,9 @@
-"""Fault injection: what the service does occasionally, made to happen.
+"""Fault injection: rare behaviour of the service on demand.
 
-`Faults` says what and how often. A `FaultyDatabase` wraps the plain path of a database; its `Injector` decides. Every
-kind of fault draws from a random source, seeded from `Faults.seed` and the kind's name. So the n-th decision of a kind
-is the same in every run: a single thread that makes the same calls gets the same faults, whichever other kinds are
-switched on. Several threads get the same decisions in the order in which they come.
+`Faults` sets which faults occur and how often. A `FaultyDatabase` wraps the database; its `Injector` decides. Every
+kind of fault draws from its own random source, seeded from `Faults.seed` and the kind's name. So the n-th decision of a
+kind is the same in every run: a single thread that makes the same calls gets the same faults, whichever other kinds are
+switched on. Concurrent threads get the same decisions in the order in which they call.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ _STREAMS = frozenset(("GetRecords",))
 
 
 class Injector:
-    """Decides about the faults of one database, and follows the calls that they affect."""
+    """Decision maker for the faults of one database, which follows the affected calls."""
 
     def __init__(self, database: Database, faults: Faults) -> None:
         self.faults = faults
         self.lags = faults.lag_range[1] > 0
         """Whether global indexes lag."""
         self._database = database
-        # Seeded, so that runs repeat: nothing here guards a secret.
+        # Seeded, so that runs repeat: no secret depends on these numbers.
         self._random = {each.name: random.Random(f"{faults.seed}/{each.name}") for each in fields(Faults)}  # noqa: S311
         self._history = History(faults.stale_s) if faults.stale_reads else None
         self._throttle = Throttle(self._random["throttle"], database.catalog.known) if faults.throttle else None
@@ -79,11 +79,11 @@ class Injector:
     # Calls.
 
     def meets(self, operation: str) -> bool:
-        """Return True if a call of the operation starts here: it concerns data and is not inside another call."""
+        """Return True if a data operation starts here and is not inside another call."""
         return self._call is None and (operation in READS or operation in WRITES or operation in _STREAMS)
 
     def answer(self, operation: str, request: dict[str, Any], run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Run a call among faults. Raises what the faults make of it."""
+        """Run a call with faults. Raises the injected errors."""
         fails = self._draw("internal_errors", self.faults.internal_errors)
         fails_after = fails and operation in WRITES and self._random["internal_errors"].random() < 0.5
         if fails and not fails_after:
@@ -110,7 +110,7 @@ class Injector:
         return answer
 
     def carried(self, work: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
-        """The work of the present call, wherever it runs: with grouped commits that may be another thread."""
+        """Bind work to the present call, whichever thread runs it: grouped commits may run it in another thread."""
         call = self._call
         if call is None:
             return work
@@ -141,7 +141,7 @@ class Injector:
         lag.settle(self._database, everything=False, wrap=self._recorded)
 
     def admit(self, table: Table, key: bytes, old: Version | None, new: Version | None, *, by_service: bool) -> None:
-        """Before a change of an item: let it conflict, or charge it; remember what the item was.
+        """Inject a conflict, or charge the change of an item; remember the item's former content.
 
         Raises TransactionConflictError, ProvisionedThroughputExceededError, ThrottlingError.
         """
@@ -155,7 +155,7 @@ class Injector:
             self._history.note(table.tree, key, None if old is None else (old.size, old.body), now)
 
     def index_writer(self, transaction: Transaction, index: Index, key: bytes) -> IndexWriter:
-        """What takes the writes of an index for the item under `key`."""
+        """Return the writer of an index's entries for the item under `key`."""
         if self.lags and index.is_global:
             low, high = self.faults.lag_range
             wait = self._random["gsi_lag"].uniform(low, high)
@@ -163,13 +163,13 @@ class Injector:
         return self._recorded(transaction)
 
     def _recorded(self, transaction: Transaction) -> IndexWriter:
-        """A writer of index entries that remembers what they were, if stale reads may ask."""
+        """Return a writer that remembers former index entries if stale reads may need them."""
         if self._history is None:
             return transaction
         return RecordedWriter(transaction, self._history, self._database.clock.now())
 
     def unprocessed(self, count: int) -> frozenset[int]:
-        """Which of so many parts of a batch are left undone; never all."""
+        """Return the numbers of a batch's parts that stay unprocessed; never all."""
         undone = [number for number in range(count) if self._draw("unprocessed", self.faults.unprocessed)]
         return frozenset(undone if len(undone) < count else undone[1:])
 
@@ -195,7 +195,7 @@ class Injector:
         if call is None:
             return view
         call.learn(self._database.catalog.known())
-        return SeenView(view, self._history, call.moment_of, self._report(call))
+        return SeenView(view, self._history, call.time_of, self._report(call))
 
     def _report(self, call: MeteredCall) -> Callable[[Tree, bytes, int, bool], None]:
         throttle, clock = self._throttle, self._database.clock
@@ -209,7 +209,7 @@ class Injector:
     # Streams.
 
     def deliver(self, records: list[tuple[int, float, bytes]], limit: int) -> list[tuple[int, float, bytes]]:
-        """Records as GetRecords hands them out: some twice, some out of order; within one item never that."""
+        """Return records as GetRecords delivers them: some twice, some out of order, but in order for each item."""
         delivered = []
         spare = limit - len(records)
         for record in records:
@@ -274,7 +274,7 @@ class FaultyDatabase(Database):
         return self.injector.index_writer(transaction, index, key)
 
     def unprocessed(self, count: int) -> frozenset[int]:
-        """Return which of so many parts of a batch stay unprocessed; never all."""
+        """Return the numbers of a batch's parts that stay unprocessed; never all."""
         return self.injector.unprocessed(count)
 
     def deliver(self, records: list[tuple[int, float, bytes]], limit: int) -> list[tuple[int, float, bytes]]:

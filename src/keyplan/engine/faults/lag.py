@@ -1,15 +1,14 @@
-"""Index writes that wait: entries of global indexes that become visible only after a while.
+"""Index lag: entries of global indexes that become visible only after a delay.
 
-A write that waits is stored in the transaction of the change it belongs to, so it is as durable as the
-item. Two trees hold what waits, named by a document that is there only once an index has lagged:
+A waiting write is stored in the transaction of its change, so it is as durable as the item. Two trees hold waiting
+writes, named by a document that exists only once an index has lagged:
 
-    waiting   due moment, number -> which entry of which index, and what it shall be
-    latest    index, entry       -> number and due moment of the last write that waits for the entry
+    waiting   due time, number -> the index entry and its content at that time
+    latest    index, entry     -> number and due time of the last write that waits for the entry
 
-Writes of one entry are applied in their order. All but the last of them show the entry as it was then;
-the last one makes it what the item now says, whatever was written meanwhile by an engine whose indexes do
-not lag. So indexes agree with their table once nothing waits, also after a crash; an engine without lag
-applies everything when it opens the database.
+Writes of one entry are applied in order. All but the last show the entry as of their own time. The last one derives the
+entry from the current item, even if an engine without lag has written since. So indexes agree with their table once no
+write waits, also after a crash. An engine without lag applies all waiting writes when it opens the database.
 """
 
 from __future__ import annotations
@@ -39,14 +38,14 @@ _MICROSECONDS = 1_000_000
 
 
 class Trees(NamedTuple):
-    """Where waiting writes are."""
+    """Trees of waiting writes."""
 
     waiting: Tree
     latest: Tree
 
 
 def find(view: StoreView) -> Trees | None:
-    """The trees of waiting writes; None if no index has lagged in this database."""
+    """Return the trees of waiting writes, or None if no index has lagged in this database."""
     body = view.document(DOCUMENT)
     if body is None:
         return None
@@ -62,7 +61,7 @@ def _make(transaction: Transaction) -> Trees:
 
 
 class LaggingWriter:
-    """Takes the writes of one index for one item, and lets them wait."""
+    """Writer of one index's entries for one item that delays its writes."""
 
     __slots__ = ("_due", "_item_key", "_transaction")
 
@@ -105,12 +104,12 @@ class LaggingWriter:
 
 
 def waits(view: StoreView, trees: Trees | None, tree: Tree, entry: bytes) -> bool:
-    """Whether a write waits for an entry of the index with this tree."""
+    """Return True if a write waits for an entry of the index with this tree."""
     return trees is not None and view.point(trees.latest, _LATEST.pack(tree.number) + entry) is not None
 
 
 def awaited(view: StoreView, trees: Trees | None, tree: Tree) -> Iterator[bytes]:
-    """Keys of the entries of an index for which a write waits."""
+    """Yield the keys of an index's entries for which a write waits."""
     if trees is not None:
         low, high = _LATEST.pack(tree.number), _LATEST.pack(tree.number + 1)
         for key, _, _ in view.span(trees.latest, low, high):
@@ -118,14 +117,14 @@ def awaited(view: StoreView, trees: Trees | None, tree: Tree) -> Iterator[bytes]
 
 
 def shown(view: StoreView, trees: Trees | None, tree: Tree) -> int:
-    """How many of the entries for which a write waits are in the index now."""
+    """Return how many of the entries for which a write waits are in the index now."""
     return sum(view.point(tree, entry) is not None for entry in awaited(view, trees, tree))
 
 
 def settle(database: Database, *, everything: bool, wrap: Callable[[Transaction], IndexWriter] = lambda it: it) -> int:
-    """Apply the writes that are due, or all that wait, and return their number.
+    """Apply the due writes, or all waiting ones, and return their number.
 
-    `wrap` makes the writer of the entries from a transaction.
+    `wrap` returns the writer of the entries for a transaction.
     """
     applied = 0
     while True:
@@ -136,7 +135,7 @@ def settle(database: Database, *, everything: bool, wrap: Callable[[Transaction]
             return applied
         done = database.store.write(partial(_apply_some, database, end=end, wrap=wrap))
         if not done:
-            return applied  # inside a group: what was applied is seen once the group has ended
+            return applied  # inside a group: applied writes are visible once the group has ended
         applied += done
 
 
@@ -170,7 +169,7 @@ def _apply(
         transaction.delete(trees.latest, latest_key)
     found = indexes.get(write["tree"])
     if found is None:
-        return  # index or table were dropped
+        return  # index or table was dropped
     table, index = found
     if superseded:
         shown = None if write["size"] is None else (write["size"], write["body"].encode())
@@ -185,7 +184,7 @@ def _apply(
 def _entry_now(
     transaction: Transaction, table: Table, index: Index, item_key: bytes, entry: bytes
 ) -> tuple[int, bytes] | None:
-    """What the entry must be for the item as it is; None: it must not be."""
+    """Return size and body of the entry for the current item, or None if it has no entry."""
     version = versions.load(transaction, table, item_key)
     if version is None or index.key.entry(version.item, item_key) != entry:
         return None

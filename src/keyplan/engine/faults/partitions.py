@@ -1,18 +1,17 @@
-"""A model of partitions: ranges of keys with throughput of their own, as the service has them.
+"""A model of partitions: key ranges with separate throughput, as in DynamoDB.
 
-A table or global index lies in partitions, each of which takes 1,000 write and 3,000 read units a
-second; what it does not use it keeps for up to 300 seconds (burst). A partition that stays hot is split
-at the key that halves its load. That cannot help where the load is on one item, or follows a rising or
-falling sort key: the split would leave all new load on one side. Splits are never undone.
+A table or global index consists of partitions. Each accepts 1,000 write and 3,000 read units a second, and keeps unused
+units for up to 300 seconds (burst). A hot partition is split at the key that halves its load. A split does not help if
+the load is on one item, or follows a rising or falling sort key, because all new load stays on one side. Splits are
+never undone.
 
-Above its partitions the whole has a ceiling: what it is provisioned for, with its own burst; or, on
-demand, twice the previous peak, reached no sooner than half an hour after the last rise. A maximum set
-for on-demand throughput holds besides.
+The table or index as a whole also has a ceiling: its provisioned throughput, with its own burst; or, on demand, twice
+the previous peak, reached no sooner than half an hour after the last rise. A maximum set for on-demand throughput
+applies as well.
 
-Sources: developer guide, "Best practices for designing and using partition keys effectively", "Burst
-and adaptive capacity", "On-demand capacity mode"; "Scaling DynamoDB: How partitions, hot keys, and split
-for heat impact performance" (AWS database blog). How long heat must last and how load is
-sampled are the model's own choice.
+Sources: developer guide, "Best practices for designing and using partition keys effectively", "Burst and adaptive
+capacity", "On-demand capacity mode"; "Scaling DynamoDB: How partitions, hot keys, and split for heat impact
+performance" (AWS database blog). The duration of heat and the sampling of load are choices of this model.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ PARTITION_UNITS: dict[Kind, float] = {
     "Write": limits.PARTITION_WRITE_UNITS,
 }
 HEAT_S = 60.0
-"""How long a partition must be hot before it is split."""
+"""Seconds that a partition must be hot before it is split."""
 HOT_SHARE = 0.9
 """A partition that uses more than this share of its throughput, or throttles, is hot."""
 PEAK_S = 60.0
@@ -44,11 +43,11 @@ GROWTH_S = 1800.0
 """The least time between two rises of an on-demand ceiling."""
 _SAMPLE_KEYS = 256
 _LEAST_SAMPLE = 16
-_LEAST_SHARE = 0.05  # a split that would relieve by less than this is not worth making
+_LEAST_SHARE = 0.05  # a split that moves less than this share of the load is not worth making
 
 
 class Bucket:
-    """Units that come at a steady rate and keep for a while."""
+    """A token bucket: units arrive at a steady rate and expire after a while."""
 
     __slots__ = ("_at", "_keep_s", "rate", "units")
 
@@ -56,17 +55,17 @@ class Bucket:
         self.rate = rate
         """Units a second."""
         self.units = rate
-        """Units there are: at first those of one second."""
+        """Available units: initially those of one second."""
         self._keep_s = keep_s
         self._at = since
 
     @property
     def capacity(self) -> float:
-        """The most units it can hold."""
+        """Return the most units that it can hold."""
         return self.rate * self._keep_s
 
     def has(self, units: float, now: float) -> bool:
-        """Whether there are so many units now; what is more than it can hold needs it full."""
+        """Return True if the units are available now. A request above the capacity needs a full bucket."""
         self._fill(now)
         return self.units >= min(units, self.capacity)
 
@@ -75,13 +74,13 @@ class Bucket:
         self.units -= units
 
     def change_rate(self, rate: float, now: float) -> None:
-        """Let units come at another rate from now on."""
+        """Change the rate at which units arrive from now on."""
         self._fill(now)
         self.rate = rate
         self.units = min(self.units, self.capacity)
 
     def halved(self, now: float) -> Bucket:
-        """A bucket of the same rate with half of the units."""
+        """Return a bucket of the same rate with half of the units."""
         self._fill(now)
         half = Bucket(self.rate, now, self._keep_s)
         half.units = self.units / 2
@@ -94,7 +93,7 @@ class Bucket:
 
 
 class _Heat:
-    """What happened to a partition in the present window of time: how much, and a sample of where."""
+    """Load of a partition in the present time window, with a sample of its keys."""
 
     __slots__ = ("_random", "_seen", "samples", "since", "throttled", "used")
 
@@ -107,7 +106,7 @@ class _Heat:
         self._random = source
 
     def add(self, key: bytes, now: float) -> None:
-        """Note one request, in the sample of its half of the window."""
+        """Record one request, in the sample of its half of the window."""
         half = int(now - self.since >= HEAT_S / 2)
         sample = self.samples[half]
         self._seen[half] += 1
@@ -119,43 +118,44 @@ class _Heat:
             sample[place] = key
 
     def is_hot(self) -> bool:
-        """Whether the partition throttled, or nearly."""
+        """Return True if the partition throttled, or nearly."""
         return self.throttled or any(self.used[kind] > HOT_SHARE * HEAT_S * PARTITION_UNITS[kind] for kind in KINDS)
 
 
 class Partition:
-    """One range of keys."""
+    """One key range."""
 
     __slots__ = ("buckets", "heat", "high", "low")
 
     def __init__(self, low: bytes, high: bytes | None, buckets: dict[Kind, Bucket], heat: _Heat) -> None:
         self.low = low
         self.high = high
-        """The first key above; None: there is none."""
+        """The first key above the range; None: the range has no upper end."""
         self.buckets = buckets
         self.heat = heat
 
     def boundary(self, collection: Callable[[bytes], bytes]) -> bytes | None:
-        """Where to split for heat; None where that would not help.
+        """Return the key at which to split a hot partition, or None if a split would not help.
 
-        The load of the first half of the window says where, that of the second whether it would have helped.
+        The load of the first half of the window selects the key; that of the second half shows whether the split would
+        have helped.
         """
         earlier, later = (sorted(map(collection, sample)) for sample in self.heat.samples)
         if len(earlier) < _LEAST_SAMPLE or len(later) < _LEAST_SAMPLE:
             return None
         middle = earlier[len(earlier) // 2]
         above = bisect_right(earlier, middle)
-        # In front of what is in the middle, or behind it: below may be next to nothing.
+        # Try both sides of the median key: almost no load may lie below it.
         for boundary in (middle, *earlier[above : above + 1]):
             below = sum(key < boundary for key in later) / len(later)
-            # The sample may be of a time before the partition gave its upper half away.
+            # The sample may be older than the partition's last split.
             if _LEAST_SHARE <= below <= 1 - _LEAST_SHARE and (self.high is None or boundary < self.high):
                 return boundary
         return None
 
 
 class Partitions:
-    """The partitions of one table or index."""
+    """Partitions of one table or index."""
 
     def __init__(
         self,
@@ -164,7 +164,7 @@ class Partitions:
         source: random.Random,
         collection: Callable[[bytes], bytes] = lambda key: key,
     ) -> None:
-        """`collection` maps a key to the first key of what must stay together; by default nothing must."""
+        """Create `count` partitions. `collection` maps a key to the first key of its inseparable rows."""
         self._random = source
         self._collection = collection
         self._parts: list[Partition] = []
@@ -178,7 +178,7 @@ class Partitions:
         return len(self._parts)
 
     def admits(self, kind: Kind, key: bytes, units: float, now: float) -> bool:
-        """Whether the key's partition has the units; the request counts as load in any case."""
+        """Return True if the key's partition has the units. The request counts as load in any case."""
         part = self._parts[self._number_of(key)]
         if now - part.heat.since >= HEAT_S:
             self._end_window(part, now)
@@ -190,13 +190,13 @@ class Partitions:
         return False
 
     def take(self, kind: Kind, key: bytes, units: float) -> None:
-        """Use units that the key's partition has."""
+        """Use units of the key's partition."""
         part = self._parts[self._number_of(key)]
         part.buckets[kind].take(units)
         part.heat.used[kind] += units
 
     def grow(self, count: int, now: float) -> None:
-        """Split the widest partitions in halves until there are so many."""
+        """Split the widest partitions in halves until `count` exist."""
         while len(self._parts) < count:
             widest = max(self._parts, key=_hash_width)
             middle = _hash_bounds(widest)[0] + _hash_width(widest) // 2
@@ -237,7 +237,7 @@ def _hash_width(part: Partition) -> int:
 
 
 class ProvisionedCeiling:
-    """What a table or index is provisioned for, with burst."""
+    """Provisioned throughput of a table or index, with burst."""
 
     cause: Cause = "ProvisionedThroughputExceeded"
 
@@ -245,20 +245,20 @@ class ProvisionedCeiling:
         self._bucket = Bucket(units_per_s, since)
 
     def admits(self, units: float, now: float) -> bool:
-        """Whether there are so many units."""
+        """Return True if the units are available."""
         return self._bucket.has(units, now)
 
     def take(self, units: float) -> None:
-        """Use units that there are."""
+        """Use available units."""
         self._bucket.take(units)
 
     def change(self, units_per_s: float, now: float) -> None:
-        """Provision more or less."""
+        """Change the provisioned units."""
         self._bucket.change_rate(units_per_s, now)
 
 
 class OnDemandCeiling:
-    """Twice the previous peak of on-demand traffic; no burst."""
+    """Twice the previous peak of on-demand traffic, without burst."""
 
     cause: Cause = "KeyRangeThroughputExceeded"
 
@@ -271,24 +271,24 @@ class OnDemandCeiling:
         self._window_units = 0.0
 
     def admits(self, units: float, now: float) -> bool:
-        """Whether there are so many units; the ceiling rises here if it may."""
+        """Return True if the units are available. The ceiling rises here if it may."""
         self._follow_peak(now)
         return self._bucket.has(units, now)
 
     def take(self, units: float) -> None:
-        """Use units that there are."""
+        """Use available units."""
         self._bucket.take(units)
         self._window_units += units
 
     def warm(self, units_per_s: float, now: float) -> None:
-        """Let there be at least so many units a second from now on."""
+        """Raise the ceiling to at least this many units a second."""
         if units_per_s > self.units_per_s:
             self.units_per_s = units_per_s
             self._bucket.change_rate(units_per_s, now)
 
     def _follow_peak(self, now: float) -> None:
         if now - self._window_since >= PEAK_S:
-            # Whatever was used in the window was used in its first minute: what comes later ends it before.
+            # Units used in the window were used in its first minute: a later request ends it first.
             self._peak = max(self._peak, self._window_units / PEAK_S)
             self._window_since, self._window_units = now, 0.0
         if now - self._risen_at >= GROWTH_S and 2 * self._peak > self.units_per_s:
@@ -296,5 +296,5 @@ class OnDemandCeiling:
             self._risen_at = now
 
     def partitions(self, kind: Kind) -> int:
-        """How many partitions the ceiling takes."""
+        """Return how many partitions the ceiling requires."""
         return math.ceil(self.units_per_s / PARTITION_UNITS[kind])

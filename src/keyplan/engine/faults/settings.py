@@ -57,7 +57,7 @@ class Faults:
 
     @property
     def lag_range(self) -> tuple[float, float]:
-        """Least and most seconds of index lag."""
+        """Return the least and most seconds of index lag."""
         if isinstance(self.gsi_lag, tuple):
             return self.gsi_lag
         return self.gsi_lag, self.gsi_lag

@@ -1,9 +1,9 @@
-"""Eventually consistent reads that are really stale: what rows were a short while ago.
+"""Stale reads: eventually consistent reads that return rows as of a short while ago.
 
-While an engine injects stale reads, every change of a row leaves the row's former content here, with the
-moment of the change, for as long as a read may lie back. A stale read picks a moment and sees each row
-as it was then: always a state that the row really had. Rows are remembered in memory, by this engine
-alone: what other processes write is always seen fresh.
+While an engine injects stale reads, every change of a row keeps the former content here, with the time of the change,
+for the longest time that a read may lag. A stale read picks a time and sees each row as of then: always a state that
+the row really had. The history is in memory and belongs to this engine: writes of other processes are always read
+fresh.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Content = tuple[int, bytes]
 class _Former(NamedTuple):
     changed_at: float
     content: Content | None
-    """What the row was before the change; None: it was not there."""
+    """Content before the change; None: the row did not exist."""
 
 
 class History:
@@ -35,7 +35,7 @@ class History:
         self._order: deque[tuple[float, int, bytes]] = deque()
 
     def note(self, tree: Tree, key: bytes, former: Content | None, now: float) -> None:
-        """Remember what a row was until now."""
+        """Record the content that a row had until now."""
         with self._lock:
             self._rows.setdefault(tree.number, {}).setdefault(key, []).append(_Former(now, former))
             self._order.append((now, tree.number, key))
@@ -46,29 +46,29 @@ class History:
                 if not versions:
                     del self._rows[number][old_key]
 
-    def at(self, tree: Tree, key: bytes, moment: float, current: Content | None) -> Content | None:
-        """What a row was at a moment, given what it is."""
+    def at(self, tree: Tree, key: bytes, time_s: float, current: Content | None) -> Content | None:
+        """Return the content of a row as of a time, given its current content."""
         with self._lock:
             for changed_at, content in self._rows.get(tree.number, {}).get(key, ()):
-                if changed_at > moment:
+                if changed_at > time_s:
                     return content
         return current
 
-    def changed(self, tree: Tree, low: bytes, high: bytes | None, moment: float) -> dict[bytes, Content | None]:
-        """The rows of a span that changed after a moment, as they were at it."""
+    def changed(self, tree: Tree, low: bytes, high: bytes | None, time_s: float) -> dict[bytes, Content | None]:
+        """Return the rows of a span that changed after a time, as of that time."""
         with self._lock:
             rows = self._rows.get(tree.number, {})
             found = {}
             for key, versions in rows.items():
                 if low <= key and (high is None or key < high):
-                    former = next((each for each in versions if each.changed_at > moment), None)
+                    former = next((each for each in versions if each.changed_at > time_s), None)
                     if former is not None:
                         found[key] = former.content
             return found
 
 
 class RecordedWriter:
-    """Writes rows of index trees through to a transaction, remembering what they were."""
+    """Writer of index trees that records former contents."""
 
     __slots__ = ("_history", "_now", "_transaction")
 
@@ -78,58 +78,58 @@ class RecordedWriter:
         self._now = now
 
     def put(self, tree: Tree, key: bytes, size: int, body: bytes) -> None:
-        """Write a row, new or not."""
+        """Write a row. It may exist."""
         self._history.note(tree, key, self._transaction.point(tree, key), self._now)
         self._transaction.put(tree, key, size, body)
 
     def delete(self, tree: Tree, key: bytes) -> None:
-        """Remove a row, there or not."""
+        """Remove a row. It may be missing."""
         self._history.note(tree, key, self._transaction.point(tree, key), self._now)
         self._transaction.delete(tree, key)
 
     def move(self, tree: Tree, old: bytes, new: bytes, size: int, body: bytes) -> None:
-        """Remove one row, there or not, and write another."""
+        """Remove one row, if it exists, and write another."""
         self.delete(tree, old)
         self.put(tree, new, size, body)
 
 
 class SeenView:
-    """A view as one call sees it: rows perhaps as they were, and each read reported.
+    """A view as one call sees it: rows may be stale, and each read is reported.
 
-    `moment_of` tells for a tree as of when it is seen, None: as it is. `report` is called with each row
-    read (or looked for in vain, size 0).
+    `time_of` returns the time as of which a tree is seen, or None for its current state. `report` is called with each
+    row read (size 0 for a missing one).
     """
 
     def __init__(
         self,
         view: StoreView,
         history: History | None,
-        moment_of: Callable[[Tree], float | None],
+        time_of: Callable[[Tree], float | None],
         report: Callable[[Tree, bytes, int, bool], None],
     ) -> None:
         self._view = view
         self._history = history
-        self._moment_of = moment_of
+        self._time_of = time_of
         self._report = report
 
     def point(self, tree: Tree, key: bytes) -> Content | None:
-        """Size and body under a key."""
+        """Return size and body under a key."""
         content = self._view.point(tree, key)
-        moment = self._moment_of(tree)
-        if self._history is not None and moment is not None:
-            content = self._history.at(tree, key, moment, content)
+        time_s = self._time_of(tree)
+        if self._history is not None and time_s is not None:
+            content = self._history.at(tree, key, time_s, content)
         self._report(tree, key, content[0] if content is not None else 0, False)
         return content
 
     def span(
         self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1
     ) -> Iterator[Row]:
-        """Rows with low <= key < high in key order; `limit` -1: all."""
+        """Yield rows with low <= key < high in key order; `limit` -1: all."""
         self._report(tree, low, 0, True)
-        moment = self._moment_of(tree)
+        time_s = self._time_of(tree)
         changed: dict[bytes, Content | None] = {}
-        if self._history is not None and moment is not None:
-            changed = self._history.changed(tree, low, high, moment)
+        if self._history is not None and time_s is not None:
+            changed = self._history.changed(tree, low, high, time_s)
         wanted = limit if not changed else -1
         rows = self._view.span(tree, low, high, reverse=reverse, limit=wanted)
         for number, row in enumerate(_merged(rows, changed, reverse=reverse)):
@@ -139,44 +139,44 @@ class SeenView:
             yield row
 
     def rows(self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1) -> list[Row]:
-        """The same rows, fetched at once."""
+        """Return the same rows, fetched at once."""
         return list(self.span(tree, low, high, reverse=reverse, limit=limit))
 
     def totals(self, tree: Tree, low: bytes | None = None, high: bytes | None = None) -> tuple[int, int]:
-        """Number of rows and sum of sizes, of all or of a span."""
+        """Return the number of rows and the sum of their sizes, of all or of a span."""
         return self._view.totals(tree, low, high)
 
     def count_part(self, tree: Tree, last: int) -> tuple[int, int, int, bool]:
-        """Count some rows behind a row number."""
+        """Count some rows after a row number."""
         return self._view.count_part(tree, last)
 
     def newest(self, tree: Tree) -> int:
-        """The highest row number."""
+        """Return the highest row number."""
         return self._view.newest(tree)
 
     def records(self, log: Log, shard: int, sequence: int, limit: int) -> list[tuple[int, float, bytes]]:
-        """Records of a shard from a sequence on."""
+        """Return records of a shard from a sequence on."""
         return self._view.records(log, shard, sequence, limit)
 
     def bounds(self, log: Log, shard: int) -> tuple[int | None, int | None]:
-        """First and last sequence of a shard that are still there."""
+        """Return the first and last sequence of a shard that still exist."""
         return self._view.bounds(log, shard)
 
     def document(self, name: str) -> bytes | None:
-        """A named document."""
+        """Return a named document."""
         return self._view.document(name)
 
     def documents(self, prefix: str) -> list[tuple[str, bytes]]:
-        """All documents whose name starts with the prefix, by name."""
+        """Return all documents whose name starts with the prefix, by name."""
         return self._view.documents(prefix)
 
     def sequence(self, name: str) -> int:
-        """The value of a named sequence."""
+        """Return the value of a named sequence."""
         return self._view.sequence(name)
 
 
 def _merged(rows: Iterator[Row], changed: dict[bytes, Content | None], *, reverse: bool) -> Iterator[Row]:
-    """Rows in key order, those that changed as they were before."""
+    """Yield rows in key order, with the former content of those that changed."""
     former = sorted(((key, content) for key, content in changed.items() if content is not None), reverse=reverse)
     at = 0
     for row in rows:

@@ -1,11 +1,11 @@
-"""Throttling: the partition model applied to the tables and indexes of an engine, and what one call is charged.
+"""Throttling: the partition model for the tables and indexes of an engine, and the charges of one call.
 
-A write must fit its table and every global index it touches, or nothing of it happens. Local indexes lie in the
-partitions of their table: the key of an entry starts like its item's, and rows with that prefix are never separated.
-The model is kept in memory: a reopened database starts with as many partitions as its tables' settings require.
+A write must fit its table and every global index it changes, or it has no effect. Local indexes lie in the partitions
+of their table: the key of an entry starts like its item's, and rows with that prefix are never separated. The model is
+in memory: a reopened database starts with as many partitions as its tables' settings require.
 
-A single item is charged when it is read; the sizes of a Query's or Scan's rows are summed and rounded once, at its
-end, and each partition pays for its share of the bytes.
+A single item is charged when it is read. The sizes of a Query's or Scan's rows are summed and rounded once, at its end,
+and each partition pays for its share of the bytes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SETTINGS: dict[Kind, tuple[str, str]] = {
 
 
 class CapacityCharge(NamedTuple):
-    """Units wanted of the partition of a key."""
+    """Requested units of a key's partition."""
 
     resource: ThrottledResource
     kind: Kind
@@ -65,13 +65,13 @@ class ThrottledResource:
         self._configure(since)
 
     def follow(self, table: Table, now: float) -> None:
-        """Take over the settings of the table as it is now."""
+        """Apply the table's current settings."""
         if table is not self._table:
             self._table = table
             self._configure(now)
 
     def refusal(self, charge: CapacityCharge, now: float) -> Cause | None:
-        """Why the units are not to be had now; None: they are."""
+        """Return why the units are not available now, or None if they are."""
         ceiling = self.ceilings[charge.kind]
         if not ceiling.admits(charge.units, now):
             return ceiling.cause
@@ -92,7 +92,7 @@ class ThrottledResource:
             self._maxima[charge.kind].take(charge.units)
 
     def error(self, kind: Kind, cause: Cause) -> ServiceError:
-        """What the service answers."""
+        """Return the error that the service responds with."""
         described = self._described()
         resource = "Table" if self.index is None else "Index"
         arn = described["TableArn"] if self.index is None else described["IndexArn"]
@@ -151,17 +151,17 @@ class ThrottledResource:
 
 
 class Throttle:
-    """All tables' and indexes' throughput."""
+    """Throughput of all tables and indexes."""
 
     def __init__(self, source: random.Random, known: Callable[[], list[Table]]) -> None:
-        """`known`: all tables that there are."""
+        """Create the model for the existing tables, `known`."""
         self._random = source
         self._known = known
         self._lock = threading.Lock()
         self._resources: dict[int, ThrottledResource] = {}
 
     def resource(self, table: Table, index: Index | None, now: float) -> ThrottledResource:
-        """The table's or global index's throughput; a local index shares its table's."""
+        """Return the throughput of a table or global index; a local index shares its table's."""
         if index is not None and not index.is_global:
             index = None
         tree = table.tree if index is None else index.tree
@@ -173,7 +173,7 @@ class Throttle:
         return resource
 
     def _forget_gone(self) -> None:
-        """Tables and indexes that are gone leave nothing behind: trees are never numbered alike."""
+        """Remove dropped tables and indexes. Tree numbers are never reused."""
         there: set[int] = set()
         for table in self._known():
             there |= {table.tree.number, *(index.tree.number for index in table.indexes.values())}
@@ -213,7 +213,7 @@ class Throttle:
                     self._charge([charge], now)
                     taken.append(charge)
             except (ProvisionedThroughputExceededError, ThrottlingError):
-                # A page that is refused costs nothing; else whoever repeats it would never let enough gather.
+                # A refused page costs nothing; otherwise a caller that retries would never let enough units gather.
                 for charge in taken:
                     resource.take(charge._replace(units=-charge.units))
                 raise
@@ -240,7 +240,7 @@ def _entry_charges(
 
 
 def _entry(index: Index, key: bytes, version: Version | None) -> tuple[bytes, int, bytes] | None:
-    """Key, size and body of the entry of one version of an item."""
+    """Return key, size and body of the index entry for one version of an item, or None."""
     entry_key = index.key.entry(version.item, key) if version is not None else None
     if version is None or entry_key is None:
         return None
@@ -253,40 +253,46 @@ _TRANSACTIONS = frozenset(("TransactGetItems", "TransactWriteItems", "ExecuteTra
 class MeteredCall:
     """One call of an operation on data."""
 
-    __slots__ = ("_moment", "_places", "_request", "_skipped", "_spans", "operation", "points")
+    __slots__ = ("_places", "_request", "_skipped", "_spans", "_time_s", "operation", "points")
 
     def __init__(
-        self, operation: str, request: dict[str, Any], moment: float | None, skipped: frozenset[int] = frozenset()
+        self, operation: str, request: dict[str, Any], time_s: float | None, skipped: frozenset[int] = frozenset()
     ) -> None:
-        """`moment`: as of when it reads, if stale; `skipped`: which of its single reads are refused."""
+        """Start a call.
+
+        `time_s`: time as of which it reads, if stale; `skipped`: numbers of its reads that are refused.
+        """
         self.operation = operation
         self._skipped = skipped
         self.points = 0
-        """How many single rows it has read."""
+        """Number of single rows read so far."""
         self._request = request
-        self._moment = moment
+        self._time_s = time_s
         self._places: dict[int, tuple[Table, Index | None]] = {}
         self._spans: dict[int, list[tuple[bytes, int]]] = {}
 
     @property
     def factor(self) -> int:
-        """How many times the units it costs to read or write an item."""
+        """Return the factor by which the call multiplies units."""
         return units.TRANSACTIONAL if self.operation in _TRANSACTIONS else 1
 
     def learn(self, tables: Iterable[Table]) -> None:
-        """Take note of which tree is which table's or index's."""
+        """Record which table or index each tree belongs to."""
         for table in tables:
             self._places[table.tree.number] = (table, None)
             for index in table.indexes.values():
                 self._places[index.tree.number] = (table, index)
 
-    def moment_of(self, tree: Tree) -> float | None:
-        """As of when the rows of a tree are seen; None: as they are."""
+    def time_of(self, tree: Tree) -> float | None:
+        """Return the time as of which a tree's rows are seen, or None for their current state."""
         place = self._places.get(tree.number)
-        return None if place is None or self._consistent(*place) else self._moment
+        return None if place is None or self._consistent(*place) else self._time_s
 
     def note(self, throttle: Throttle | None, tree: Tree, key: bytes, size: int, now: float, *, spanned: bool) -> None:
-        """A row was read. Raises ProvisionedThroughputExceededError or ThrottlingError for a single one."""
+        """Record a row that was read.
+
+        Raises ProvisionedThroughputExceededError or ThrottlingError for a single one.
+        """
         place = self._places.get(tree.number)
         if place is None:
             return

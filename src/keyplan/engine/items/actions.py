@@ -1,7 +1,7 @@
-"""The actions on one item, as far as they are the same alone and in a transaction.
+"""Actions on one item, as far as single operations and transactions share them.
 
-Each is made of its part of a request, checked as far as that needs no table; it then finds its key in
-the table (`locate`) and says what becomes of the stored item (`outcome`).
+An action is built from its part of a request and validated without the table. It then finds its key in the table
+(`locate`) and computes the new version of the stored item (`outcome`).
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ from keyplan.errors import ValidationError
 
 
 class ItemPut(NamedTuple):
-    """Create an item or replace the whole of it."""
+    """Create an item or replace it as a whole."""
 
     guard: WriteCondition | None
     new: versions.Version
 
     @property
     def key(self) -> Item:
-        """The item itself: it holds its key."""
+        """Return the item itself, which holds its key."""
         return self.new.item
 
     @property
     def payload(self) -> int:
-        """What the request gives, in bytes."""
+        """Return the size of the request's item in bytes."""
         return self.new.size
 
     def locate(self, table: Table) -> bytes:
-        """The stored key. Raises ValidationError if the item cannot lie in the table and its indexes."""
+        """Return the stored key. Raises ValidationError if the item does not fit the table and its indexes."""
         key = table.key.of_item(self.new.item)
         if table.indexes:
             writes.check_index_keys(table, self.new.item)
         return key
 
     def outcome(self, _table: Table, _old: versions.Version | None) -> versions.Version | None:
-        """The item of the request."""
+        """Return the item of the request."""
         return self.new
 
 
@@ -61,10 +61,10 @@ class ItemUpdate(NamedTuple):
     payload: int
     """Size of the key and the values of the request."""
     too_deep: str = messages.NESTING
-    """What is said of a document that it would nest too deeply."""
+    """The error message for a document that the update would nest too deeply."""
 
     def locate(self, table: Table) -> bytes:
-        """The stored key. Raises ValidationError if it is none of the table's, or would be changed."""
+        """Return the stored key. Raises ValidationError if the key does not fit the table, or would be changed."""
         key = table.key.of_key(self.key)
         if self.update is not None:
             for name in table.key.names:
@@ -76,14 +76,14 @@ class ItemUpdate(NamedTuple):
         return key
 
     def check_charge(self) -> None:
-        """Refuse an expression that writes more than an item can hold, whatever it would make of the item."""
+        """Refuse an expression that writes more than an item can hold, whatever the resulting size."""
         if self.update is not None and self.update.charge.exceeds(limits.ITEM_BYTES, self.values or {}):
             raise ValidationError(messages.UPDATED_ITEM_TOO_LARGE)
 
     def outcome(self, table: Table, old: versions.Version | None) -> versions.Version | None:
-        """The item after the update. Raises ValidationError if it cannot be.
+        """Return the item after the update. Raises ValidationError if the result is invalid.
 
-        None: nothing is created where there was no item and all that was asked is to remove something.
+        Return None, and create nothing, if the item does not exist and the update only removes attributes.
         """
         item = old.item if old is not None else dict(self.key)
         changed: frozenset[str] = frozenset()
@@ -91,7 +91,7 @@ class ItemUpdate(NamedTuple):
             changed = self.update.attributes
             item = self.update.apply(item, self.values, exists=old is not None)
             for path in self.update.paths:
-                if len(path) > 1:  # what is put into a document may lie too deep there
+                if len(path) > 1:  # a value put into a document may be nested too deep there
                     check_depth(item.get(str(path[0]), {}), self.too_deep)
             if old is None and len(item) == len(self.key):
                 return None
@@ -116,16 +116,16 @@ class ItemDelete(NamedTuple):
     """Size of the key and the values of the request."""
 
     def locate(self, table: Table) -> bytes:
-        """The stored key. Raises ValidationError if it is none of the table's."""
+        """Return the stored key. Raises ValidationError if the key does not fit the table."""
         return table.key.of_key(self.key)
 
     def outcome(self, _table: Table, _old: versions.Version | None) -> versions.Version | None:
-        """Nothing."""
+        """Return None."""
         return None
 
 
 class ItemCheck(NamedTuple):
-    """Require a condition of an item that is left as it is."""
+    """Require a condition of an item without changing it."""
 
     key: Item
     guard: WriteCondition | None
@@ -133,11 +133,11 @@ class ItemCheck(NamedTuple):
     """Size of the key and the values of the request."""
 
     def locate(self, table: Table) -> bytes:
-        """The stored key. Raises ValidationError if it is none of the table's."""
+        """Return the stored key. Raises ValidationError if the key does not fit the table."""
         return table.key.of_key(self.key)
 
     def outcome(self, _table: Table, old: versions.Version | None) -> versions.Version | None:
-        """The item as it is."""
+        """Return the item unchanged."""
         return old
 
 
@@ -145,20 +145,20 @@ Action: TypeAlias = ItemPut | ItemUpdate | ItemDelete | ItemCheck
 
 
 def put(request: dict[str, Any], form: Form) -> ItemPut:
-    """A put. Raises ValidationError for values, size and condition, in this order."""
+    """Return a put. Raises ValidationError for values, size and condition, in this order."""
     new = versions.given(request["Item"], wire=form.wire)
     return ItemPut(write_guard(request, form), new)
 
 
 def delete(request: dict[str, Any], form: Form) -> ItemDelete:
-    """A delete. Raises ValidationError for condition and key values, in this order."""
+    """Return a delete. Raises ValidationError for condition and key values, in this order."""
     guard = write_guard(request, form)
     key, size = normalise_item(request["Key"], wire=form.wire)
     return ItemDelete(key, guard, size + _values_bytes(guard))
 
 
 def condition_check(request: dict[str, Any], form: Form) -> ItemCheck:
-    """A condition check, which has the members of a delete. Raises as that does."""
+    """Return a condition check, which has the members of a delete. Raises the errors of a delete."""
     return ItemCheck(*delete(request, form))
 
 
@@ -167,12 +167,12 @@ def _values_bytes(guard: WriteCondition | None) -> int:
 
 
 def update(request: dict[str, Any], form: Form) -> ItemUpdate:
-    """An update. Raises ValidationError for key values and expressions, in this order."""
+    """Return an update. Raises ValidationError for key values and expressions, in this order."""
     return update_of(normalise_item(request["Key"], wire=form.wire), request, form)
 
 
 def update_of(measured_key: tuple[Item, int], request: dict[str, Any], form: Form) -> ItemUpdate:
-    """The same where the key is canonical and measured already."""
+    """Return an update whose key is canonical and measured already."""
     key, key_bytes = measured_key
     text = request.get("UpdateExpression")
     condition_text = request.get("ConditionExpression")

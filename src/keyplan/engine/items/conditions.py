@@ -1,4 +1,4 @@
-"""The expressions of a request, compiled: its condition in either spelling, its values made canonical."""
+"""Compiled expressions of a request: its condition in either form, with canonical values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NOTHING: Item = {}
 
 
 class WriteCondition(NamedTuple):
-    """A condition and the values that its placeholders stand for."""
+    """A condition and the values of its placeholders."""
 
     condition: CompiledCondition
     values: Item
@@ -39,18 +39,18 @@ class WriteCondition(NamedTuple):
 
 
 def request_values(request: dict[str, Any], form: Form) -> Item | None:
-    """The request's ExpressionAttributeValues, canonical."""
+    """Return the request's ExpressionAttributeValues in canonical form."""
     return measured_values(request, form)[0]
 
 
 def measured_values(request: dict[str, Any], form: Form) -> tuple[Item | None, int]:
-    """The same with their size; 0 where none are given."""
+    """Return the canonical ExpressionAttributeValues and their size; 0 if none are given."""
     given = request.get("ExpressionAttributeValues")
     return (None, 0) if given is None else normalise_item(given, wire=form.wire)
 
 
 def request_values_older(request: dict[str, Any], form: Form) -> Item | None:
-    """The same where the service checks values in its older layer: a fault is told with the value's placeholder."""
+    """Return canonical values where the service validates in its older layer, naming the value's placeholder."""
     given = request.get("ExpressionAttributeValues")
     if given is None:
         return None
@@ -66,12 +66,12 @@ def request_values_older(request: dict[str, Any], form: Form) -> Item | None:
 
 
 def older_wording(error: ValidationError) -> str:
-    """What the service's older layer says of a value."""
+    """Return the message of the service's older layer for an invalid value."""
     return error.older if isinstance(error, InvalidValueError) else error.message
 
 
 def write_guard(request: dict[str, Any], form: Form) -> WriteCondition | None:
-    """The condition of a PutItem or DeleteItem: its only expression."""
+    """Return the condition of a PutItem or DeleteItem, its only expression."""
     text = request.get("ConditionExpression")
     if text is None:
         expected = request.get("Expected")
@@ -88,7 +88,7 @@ def write_guard(request: dict[str, Any], form: Form) -> WriteCondition | None:
 
 
 def normalised(parameters: dict[str, Any], form: Form) -> dict[str, Any]:
-    """The older parameters (Expected, filters, KeyConditions, AttributeUpdates) with canonical values."""
+    """Return the older parameters (Expected, filters, KeyConditions, AttributeUpdates) with canonical values."""
     check_attribute_names(parameters)
     return {name: _normalised(given, form) for name, given in parameters.items()}
 

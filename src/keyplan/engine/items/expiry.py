@@ -11,12 +11,12 @@ from keyplan.dynamodb.values.types import Item
 from keyplan.engine.store.rows import Transaction
 from keyplan.engine.tables.catalog import Expiry
 
-_MOMENT_BYTES = 8
-_LATEST = (1 << (8 * _MOMENT_BYTES)) - 1
+_TIME_BYTES = 8
+_LATEST = (1 << (8 * _TIME_BYTES)) - 1
 
 
-def moment(expiry: Expiry, item: Item | None) -> int | None:
-    """When the item expires, in epoch seconds without their fraction; None if never."""
+def expires_at(expiry: Expiry, item: Item | None) -> int | None:
+    """Return when the item expires, in whole epoch seconds, or None."""
     value = item.get(expiry.attribute) if item is not None else None
     text = value.get("N") if value is not None else None
     if text is None:
@@ -26,23 +26,23 @@ def moment(expiry: Expiry, item: Item | None) -> int | None:
 
 
 def expiry_key(at: int, key: bytes) -> bytes:
-    """Stored key of an expiry: the moment, then the item's key."""
-    return at.to_bytes(_MOMENT_BYTES, "big") + key
+    """Return the stored key of an expiry: the time, then the item's key."""
+    return at.to_bytes(_TIME_BYTES, "big") + key
 
 
-def key_moment(stored: bytes) -> tuple[int, bytes]:
-    """The moment and the item's key in the stored key of an expiry."""
-    return int.from_bytes(stored[:_MOMENT_BYTES], "big"), stored[_MOMENT_BYTES:]
+def key_time(stored: bytes) -> tuple[int, bytes]:
+    """Return the time and the item's key from the stored key of an expiry."""
+    return int.from_bytes(stored[:_TIME_BYTES], "big"), stored[_TIME_BYTES:]
 
 
-def moments(low: int, high: int) -> tuple[bytes, bytes]:
-    """The span of expiries at low <= moment < high."""
-    return low.to_bytes(_MOMENT_BYTES, "big"), high.to_bytes(_MOMENT_BYTES, "big")
+def span(low: int, high: int) -> tuple[bytes, bytes]:
+    """Return the span of expiries at low <= time < high."""
+    return low.to_bytes(_TIME_BYTES, "big"), high.to_bytes(_TIME_BYTES, "big")
 
 
 def change(transaction: Transaction, expiry: Expiry, key: bytes, old: Item | None, new: Item | None) -> None:
-    """Keep the tree of expiries in step with one item's change."""
-    old_at, new_at = moment(expiry, old), moment(expiry, new)
+    """Update the tree of expiries for one item's change."""
+    old_at, new_at = expires_at(expiry, old), expires_at(expiry, new)
     if old_at == new_at:
         return
     if old_at is not None:

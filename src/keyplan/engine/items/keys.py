@@ -1,4 +1,4 @@
-"""Keys of items and of index entries: checked against their schema and laid out as stored bytes."""
+"""Keys of items and of index entries: validated against their schema and encoded as stored bytes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from keyplan.errors import ValidationError
 
 
 class EmptyKeyError(ValidationError):
-    """An empty string or binary as a key: refuses a transaction, where other faults of keys cancel it."""
+    """Empty string or binary as a key. It refuses a transaction; other invalid keys cancel it."""
 
 
 class KeyAttribute(NamedTuple):
@@ -27,19 +27,19 @@ class KeyAttribute(NamedTuple):
 
 @dataclass(frozen=True)
 class KeySchema:
-    """The partition and sort attributes of a table or index. Several of either: a multi-attribute index."""
+    """The partition and sort attributes of a table or index. A multi-attribute index has several of either."""
 
     partition: tuple[KeyAttribute, ...]
     sort: tuple[KeyAttribute, ...]
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """All key attributes, partition first."""
+        """Return all key attributes, partition key first."""
         return tuple(attribute.name for attribute in (*self.partition, *self.sort))
 
     @cached_property
     def roles(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The names of the partition attributes and of the sort attributes."""
+        """Return the names of the partition attributes and of the sort attributes."""
         return tuple(each.name for each in self.partition), tuple(each.name for each in self.sort)
 
 
@@ -57,9 +57,9 @@ class PrimaryKey:
         self._count = len(self.names)
 
     def of_key(self, key: Item) -> bytes:
-        """Stored bytes of a request's canonical Key. Raises ValidationError when it is not exactly the key.
+        """Return the stored bytes of a request's canonical Key. Raises ValidationError unless it is exactly the key.
 
-        What is wrong with the values of the key is told before what there is beside them.
+        Invalid key values are reported before extra attributes.
         """
         partition = key.get(self._partition)
         if partition is None:
@@ -83,7 +83,7 @@ class PrimaryKey:
         return stored
 
     def of_item(self, item: Item) -> bytes:
-        """Stored bytes of the key inside a canonical item. Raises ValidationError as PutItem does."""
+        """Return the stored bytes of the key inside a canonical item. Raises ValidationError as PutItem does."""
         try:
             content = item[self._partition][self._partition_kind]
             if self._sort is None:
@@ -97,12 +97,12 @@ class PrimaryKey:
         return partition_prefix(part) + _sort_bytes(self._sort, self._sort_kind, sort_content)
 
     def extract(self, item: Item) -> Item:
-        """The key attributes of an item."""
+        """Return the key attributes of an item."""
         return {name: item[name] for name in self.names}
 
 
 def partition_bytes_of(stored_key: bytes) -> bytes:
-    """The part of a stored key that names its partition: what an item collection shares."""
+    """Return the partition part of a stored key, which the items of a collection share."""
     return stored_key[: 6 + int.from_bytes(stored_key[4:6], "big")]
 
 
@@ -132,12 +132,12 @@ def _sort_bytes(name: str, kind: str, content: str) -> bytes:
     return part
 
 
-# UTF-8 takes at most four bytes for a character: this many of them, in each attribute of a role, always fit.
+# A character has at most four bytes in UTF-8: this many characters, in each attribute of a role, always fit.
 _SURELY_SHORT = limits.SORT_KEY_BYTES // 4 // limits.KEY_ATTRIBUTES_PER_ROLE
 
 
 class IndexKey:
-    """The key of an index: where an item's entry lies, if it has one."""
+    """The key of an index, which places an item's entry, if the item has one."""
 
     __slots__ = ("_all", "_is_global", "index", "schema")
 
@@ -148,13 +148,13 @@ class IndexKey:
         self._all = (*schema.partition, *schema.sort)
 
     def check_type(self, name: str, given: str) -> None:
-        """Raise ValidationError if the attribute is of the key and has another type."""
+        """Raise ValidationError if the attribute is a key attribute of another type."""
         for key_name, kind in self._all:
             if key_name == name and kind != given:
                 raise ValidationError(messages.index_key_type(name, kind, given, self.index))
 
     def check(self, item: Item, *, updated: bool = False) -> None:
-        """Raise ValidationError if an index key attribute of the item has a type or size that no key can have."""
+        """Raise ValidationError if an index key attribute of the item has an invalid type or size."""
         longest = 0
         for name, kind in self._all:
             value = item.get(name)
@@ -175,7 +175,7 @@ class IndexKey:
             raise ValidationError(fault)
 
     def _size_fault(self, item: Item) -> str | None:
-        """What is too long for a key."""
+        """Return an error message for a value that is too long for a key."""
         partition = sum(attribute.value_bytes(item[name]) for name, _ in self.schema.partition if name in item)
         if partition > limits.PARTITION_KEY_BYTES:
             return messages.PARTITION_KEY_TOO_LONG
@@ -183,28 +183,28 @@ class IndexKey:
         return messages.SORT_KEY_TOO_LONG if sort > limits.SORT_KEY_BYTES else None
 
     def same(self, left: Item, right: Item) -> bool:
-        """Whether two versions of an item have the same key attributes, and so the same entry key or none."""
+        """Return True if two versions of an item have the same key attributes, so the same entry key or none."""
         for name, _ in self._all:  # noqa: SIM110 - a generator costs more than it compares
             if left.get(name) != right.get(name):
                 return False
         return True
 
     def entry(self, item: Item, table_key: bytes) -> bytes | None:
-        """Stored key of the item's entry; None when the item lacks a key attribute (a sparse index)."""
+        """Return the stored key of the item's entry, or None if a key attribute is missing (a sparse index)."""
         place = self.place(item)
         return None if place is None else place + self.end(table_key)
 
     def end(self, table_key: bytes) -> bytes:
-        """What the stored keys of an item's entries end in, wherever they lie.
+        """Return the suffix of the stored keys of an item's entries.
 
-        Entries of a global index with one key lie in the order of a hash of their items' whole keys.
+        Entries of a global index with the same key are ordered by a hash of their items' whole keys.
         """
         return tie_hash(table_key) + table_key if self._is_global else table_key
 
     def place(self, item: Item) -> bytes | None:
-        """What the stored key of the item's entry begins with; None when the item lacks a key attribute.
+        """Return the prefix of the stored key of the item's entry, or None if a key attribute is missing.
 
-        An attribute of another type, empty or too long counts as lacking: it was there before the index was.
+        An attribute that has another type, or is empty or too long, counts as missing: it is older than the index.
         """
         parts = []
         longest = 0
@@ -224,7 +224,7 @@ class IndexKey:
         return prefix
 
     def prefix(self, partition: list[AttributeValue] | tuple[AttributeValue, ...]) -> bytes:
-        """What the entries of one partition key value start with."""
+        """Return the prefix of the entries of one partition key value."""
         if len(partition) == 1:
             ((kind, content),) = partition[0].items()
             return partition_prefix(scalar_key(kind, content))
@@ -232,5 +232,5 @@ class IndexKey:
 
     @staticmethod
     def sort_bytes(values: list[AttributeValue] | tuple[AttributeValue, ...]) -> bytes:
-        """The sort part of an entry's key, or its leading attributes."""
+        """Return the sort part of an entry's key, or its leading attributes."""
         return b"".join(escaped(scalar_key(*next(iter(value.items())))) for value in values)

@@ -1,9 +1,9 @@
 """Pages of Query and Scan: rows of one span, filtered, projected and counted as the service does.
 
-Limit counts rows before the filter; a page evaluates 1 MB and ends with the row that crosses it. A page that
-ends for one or the other names that row as its last, whether or not more follow. What a page costs is the
-sum of its rows' sizes, rounded once. Stored bodies go into the answer as they are unless a projection cuts
-them. A row whose bytes show that the filter rejects it is counted, but not decoded.
+Limit counts rows before the filter. A page evaluates 1 MB and ends with the row that exceeds it. A page that ends for
+either reason names that row as its last, whether or not more rows follow. The cost of a page is the sum of its rows'
+sizes, rounded once. Stored bodies are returned unchanged unless a projection cuts them. A row whose bytes show that the
+filter rejects it is counted, but not decoded.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from keyplan.engine.tables.catalog import Index, Table
 if TYPE_CHECKING:
     from keyplan.engine.database import Database
 
-SMALL_LIMIT = 100  # up to here rows are fetched in one go: at most 40 MB, mostly far less
+SMALL_LIMIT = 100  # up to this limit all rows are fetched at once: at most 40 MB, mostly far less
 
 
 @dataclass(slots=True)
 class PageRequest:
-    """What to read and what to make of it."""
+    """The rows to read, and how to filter and project them."""
 
     table: Table
     index: Index | None
@@ -39,7 +39,7 @@ class PageRequest:
     consistent: bool = False
     test: Callable[[Item], bool] | None = None
     traces: tuple[bytes, ...] = ()
-    """Bytes that are in the stored body of every item that passes the test."""
+    """Byte strings in the stored body of every item that passes the test."""
     project: Callable[[Item], Item] | None = None
     count_only: bool = False
     fetch: bool = False
@@ -48,17 +48,17 @@ class PageRequest:
 
 @dataclass(slots=True)
 class ItemPage:
-    """What was read."""
+    """The rows that were read."""
 
     scanned: int = 0
     evaluated_bytes: int = 0
     fetched_units: float = 0.0
     last: bytes | None = None
-    """Body of the row at which the page was full; None where the span ended before."""
+    """Body of the row at which the page was full; None if the span ended before."""
     bodies: list[bytes] = field(default_factory=list)
-    """What is shown, as it is stored; empty where a projection cuts it."""
+    """Returned items as stored; empty where a projection cuts them."""
     items: list[Item] = field(default_factory=list)
-    """What is shown, as far as it had to be decoded."""
+    """Returned items, as far as they had to be decoded."""
     count: int = 0
 
 
@@ -92,7 +92,7 @@ def _page(reading: PageRequest, view: StoreView) -> ItemPage:
 
 
 def _evaluated_at_once(page: ItemPage, rows: list[Row], limit: int, traces: tuple[bytes, ...]) -> Iterable[bytes]:
-    """The same of rows that are there already, in steps over all of them where one page holds them."""
+    """Yield the matching bodies of rows in memory, in steps over all rows if they fit in one page."""
     total = sum([size for _, size, _ in rows])
     if total >= limits.PAGE_BYTES:
         return _evaluated(page, rows, limit, traces)
@@ -107,10 +107,10 @@ def _evaluated_at_once(page: ItemPage, rows: list[Row], limit: int, traces: tupl
 
 
 def _evaluated(page: ItemPage, rows: Iterable[Row], limit: int | None, traces: tuple[bytes, ...]) -> Iterator[bytes]:
-    """Bodies of the rows that belong to the page, but for those without the traces; all are counted into it.
+    """Yield the bodies of the page's rows, except those without the traces; count all of them.
 
-    To look for bytes takes a fraction of the time that decoding takes; in bodies of up to some kilobytes that
-    is faster from the end. A damaged body is noticed where it is decoded.
+    Searching for bytes takes a fraction of the time of decoding; in bodies of up to some kilobytes a search from the
+    end is faster. A damaged body is noticed when it is decoded.
     """
     total = scanned = 0
     body = b""
@@ -132,7 +132,7 @@ def _evaluated(page: ItemPage, rows: Iterable[Row], limit: int | None, traces: t
 
 
 def _fetched(page: ItemPage, entries: Iterable[bytes], reading: PageRequest, view: StoreView) -> Iterator[bytes]:
-    """Bodies of the items that entries of a local index stand for."""
+    """Yield the bodies of the items that entries of a local index refer to."""
     table = reading.table
     for entry in entries:
         row = view.point(table.tree, table.key.of_item(encoding.decode(entry)))
@@ -150,7 +150,7 @@ def _keep_all(page: ItemPage, bodies: Iterable[bytes], reading: PageRequest) -> 
 
 
 def _keep_some(page: ItemPage, bodies: Iterable[bytes], reading: PageRequest) -> None:
-    """Filter, project, keep."""
+    """Filter, project and keep items."""
     test, project, count_only = reading.test, reading.project, reading.count_only
     for body in bodies:
         item = encoding.decode(body)
@@ -167,20 +167,20 @@ def _keep_some(page: ItemPage, bodies: Iterable[bytes], reading: PageRequest) ->
 
 
 def answer(reading: PageRequest, page: ItemPage, form: Form, request: dict[str, Any]) -> dict[str, Any]:
-    """The answer of Query and Scan."""
+    """Return the response of Query and Scan."""
     detail = request.get("ReturnConsumedCapacity") or "NONE"
-    told: dict[str, Any] = {"Count": page.count, "ScannedCount": page.scanned}
+    response: dict[str, Any] = {"Count": page.count, "ScannedCount": page.scanned}
     if not reading.count_only:
-        told["Items"] = form.page(page.bodies, page.items) if reading.project is None else form.items(page.items)
+        response["Items"] = form.page(page.bodies, page.items) if reading.project is None else form.items(page.items)
     if page.last is not None:
-        told["LastEvaluatedKey"] = form.item(last_key(reading, encoding.decode(page.last)))
+        response["LastEvaluatedKey"] = form.item(last_key(reading, encoding.decode(page.last)))
     if detail != "NONE":
-        told["ConsumedCapacity"] = receipt(reading, page).render(detail, request["TableName"])
-    return told
+        response["ConsumedCapacity"] = receipt(reading, page).render(detail, request["TableName"])
+    return response
 
 
 def last_key(reading: PageRequest, item: Item) -> Item:
-    """The key of an item as LastEvaluatedKey has it."""
+    """Return the key of an item as LastEvaluatedKey has it."""
     names = reading.table.key.names
     if reading.index is not None:
         names = (*names, *(name for name in reading.index.key.schema.names if name not in names))
@@ -188,7 +188,7 @@ def last_key(reading: PageRequest, item: Item) -> Item:
 
 
 def receipt(reading: PageRequest, page: ItemPage) -> Receipt:
-    """What the page consumed."""
+    """Return what the page consumed."""
     made = Receipt()
     read_units = units.read_units(page.evaluated_bytes, consistent=reading.consistent)
     if reading.index is None:

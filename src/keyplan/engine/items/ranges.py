@@ -1,4 +1,4 @@
-"""Spans of stored keys: what a key condition, a scan segment and a start key select in a tree."""
+"""Spans of stored keys: the part of a tree that a key condition, a scan segment and a start key select."""
 
 from __future__ import annotations
 
@@ -25,35 +25,35 @@ from keyplan.errors import ValidationError
 
 
 class Span(NamedTuple):
-    """Stored keys from `low` on and below `high`; no bound where None."""
+    """Stored keys from `low` on and below `high`; None: no bound."""
 
     low: bytes
     high: bytes | None
 
     def after(self, key: bytes, *, reverse: bool) -> Span:
-        """What is left behind a key, in reading order."""
+        """Return the span after a key, in reading order."""
         if reverse:
             return Span(self.low, key if self.high is None else min(self.high, key))
         return Span(max(self.low, _next(key)), self.high)
 
     def holds(self, key: bytes) -> bool:
-        """Whether a key lies inside."""
+        """Return True if a key lies inside."""
         return self.low <= key and (self.high is None or key < self.high)
 
 
 def key_schema(table: Table, index: Index | None) -> KeySchema:
-    """The key of what is read."""
+    """Return the key schema of the table or index."""
     return table.key.schema if index is None else index.key.schema
 
 
 def partition_span(index: Index | None, partition: tuple[AttributeValue, ...]) -> Span:
-    """All keys of one partition key value."""
+    """Return the span of all keys of one partition key value."""
     prefix = _prefix(index, partition)
     return Span(prefix, successor(prefix))
 
 
 def condition_span(index: Index | None, selected: KeyRange) -> Span:
-    """The keys that a key condition selects. Raises ValidationError for a value that is too long for its key."""
+    """Return the span of a key condition. Raises ValidationError for a value that is too long for its key."""
     prefix = _prefix(index, selected.partition)
     if index is not None:
         prefix += IndexKey.sort_bytes(selected.sort_equals)
@@ -61,8 +61,8 @@ def condition_span(index: Index | None, selected: KeyRange) -> Span:
     if operator is None:
         return Span(prefix, successor(prefix))
     parts = _sort_parts(selected)
-    behind: Callable[[bytes], bytes] = _next  # in a table the sort key is the end of the stored key, as it is
-    if index is not None:  # in an index it is escaped and terminated, and more follows
+    behind: Callable[[bytes], bytes] = _next  # in a table the sort key is the end of the stored key, unchanged
+    if index is not None:  # in an index it is escaped and terminated, and more bytes follow
         parts, behind = [escaped(part) for part in parts], after_value
     first = prefix + parts[0]
     match operator:
@@ -84,7 +84,7 @@ def condition_span(index: Index | None, selected: KeyRange) -> Span:
 
 
 def _sort_parts(selected: KeyRange) -> list[bytes]:
-    """The values that the sort key, or the last of an index's several, is compared with."""
+    """Return the values that the sort key, or the last of an index's several, is compared with."""
     parts = [scalar_key(*next(iter(value.items()))) for value in selected.sort_values]
     if sum(map(value_bytes, selected.sort_equals)) + max(map(len, parts)) > limits.SORT_KEY_BYTES:
         raise ValidationError(messages.SORT_KEY_TOO_LONG)
@@ -92,12 +92,12 @@ def _sort_parts(selected: KeyRange) -> list[bytes]:
 
 
 def _next(key: bytes) -> bytes:
-    """The smallest key above another."""
+    """Return the next larger key."""
     return key + b"\x00"
 
 
 def _prefix(index: Index | None, partition: tuple[AttributeValue, ...]) -> bytes:
-    """What the keys of one partition key value start with. Raises ValidationError for one that is too long."""
+    """Return the key prefix of one partition key value. Raises ValidationError if it is too long."""
     if sum(map(value_bytes, partition)) > limits.PARTITION_KEY_BYTES:
         raise ValidationError(messages.PARTITION_KEY_TOO_LONG)
     if index is not None:
@@ -107,20 +107,20 @@ def _prefix(index: Index | None, partition: tuple[AttributeValue, ...]) -> bytes
 
 
 def segment_span(segment: int | None, total: int | None) -> Span:
-    """The keys of a scan, or of one segment of a parallel one."""
+    """Return the span of a scan, or of one segment of a parallel scan."""
     if segment is None or total is None:
         return Span(b"", None)
     return Span(*segment_bounds(segment, total))
 
 
 def check_start_partition(table: Table, index: Index | None, start: Item) -> None:
-    """Raise ValidationError unless a query's start key has as many members as it must, its partition among them."""
+    """Raise ValidationError unless a query's start key has the right number of members and the partition key."""
     schema = key_schema(table, index)
     _check_names(table, schema, start, schema.partition)
 
 
 def check_start_names(table: Table, index: Index, start: Item) -> None:
-    """Raise ValidationError unless a scan's start key has as many members as it must, the index's key among them."""
+    """Raise ValidationError unless a scan's start key has the right number of members and the index's key."""
     schema = index.key.schema
     _check_names(table, schema, start, schema.partition)
     _check_names(table, schema, start, schema.sort)
@@ -135,14 +135,14 @@ def _check_names(table: Table, schema: KeySchema, start: Item, wanted: Iterable[
 
 
 def query_start(table: Table, index: Index | None, start: Item) -> bytes:
-    """The stored key that a query's ExclusiveStartKey names. Raises ValidationError as the service words it."""
+    """Return the stored key of a query's ExclusiveStartKey. Raises ValidationError with the service's message."""
     schema = key_schema(table, index)
     _check_names(table, schema, start, schema.sort)
     return _start_key(table, index, start)
 
 
 def scan_start(table: Table, index: Index | None, start: Item) -> bytes:
-    """The stored key that a scan's ExclusiveStartKey names; that of an index has its names checked by now."""
+    """Return the stored key of a scan's ExclusiveStartKey. For an index, the names have been validated."""
     if index is None:
         try:
             return table.key.of_key(start)
@@ -162,7 +162,7 @@ def _start_key(table: Table, index: Index | None, start: Item) -> bytes:
     if index is None:
         return table_key
     entry = index.key.entry(start, table_key)
-    if entry is None:  # every key attribute is there, so one is empty
+    if entry is None:  # every key attribute exists, so one is empty
         raise ValidationError(messages.START_KEY_INVALID)
     return entry
 
@@ -173,7 +173,7 @@ def finds_one_row(table: Table, index: Index | None) -> bool:
 
 
 def check_query_start(table: Table, index: Index | None, selected: KeyRange, span: Span, key: bytes) -> None:
-    """Raise ValidationError if a query cannot go on behind this key."""
+    """Raise ValidationError if a query cannot continue after this key."""
     whole = partition_span(index, selected.partition)
     if selected.sort_op is None and not selected.sort_equals:
         if not whole.holds(key):
@@ -189,12 +189,12 @@ def check_query_start(table: Table, index: Index | None, selected: KeyRange, spa
 
 
 def _other_partition(span: Span, whole: Span, key: bytes) -> str:
-    """What the service says of a start key of another partition: it looks at the sort key first."""
+    """Return the service's message for a start key of another partition, which depends on the sort key first."""
     moved = whole.low + key[len(partition_bytes_of(key)) :]
     return messages.START_KEY_SINGLE_ROW if span.holds(moved) else messages.START_KEY_PREDICATE
 
 
 def check_scan_start(span: Span, key: bytes, segment: int | None, total: int | None) -> None:
-    """Raise ValidationError if the key is not of the scan's segment."""
+    """Raise ValidationError if the key is outside the scan's segment."""
     if segment is not None and total is not None and not span.holds(key):
         raise ValidationError(messages.start_key_segment(segment, total))

@@ -1,4 +1,4 @@
-"""What Query and Scan have in common before a row is read: expressions, index, projection, start key."""
+"""Preparation that Query and Scan share: expressions, index, projection, start key."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 QUERY_EXPRESSIONS = ("ProjectionExpression", "FilterExpression", "KeyConditionExpression")
 QUERY_VALUE_EXPRESSIONS = ("FilterExpression", "KeyConditionExpression")
-"""Expressions of a Query, and those of them that use values."""
+"""Expression parameters of a Query, and those that use values."""
 
 _FAULTS_OF_START = frozenset(
     (
@@ -50,19 +50,19 @@ _attributes_to_get = lru_cache(maxsize=1024)(compile_attributes_to_get)
 
 
 class Filter(NamedTuple):
-    """A filter, the values of its placeholders, and the parameter it came from."""
+    """A filter, the values of its placeholders, and the name of its parameter."""
 
     condition: CompiledCondition
     values: Item | None
     parameter: str
 
     def tester(self) -> Callable[[Item], bool]:
-        """The test of one item."""
+        """Return the predicate for one item."""
         test, values = self.condition.test, self.values if self.values is not None else {}
         return lambda item: test(item, values)
 
     def traces(self) -> tuple[bytes, ...]:
-        """Bytes that the stored bytes of every item hold that meets the filter."""
+        """Return byte strings that the stored bytes of every matching item contain."""
         values = self.values if self.values is not None else {}
         found = (
             encoding.trace(each.attribute, values[each.placeholder], is_prefix=each.is_prefix)
@@ -72,7 +72,7 @@ class Filter(NamedTuple):
 
 
 def compile_legacy_filter(request: dict[str, Any], legacy: str, form: Form) -> Filter | None:
-    """The filter of a request in its older spelling, `legacy` naming the parameter."""
+    """Compile the filter of a request from its older parameter, named by `legacy`."""
     conditions = request.get(legacy)
     if not conditions:
         return None
@@ -80,7 +80,7 @@ def compile_legacy_filter(request: dict[str, Any], legacy: str, form: Form) -> F
 
 
 def compile_filter_expression(request: dict[str, Any], values: Item | None) -> Filter | None:
-    """The filter of a request as an expression, its values checked."""
+    """Compile the filter expression of a request and validate its values."""
     text = request.get("FilterExpression")
     if text is None:
         return None
@@ -92,7 +92,7 @@ def compile_filter_expression(request: dict[str, Any], values: Item | None) -> F
 def check_read_placeholders(
     request: dict[str, Any], values: Item | None, *used: CompiledCondition | KeyCondition | CompiledProjection | None
 ) -> None:
-    """Raise ValidationError if a placeholder of the request stands in none of its expressions."""
+    """Raise ValidationError if no expression of the request uses one of its placeholders."""
     names = request.get("ExpressionAttributeNames")
     if not names and not values:
         return
@@ -107,7 +107,7 @@ def check_read_placeholders(
 
 
 def compile_single_read_projection(request: dict[str, Any]) -> CompiledProjection | None:
-    """The projection of a request that has no other expression, placeholders checked."""
+    """Compile the projection of a request without other expressions, placeholders validated."""
     projection = compile_read_projection(request)
     names = request.get("ExpressionAttributeNames")
     if projection is not None and names:
@@ -116,7 +116,7 @@ def compile_single_read_projection(request: dict[str, Any]) -> CompiledProjectio
 
 
 def compile_read_projection(request: dict[str, Any]) -> CompiledProjection | None:
-    """The projection of a request, in either spelling."""
+    """Compile the projection of a request, in either form."""
     text = request.get("ProjectionExpression")
     if text is not None:
         return compile_projection(text, request.get("ExpressionAttributeNames"))
@@ -125,9 +125,9 @@ def compile_read_projection(request: dict[str, Any]) -> CompiledProjection | Non
 
 
 def find_index(database: Database, table: Table, request: dict[str, Any]) -> Index | None:
-    """The index that is read, if one is named. Raises ValidationError if it cannot be read so.
+    """Return the index that the request names, or None. Raises ValidationError if it cannot be read this way.
 
-    Raises CatalogChanged if the table is not what it was: another process may have made the index.
+    Raises CatalogChanged if the table has changed: another process may have created the index.
     """
     name = request.get("IndexName")
     if name is None:
@@ -144,7 +144,7 @@ def find_index(database: Database, table: Table, request: dict[str, Any]) -> Ind
 
 
 def check_key_types(schema: KeySchema, key_condition: KeyCondition | LegacyKeyCondition, values: Item | None) -> None:
-    """Values of key attributes must have the schema's types and not be empty; the service looks at this first."""
+    """Require the schema's types and non-empty values for key attributes; the service checks this first."""
     for name, kind in (*schema.partition, *schema.sort):
         for value in _values_of(key_condition, name, values or {}):
             if kind not in value:
@@ -161,7 +161,7 @@ def _values_of(key_condition: KeyCondition | LegacyKeyCondition, name: str, valu
 
 
 def check_filter_keys(schema: KeySchema, condition: Filter | None) -> None:
-    """Raise ValidationError if what is read by its key is filtered by it."""
+    """Raise ValidationError if a keyed read filters by a key attribute."""
     if condition is not None:
         for name in schema.names:
             if name in condition.condition.attributes:
@@ -169,7 +169,7 @@ def check_filter_keys(schema: KeySchema, condition: Filter | None) -> None:
 
 
 def check_select(index: Index | None, request: dict[str, Any]) -> None:
-    """Raise ValidationError if all attributes are asked of a global index that holds some."""
+    """Raise ValidationError if all attributes are requested from a global index that projects only some."""
     if (
         index is not None
         and index.is_global
@@ -180,7 +180,7 @@ def check_select(index: Index | None, request: dict[str, Any]) -> None:
 
 
 def check_projected(index: Index | None, projection: CompiledProjection | None) -> None:
-    """Raise ValidationError if a global index does not hold what is asked of it."""
+    """Raise ValidationError if a global index does not project a requested attribute."""
     if index is not None and index.is_global and index.projection != "ALL" and projection is not None:
         missing = sorted(projection.attributes - index.attributes)
         if missing:
@@ -188,7 +188,10 @@ def check_projected(index: Index | None, projection: CompiledProjection | None) 
 
 
 def check_filter_projected(index: Index | None, condition: Filter | None) -> None:
-    """Raise ValidationError if a query filters by what its index does not hold; a scan may, and finds nothing."""
+    """Raise ValidationError if a query filters by an attribute that its index does not project.
+
+    A scan may do so and finds nothing.
+    """
     if index is not None and index.projection != "ALL" and condition is not None:
         missing = sorted(condition.condition.attributes - index.attributes)
         if missing:
@@ -196,7 +199,7 @@ def check_filter_projected(index: Index | None, condition: Filter | None) -> Non
 
 
 def needs_fetch(index: Index | None, request: dict[str, Any], projection: CompiledProjection | None) -> bool:
-    """Whether a local index lacks attributes that the request wants to see, so that items are fetched."""
+    """Return True if items must be fetched because a local index does not project a requested attribute."""
     if index is None or index.is_global or index.projection == "ALL":
         return False
     if request.get("Select") == "ALL_ATTRIBUTES":
@@ -205,13 +208,13 @@ def needs_fetch(index: Index | None, request: dict[str, Any], projection: Compil
 
 
 def check_scalar_keys(table: Table, condition: CompiledCondition | CompiledProjection | None) -> None:
-    """Raise ValidationError if a path goes into an attribute that is a key of the table or an index."""
+    """Raise ValidationError if a path leads into a key attribute of the table or an index."""
     if condition is not None:
         check_scalar_paths(table, condition.paths)
 
 
 def check_scalar_paths(table: Table, paths: Collection[ResolvedPath]) -> None:
-    """The same of paths wherever they stand."""
+    """Raise ValidationError if one of the paths leads into a key attribute of the table or an index."""
     if max(map(len, paths), default=1) == 1:
         return
     nested = {str(path[0]) for path in paths if len(path) > 1}
@@ -225,7 +228,10 @@ def check_scalar_paths(table: Table, paths: Collection[ResolvedPath]) -> None:
 
 
 def start_item(request: dict[str, Any], form: Form) -> Item | None:
-    """The request's ExclusiveStartKey, canonical. Raises ValidationError, for some faults worded as of a start key."""
+    """Return the request's ExclusiveStartKey in canonical form.
+
+    Raises ValidationError, partly with separate messages.
+    """
     start = request.get("ExclusiveStartKey")
     if start is None:
         return None

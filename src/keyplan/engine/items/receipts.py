@@ -16,18 +16,18 @@ class Receipt:
     def __init__(self) -> None:
         self.table_units = 0.0
         self.refused_units = 0.0
-        """Of writes that were refused: in the total, and part of no table and no index."""
+        """Units of refused writes, which count in the total but for no table or index."""
         self.global_units: dict[str, float] = {}
         self.local_units: dict[str, float] = {}
 
     def add_index(self, index: Index, units: float) -> None:
-        """Count units of an index; none leave no trace, as in the service's answer."""
+        """Count units of an index; zero units add no entry, as in the service's response."""
         if units:
             of_kind = self.global_units if index.is_global else self.local_units
             of_kind[index.name] = of_kind.get(index.name, 0.0) + units
 
     def add(self, other: Receipt) -> None:
-        """Count what another one of the same table has."""
+        """Add the units of another receipt of the same table."""
         self.table_units += other.table_units
         for units, more in ((self.global_units, other.global_units), (self.local_units, other.local_units)):
             for name, count in more.items():
@@ -35,14 +35,14 @@ class Receipt:
 
     @property
     def total(self) -> float:
-        """Units of the table and all its indexes, refused writes included."""
+        """Return the units of the table and all its indexes, refused writes included."""
         return self.table_units + self.refused_units + sum(self.global_units.values()) + sum(self.local_units.values())
 
     def render(self, detail: str, name: str, kind: str | None = None) -> dict[str, Any]:
-        """ConsumedCapacity for ReturnConsumedCapacity TOTAL or INDEXES.
+        """Return ConsumedCapacity for ReturnConsumedCapacity TOTAL or INDEXES.
 
-        `name` is the table's name or ARN, whichever the request has. `kind` "Read" or "Write" adds
-        ReadCapacityUnits or WriteCapacityUnits, as transactions do.
+        `name` is the table's name or ARN, whichever the request has. `kind` "Read" or "Write" adds ReadCapacityUnits or
+        WriteCapacityUnits, as transactions do.
         """
         answer: dict[str, Any] = {"TableName": name, **_units(self.total, kind)}
         if detail == "INDEXES":
@@ -59,7 +59,7 @@ class Receipt:
 
 
 def names_given(names: Iterable[str]) -> dict[str, str]:
-    """How a request names its tables, by name or by ARN; by the tables' names."""
+    """Map the tables' names to the names or ARNs that a request uses."""
     return {table_name(name): name for name in names}
 
 

@@ -1,11 +1,11 @@
-"""The sweep: removes the items whose time to live is over, as the service does in the background.
+"""The sweep: removes expired items in the background, as the service does.
 
-Small write transactions, with a pause of the same length after each, so that writers wait only briefly behind a sweep.
-The items are read before a transaction, which brings their pages into memory while writers need not wait for the disk.
-In the transaction each item is read again, since it may have been given more time meanwhile. An item that cannot be
-read stays, and the sweep raises after all the rest. Deletions go through indexes and stream like any other, marked
-there as the service's own, and cost no capacity. Items that expired more than five years ago are left alone: the
-service takes such times for mistakes.
+It uses small write transactions, with a pause of the same length after each, so that writers wait only briefly. Items
+are read before a transaction, which loads their pages into memory while writers need not wait for the disk. In the
+transaction each item is read again, since its expiry may have been extended. An item that cannot be read stays, and the
+sweep raises after all others. Deletions update indexes and the stream like any other, are marked there as made by the
+service, and cost no capacity. Items that expired more than five years ago are kept: the service treats such times as
+mistakes.
 
 Source: developer guide, "Using time to live (TTL) in DynamoDB".
 """
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from keyplan.engine.database import Database
 
 BATCH_ITEMS = 100
-"""Items that a transaction removes at most; fewer where that keeps writers waiting."""
+"""Maximum number of items that a transaction removes; fewer if writers would wait long."""
 
 
 def sweep(database: Database, stopped: Callable[[], bool] = lambda: False) -> int:
-    """Remove every item that expired more than the engine's delay ago; how many were removed.
+    """Remove every item that expired more than the engine's delay ago, and return their number.
 
-    `stopped` is asked between transactions; once true the rest is left for the next sweep. Raises DecodeError,
-    after all the rest, for an item that cannot be read.
+    `stopped` is called between transactions; once it returns True, the rest is left for the next sweep. Raises
+    DecodeError, after all other items, for an item that cannot be read.
     """
     database.catalog.reload(database.store.view())
     damage: list[DecodeError] = []
@@ -65,14 +65,14 @@ def _sweep_table(database: Database, table: Table, stopped: Callable[[], bool], 
             begun = clock.monotonic()
             removed += database.write(table, _removal(database, table, due, damage, pace))
         except CatalogChanged:
-            break  # the table was changed or dropped: the next sweep meets it as it is
+            break  # the table was changed or dropped: the next sweep reads its new state
         except Failure as error:
             if not is_missing_tree(error):
                 raise
             break
         progress.at(partial("{:,} items".format, removed))
         clock.wait(never, clock.monotonic() - begun)
-        low = due[-1] + b"\x00"  # behind those too that were given more time meanwhile, or cannot be read
+        low = due[-1] + b"\x00"  # after these too: items that got a later expiry, or cannot be read
     progress.end()
     return removed
 
@@ -82,13 +82,13 @@ def _bring_in(database: Database, table: Table, kept: Expiry, span: tuple[bytes,
     with database.store.snapshot() as view:
         due = [key for key, _, _ in view.rows(kept.tree, *span, limit=limit)]
         for expiry_key in due:
-            view.point(table.tree, expiry.key_moment(expiry_key)[1])
+            view.point(table.tree, expiry.key_time(expiry_key)[1])
     return due
 
 
 def _due(now: float, delay_s: float) -> tuple[bytes, bytes]:
     oldest = max(0, math.ceil(now - limits.TTL_PAST_S))
-    return expiry.moments(oldest, max(oldest, math.ceil(now - delay_s)))
+    return expiry.span(oldest, max(oldest, math.ceil(now - delay_s)))
 
 
 def _removal(
@@ -104,13 +104,13 @@ def _removal(
     def remove(transaction: Transaction) -> int:
         removed = 0
         for expiry_key in due:
-            at, key = expiry.key_moment(expiry_key)
+            at, key = expiry.key_time(expiry_key)
             try:
                 old = versions.load(transaction, table, key)
             except DecodeError as error:
                 damage.append(error)
                 continue
-            if old is not None and expiry.moment(kept, old.item) == at:
+            if old is not None and expiry.expires_at(kept, old.item) == at:
                 writes.apply(database, transaction, table, key, old=old, new=None, by_service=True)
                 removed += 1
         return removed

@@ -52,11 +52,11 @@ CODES: dict[type[ServiceError], str] = {
 }
 
 CANCELLING = tuple(CODES)
-"""What an action may fail with and thereby cancel its transaction."""
+"""Errors with which an action cancels its transaction."""
 
 
 class Reasons:
-    """The reasons of one transaction, as they come up."""
+    """Cancellation reasons of one transaction, collected action by action."""
 
     __slots__ = ("_errors",)
 
@@ -64,7 +64,7 @@ class Reasons:
         self._errors: list[ServiceError | None] = [None] * actions
 
     def add(self, action: int, error: ServiceError) -> None:
-        """Note what an action, by its number, failed with."""
+        """Record the error of an action, given by its number."""
         self._errors[action] = error
 
     def raise_any(self) -> None:
@@ -74,7 +74,7 @@ class Reasons:
 
 
 def cancelled_by(number: int, error: ServiceError, *, of: int) -> TransactionCanceledError:
-    """What a transaction of so many actions fails with if one of them, by its number, failed."""
+    """Return the error of a transaction of `of` actions in which the action with this number failed."""
     return _cancelled([error if place == number else None for place in range(of)])
 
 
@@ -85,17 +85,17 @@ def _cancelled(errors: Sequence[ServiceError | None]) -> TransactionCanceledErro
 
 
 class LocatableAction(Protocol):
-    """An action of a transaction, to be found in its table."""
+    """An action of a transaction that has a key in its table."""
 
     def locate(self, table: Table) -> bytes:
-        """The stored key. Raises ValidationError."""
+        """Return the stored key. Raises ValidationError."""
 
 
 def locate(actions: Sequence[tuple[Table, LocatableAction]]) -> list[bytes]:
-    """Stored keys of all actions.
+    """Return the stored keys of all actions.
 
-    An empty key refuses the transaction; the first action that does not fit its table in another way
-    cancels it; then two actions on one item refuse it. Raises ValidationError, TransactionCanceledError.
+    An empty key refuses the transaction; the first action that does not fit its table in another way cancels it; then
+    two actions on one item refuse it. Raises ValidationError, TransactionCanceledError.
     """
     found: list[tuple[str, bytes]] = []
     for number, (table, action) in enumerate(actions):
@@ -123,12 +123,12 @@ def _reason(error: ServiceError | None) -> dict[str, Any]:
 
 
 DOCUMENT = "idempotency"
-"""The document that says which tree holds the tokens; there is none before the first token."""
+"""The document that names the tree of tokens; it does not exist before the first token."""
 
 _MEMBER = "ClientRequestToken"
 _BY_TOKEN = b"t"
 _BY_EXPIRY = b"e"
-_MOMENT_BYTES = 8
+_TIME_BYTES = 8
 _DIGEST_BYTES = 16
 _REMOVED_AT_ONCE = 4
 _SIZE = Struct(">I")
@@ -144,12 +144,12 @@ class IdempotencyToken(NamedTuple):
 
     @property
     def key(self) -> bytes:
-        """Where the token's row lies."""
+        """Return the key of the token's row."""
         return _BY_TOKEN + self.text.encode()
 
 
 def token_of(request: dict[str, Any]) -> IdempotencyToken | None:
-    """The token of a request in either form; the order of its members makes no difference."""
+    """Return the token of a request in either form; the order of its members makes no difference."""
     text = request.get(_MEMBER)
     if text is None:
         return None
@@ -159,9 +159,9 @@ def token_of(request: dict[str, Any]) -> IdempotencyToken | None:
 
 
 def repeated_sizes(transaction: Transaction, token: IdempotencyToken, now: float) -> list[int] | None:
-    """The sizes kept of a transaction that was committed with this token within ten minutes, if there is one.
+    """Return the sizes kept for a transaction that was committed with this token within ten minutes, or None.
 
-    Raises IdempotentParameterMismatchError if its parameters were others.
+    Raises IdempotentParameterMismatchError if its parameters differ.
     """
     document = transaction.document(DOCUMENT)
     if document is None:
@@ -175,7 +175,7 @@ def repeated_sizes(transaction: Transaction, token: IdempotencyToken, now: float
 
 
 def record_token(transaction: Transaction, token: IdempotencyToken, now: float, sizes: Sequence[int]) -> None:
-    """Keep the token for ten minutes, in the transaction that it stands for, and its items' sizes in bytes."""
+    """Keep the token and the sizes of its items in bytes for ten minutes, in the token's own transaction."""
     tree = _tokens(transaction)
     _remove_expired(transaction, tree, now)
     expires_at = _milliseconds(now + limits.TRANSACTION_TOKEN_S)
@@ -193,19 +193,19 @@ def _tokens(transaction: Transaction) -> Tree:
 
 
 def _remove_expired(transaction: Transaction, tree: Tree, now: float) -> None:
-    moment = _milliseconds(now)
-    expired = transaction.rows(tree, _BY_EXPIRY, _expiry_key(moment + 1), limit=_REMOVED_AT_ONCE)
+    now_ms = _milliseconds(now)
+    expired = transaction.rows(tree, _BY_EXPIRY, _expiry_key(now_ms + 1), limit=_REMOVED_AT_ONCE)
     for key, _, _ in expired:
-        token_key = key[len(_BY_EXPIRY) + _MOMENT_BYTES :]
+        token_key = key[len(_BY_EXPIRY) + _TIME_BYTES :]
         row = transaction.point(tree, token_key)
-        if row is not None and row[0] <= moment:  # used again since: that use has its own expiry
+        if row is not None and row[0] <= now_ms:  # used again since: that use has its own expiry
             transaction.delete(tree, token_key)
         transaction.delete(tree, key)
 
 
-def _expiry_key(moment: int) -> bytes:
-    return _BY_EXPIRY + moment.to_bytes(_MOMENT_BYTES, "big")
+def _expiry_key(time_ms: int) -> bytes:
+    return _BY_EXPIRY + time_ms.to_bytes(_TIME_BYTES, "big")
 
 
-def _milliseconds(moment: float) -> int:
-    return int(moment * 1000)
+def _milliseconds(time_s: float) -> int:
+    return int(time_s * 1000)

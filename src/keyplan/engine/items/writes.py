@@ -1,7 +1,7 @@
-"""One change of one item, and everything that must change with it in the same transaction.
+"""One change of one item, and every dependent change in the same transaction.
 
-The row of the table, the entry of every index, the stream record, the moment of expiry and the size of
-the item collection: written together or not at all, and only where something changes.
+The table's row, the index entries, the stream record, the expiry and the size of the item collection are written
+together or not at all, and only where they change.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ def apply(
     new: Version | None,
     receipt: Receipt | None = None,
     by_service: bool = False,
-    moment_s: float | None = None,
+    time_s: float | None = None,
 ) -> None:
-    """Replace the old version of the item under `key` by the new one; None stands for no item.
+    """Replace the old version of the item under `key` with the new one; None: no item.
 
-    `receipt`, where given, gets the index units; the table's own depend on the operation.
-    `by_service` marks the stream record of an expiry. `moment_s` is given by changes of several items
-    that must not be told apart by a later reader of `history`.
+    `receipt`, if given, gets the index units; the table's own depend on the operation. `by_service` marks the stream
+    record of an expiry. Changes of several items pass the same `time_s`, so that a reader of `history` sees all of
+    them or none.
     """
     database.admit(table, key, old, new, by_service=by_service)
     if new is not None:
@@ -51,7 +51,7 @@ def apply(
     elif old is not None:
         transaction.delete(table.tree, key)
     else:
-        return  # nothing was there, and nothing is
+        return  # the item did not exist and is not created
     if table.plain:
         return
     for index in table.indexes.values():
@@ -61,7 +61,7 @@ def apply(
     if table.expiry is not None:
         expiry.change(transaction, table.expiry, key, old.item if old else None, new.item if new else None)
     if old is None or new is None or old.body != new.body:
-        _keep_former(database, transaction, table, key, old=old, moment_s=moment_s)
+        _keep_former(database, transaction, table, key, old=old, time_s=time_s)
         if table.stream is not None:
             records.record(database, transaction, table, key, old=old, new=new, by_service=by_service)
 
@@ -73,12 +73,12 @@ def _keep_former(
     key: bytes,
     *,
     old: Version | None,
-    moment_s: float | None,
+    time_s: float | None,
 ) -> None:
-    """Keep what an item was before a change for whoever still needs it."""
+    """Keep the version before a change for running copies and for recovery."""
     content = None if old is None else (old.size, old.body)
     if table.recovery is not None:
-        history.note(transaction, table.recovery, key, content, database.clock.now() if moment_s is None else moment_s)
+        history.note(transaction, table.recovery, key, content, database.clock.now() if time_s is None else time_s)
     for tree in table.copies:
         copies.note(transaction, tree, key, content)
 
@@ -130,14 +130,14 @@ def _change_entry(
 
 
 def _same_content(index: Index, old: Version | None, new: Version | None) -> bool:
-    """Whether the entries of two versions are equal, though perhaps their attributes come in another order."""
+    """Return True if the entries of two versions are equal, apart from the order of attributes."""
     return old is not None and new is not None and same_members(index.project(old.item), index.project(new.item))
 
 
 def _change_collection(
     transaction: Transaction, table: Table, key: bytes, old: Version | None, new: Version | None
 ) -> None:
-    """Keep the size of the item collection: the items and their entries in local indexes."""
+    """Update the size of the item collection: the items and their entries in local indexes."""
     tree = table.collections
     assert tree is not None
     grown = collection_bytes(table, new) - collection_bytes(table, old)
@@ -155,12 +155,12 @@ def _change_collection(
 
 
 def add_to_collection(transaction: Transaction, table: Table, key: bytes, version: Version) -> None:
-    """Count an item that was there before the sizes of collections were kept."""
+    """Count an item that existed before collection sizes were kept."""
     _change_collection(transaction, table, key, None, version)
 
 
 def collection_bytes(table: Table, version: Version | None) -> int:
-    """Size of what one item adds to its collection: itself and its entries in local indexes."""
+    """Return what one item adds to its collection in bytes: its own size and that of its local index entries."""
     if version is None:
         return 0
     total = version.size
@@ -171,16 +171,16 @@ def collection_bytes(table: Table, version: Version | None) -> int:
 
 
 def check_assigned_types(table: Table, assigned: Sequence[tuple[str, str]]) -> None:
-    """Raise ValidationError if an attribute would get a type that an index key cannot have."""
+    """Raise ValidationError if an assignment gives an index key attribute a type that is not allowed in keys."""
     for index in table.indexes.values():
         for name, kind in assigned:
             index.key.check_type(name, kind)
 
 
 def check_index_keys(table: Table, item: Item, *, updated: bool = False) -> None:
-    """Raise ValidationError if an attribute of the item cannot be the index key that it is.
+    """Raise ValidationError if an attribute of the item is not valid as an index key.
 
-    `updated`: the item is what an update makes of it, which the service words in its own way.
+    `updated`: the item is the result of an update, for which the service has other messages.
     """
     for index in table.indexes.values():
         index.key.check(item, updated=updated)

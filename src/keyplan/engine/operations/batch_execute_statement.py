@@ -67,9 +67,9 @@ class _Asked(NamedTuple):
     given: dict[str, Any]
     """The statement's element of the request."""
     place: tuple[str, bytes] | None = None
-    """Table and stored key of its item; None if the statement is going to fail by itself."""
+    """Table and stored key of its item; None if the statement is going to fail on its own."""
     located: Located | None = None
-    """Of one that writes."""
+    """The located action of a writing statement."""
 
 
 class _Costs:
@@ -145,7 +145,7 @@ def _answer(database: Database, asked: _Asked, form: Form, costs: _Costs) -> dic
         return _failed(prepared)
     name = prepared.source.table
     try:
-        # Each by itself: what the statements before it have done must not be done again.
+        # One by one: if the table has changed, earlier statements must not run again.
         attempt = database.start_over(_execute, database, prepared, asked, form)
     except ItemCollectionSizeLimitExceededError as error:
         return {**_failed(error), "TableName": name}
@@ -167,10 +167,10 @@ def _execute(database: Database, prepared: Prepared, asked: _Asked, form: Form) 
 
 def _failed(error: ServiceError) -> dict[str, Any]:
     code = next(code for kind, code in _CODES.items() if isinstance(error, kind))
-    told = {"Code": code, "Message": error.message}
-    if "Item" in error.members:  # as BatchStatementError has it where ReturnValuesOnConditionCheckFailure asks for it
-        told["Item"] = error.members["Item"]
-    return {"Error": told}
+    described = {"Code": code, "Message": error.message}
+    if "Item" in error.members:  # BatchStatementError has it where ReturnValuesOnConditionCheckFailure requests it
+        described["Item"] = error.members["Item"]
+    return {"Error": described}
 
 
 def _read(database: Database, prepared: Prepared, select: SelectStatement, form: Form, *, consistent: bool) -> Attempt:

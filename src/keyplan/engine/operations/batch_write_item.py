@@ -75,7 +75,7 @@ def check(request: dict[str, Any]) -> None:
 
 
 _Write: TypeAlias = tuple[bytes, Item, versions.Version | None]
-"""One put or, without a new version, one delete: its stored key, what holds the key, the new version."""
+"""One put or, without a new version, one delete: its stored key, the item that holds the key, the new version."""
 _Part: TypeAlias = tuple[Table, list[_Write]]
 """The writes of one table."""
 
@@ -90,7 +90,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
         database.write_all(tables.values(), lambda transaction: _write_blindly(transaction, parts))
         return _answer(request, {}, Collections(form), [])
     batch = [(table, *write) for table, part in parts for write in part]
-    # Drawn here and not below: the work may run again.
+    # Draw faults here, not below: the work may run again.
     skipped = database.unprocessed(len(batch))
 
     def work(transaction: Transaction) -> tuple[dict[str, Receipt], Collections, list[int]]:
@@ -161,7 +161,7 @@ def _write_items(
     receipts: dict[str, Receipt],
     skipped: frozenset[int],
 ) -> list[int]:
-    """Write the batch; the numbers of the writes that were left out, on purpose or because they were refused."""
+    """Write the batch and return the numbers of the writes that were skipped or refused."""
     left = []
     for number, (table, key, _, new) in enumerate(batch):
         if number in skipped:
@@ -174,7 +174,7 @@ def _write_items(
         except UNPROCESSED_ERRORS as error:
             left.append(number)
             if len(left) == len(batch) and not isinstance(error, TransactionConflictError):
-                raise  # the service answers with the error if it could do nothing at all
+                raise  # the service returns the error if no write succeeded
             continue
         if receipt is not None:
             receipt.table_units += units.write_units(max(new.size if new else 0, old.size if old else 0))

@@ -155,7 +155,7 @@ def _check_free(database: Database, name: str) -> None:
 
 
 def _leave_out(answer: dict[str, Any], request: dict[str, Any]) -> None:
-    """Drop what the service tells only once the table is there."""
+    """Remove members that the service returns only once the table is active."""
     for member in descriptions.MODE_SUMMARIES:
         answer.get(member, {}).pop("LastUpdateToPayPerRequestDateTime", None)
     asked = {index["IndexName"]: index for index in request.get("GlobalSecondaryIndexes") or ()}

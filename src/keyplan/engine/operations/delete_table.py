@@ -38,7 +38,7 @@ _TOLD = (
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Remove the table, or say until when it is DELETING."""
+    """Remove the table, or mark it as DELETING."""
 
     def work(transaction: Transaction) -> dict[str, Any]:
         documents.purge(database, transaction)

@@ -1,4 +1,4 @@
-"""DescribeBackup: what a backup is of, and whether it is ready."""
+"""DescribeBackup: the source of a backup, and its status."""
 
 from __future__ import annotations
 

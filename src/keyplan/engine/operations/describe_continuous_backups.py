@@ -1,4 +1,4 @@
-"""DescribeContinuousBackups: whether a table can be restored to earlier moments, and to which."""
+"""DescribeContinuousBackups: whether a table can be restored to earlier times, and to which."""
 
 from __future__ import annotations
 

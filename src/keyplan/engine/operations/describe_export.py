@@ -1,4 +1,4 @@
-"""DescribeExport: one export and how far it is."""
+"""DescribeExport: one export and its progress."""
 
 from __future__ import annotations
 

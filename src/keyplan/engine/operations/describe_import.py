@@ -1,4 +1,4 @@
-"""DescribeImport: one import and how it ended."""
+"""DescribeImport: one import and its result."""
 
 from __future__ import annotations
 

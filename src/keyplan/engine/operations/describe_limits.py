@@ -1,4 +1,4 @@
-"""DescribeLimits: the account's quotas of provisioned capacity, as of a new account."""
+"""DescribeLimits: the quotas of provisioned capacity of a new account."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DescribeTable: what a table is, its state and its figures."""
+"""DescribeTable: the definition of a table, its state and its figures."""
 
 from __future__ import annotations
 

@@ -55,16 +55,16 @@ T = TypeVar("T")
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Read the statements; then read their items as of one moment, or write them in one transaction."""
+    """Prepare the statements; then read their items in one snapshot, or write them in one transaction."""
     asked = request["TransactStatements"]
     given = [parameters(statement.get("Parameters") or (), wire=form.wire) for statement in asked]
     prepared = [
-        _told(number, partial(prepare, each["Statement"], values))
+        _numbered(number, partial(prepare, each["Statement"], values))
         for number, (each, values) in enumerate(zip(asked, given, strict=True))
     ]
     for number, each in enumerate(prepared):
         if each.select is not None:
-            _told(number, partial(check_call, each.select))
+            _numbered(number, partial(check_call, each.select))
     tables = _tables(database, prepared)
     selects = [each.select for each in prepared if each.select is not None]
     detail = request.get("ReturnConsumedCapacity") or "NONE"
@@ -79,8 +79,8 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
     return {"Responses": [], **write_together(database, steps, token, form, AnswerOptions(detail, False, names))}
 
 
-def _told(number: int, work: Callable[[], T]) -> T:
-    """Run a function; a ValidationError names the number of the statement."""
+def _numbered(number: int, work: Callable[[], T]) -> T:
+    """Run a function; add the number of the statement to a ValidationError."""
     try:
         return work()
     except ValidationError as error:
@@ -97,7 +97,7 @@ def _tables(database: Database, prepared: Sequence[Prepared]) -> list[Table]:
         except ResourceNotFoundError as error:
             reasons.add(number, error)
         else:
-            _told(number, partial(_check_allowed, each))
+            _numbered(number, partial(_check_allowed, each))
     reasons.raise_any()
     return tables
 
@@ -111,7 +111,7 @@ def _check_allowed(prepared: Prepared) -> None:
 
 
 def _check_keys(tables: Sequence[Table], prepared: Sequence[Prepared]) -> None:
-    """Raise TransactionCanceledError for statements whose item has no key of its table."""
+    """Raise TransactionCanceledError for statements whose item does not have the key of its table."""
     reasons = Reasons(len(prepared))
     for number, (table, each) in enumerate(zip(tables, prepared, strict=True)):
         fault = writes.key_fault(table, each)
@@ -132,12 +132,12 @@ def _read(
             reasons.add(number, ValidationError(item_messages.KEY_MISMATCH))
             continue
         if key is None:
-            _told(number, partial(reads.check_several, table, each, select))
+            _numbered(number, partial(reads.check_several, table, each, select))
             raise ValidationError(messages.in_transaction(number, messages.TRANSACTION_NEEDS_KEY))
         keys.append(key)
     reasons.raise_any()
     wanted = [
-        _told(number, partial(_wanted, table, key, select))
+        _numbered(number, partial(_wanted, table, key, select))
         for number, ((table, _, select), key) in enumerate(zip(asked, keys, strict=True))
     ]
     check_distinct([(read.table.name, read.key) for read in wanted])
@@ -152,7 +152,7 @@ def _wanted(table: Table, key: Item, select: SelectStatement) -> TransactionRead
 def _steps(tables: Sequence[Table], prepared: Sequence[Prepared], on_failure: Sequence[str | None]) -> list[WriteStep]:
     _check_keys(tables, prepared)
     actions = [
-        _told(number, partial(writes.action, table, each))
+        _numbered(number, partial(writes.action, table, each))
         for number, (table, each) in enumerate(zip(tables, prepared, strict=True))
     ]
     check_payload(actions)

@@ -1,4 +1,4 @@
-"""ExportTableToPointInTime: a table as of a moment, or what was written in a period, to be written to files."""
+"""ExportTableToPointInTime: export a table as of a time, or the changes of a period, to files."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def check(request: dict[str, Any]) -> None:
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Check, write the export down, and have it worked on."""
+    """Check, store the export as a job, and wake the thread that runs it."""
     check(request)
     selection = None
     if request.get("FilterSpecification") is not None:
@@ -193,10 +193,10 @@ def _document(database: Database, table: Table, parameters: dict[str, Any], toke
             "ExportViewType": view_type,
         }
         return {**document, "period_s": [from_s, to_s]}
-    moment_s = parameters.get("ExportTime", now)
-    _check_moment(table, moment_s, now)
+    time_s = parameters.get("ExportTime", now)
+    _check_time(table, time_s, now)
     described["ExportTime"] = parameters.get("ExportTime", now_ms / 1000)
-    return {**document, "moment_s": moment_s}
+    return {**document, "time_s": time_s}
 
 
 def _created_s(table: Table) -> int:
@@ -205,12 +205,12 @@ def _created_s(table: Table) -> int:
     return math.floor(created_s)
 
 
-def _check_moment(table: Table, moment_s: float, now: float) -> None:
+def _check_time(table: Table, time_s: float, now: float) -> None:
     if table.recovery is None:
         raise PointInTimeRecoveryUnavailableError(backup_messages.recovery_disabled(table.name))
-    if moment_s > now or moment_s < _created_s(table):
+    if time_s > now or time_s < _created_s(table):
         raise InvalidExportTimeError(messages.EXPORT_TIME_INVALID)
-    if moment_s < history.earliest_s(table.recovery, now):
+    if time_s < history.earliest_s(table.recovery, now):
         raise InvalidExportTimeError(messages.EXPORT_TIME_UNKNOWN)
 
 

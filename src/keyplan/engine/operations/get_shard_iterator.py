@@ -1,4 +1,4 @@
-"""GetShardIterator: a place in a shard from which to read."""
+"""GetShardIterator: a position in a shard from which to read."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def check(request: dict[str, Any]) -> None:
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check, find stream and shard, find the place."""
+    """Check, find stream and shard, compute the position."""
     kind, arn = request["ShardIteratorType"], request["StreamArn"]
     records.check_arn(arn)
     check(request)

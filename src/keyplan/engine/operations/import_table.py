@@ -1,6 +1,6 @@
 """ImportTable: a new table, to be filled from files.
 
-The service model calls ClientToken optional, and the SDKs fill it in; the service demands it.
+The service model calls ClientToken optional, and the SDKs fill it in; the service requires it.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def check(request: dict[str, Any]) -> None:
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check, make the table and write the import down, and have it worked on."""
+    """Check, create the table, store the import as a job, and wake the thread that runs it."""
     check(request)
     source = _given(request["S3BucketSource"])
     parameters = _given(request["TableCreationParameters"])
@@ -109,8 +109,8 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
         jobs.check_number(stored, jobs.IMPORT)
         document = _document(database, request, source, parameters, description)
         table = documents.create(database, transaction, description, parameters)
-        told = {"ready_at": imports.NOT_BEFORE_END, "import": jobs.arn_of(document)}
-        database.catalog.save(transaction, {**table, **told})
+        members = {"ready_at": imports.NOT_BEFORE_END, "import": jobs.arn_of(document)}
+        database.catalog.save(transaction, {**table, **members})
         return jobs.begin(transaction, document, now)
 
     document = database.alter(work)
@@ -123,7 +123,7 @@ def _given(members: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_free(database: Database, name: str, repeated: Document | None) -> None:
-    """Raise ResourceInUseError if there is such a table, unless the same request is being worked on."""
+    """Raise ResourceInUseError if the table exists, unless a running import has the same request."""
     if descriptions.present(database, name) is None:
         return
     if repeated is not None and jobs.status_of(repeated) == jobs.IN_PROGRESS:

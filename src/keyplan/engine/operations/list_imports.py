@@ -23,7 +23,7 @@ SHAPE = Structure(
 )
 
 
-_TOLD = (
+_SUMMARY_MEMBERS = (
     "ImportArn",
     "ImportStatus",
     "TableArn",
@@ -42,9 +42,9 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
     if wanted is not None:
         documents = [document for document in documents if document["description"]["TableArn"] == wanted]
     listed, more = jobs.page(documents, jobs.IMPORT, _age, size=request.get("PageSize"), token=request.get("NextToken"))
-    told = (document["description"] for document in listed)
+    descriptions = (document["description"] for document in listed)
     answer: dict[str, Any] = {
-        "ImportSummaryList": [{name: each[name] for name in _TOLD if name in each} for each in told]
+        "ImportSummaryList": [{name: each[name] for name in _SUMMARY_MEMBERS if name in each} for each in descriptions]
     }
     return answer if more is None else {**answer, "NextToken": more}
 

@@ -1,4 +1,4 @@
-"""PutItem: create an item or replace the whole of it."""
+"""PutItem: create an item or replace it as a whole."""
 
 from __future__ import annotations
 

@@ -79,14 +79,14 @@ def _replaced(request: dict[str, Any]) -> tuple[str, ...]:
 
 
 def check_key_conditions(request: dict[str, Any]) -> None:
-    """Refuse too many KeyConditions; each for itself has been looked at."""
-    # An index may have several key attributes per role; how many it has is known later.
+    """Refuse too many KeyConditions; each has been validated on its own."""
+    # An index may have several key attributes per role; their number is known later.
     if len(request["KeyConditions"]) > _MOST_KEY_CONDITIONS and request.get("IndexName") is None:
         raise ValidationError(expression_messages.KEY_CONDITION_COUNT)
 
 
 class _Prepared(NamedTuple):
-    """A request, checked as far as that needs no table."""
+    """A request, validated without the table."""
 
     values: Item | None
     key_condition: KeyCondition | LegacyKeyCondition
@@ -122,7 +122,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
         index,
         span,
         reverse=reverse,
-        # A query that cannot go on behind its row must not name that row as its last.
+        # A query that cannot continue after its row must not return that row as its last key.
         limit=None if ranges.finds_one_row(table, index) else request.get("Limit"),
         consistent=bool(request.get("ConsistentRead")),
         test=condition.tester() if condition is not None else None,

@@ -1,4 +1,4 @@
-"""RestoreTableFromBackup: a new table that is what another one was when it was backed up."""
+"""RestoreTableFromBackup: a new table with the content of a backup."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ SHAPE = Structure(
         **shapes.OVERRIDES,
     },
     required=("BackupArn",),
-    # A target of a wrong length was seen on the service in October 2026; one that is missing belongs to it.
+    # A target name of a wrong length was observed on the service in October 2026; a missing one is treated alike.
     demanded=Demanded("TargetTableName", messages.TABLE_NAME_REQUIRED, messages.TABLE_NAME_LENGTH),
     unsupported=("VectorIndexOverride",),
 )
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Find the backup, make the table in one transaction, fill it."""
+    """Find the backup, create the table in one transaction, fill it."""
     arn = request["BackupArn"]
 
     def work(transaction: Transaction) -> restores.Restored:

@@ -1,4 +1,4 @@
-"""RestoreTableToPointInTime: a new table that is what another one was at a moment, down to each item."""
+"""RestoreTableToPointInTime: a new table with the items of another table as of a time."""
 
 from __future__ import annotations
 
@@ -54,18 +54,18 @@ def check(request: dict[str, Any]) -> None:
         raise ValidationError(request_messages.no_arn(arn))
     if arn is not None and not _ARN.fullmatch(arn):
         raise ValidationError(messages.SOURCE_ARN_NOT_VALID)
-    latest, moment = bool(request.get("UseLatestRestorableTime")), request.get("RestoreDateTime")
-    if latest and moment is not None:
+    latest, restore_time = bool(request.get("UseLatestRestorableTime")), request.get("RestoreDateTime")
+    if latest and restore_time is not None:
         raise ValidationError(messages.TIME_TWICE)
-    if not latest and moment is None:
+    if not latest and restore_time is None:
         raise ValidationError(messages.TIME_MISSING)
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check, find the table, make the new one in one transaction, fill it.
+    """Check, find the table, create the new one in one transaction, fill it.
 
-    The copy begins as the table is now; what changed since is then put back, so that the work is in what
-    has changed and not in what is there.
+    The copy starts with the current rows; later changes are then put back, so the extra work depends on the number of
+    changes and not on the size of the table.
     """
     check(request)
 
@@ -74,11 +74,11 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
         source = _source(database, request)
         if source.recovery is None:
             raise PointInTimeRecoveryUnavailableError(messages.recovery_disabled(source.name))
-        moment_s = _moment(source.recovery, request, database.clock.now())
+        time_s = _restore_time(source.recovery, request, database.clock.now())
         restores.check_target(database, request["TargetTableName"])
         description = source.document["description"]
-        summary = {"SourceTableArn": description["TableArn"], "RestoreDateTime": round(moment_s, 3)}
-        past = None if request.get("UseLatestRestorableTime") else copies.Past(source.recovery, moment_s)
+        summary = {"SourceTableArn": description["TableArn"], "RestoreDateTime": round(time_s, 3)}
+        past = None if request.get("UseLatestRestorableTime") else copies.Past(source.recovery, time_s)
         return restores.begin(database, transaction, restores.Origin(description, source, summary, past), request)
 
     return restores.finish(database, database.alter(work))
@@ -91,15 +91,15 @@ def _source(database: Database, request: dict[str, Any]) -> Table:
     if arn.split(":")[4] != database.settings.account:
         raise ValidationError(messages.FOREIGN_ACCOUNT)
     if arn != descriptions.table_arn(database, table_name(arn)):
-        raise TableNotFoundError(messages.TABLE_NOT_FOUND)  # other Regions are not this engine's
+        raise TableNotFoundError(messages.TABLE_NOT_FOUND)  # tables of other Regions do not exist here
     return recovery.find_source(database, arn, messages.TABLE_NOT_FOUND)
 
 
-def _moment(kept: Recovery, request: dict[str, Any], now: float) -> float:
+def _restore_time(kept: Recovery, request: dict[str, Any], now: float) -> float:
     given = request.get("RestoreDateTime")
-    moment_s = now if given is None else timestamps.epoch_s(given)
+    time_s = now if given is None else timestamps.epoch_s(given)
     earliest_s = history.earliest_s(kept, now)
-    if not earliest_s <= moment_s <= now:
-        told = (timestamps.text(max(each, 0.0)) for each in (moment_s, earliest_s, now))
-        raise InvalidRestoreTimeError(messages.time_outside(*told))
-    return moment_s
+    if not earliest_s <= time_s <= now:
+        texts = (timestamps.text(max(each, 0.0)) for each in (time_s, earliest_s, now))
+        raise InvalidRestoreTimeError(messages.time_outside(*texts))
+    return time_s

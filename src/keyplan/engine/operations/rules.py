@@ -41,7 +41,7 @@ def check_attributes_to_get(request: Mapping[str, Any]) -> None:
 
 
 def check_select(request: Mapping[str, Any]) -> None:
-    """Refuse a Select that does not fit the projection parameters or the lack of an index.
+    """Refuse a Select that does not fit the projection parameters, or that requires an index.
 
     Query and Scan put the fault in an envelope; Scan does so since September 2026, Region by Region.
     """

@@ -22,7 +22,7 @@ from keyplan.dynamodb.shapes.model import (
 NAME_PATTERN = "[a-zA-Z0-9_.-]+"
 """The characters of names of tables, indexes and backups, as messages show them."""
 
-# The data plane asks first for one character, as of an ARN, and then for a table's name.
+# The data plane first requires one character, as for an ARN, and then a valid table name.
 TABLE_NAME = String(min=1, max=limits.TABLE_NAME_MAX, pattern=NAME_PATTERN, arn=True)
 NEW_TABLE_NAME = String(min=limits.TABLE_NAME_MIN, max=limits.TABLE_NAME_MAX, pattern=NAME_PATTERN, arn=True)
 DEMANDED_TABLE_NAME = Demanded("TableName", messages.TABLE_NAME_REQUIRED)
@@ -42,7 +42,7 @@ CLIENT_REQUEST_TOKEN = String(min=1, max=36)
 RETURN_CONSUMED_CAPACITY = String(enum=("INDEXES", "TOTAL", "NONE"))
 RETURN_ITEM_COLLECTION_METRICS = String(enum=("SIZE", "NONE"))
 RETURN_ON_CONDITION_FAILURE = String(enum=("ALL_OLD", "NONE"))
-# The newer list is the service's, its third word misspelt there.
+# The newer list is the service's, with its own misspelling in the third word.
 RETURN_VALUES = String(
     enum=("ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW"),
     newer_enum=("ALL_OLD", "UPDATED_OLD", "ALL_NEW", "UPDATE_NEW", "NONE"),
@@ -99,7 +99,7 @@ REPLACING_WRITE: dict[str, Shape] = {
     "ExpressionAttributeValues": LATE_ITEM,
     "ReturnValuesOnConditionCheckFailure": RETURN_ON_CONDITION_FAILURE,
 }
-"""Members that PutItem and DeleteItem have besides TableName and Item or Key."""
+"""Members of PutItem and DeleteItem in addition to TableName and Item or Key."""
 
 
 _CAPACITY = Long(min=1)
@@ -110,7 +110,7 @@ _KEY_ELEMENT = Structure(
     "KeySchemaElement", {"AttributeName": _KEY_NAME, "KeyType": KEY_TYPE}, required=("AttributeName", "KeyType")
 )
 KEY_SCHEMA = List(_KEY_ELEMENT, min=1, max=2)
-# A global index may have up to four attributes in each role: that is a rule, with a message of its own.
+# A global index may have up to four attributes in each role: that rule has a separate message.
 GLOBAL_KEY_SCHEMA = List(_KEY_ELEMENT, min=1)
 
 ATTRIBUTE_DEFINITIONS = List(
@@ -148,7 +148,7 @@ SSE_SPECIFICATION = Structure(
     "SSESpecification",
     {"Enabled": Boolean(), "SSEType": String(enum=("AES256", "KMS")), "KMSMasterKeyId": String(min=1)},
 )
-# What a tag must be is a rule, with messages of its own.
+# Tags are validated by a rule with separate messages.
 TAGS = List(Structure("Tag", {"Key": String(), "Value": String()}))
 
 _GLOBAL_INDEX: dict[str, Shape] = {
@@ -191,7 +191,7 @@ GLOBAL_INDEX_UPDATES = List(
 
 
 BACKUP_NAME = String(min=3, max=255, pattern=NAME_PATTERN)
-BACKUP_ARN = String(max=1024)  # what is too short is told as any other text that is no ARN of a backup
+BACKUP_ARN = String(max=1024)  # a text that is too short gets the message of any other invalid backup ARN
 TARGET_TABLE_NAME = LISTED_TABLE_NAME
 
 OVERRIDES: dict[str, Shape] = {

@@ -24,7 +24,7 @@ def check_table_keys(schema: Sequence[dict[str, Any]], definitions: Sequence[str
     undefined = any(key not in definitions for key in keys)
     if len(keys) == 1 and undefined and definitions:
         raise ValidationError(messages.keys_undefined(keys, definitions))
-    # A single definition for a doubled name counts as one that is missing.
+    # A single definition for a name that occurs twice counts as a missing one.
     doubled = len(keys) > 1 and keys[0] == keys[1] and len(definitions) == 1
     if undefined or doubled:
         raise ValidationError(messages.KEY_UNDEFINED)
@@ -123,7 +123,7 @@ def check_table_class(table_class: str | None) -> None:
         raise ValidationError(messages.TABLE_CLASS_UNKNOWN)
 
 
-_MOST_UNITS = 1_000_000_000_000  # the service's own bound, far over any quota
+_MOST_UNITS = 1_000_000_000_000  # the service's own limit, far above any quota
 _UNITS = ("ReadCapacityUnits", "WriteCapacityUnits")
 
 

@@ -1,4 +1,4 @@
-"""TagResource: give a table or its stream tags, new or with new values."""
+"""TagResource: add tags to a table or its stream, or change their values."""
 
 from __future__ import annotations
 

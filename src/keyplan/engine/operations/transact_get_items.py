@@ -1,4 +1,4 @@
-"""TransactGetItems: read up to 100 items, of any tables, all as of one moment."""
+"""TransactGetItems: read up to 100 items, of any tables, all in one snapshot."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ _ACTION = Structure(
 SHAPE = Structure(
     "TransactWriteItemsInput",
     {
-        # The token comes first: it alone is named where the list is too long as well.
+        # The token comes first: if the list is too long as well, only the token is reported.
         "ClientRequestToken": shapes.CLIENT_REQUEST_TOKEN,
         "TransactItems": List(_ACTION, min=1, max=limits.TRANSACTION_ACTIONS),
         "ReturnConsumedCapacity": shapes.RETURN_CONSUMED_CAPACITY,
@@ -121,7 +121,7 @@ class AnswerOptions(NamedTuple):
 
 
 class _Change(NamedTuple):
-    """The versions of an item before and after a step; `blind`: the step did not read it."""
+    """The versions of an item before and after a step; `blind`: the step did not read the item."""
 
     old: versions.Version | None
     new: versions.Version | None
@@ -151,7 +151,7 @@ def write_together(
 ) -> dict[str, Any]:
     """Check and write all steps in one transaction, and return the answer."""
     work = _Work(database, form, steps, token, asked)
-    # Not one of each name: the table may have been changed while it was looked up for one step after another.
+    # Not one table for each name: a table may have changed between the look-ups of two steps.
     return database.write_all([step.table for step in steps], work.run)
 
 
@@ -167,7 +167,7 @@ def prepare(request: dict[str, Any], form: Form) -> list[tuple[Action, dict[str,
 
 
 def check_payload(prepared: Sequence[Action]) -> None:
-    """Refuse more than 4 MB: of what the request says, whatever is stored."""
+    """Refuse requests of more than 4 MB, whatever is stored."""
     total = sum(action.payload for action in prepared)
     if total > limits.TRANSACTION_BYTES:
         raise ValidationError(item_messages.payload_too_large(total))
@@ -225,7 +225,7 @@ class _Work:
             try:
                 changes.append(self._change(transaction, step))
             except EmptyKeyError:
-                raise  # refuses the request, whatever else is wrong
+                raise  # refuses the request, whatever other faults it has
             except CANCELLING as error:
                 reasons.add(number, error)
         reasons.raise_any()
@@ -263,16 +263,16 @@ class _Work:
                 continue
             try:
                 writes.apply(
-                    self._database, transaction, step.table, step.key, old=old, new=new, receipt=receipt, moment_s=now
+                    self._database, transaction, step.table, step.key, old=old, new=new, receipt=receipt, time_s=now
                 )
             except CANCELLING as error:
                 raise cancelled_by(number, error, of=len(self._steps)) from error
         return receipts
 
     def _read_again(self, sizes: Sequence[int]) -> dict[str, Receipt]:
-        """What a repeated request costs: a transactional read of every item, of the size that the first one paid for.
+        """Return what a repeated request costs: a transactional read of every item, of the size first paid for.
 
-        The first one was counted as this one is, or its parameters would be others; so it has seen what it replaced.
+        The first request was counted like this one, otherwise its parameters would differ; so it read what it replaced.
         """
         receipts: dict[str, Receipt] = {}
         if not self._counted:

@@ -1,4 +1,4 @@
-"""UntagResource: take tags from a table or its stream; those it does not have are no error."""
+"""UntagResource: remove tags from a table or its stream; tags that do not exist are ignored."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Require the ARN of a table or stream, and keys of tags. Raises ValidationError."""
+    """Require the ARN of a table or stream, and tag keys. Raises ValidationError."""
     rules.check_resource_arn(request["ResourceArn"])
     if not request["TagKeys"]:
         raise ValidationError(messages.NO_TAG_KEYS)

@@ -1,4 +1,4 @@
-"""UpdateTimeToLive: let items expire by an attribute, or no more."""
+"""UpdateTimeToLive: enable or disable expiry of items by an attribute."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SHAPE = Structure(
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Find the table, switch; then look through the items that are there already."""
+    """Find the table, switch; then index the existing items."""
     given = request["TimeToLiveSpecification"]
     attribute, enabled = given["AttributeName"], bool(given["Enabled"])
 
@@ -61,7 +61,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
 
 
 def _check_state(table: Table, now: float) -> None:
-    # A table that is being deleted takes the change, as in the service.
+    # A table that is being deleted accepts the change, as in the service.
     if descriptions.status(table, now) == "CREATING":
         raise ResourceInUseError(messages.expiry_of_new_table(table.name))
 

@@ -1,1 +1,1 @@
-"""PartiQL statements, from what a request says to what they read and write."""
+"""PartiQL statements: parsing, planning, reading and writing."""

@@ -1,8 +1,8 @@
-"""How a SELECT is read: as queries of the partitions that its WHERE clause names, or as a scan.
+"""Read plans of SELECT: queries of the partitions that its WHERE clause names, or a scan.
 
-The branches of an OR that each name a partition are queries of their own, and so are those that each name sort
-keys behind a partition, by OR or IN. Source: developer guide, "PartiQL select statements for DynamoDB", condition;
-answers of the service about overlapping and too many "decomposed read operations".
+Each branch of an OR that names a partition becomes a query, and so does each branch that names sort keys within a
+partition, by OR or IN. Source: developer guide, "PartiQL select statements for DynamoDB", condition; responses of the
+service about overlapping and too many "decomposed read operations".
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _TURNED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 class ReadStep(NamedTuple):
-    """One query, or the scan: its span of stored keys, and what its rows must fulfil."""
+    """One query, or the scan: its span of stored keys, and the filter of its rows."""
 
     span: ranges.Span
     filter: translate.StatementCondition | None
@@ -60,22 +60,22 @@ class ReadPlan:
 
 
 _Range: TypeAlias = tuple[SortOperator, tuple[AttributeValue, ...]]
-"""A condition of a sort key that a range of keys can say."""
+"""A sort key condition in the form of a key range."""
 
 
 class _Part(NamedTuple):
-    """What one branch of the WHERE clause asks of one partition."""
+    """The key conditions and filters of one branch of the WHERE clause for one partition."""
 
     partition: AttributeValue
     sort: _Range | None
     rest: tuple[Term, ...]
     whole: Term
     negated: bool
-    """Whether it asks of the sort key what no range of keys can say."""
+    """True if it has a sort key condition that is not a key range."""
 
 
 def make(table: Table, index: Index | None, select: SelectStatement, values: Values) -> ReadPlan:
-    """The plan of a SELECT. Raises ValidationError."""
+    """Return the plan of a SELECT. Raises ValidationError."""
     schema = ranges.key_schema(table, index)
     partition, sort = schema.partition[0], schema.sort[0] if schema.sort else None
     branches = () if select.where is None else nodes.joined(select.where, "or")
@@ -107,7 +107,7 @@ def make(table: Table, index: Index | None, select: SelectStatement, values: Val
 
 
 def _parts(branch: Term, partition: KeyAttribute, sort: KeyAttribute | None, values: Values) -> list[_Part]:
-    """What a branch asks of each partition it names."""
+    """Return the parts of a branch, one for each partition that it names."""
     terms = nodes.joined(branch, "and")
     named = next((term for term in terms if _partition_terms(term, partition.name)), None)
     if named is None:
@@ -117,7 +117,7 @@ def _parts(branch: Term, partition: KeyAttribute, sort: KeyAttribute | None, val
     found: list[tuple[_Range | None, list[Term]]] = [(None, rest)]
     if sort is not None:
         found = _alternatives(rest, (partition.name, sort), values) or [_ranged(rest, sort, values)]
-    reads = islice(product(wanted, found), limits.STATEMENT_READS + 1)  # so many are too many already
+    reads = islice(product(wanted, found), limits.STATEMENT_READS + 1)  # more than the limit need not be counted
     return [
         _Part(value, condition, tuple(left), branch, any(_is_negated(term, sort and sort.name) for term in left))
         for value, (condition, left) in reads
@@ -125,7 +125,7 @@ def _parts(branch: Term, partition: KeyAttribute, sort: KeyAttribute | None, val
 
 
 def _ranged(terms: Sequence[Term], sort: KeyAttribute, values: Values) -> tuple[_Range | None, list[Term]]:
-    """The first condition of the sort key that a range of keys can say, and the other terms."""
+    """Return the first sort key condition that is a range of keys, and the other terms."""
     for term in terms:
         condition = _sort_condition(term, sort, values)
         if condition is not None:
@@ -136,10 +136,10 @@ def _ranged(terms: Sequence[Term], sort: KeyAttribute, values: Values) -> tuple[
 def _alternatives(
     terms: Sequence[Term], key: tuple[str, KeyAttribute], values: Values
 ) -> list[tuple[_Range | None, list[Term]]]:
-    """The ranges of an IN or OR behind the partition, each with the other terms; none if that is no such thing.
+    """Return the ranges of an IN or OR within the partition, each with the other terms, or an empty list.
 
-    A branch that says nothing of the sort key asks for all of them. Only what recorded answers show is taken so: one
-    IN or OR, no other condition of the sort key beside it, each branch with at most one range.
+    A branch without a sort key condition selects all sort keys. Only forms in recorded responses are decomposed: one IN
+    or OR, no other sort key condition next to it, and at most one range in each branch.
     """
     partition, sort = key
     about = [term for term in terms if sort.name in nodes.attributes(term)]
@@ -157,14 +157,14 @@ def _alternatives(
 
 
 def _named(term: Term, name: str) -> list[Term]:
-    """The equalities that an IN of an attribute is."""
+    """Return an IN of an attribute as equalities."""
     if not isinstance(term, InTerm):
         return []
     return [Infix("=", term.operand, value) for value in _partition_terms(term, name)]
 
 
 def _partition_terms(term: Term, name: str) -> Sequence[Term]:
-    """The terms whose values the attribute may have, by an equality, IN, or several joined by OR."""
+    """Return the terms whose values the attribute may have, from an equality, IN, or several joined by OR."""
     if isinstance(term, Joined) and term.operator == "or":
         each = [_partition_terms(branch, name) for branch in nodes.joined(term, "or")]
         return tuple(value for values in each for value in values) if all(each) else ()
@@ -186,7 +186,7 @@ def _key_value(term: Term, attribute: KeyAttribute, values: Values) -> Attribute
 
 
 def _sort_condition(term: Term, sort: KeyAttribute, values: Values) -> _Range | None:
-    """A condition of the sort key that a range of keys can say."""
+    """Return a term as a range of sort keys, or None."""
     operator, terms = _range_of(term, sort.name)
     if operator is None:
         return None
@@ -216,14 +216,14 @@ def _is_value(term: Term) -> bool:
 
 
 def _is_negated(term: Term, name: str | None) -> bool:
-    """Whether a term is about an attribute by NOT or <>."""
+    """Return True if a term tests an attribute by NOT or <>."""
     if isinstance(term, NotTerm):
         return name in nodes.attributes(term)
     return isinstance(term, Infix) and term.operator == "<>" and name in nodes.attributes(term)
 
 
 def _steps(index: Index | None, group: list[_Part], values: Values) -> list[ReadStep]:
-    """The queries of one partition."""
+    """Return the queries of one partition."""
     value = group[0].partition
     if len(group) == 1:
         (part,) = group
@@ -237,7 +237,7 @@ def _steps(index: Index | None, group: list[_Part], values: Values) -> list[Read
 
 
 def _check_disjoint(spans: Iterable[ranges.Span]) -> None:
-    """Refuse spans, in order, that lie in each other."""
+    """Refuse overlapping spans; the spans are given in order."""
     for earlier, later in pairwise(spans):
         if earlier.high is None or earlier.high > later.low:
             raise ValidationError(messages.OVERLAP)
@@ -258,10 +258,10 @@ def _filter(rest: Sequence[Term], values: Values) -> translate.StatementConditio
 
 
 def _check_filter(index: Index | None, partition: KeyAttribute, steps: Sequence[ReadStep]) -> None:
-    """Refuse filters by attributes that the index lacks, of keyed reads in the order of their partitions.
+    """Refuse filters by attributes that the index does not project, for keyed reads in partition order.
 
-    As recorded: those of the last read are told, and one read that lacks nothing lets all of them pass, as does one
-    whose filter names a partition again.
+    As recorded: the service reports those of the last read. One read with all attributes projected lets all of them
+    pass, as does one whose filter names a partition again.
     """
     if index is None or index.projection == "ALL":
         return
@@ -300,7 +300,7 @@ def _check_order(select: SelectStatement, partition: KeyAttribute, sort: KeyAttr
 
 
 def _ordered(keys: Iterable[bytes], select: SelectStatement, partition: KeyAttribute) -> Iterable[bytes]:
-    """The keys of the partitions as they are named, or as they are ordered."""
+    """Return the partitions' keys in the order in which they are named, or in ORDER BY order."""
     for each in select.order:
         if _name(each) == partition.name:
             return sorted(keys, reverse=each.descending)
@@ -308,13 +308,13 @@ def _ordered(keys: Iterable[bytes], select: SelectStatement, partition: KeyAttri
 
 
 def _is_reverse(select: SelectStatement, sort: KeyAttribute | None) -> bool:
-    """Whether partitions are read from their ends: as the sort key is ordered, and so too where it is not."""
+    """Return True if partitions are read backwards, which follows the order of the sort key if it is named."""
     by_sort = [each.descending for each in select.order if _name(each) == (sort and sort.name)]
     return any(by_sort) if by_sort else bool(select.order)
 
 
 def _turned(steps: list[ReadStep]) -> list[ReadStep]:
-    """The queries of each partition from its end; partitions as they were."""
+    """Return the queries of each partition in reverse order; the order of partitions stays."""
     turned: list[ReadStep] = []
     at = 0
     for number, step in enumerate(steps):

@@ -1,4 +1,4 @@
-"""A statement with its values, checked as far as that needs no table."""
+"""A statement with its values, validated without the table."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TABLE_NAME = re.compile(WHOLE_TABLE_NAME).fullmatch
 
 
 class Prepared(NamedTuple):
-    """A statement, the values it holds, and what it sets or inserts."""
+    """A statement, its values, and the attributes that it sets or inserts."""
 
     statement: Statement
     values: Values
@@ -40,22 +40,22 @@ class Prepared(NamedTuple):
 
     @property
     def select(self) -> SelectStatement | None:
-        """The statement, if all it does is to read."""
+        """Return the statement if it is a SELECT."""
         return self.statement if isinstance(self.statement, SelectStatement) else None
 
     @property
     def source(self) -> Source:
-        """Where it reads or writes; the table by the name that the statement has."""
+        """Return the table or index of the statement, under the name that the statement has."""
         return self.statement.select.source if isinstance(self.statement, ExistsStatement) else self.statement.source
 
 
 def prepare(text: str, given: Sequence[AttributeValue]) -> Prepared:
-    """Read a statement and check it. Raises ValidationError."""
+    """Parse a statement and validate it. Raises ValidationError."""
     parsed = parse(text)
     statement, values = parsed.statement, Values(given, parsed.parameters)
     read = statement.select if isinstance(statement, ExistsStatement) else statement
     if isinstance(read, SelectStatement) and (read.source.index is None or isinstance(statement, ExistsStatement)):
-        check_call(read)  # of an index it comes after the refusal of multi-attribute keys
+        check_call(read)  # for an index it comes after the refusal of multi-attribute keys
     if not isinstance(read, InsertStatement) and read.where is not None:
         translate.condition(read.where, values)
     if isinstance(read, SelectStatement) and read.shown is not None:
@@ -92,6 +92,6 @@ def _check_shown(shown: Sequence[PathTerm]) -> None:
 
 
 def shown_name(path: PathTerm) -> str:
-    """Under which name a path is shown: its last name, and the list indexes behind it."""
+    """Return the name under which a path is shown: its last name, with the list indexes after it."""
     last = max(at for at, part in enumerate(path.parts) if isinstance(part, str))
     return str(path.parts[last]) + "".join(f"[{part}]" for part in path.parts[last + 1 :])

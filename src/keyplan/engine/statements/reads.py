@@ -1,4 +1,4 @@
-"""SELECT: one page of what it finds."""
+"""SELECT: one page of results."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Found(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """Where a page goes on: the step, and the key of the item behind which it does."""
+    """Start of the next page: the step, and the key of the last item of the previous page."""
 
     step: int
     key: Item | None
@@ -61,7 +61,7 @@ def select(
     token: str | None,
     digest: bytes,
 ) -> Found:
-    """One page. `digest` tells the request from others, so that a token only goes on with its own."""
+    """Return one page. `digest` identifies the request, so that a token continues only the same request."""
     table, index = find_source(database, statement)
     if index is not None and index.is_global and consistent:
         raise ValidationError(messages.CONSISTENT_GLOBAL_READ)
@@ -103,9 +103,9 @@ def select(
 def find_source(database: Database, statement: SelectStatement) -> tuple[Table, Index | None]:
     """Return the table and the index that a SELECT reads.
 
-    Raise ValidationError if the index does not exist, if PartiQL cannot read it, or if the projection calls a
-    function. The service reports a call after the refusal of an index with multi-attribute keys (captures of
-    eu-west-2 and us-east-1, October 2026) and before a table that does not exist (eu-west-2, July 2026).
+    Raises ValidationError if the index does not exist, if PartiQL cannot read it, or if the projection calls a
+    function. The service reports a call after the refusal of an index with multi-attribute keys (captures of eu-west-2
+    and us-east-1, October 2026) and before a table that does not exist (eu-west-2, July 2026).
     """
     try:
         table = database.table(statement.source.table)
@@ -134,7 +134,7 @@ def _find_index(database: Database, table: Table, statement: SelectStatement) ->
 
 
 def whole_key(table: Table, prepared: Prepared, statement: SelectStatement) -> Item | None:
-    """The key of the one item that a SELECT reads if its key is all that it requires, as batches demand."""
+    """Return the key of the only item of a SELECT that requires nothing but its key, as batches demand; else None."""
     if statement.source.index is not None:
         return None
     terms = () if statement.where is None else nodes.joined(statement.where, "and")
@@ -148,7 +148,7 @@ def whole_key(table: Table, prepared: Prepared, statement: SelectStatement) -> I
 
 
 def check_several(table: Table, prepared: Prepared, statement: SelectStatement) -> None:
-    """Refuse what would be too many reads or ones that overlap, which is told before the lack of a whole key."""
+    """Refuse too many or overlapping reads, which are reported before a missing whole key."""
     if statement.source.index is not None:
         return
     try:
@@ -159,7 +159,7 @@ def check_several(table: Table, prepared: Prepared, statement: SelectStatement) 
 
 
 def projection(table: Table, shown: Sequence[PathTerm]) -> Callable[[Item], Item]:
-    """What makes of an item the attributes that are shown, each under the end of its path.
+    """Return a function that projects an item to the shown attributes, each under the end of its path.
 
     Raises ValidationError for a path into a key.
     """
@@ -174,7 +174,10 @@ def projection(table: Table, shown: Sequence[PathTerm]) -> Callable[[Item], Item
 
 
 def _check_shown(index: Index | None, shown: Sequence[PathTerm] | None) -> bool:
-    """Whether items must be fetched for what is shown. Raises ValidationError where a global index lacks it."""
+    """Return True if items must be fetched for the projection.
+
+    Raises ValidationError if a global index does not project it.
+    """
     if index is None or index.projection == "ALL" or shown is None:
         return False
     names = dict.fromkeys(str(path.parts[0]) for path in shown)
@@ -212,9 +215,9 @@ def _items(found: Sequence[pages.ItemPage], form: Form, *, projected: bool) -> A
 
 
 def digest_of(statement: str, parameters: Sequence[AttributeValue]) -> bytes:
-    """What tells a statement with its parameters from others."""
-    told = orjson.dumps([statement, parameters])
-    return blake2b(told, digest_size=_DIGEST_BYTES).digest()
+    """Return a digest of a statement and its parameters."""
+    text = orjson.dumps([statement, parameters])
+    return blake2b(text, digest_size=_DIGEST_BYTES).digest()
 
 
 def _token_of(place: _Place, digest: bytes) -> str:
@@ -224,10 +227,10 @@ def _token_of(place: _Place, digest: bytes) -> str:
 
 def _place_of(token: str, digest: bytes, steps: int) -> _Place:
     try:
-        told, step, key = orjson.loads(urlsafe_b64decode(token))
-    except (TypeError, ValueError) as error:  # a number, for one, cannot be taken apart
+        token_digest, step, key = orjson.loads(urlsafe_b64decode(token))
+    except (TypeError, ValueError) as error:  # a number, for example, cannot be unpacked
         raise ValidationError(messages.TOKEN_INVALID) from error
-    if told != digest.hex():
+    if token_digest != digest.hex():
         raise ValidationError(messages.TOKEN_OTHER_REQUEST)
     if not isinstance(step, int) or not 0 <= step < steps or not (key is None or _is_key(key)):
         raise ValidationError(messages.TOKEN_INVALID)
@@ -238,7 +241,7 @@ def _place_of(token: str, digest: bytes, steps: int) -> _Place:
 
 
 def _is_key(key: Any) -> bool:
-    """Whether that has the form of a key: names with values of scalar types."""
+    """Return True if the value has the form of a key: names with values of scalar types."""
     return isinstance(key, dict) and all(
         isinstance(value, dict) and len(value) == 1 and all(isinstance(content, str) for content in value.values())
         for value in key.values()

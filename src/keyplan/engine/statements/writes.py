@@ -1,4 +1,4 @@
-"""What INSERT, UPDATE, DELETE and EXISTS do to one item: the actions that all writes are made of."""
+"""Writes of INSERT, UPDATE, DELETE and EXISTS: statements as actions on one item."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Attempt(NamedTuple):
-    """A statement that was run: the items it returns, what it cost, and what was wrong with its item, if anything."""
+    """The result of a statement: the returned items, the cost, and the error of its item, if any."""
 
     items: list[Any]
     receipt: Receipt
@@ -43,7 +43,7 @@ class Attempt(NamedTuple):
 
 
 class Located(NamedTuple):
-    """What a statement that writes does, and where: good as long as the table is the current one."""
+    """The action of a writing statement and its item, valid while the table is the current one."""
 
     table: Table
     change: actions.Action
@@ -51,7 +51,7 @@ class Located(NamedTuple):
 
 
 class _MustBeNew(WriteCondition):
-    """Requires that there is no item."""
+    """Condition that the item does not exist."""
 
     __slots__ = ()
 
@@ -61,7 +61,7 @@ class _MustBeNew(WriteCondition):
 
 
 class _IfThere(WriteCondition):
-    """Requires the condition of an item that is there; nothing of one that is not."""
+    """Condition that applies only to an existing item."""
 
     __slots__ = ()
 
@@ -71,7 +71,7 @@ class _IfThere(WriteCondition):
 
 
 def action(table: Table, prepared: Prepared) -> actions.Action:
-    """What a statement that writes, or EXISTS, does. Raises ValidationError if it does not fit the table."""
+    """Return the action of a writing statement or EXISTS. Raises ValidationError if it does not fit the table."""
     match prepared.statement:
         case InsertStatement():
             return _insert(table, prepared)
@@ -86,14 +86,14 @@ def action(table: Table, prepared: Prepared) -> actions.Action:
 
 
 def key_fault(table: Table, prepared: Prepared) -> ValidationError | None:
-    """What is wrong with the key of a statement's one item, as a transaction's reason tells it."""
+    """Return the key error of a statement's item as a transaction's reason reports it, or None."""
     statement = prepared.statement
     if isinstance(statement, InsertStatement):
         assert prepared.item is not None
         try:
             table.key.of_item(prepared.item)
         except EmptyKeyError:
-            return None  # told of the request
+            return None  # reported for the whole request
         except ValidationError as error:
             return error
         return None
@@ -128,7 +128,7 @@ def _update(table: Table, prepared: Prepared, statement: UpdateStatement) -> act
     key, rest = _key(table, prepared, statement.where)
     update = prepared.update
     assert update is not None
-    # An update changes what is there: it makes no items.
+    # UPDATE changes existing items: it does not create items.
     guard = _guard(WriteCondition, _is_there(table, rest), prepared)
     payload = attribute.item_bytes(key) + attribute.item_bytes(update.values)
     return actions.ItemUpdate(key, update.compiled, guard, update.values, payload, messages.TOO_DEEP)
@@ -152,7 +152,7 @@ def _check(table: Table, prepared: Prepared, statement: ExistsStatement) -> acti
 
 
 def _key(table: Table, prepared: Prepared, where: Term | None) -> tuple[Item, Term | None]:
-    """The key of the item, and what else the statement requires of it."""
+    """Return the key of the item, and the remaining condition of the statement."""
     found, rest = nodes.equalities(where, table.key.names)
     if len(found) < len(table.key.names):
         raise ValidationError(messages.INCOMPLETE_KEY)
@@ -160,7 +160,7 @@ def _key(table: Table, prepared: Prepared, where: Term | None) -> tuple[Item, Te
 
 
 def key_of(table: Table, prepared: Prepared, found: Mapping[str, Term]) -> Item:
-    """The key that these terms make. Raises ValidationError if a type is not the table's."""
+    """Return the key that the terms give. Raises ValidationError if a type differs from the table's."""
     key = {name: prepared.values.of(found[name]) for name in table.key.names}
     for name, kind in (*table.key.schema.partition, *table.key.schema.sort):
         if kind not in key[name]:
@@ -179,7 +179,7 @@ def _guard(kind: type[WriteCondition], term: Term, prepared: Prepared) -> WriteC
 
 
 def locate(database: Database, prepared: Prepared) -> Located:
-    """What a statement that writes does, and to which item. Raises ServiceError if it does not fit its table."""
+    """Return the action and the item of a writing statement. Raises ServiceError if it does not fit its table."""
     table = database.table(prepared.source.table)
     change = action(table, prepared)
     return Located(table, change, change.locate(table))
@@ -188,9 +188,10 @@ def locate(database: Database, prepared: Prepared) -> Located:
 def attempt(
     database: Database, prepared: Prepared, form: Form, *, on_failure: str | None = None, located: Located | None = None
 ) -> Attempt:
-    """Run one statement that writes. If its item does not meet its condition, it has cost what it met or brought.
+    """Run one writing statement and return its result, also if its condition fails.
 
-    `located`: what `locate` gave of it before, which is made anew where the table has changed since.
+    A failed condition costs as much as a write of the stored or the given item, whichever is larger. `located`: an
+    earlier result of `locate`, computed again if the table has changed since.
     """
     if located is None or database.table(prepared.source.table) is not located.table:
         located = locate(database, prepared)

@@ -1,16 +1,15 @@
 """A thread that moves committed pages from the write-ahead log into the database file.
 
-Done in line with commits, a checkpoint stalls the writer for tens of milliseconds; done here, writers
-only pay for appending. PASSIVE checkpoints stand in nobody's way but cannot rewind the log while
-somebody writes, so once the log has grown far past its mark a RESTART checkpoint waits for a moment
-without readers and lets the log begin anew. A writer that never pauses, or a disk slower than the
-writer, would still let the log grow: past a last mark writers wait until the checkpoint is through.
+A checkpoint during a commit stalls the writer for tens of milliseconds; in this thread, writers only pay for appending.
+PASSIVE checkpoints block nobody but cannot restart the log while a client writes. Once the log has grown far past its
+mark, a RESTART checkpoint waits for a time without readers and restarts the log. A continuous writer, or a disk slower
+than the writer, would still let the log grow: past a last mark, writers wait until the checkpoint is complete.
 
-A PASSIVE checkpoint syncs the log, so the next one comes only when the log has grown by as much again. SQLite syncs
-the file only where a checkpoint moves the whole log, which a RESTART does while writers wait. The file is therefore
-synced before: else that RESTART would write all pages of the log to the disk, hundreds of milliseconds of work. While
-a RESTART waits for readers it keeps writers out, so it is not tried while a long read holds the log: the log grows,
-and writers wait for nothing. The last mark doubles each time that a RESTART was in vain.
+A PASSIVE checkpoint syncs the log, so the next one comes only when the log has grown by as much again. SQLite syncs the
+file only where a checkpoint moves the whole log, which a RESTART does while writers wait. The file is therefore synced
+before; otherwise RESTART would write all pages of the log to the disk, hundreds of milliseconds of work. While a
+RESTART waits for readers it blocks writers, so it is not tried while a long read holds the log: the log grows, and
+writers do not wait. The last mark doubles each time that a RESTART fails.
 """
 
 from __future__ import annotations
@@ -34,19 +33,19 @@ _log = logging.getLogger(__name__)
 
 
 class Checkpointer:
-    """Owns one connection and one thread, asleep until the log has grown."""
+    """Owner of one connection and one thread, which sleeps until the log has grown."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
         self._connection.set_busy_timeout(BUSY_MS)
         self._wake = threading.Event()
         self.pages = 0
-        """How long the log was after this process's last commit."""
+        """Length of the log after this process's last commit."""
         self._checkpoint_at, self._crowded_at = PASSIVE_PAGES, CROWDED_PAGES
         self.crowded = False
-        """Whether the next writer is to call `wait_for_room` before it begins."""
+        """True if the next writer must call `wait_for_room` before it begins."""
         self._held = False
-        """Whether the last checkpoint found that a long read holds the log."""
+        """True if the last checkpoint found that a long read holds the log."""
         self._room = threading.Event()
         self._calm = threading.Event()
         self._calm.set()
@@ -54,14 +53,14 @@ class Checkpointer:
         self._thread: threading.Thread | None = None
 
     def committed(self, _connection: apsw.Connection, _schema: str, pages: int) -> int:
-        """The write-ahead log's hook: called after each commit with the log's length in pages."""
-        if pages < self.pages:  # the log has begun anew
+        """Handle the hook of the write-ahead log: called after each commit with the log's length in pages."""
+        if pages < self.pages:  # the log has restarted
             self._begin_anew()
         self.pages = pages
         if pages >= self._checkpoint_at:
             if self._thread is None:
                 self._thread = started(self._run, "keyplan-checkpoint")
-            if self._thread is None:  # the commit stands, and the log grows
+            if self._thread is None:  # the commit is valid, and the log grows
                 self._checkpoint_at = pages + PASSIVE_PAGES
                 return apsw.SQLITE_OK
             if pages >= self._crowded_at and not self._held:
@@ -71,24 +70,24 @@ class Checkpointer:
         return apsw.SQLITE_OK
 
     def wait_for_calm(self) -> bool:
-        """Where the log is long, wait until the checkpoint that is due has ended; False if that takes too long.
+        """Wait until the checkpoint of a long log has ended. Return False if that takes too long.
 
         For background work. Its writes would make the log grow while a checkpoint shortens it, until all writers have
-        to wait, and its reads would keep the log from beginning anew.
+        to wait, and its reads would keep the log from restarting.
         """
         return self.pages < RESTART_PAGES or self._calm.wait(CALM_S)
 
     def wait_for_room(self) -> None:
-        """Let the checkpoint that is under way end, so that the log can begin anew."""
+        """Wait for the running checkpoint, so that the log can restart."""
         self._room.wait(2 * BUSY_MS / 1000)
 
     def _have_writers_wait(self) -> None:
-        """Until this checkpoint is through. They are woken then, where SQLite has them ask again now and then."""
+        """Block writers until this checkpoint is complete. They are woken then, where SQLite would make them poll."""
         self._room.clear()
         self.crowded = True
 
     def stop(self) -> None:
-        """End the thread and close the connection."""
+        """Stop the thread and close the connection."""
         self._stopping = True
         self._wake.set()
         if self._thread is not None:
@@ -114,23 +113,23 @@ class Checkpointer:
             log, moved = self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
             self._held = log - moved >= PASSIVE_PAGES
             if pages >= RESTART_PAGES and not self._held:
-                # Most of what was committed meanwhile goes first, so that writers are kept out for less.
+                # Move most of the pages committed since first, so that writers are blocked for less time.
                 self._catch_up(moved)
                 self._have_writers_wait()
                 self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
                 self.pages = 0
                 self._begin_anew()
         except (apsw.BusyError, apsw.LockedError):
-            # Another process is at it, a long read holds the log, or writers did not let it in.
+            # Another process runs a checkpoint, a long read holds the log, or writers did not let it in.
             self._give_up_for_now(writers_wait)
         except apsw.Error:
-            # Nothing is lost: the log keeps what was committed. The writer meets the same
-            # failure on its own connection and reports it to its caller.
+            # Nothing is lost: the log keeps the commits. The writer meets the same failure on its own connection and
+            # reports it to its caller.
             self._give_up_for_now(writers_wait)
             _log.exception("checkpoint failed")
 
     def _catch_up(self, moved: int) -> None:
-        """Sync the file, and move what was committed meanwhile, until that takes little time."""
+        """Sync the file, and move pages committed since, until that takes little time."""
         for _ in range(MOST_ROUNDS):
             sync_file(self._connection)
             before, (_, moved) = moved, self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
@@ -139,12 +138,14 @@ class Checkpointer:
         sync_file(self._connection)
 
     def _begin_anew(self) -> None:
-        """Set the marks, in pages of log, for a log that begins anew."""
+        """Set the marks, in pages of log, for a restarted log."""
         self._checkpoint_at = PASSIVE_PAGES
         self._crowded_at = CROWDED_PAGES
 
     def _give_up_for_now(self, writers_wait: bool) -> None:
-        """Move the last mark up if writers waited in vain: they are not to do so again and again, but as long as
-        they only were too fast, they have to wait."""
+        """Raise the last mark if writers waited in vain, so that they do not wait again and again.
+
+        While writers are only too fast, they have to wait, and the mark stays.
+        """
         if writers_wait:
             self._crowded_at = max(self._crowded_at, 2 * self.pages)

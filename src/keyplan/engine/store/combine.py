@@ -1,17 +1,16 @@
-"""Writes of many threads, run together by whichever of them comes first.
+"""Writes of many threads, combined by the thread that comes first.
 
-A thread that finds nobody at it leads: it takes every call queued by then, its own among them, and runs
-them in one transaction. While its commit goes to the disk the next thread in line leads the calls that
-queued meanwhile. A call costs its thread one wake-up, and no lock is handed round between the calls of
-a batch, which in Python would cost more than the calls themselves.
+A thread that finds no leader leads: it runs every queued call, its own included, in one transaction. While its commit
+goes to the disk, the next thread in line leads the calls that have queued since. A call costs its thread one wake-up,
+and no lock passes between the calls of a batch, which in Python would cost more than the calls themselves.
 
-Threads that were answered together call again one after another. Whoever leads lets them run first, as
-long as that brings more calls: a batch of few would keep the others waiting for a commit of its own.
+Threads that got their answers together call again one after another. The leader lets them run first, as long as that
+brings more calls: a small batch would keep the others waiting for a separate commit.
 
-What a signal's handler raises while the main thread leads goes to the main thread if it is no Exception, as
-KeyboardInterrupt and SystemExit are none. An Exception of a handler that comes while the work of another thread's call
-is run cannot be told from one of that work: that call is undone and its thread gets the exception, the main thread
-does not. Handlers that mean to stop the program should raise what is no Exception.
+If a signal handler raises while the main thread leads, the main thread gets the exception unless it is an Exception;
+KeyboardInterrupt and SystemExit are not. An Exception of a handler during another thread's call cannot be distinguished
+from one of that call: the call is undone and its thread gets the exception instead of the main thread. Handlers that
+stop the program should raise a BaseException that is not an Exception.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ from typing import Any
 from keyplan.errors import StorageError
 
 LOOKS_IN_VAIN = 4
-"""Turns given to other threads that bring no call, until a batch waits no more."""
+"""Number of turns given to other threads without a new call, after which a batch starts."""
 
 
 class CombinedCall:
-    """One piece of work waiting to be run, and what became of it."""
+    """One queued piece of work and its result."""
 
     __slots__ = ("batch", "done", "error", "leads", "result", "settled", "ticket", "wake", "work")
 
@@ -40,16 +39,15 @@ class CombinedCall:
         self.done = False
         self.leads = False
         self.batch: Sequence[CombinedCall] = ()
-        """The calls that wait for this one's thread, which leads."""
+        """The calls that wait for this call's thread, which leads."""
         self.ticket: int | None = None
-        """What its thread is to settle by itself, because the one that led was interrupted."""
+        """The batch that its thread must settle itself, because the leader was interrupted."""
         self.wake = threading.Lock()
         self.wake.acquire()
 
 
 class Combiner:
-    """Runs calls in batches. `run` makes a batch's results, `settle` makes them last; neither raises
-    anything of its own."""
+    """Runner of calls in batches. `run` computes a batch's results, `settle` makes them durable; neither may raise."""
 
     def __init__(
         self, run: Callable[[list[CombinedCall]], int], settle: Callable[[list[CombinedCall], int], None]
@@ -62,7 +60,7 @@ class Combiner:
         self._company = 0  # how many calls may be expected to come together
 
     def submit(self, work: Callable[..., Any], settled: bool) -> Any:
-        """Run the work in some batch; its result, or the exception that it or the batch met."""
+        """Run the work in some batch. Return its result, or raise the exception of the work or the batch."""
         call = CombinedCall(work, settled)
         try:
             with self._mutex:
@@ -70,14 +68,14 @@ class Combiner:
                 call.leads = not self._led
                 self._led = True
             if not call.leads:
-                call.wake.acquire()  # until it is done, or this thread is to lead
+                call.wake.acquire()  # until the call is done, or this thread has to lead
             if not call.done:
                 self._await_company()
                 self._lead(call)
             elif call.ticket is not None:
                 self._settle([call], call.ticket)
         except BaseException:
-            # Of a signal's handler, as Ctrl-C has one: nobody must wait for a thread that is not there any more.
+            # A signal handler raised, for example on Ctrl-C: nobody must wait for a thread that has left.
             self._withdraw(call)
             raise
         if call.error is not None:
@@ -85,7 +83,7 @@ class Combiner:
         return call.result
 
     def _withdraw(self, call: CombinedCall) -> None:
-        """Leave the queue, and to the next one in it what this thread was to lead."""
+        """Leave the queue, and pass leadership to the next thread in it."""
         with self._mutex:
             if call in self._queue:
                 self._queue.remove(call)
@@ -93,7 +91,7 @@ class Combiner:
         _wake(call)
 
     def _hand_on(self, own: CombinedCall) -> None:
-        """Have the first in the queue lead, if this one still does. Under the mutex."""
+        """Make the first thread in the queue lead, if this one still does. Requires the mutex."""
         others = bool(self._queue)
         if own.leads:
             own.leads, self._led = False, others
@@ -114,7 +112,7 @@ class Combiner:
             self._settle(own.batch, ticket)
         except BaseException as error:
             for call in own.batch:
-                if ticket is not None:  # it was run all the same
+                if ticket is not None:  # the batch ran all the same
                     call.ticket = ticket
                 else:
                     call.error = StorageError("the thread that wrote was interrupted: this may be written or not")
@@ -132,7 +130,7 @@ class Combiner:
 
 
 def _wake(own: CombinedCall) -> None:
-    """Let the threads of a batch go on. What an interruption has kept from one is done when this is called again."""
+    """Wake the threads of a batch. After an interruption, a second call wakes the remaining ones."""
     for call in own.batch:
         if not call.done:
             call.done = True

@@ -1,4 +1,4 @@
-"""SQLite's failures told as keyplan's storage errors."""
+"""SQLite's failures as keyplan's storage errors."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from keyplan.errors import (
 )
 
 Failure = apsw.Error
-"""Whatever SQLite raises."""
+"""Base class of SQLite's exceptions."""
 
 _KINDS: tuple[tuple[type[apsw.Error], type[StorageError], str], ...] = (
     (apsw.BusyError, DatabaseLockedError, "is locked by another process"),
     (apsw.LockedError, DatabaseLockedError, "is locked by another connection"),
     (apsw.FullError, DatabaseFullError, "could not grow: the disk is full"),
     (apsw.ReadOnlyError, DatabaseReadOnlyError, "cannot be written"),
-    (apsw.CantOpenError, DatabaseReadOnlyError, "cannot be opened: is the folder there and writable?"),
+    (apsw.CantOpenError, DatabaseReadOnlyError, "cannot be opened: check that the folder exists and is writable"),
     (apsw.PermissionsError, DatabaseReadOnlyError, "cannot be opened: permission denied"),
     (apsw.AuthError, DatabaseReadOnlyError, "cannot be opened: permission denied"),
     (apsw.CorruptError, DatabaseCorruptError, "is damaged"),
@@ -33,24 +33,24 @@ _KINDS: tuple[tuple[type[apsw.Error], type[StorageError], str], ...] = (
 
 
 def storage_error(error: apsw.Error, path: str) -> StorageError:
-    """The storage error that tells what SQLite's error means for the file."""
-    for kind, told, what in _KINDS:
+    """Return the storage error for SQLite's error on the file."""
+    for kind, public, what in _KINDS:
         if isinstance(error, kind):
-            return told(f"{path} {what} ({error})")
+            return public(f"{path} {what} ({error})")
     return StorageError(f"{path}: {type(error).__name__}: {error}")
 
 
 def is_missing_tree(error: apsw.Error) -> bool:
-    """Whether the failure only says that another process dropped the tree meanwhile.
+    """Return True if the failure only means that another process has dropped the tree.
 
-    It is a SchemaChangeError where tables were made or dropped again while SQLite looked for the tree once more.
+    It is a SchemaChangeError where tables were created or dropped while SQLite looked for the tree again.
     """
     return isinstance(error, (apsw.SQLError, apsw.SchemaChangeError)) and "no such table" in str(error)
 
 
 @contextmanager
 def failures(path: str) -> Iterator[None]:
-    """Raise what SQLite's failures mean for the file."""
+    """Raise SQLite's failures as storage errors of the file."""
     try:
         yield
     except (apsw.ConnectionClosedError, apsw.CursorClosedError):

@@ -1,4 +1,4 @@
-"""The file of a database: opened, known for ours or laid out, copied."""
+"""The file of a database: open, verify, lay out, copy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CACHE_KIB = 64 * 1024
 
 
 def connect(path: str) -> apsw.Connection:
-    """A connection to a file, or to a new database in memory. Raises StorageError."""
+    """Return a connection to a file, or to a new database in memory. Raises StorageError."""
     try:
         connection = apsw.Connection(path, statementcachesize=CACHED_STATEMENTS)
     except apsw.Error as error:
@@ -31,7 +31,7 @@ def connect(path: str) -> apsw.Connection:
     try:
         connection.pragma("cache_size", -CACHE_KIB)
         connection.pragma("synchronous", "NORMAL")
-        connection.pragma("temp_store", "MEMORY")  # what savepoints keep aside is small and short-lived
+        connection.pragma("temp_store", "MEMORY")  # savepoints keep little data, for a short time
         connection.wal_autocheckpoint(0)
     except apsw.Error as error:
         connection.close()
@@ -40,17 +40,17 @@ def connect(path: str) -> apsw.Connection:
 
 
 def prepare(connection: apsw.Connection, path: str) -> None:
-    """Check that the file is ours and of a version we know; lay out a new one.
+    """Require a keyplan file of a known version; lay out a new one.
 
     Raises DatabaseVersionError, DatabaseCorruptError, and SQLite's own exceptions.
     """
     if _is_ours(connection, path) and connection.pragma("journal_mode") == "wal":
         return
-    # Ours without a log is a copy made by SQLite's VACUUM. A database in memory stays as it is.
+    # A keyplan file without a log is a copy made by SQLite's VACUUM. A database in memory stays as it is.
     connection.pragma("journal_mode", "wal")
     connection.execute(statements.BEGIN)
     try:
-        if not _is_ours(connection, path):  # another process may have been first
+        if not _is_ours(connection, path):  # another process may have laid it out first
             connection.execute(statements.CREATE_SCHEMA)
             connection.pragma("application_id", statements.APPLICATION_ID)
             connection.pragma("user_version", statements.SCHEMA_VERSION)
@@ -78,7 +78,7 @@ def _is_ours(connection: apsw.Connection, path: str) -> bool:
 def sync_file(connection: apsw.Connection) -> None:
     """Sync the database file of a connection to the disk, by SQLite's own descriptor. A failure is left to SQLite.
 
-    A descriptor opened here would end all of SQLite's locks on the file in this process when it is closed.
+    Closing a descriptor opened here would release all of SQLite's locks on the file in this process.
     """
     file = ctypes.c_void_p()
     if not connection.file_control("main", apsw.SQLITE_FCNTL_FILE_POINTER, ctypes.addressof(file)) or not file.value:
@@ -89,28 +89,28 @@ def sync_file(connection: apsw.Connection) -> None:
 
 
 def copy(source: apsw.Connection, target: apsw.Connection) -> None:
-    """One step copies everything under a settled read lock, so writers never tear it."""
+    """Copy all pages in one step under a settled read lock, so that writers never tear the copy."""
     with target.backup("main", source, "main") as backup:
         backup.step()
 
 
 def check_free(path: str) -> None:
-    """Raise FileExistsError if there is a file."""
+    """Raise FileExistsError if the file exists."""
     if Path(path).exists():
-        raise FileExistsError(f"{path} exists already")
+        raise FileExistsError(f"{path} already exists")
 
 
 @contextmanager
 def new_file(path: str) -> Iterator[apsw.Connection]:
-    """A database to be filled; it stands at its path once it is whole, and nothing does if that fails."""
-    unfinished = Path(f"{path}-{uuid.uuid4().hex[:8]}-unfinished")  # its own, whoever else makes one
+    """Yield a database to be filled; it appears at its path once it is complete, and not if that fails."""
+    unfinished = Path(f"{path}-{uuid.uuid4().hex[:8]}-unfinished")  # a unique name
     connection = apsw.Connection(str(unfinished))
     try:
         yield connection
         connection.pragma("journal_mode", "wal")
         connection.close()
-        check_free(path)  # anybody may have made one meanwhile
-        for left in ("-wal", "-shm"):  # by a database of that name that is gone: SQLite would take it for this one's
+        check_free(path)  # another process may have created the file since
+        for left in ("-wal", "-shm"):  # left by a deleted database of that name: SQLite would read it as this one's
             Path(f"{path}{left}").unlink(missing_ok=True)
         unfinished.replace(path)
     except BaseException:

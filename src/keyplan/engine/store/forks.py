@@ -1,8 +1,8 @@
-"""Forks: a child process must not go on with the connections of its parent.
+"""Forks: a child process must not use the connections of its parent.
 
-SQLite's locks belong to the process that took them. Once the parent closes its database nobody seems to have it
-open, and its log is removed: what a child goes on writing there, and acknowledges, is lost. So in a child every
-store that was open counts as closed.
+SQLite's locks belong to the process that acquired them. Once the parent closes its database, the file seems unused and
+its log is removed: later writes of a child are acknowledged and lost. So in a child every store that was open counts as
+closed.
 
 Source: SQLite, "How To Corrupt An SQLite Database File", "Carrying an open database connection across a fork()".
 """
@@ -15,18 +15,18 @@ from typing import Any, NoReturn, Protocol
 
 from keyplan.errors import EngineClosedError
 
-WHY = "was opened before this process was forked: open it anew here"
+WHY = "was opened before this process was forked: open it again here"
 
 
 class Store(Protocol):
-    """What may be open when the process is forked."""
+    """Anything that may be open when the process forks."""
 
     def leave_behind(self) -> object:
-        """Count as closed; what is to be kept, because it would be closed if it were freed."""
+        """Count as closed. Return objects to keep, because freeing them would close them."""
 
 
 class LeftBehind:
-    """Stands where a connection was."""
+    """Replacement for a connection."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -40,7 +40,7 @@ _kept: list[object] = []
 
 
 def watch(store: Store) -> None:
-    """Have a store left behind by children."""
+    """Mark a store as closed in child processes."""
     _open.add(store)
 
 

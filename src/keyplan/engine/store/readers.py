@@ -1,15 +1,15 @@
-"""Reads of committed rows: every thread has a connection of its own, and the one that wrote last has the writer's too.
+"""Reads of committed rows: each thread has its own connection, and the last writer also reads through the writer's.
 
-A connection drops all the pages it holds when it sees that another one has committed. A thread that reads what it
-wrote a moment ago would fetch every page anew; through the write connection it need not. Only that connection has
-the file mapped into memory, for the same reason: SQLite drops the mapping too after another connection's commit.
-Where other processes commit all the time, a mapping costs more than it saves, and is given up. The same holds for a
-large file. Most reads touch its pages for the first time, which costs a page fault, more than a read's system call. For
-a page that is not in memory, the kernel fetches all pages around it, up to the disk's read-ahead (often 128 KiB, 8 MiB
-on some disks), where a read fetches that page alone.
+A connection drops all the pages it holds when it sees another connection's commit. A thread that reads its own recent
+write would fetch every page again; through the write connection it need not. Only that connection maps the file into
+memory, for the same reason: SQLite also drops the mapping after another connection's commit. Where other processes
+commit all the time, a mapping costs more than it saves, and is ended. The same holds for a large file. Most reads
+access its pages for the first time, which costs a page fault, more than a read's system call. For a page that is not in
+memory, the kernel fetches all pages around it, up to the disk's read-ahead (often 128 KiB, 8 MiB on some disks), where
+a read fetches that page alone.
 
-A disk that fails under a mapped page, or a program that cuts the file short, ends the process by a signal (SIGBUS),
-where a read of the file would raise. Nothing acknowledged is lost by it.
+A disk that fails under a mapped page, or a program that truncates the file, ends the process by a signal (SIGBUS),
+where a read of the file would raise. Acknowledged writes are not lost.
 """
 
 from __future__ import annotations
@@ -35,40 +35,40 @@ from keyplan.errors import EngineClosedError
 LEAST_CACHE_KIB = 4 * 1024
 LEAST_GROWTH_BYTES = 1024 * 1024
 BRIEF_ROWS = 100  # to fetch more would keep writers waiting
-FIRST_ROWS = 25  # of a span: most have no more, and of large rows a page may need but a few
+FIRST_ROWS = 25  # of a span: most are shorter, and a page of large rows may need only a few
 READS_PER_LOOK = 64
 MOST_MAPPED_BYTES = 2 * 1024 * 1024 * 1024
-"""Length of a file from which on it is read without a mapping."""
-FOREIGN_WEIGHT, MOST_WEIGHT = 8, 80  # one look in eight may find that somebody else has committed
+"""Length of a file from which on it is not mapped."""
+FOREIGN_WEIGHT, MOST_WEIGHT = 8, 80  # one check in eight may find another connection's commit
 
 
 class MemoryReaders:
-    """The reads of a database in memory, all through its one connection."""
+    """Reads of a database in memory, all through its one connection."""
 
     def __init__(self, connection: apsw.Connection, lock: threading.RLock) -> None:
         self._lock = lock
         self._view = Locked(connection, lock)
 
     def view(self) -> Connected:
-        """Reads, each at its own moment."""
+        """Return a view whose reads are each as of their own time."""
         return self._view
 
     @contextmanager
     def snapshot(self) -> Iterator[StoreView]:
-        """Reads that all see one moment: nobody writes meanwhile."""
+        """Yield a view whose reads are as of one time: nobody writes until the block ends."""
         with self._lock:
             yield self._view
 
     def close(self) -> None:
-        """There is nothing to close beside the one connection."""
+        """Do nothing: only one connection exists."""
 
     def leave_behind(self) -> object:
-        """Memory is each process's own."""
+        """Keep nothing: each process has its own memory."""
         return None
 
 
 class FileReaders:
-    """The reads of a file, by thread."""
+    """Reads of a file, by thread."""
 
     def __init__(self, path: str, writing: Writing, lock: threading.RLock) -> None:
         self._path = path
@@ -77,28 +77,28 @@ class FileReaders:
         self._local = threading.local()
         self._connections: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()
         self._opening = threading.Lock()
-        self._closed = ""  # or why, once it is
+        self._closed = ""  # the reason, once closed
         self._mapping = Mapping(path, writing)
 
     def view(self) -> Connected:
-        """The calling thread's reads, each at its own moment."""
+        """Return a view of the calling thread whose reads are each as of their own time."""
         view: Connected | None = getattr(self._local, "view", None)
         return view if view is not None else self._new_view()
 
     @contextmanager
     def snapshot(self) -> Iterator[StoreView]:
-        """Reads that all see one moment."""
+        """Yield a view whose reads are all as of one time."""
         own = self._own()
         try:
             with failures(self._path):
-                _end(own)  # of a read that a signal's handler interrupted at its end
+                _end(own)  # of a read that a signal handler interrupted at its end
                 own.execute(statements.BEGIN_READ)
             yield own
         finally:
             _end(own)
 
     def _new_view(self) -> Connected:
-        if self._writing.thread is None:  # nobody has written yet: it is of use to the first that reads
+        if self._writing.thread is None:  # nobody has written yet: the first reader uses it
             self._writing.thread = threading.get_ident()
         view = self._local.view = Borrowing(self._own().connection, self._writing, self._lock, self._mapping)
         return view
@@ -111,13 +111,13 @@ class FileReaders:
                     raise EngineClosedError(f"{self._path} {self._closed}")
                 connection = connect(self._path)
                 self._connections.add(connection)
-                # The more threads there are, the less each keeps, so that many do not keep many times as much.
+                # The more threads exist, the less memory each keeps.
                 connection.pragma("cache_size", -max(LEAST_CACHE_KIB, CACHE_KIB // len(self._connections)))
             own = self._local.own = Connected(connection)
         return own
 
     def close(self) -> None:
-        """Close every thread's connection. A read that is under way in another thread ends with a failure."""
+        """Close every thread's connection. A running read in another thread fails."""
         with self._opening:
             self._closed = "is closed"
             connections = list(self._connections)
@@ -125,7 +125,7 @@ class FileReaders:
             _close(connection)
 
     def leave_behind(self) -> object:
-        """In a child of the process: no thread has a connection, and none gets one. What is not to be freed."""
+        """Drop all connections in a child process, permanently. Return objects that must not be freed."""
         left, self._local, self._opening = self._local, threading.local(), threading.Lock()
         self._closed = WHY
         return left
@@ -140,7 +140,7 @@ def _close(connection: apsw.Connection) -> None:
     while True:
         try:
             connection.close()
-        except apsw.ThreadingViolationError:  # its thread is within SQLite at this moment
+        except apsw.ThreadingViolationError:  # its thread is inside SQLite now
             connection.interrupt()
             give_way()
         else:
@@ -150,7 +150,7 @@ def _close(connection: apsw.Connection) -> None:
 class Mapping:
     """The mapping of the file into memory, for reads through the write connection.
 
-    It covers the whole file as of the last look. Files of `MOST_MAPPED_BYTES` and more are not mapped.
+    It covers the whole file as of the last check. Files of `MOST_MAPPED_BYTES` and more are not mapped.
     """
 
     def __init__(self, path: str, writing: Writing) -> None:
@@ -164,7 +164,7 @@ class Mapping:
         self._map_growth()
 
     def look(self) -> None:
-        """Map what the file has grown by, or end the mapping permanently. Call it under the writer's lock.
+        """Map the file's growth, or end the mapping permanently. Requires the writer's lock.
 
         The mapping ends where others commit all the time, and where the file has grown large.
         """
@@ -186,10 +186,10 @@ class Mapping:
         self._connection.pragma("mmap_size", 0)
 
     def _map_growth(self) -> None:
-        """SQLite maps the file anew when its limit is changed, and by itself never more of a file that grows."""
+        """Map the whole file again by changing its limit: SQLite does not extend a mapping by itself."""
         try:
             size = self._path.stat().st_size
-        except FileNotFoundError:  # removed while it is open, on systems where that can be
+        except FileNotFoundError:  # removed while it is open, on systems that permit it
             return
         if size >= MOST_MAPPED_BYTES:
             self._give_up()
@@ -199,7 +199,7 @@ class Mapping:
 
 
 class Borrowing(Connected):
-    """Reads of one thread: what takes a moment through the write connection if it wrote last, else through its own."""
+    """Reads of one thread: brief ones through the write connection if it wrote last, others through its own."""
 
     def __init__(self, connection: apsw.Connection, writing: Writing, lock: threading.RLock, mapping: Mapping) -> None:
         super().__init__(connection)
@@ -212,11 +212,11 @@ class Borrowing(Connected):
         self._reads = 0
 
     def point(self, tree: Tree, key: bytes) -> tuple[int, bytes] | None:
-        # The path of every read of one item: nothing is called that can be written out.
+        # Every read of one item takes this path: calls are inlined.
         found: tuple[int, bytes] | None
         if self._writing.thread == self._thread and self._acquire(False):
             try:
-                if not self._lent.in_transaction:  # else it is this thread's own: not committed
+                if not self._lent.in_transaction:  # otherwise it is this thread's own: not committed
                     self._reads += 1
                     if self._reads >= READS_PER_LOOK:
                         self._look()
@@ -230,7 +230,7 @@ class Borrowing(Connected):
     def span(
         self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1
     ) -> Iterator[Row]:
-        """The rows in key order: the first at one moment, those after them at another."""
+        """Yield the rows in key order: the first ones as of one time, later ones as of another."""
         wanted = FIRST_ROWS if limit < 0 else min(limit, FIRST_ROWS)
         rows = self.rows(tree, low, high, reverse=reverse, limit=wanted)
         if len(rows) < FIRST_ROWS or limit == FIRST_ROWS:

@@ -1,6 +1,6 @@
-"""What operations need of a store: sorted trees, logs, documents, read views and write transactions.
+"""The store's interface to operations: sorted trees, logs, documents, read views and write transactions.
 
-They speak to these protocols alone; `store/views.py` is what stands behind them.
+Operations use only these protocols; `store/views.py` implements them.
 """
 
 from __future__ import annotations
@@ -21,75 +21,76 @@ Row = tuple[bytes, int, bytes]
 
 
 class StoreView(Protocol):
-    """Reads at one moment, or each at its own."""
+    """Reads as of one time, or each as of its own."""
 
     def point(self, tree: Tree, key: bytes) -> tuple[int, bytes] | None:
-        """Size and body under a key."""
+        """Return size and body under a key."""
 
     def span(
         self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1
     ) -> Iterator[Row]:
-        """Rows with low <= key < high in key order; `limit` -1: all."""
+        """Yield rows with low <= key < high in key order; `limit` -1: all."""
 
     def rows(self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1) -> list[Row]:
-        """The same rows in one go, for spans and limits known to be small."""
+        """Return the same rows at once, for spans and limits known to be small."""
 
     def totals(self, tree: Tree, low: bytes | None = None, high: bytes | None = None) -> tuple[int, int]:
-        """Number of rows and sum of sizes, of all or of a span."""
+        """Return the number of rows and the sum of their sizes, of all or of a span."""
 
     def count_part(self, tree: Tree, last: int) -> tuple[int, int, int, bool]:
-        """Count some rows behind a row number, 0 for all: how many, the sum of their sizes, the last number, and
-        whether no row follows."""
+        """Count some rows after a row number, 0 for all.
+
+        Return their number, the sum of their sizes, the last row number, and whether no row follows.
+        """
 
     def newest(self, tree: Tree) -> int:
-        """The highest row number; 0 for a tree without rows."""
+        """Return the highest row number; 0 for a tree without rows."""
 
     def records(self, log: Log, shard: int, sequence: int, limit: int) -> list[tuple[int, float, bytes]]:
-        """Records of a shard from a sequence on: (sequence, written at, body)."""
+        """Return records of a shard from a sequence on: (sequence, written at, body)."""
 
     def bounds(self, log: Log, shard: int) -> tuple[int | None, int | None]:
-        """First and last sequence of a shard that are still there."""
+        """Return the first and last sequence of a shard that still exist."""
 
     def document(self, name: str) -> bytes | None:
-        """A named document."""
+        """Return a named document, or None."""
 
     def documents(self, prefix: str) -> list[tuple[str, bytes]]:
-        """All documents whose name starts with the prefix, by name."""
+        """Return all documents whose name starts with the prefix, by name."""
 
     def sequence(self, name: str) -> int:
-        """The value of a named sequence; 0 before its first use."""
+        """Return the value of a named sequence; 0 before its first use."""
 
 
 class Transaction(StoreView, Protocol):
-    """Reads and writes of one transaction, alone in the database."""
+    """Reads and writes of one transaction, which has exclusive access to the database."""
 
     foreign: bool
-    """Whether another process or connection has committed since this was last set back, which is done by whoever
-    has looked at what it was."""
+    """True if another process or connection has committed since the last reset; the reader of this flag resets it."""
 
     def put(self, tree: Tree, key: bytes, size: int, body: bytes) -> None:
-        """Write a row, new or not."""
+        """Write a row. It may exist."""
 
     def put_all(self, tree: Tree, rows: Sequence[Row]) -> None:
-        """Write several rows, new or not."""
+        """Write several rows. They may exist."""
 
     def move(self, tree: Tree, old_key: bytes, key: bytes, size: int, body: bytes) -> None:
-        """Write a row, new or not, in the place of another one, there or not."""
+        """Write a row, which may exist, in place of another, which may be missing."""
 
     def delete(self, tree: Tree, key: bytes) -> None:
-        """Remove a row, there or not."""
+        """Remove a row. It may be missing."""
 
     def append(self, log: Log, written_at: float, shard: int, body: bytes) -> int:
-        """Add a record; its sequence."""
+        """Append a record and return its sequence."""
 
     def last_of_older(self, log: Log, shard: int, before: float, most: int) -> int:
-        """The last of the records at a shard's beginning, so many at most, that were all written before a moment.
+        """Return the last of up to `most` records at a shard's start that were all written before a time.
 
-        0 if there is none.
+        Return 0 if no such record exists.
         """
 
     def trim(self, log: Log, shard: int, last: int) -> int:
-        """Drop a shard's records up to a sequence; how many."""
+        """Drop a shard's records up to a sequence and return their number."""
 
     def put_document(self, name: str, body: bytes) -> None:
         """Write a named document."""
@@ -101,13 +102,13 @@ class Transaction(StoreView, Protocol):
         """Advance a named sequence and return its new value."""
 
     def create_tree(self) -> Tree:
-        """A new, empty tree."""
+        """Create an empty tree."""
 
     def drop_tree(self, tree: Tree) -> None:
         """Remove a tree and its rows."""
 
     def create_log(self) -> Log:
-        """A new, empty log."""
+        """Create an empty log."""
 
     def drop_log(self, log: Log) -> None:
         """Remove a log and its records."""

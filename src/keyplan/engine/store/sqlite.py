@@ -32,23 +32,23 @@ Durability = Literal["normal", "full"]
 
 MEMORY = ":memory:"
 INTEGRITY_STEPS = 10_000
-"""Pages read, or steps of SQLite's machine, between two looks at how far its check has come: some milliseconds."""
+"""Pages read, or steps of SQLite's virtual machine, between two progress reports: some milliseconds."""
 
 
 class SqliteStore:
     """A database file, or one in memory."""
 
     def __init__(self, path: str, *, durability: Durability = "normal") -> None:
-        if not path:  # SQLite takes it for a database that is gone when it is closed
+        if not path:  # SQLite would open a temporary database
             raise StorageError(f'a database has a path, or is "{MEMORY}"')
-        if durability not in get_args(Durability):  # any other word would sync nothing, and say nothing
+        if durability not in get_args(Durability):  # any other value would silently disable syncs
             raise ValueError(f'durability is "normal" or "full", not {durability!r}')
         self.path = path
         self.in_memory = path == MEMORY
         self._lock = threading.RLock()
         self._closed = False
         self.left_behind = False
-        """Whether this is in a child of the process that opened it."""
+        """True in a child of the process that opened the store."""
         self._group_thread: int | None = None
         self._group_begun = False
         self._group_lost: StorageError | None = None
@@ -64,11 +64,11 @@ class SqliteStore:
             MemoryReaders(connection, self._lock) if self.in_memory else FileReaders(path, self._writing, self._lock)
         )
         self.view = self._readers.view
-        """The calling thread's reads, each at its own moment, of committed rows."""
+        """View of committed rows for the calling thread, each read as of its own time."""
         self.snapshot = self._readers.snapshot
-        """Reads that all see one moment."""
+        """Views whose reads are all as of one time."""
         self.sync = LogSync(path) if durability == "full" and not self.in_memory else None
-        """What makes commits durable; None where a commit is acknowledged without."""
+        """The sync of commits; None if commits are acknowledged without it."""
         self._combiner = Combiner(self._run_batch, self._settle_batch) if self.sync is not None else None
         self._checkpointer: Checkpointer | None = None
         if not self.in_memory:
@@ -79,10 +79,10 @@ class SqliteStore:
     # Writes.
 
     def write(self, work: Callable[[Transaction], T], *, settled: bool = False) -> T:
-        """Run the work in one transaction and commit; an exception rolls back what it wrote.
+        """Run the work in one transaction and commit; roll back if it raises.
 
-        `settled`: the work raises nothing of its own once it has written, so that a group need keep nothing
-        aside to undo it by; if SQLite fails in it, the whole group fails.
+        `settled`: the work does not raise once it has written, so that a group needs no savepoint for it; if SQLite
+        fails in it, the whole group fails.
         """
         if self._group_thread == threading.get_ident():
             return self._write_in_group(work, settled)
@@ -94,14 +94,14 @@ class SqliteStore:
 
     @property
     def commits_at_once(self) -> bool:
-        """Whether a write of this thread is a transaction of its own, and not part of a larger one."""
+        """Return True if a write of this thread is a separate transaction, not part of a larger one."""
         return self._combiner is None and self._group_thread != threading.get_ident()
 
     def put_while(self, tree: Tree, row: Row, sequence: str, value: int) -> bool:
-        """Write a row in a transaction of its own, if a named sequence has that value; whether it had.
+        """Write a row in a separate transaction if a named sequence has a value. Return whether it had.
 
-        One statement does all of it, for less than a begin, a write and a commit. Raises SQLite's own
-        exceptions: a statement that fails leaves nothing to undo, and a tree that is gone is for the caller.
+        One statement does all of it, for less than a begin, a write and a commit. Raises SQLite's own exceptions: a
+        failed statement leaves nothing to undo, and a dropped tree is for the caller to handle.
         """
         with self._lock:
             self._wait_for_room()
@@ -109,7 +109,7 @@ class SqliteStore:
             writing.thread = threading.get_ident()
             writing.execute(tree.upsert_while, (*row, sequence, value))
             written = writing.connection.changes() > 0
-            if written:  # whatever others have committed, it was not that sequence
+            if written:  # other connections' commits did not change that sequence
                 writing.seen = writing.connection.data_version()
             return written
 
@@ -119,10 +119,9 @@ class SqliteStore:
             self._checkpointer.wait_for_calm()
 
     def write_apart(self, work: Callable[[Transaction], T]) -> T:
-        """Run the work in a transaction of its own, even inside a group; the next one counts as foreign.
+        """Run the work in a separate transaction, even inside a group; the next one counts as foreign.
 
-        A group's earlier writes are committed first. For changes after which whatever a caller keeps
-        of the database must be looked at anew.
+        A group's earlier writes are committed first. Use it for changes after which callers must reload cached state.
         """
         with self._lock:
             if self._group_thread == threading.get_ident():
@@ -135,7 +134,7 @@ class SqliteStore:
 
     @contextmanager
     def group(self) -> Iterator[None]:
-        """Writes of this thread inside share one commit, made at the end."""
+        """Commit this thread's writes inside the block together, at its end."""
         if self.in_memory or self._group_thread == threading.get_ident():
             yield
             return
@@ -174,7 +173,7 @@ class SqliteStore:
         return result
 
     def _undo(self, error: BaseException) -> None:
-        """Roll back, and raise what SQLite's failures mean."""
+        """Roll back, and raise SQLite's failures as storage errors."""
         with failures(self.path):
             self._rollback()
             if isinstance(error, apsw.Error):
@@ -187,7 +186,7 @@ class SqliteStore:
             if not self._group_begun:
                 try:
                     self._begin()
-                finally:  # where a signal's handler interrupts, too
+                finally:  # also if a signal handler interrupts
                     self._group_begun = self._writing.connection.in_transaction
             return work(self._writing) if settled else self._write_at_savepoint(work)
         except apsw.Error as error:
@@ -197,7 +196,7 @@ class SqliteStore:
                 raise
 
     def _lose_group(self, error: apsw.Error) -> None:
-        """Nothing of the group may be acknowledged: SQLite undid all of it (a full disk), or it is undone here."""
+        """Fail the whole group: SQLite rolled it back (a full disk), or it is rolled back here."""
         self._group_lost = storage_error(error, self.path)
         self._group_begun = False
         self._rollback()
@@ -217,9 +216,9 @@ class SqliteStore:
         return result
 
     def _run_batch(self, calls: list[CombinedCall]) -> int:
-        """Run the calls of several threads in one transaction; the number of its commit.
+        """Run the calls of several threads in one transaction, and return the number of its commit.
 
-        Raises what a signal's handler raises here, which is for none of the other threads.
+        Raises exceptions of a signal handler, which do not belong to the other threads.
         """
         try:
             with self._lock:
@@ -228,7 +227,7 @@ class SqliteStore:
             if len(calls) > 1 and not isinstance(error, KeyplanError):
                 raise
             for call in calls:
-                call.error = error  # nothing of the batch is kept, whatever became of each call
+                call.error = error  # nothing of the batch is kept, whatever the result of each call
         return self.sync.committed if self.sync is not None else 0
 
     def _run_in_one(self, calls: list[CombinedCall]) -> None:
@@ -255,7 +254,7 @@ class SqliteStore:
                 call.error = error
 
     def _settle_batch(self, calls: list[CombinedCall], commit: int) -> None:
-        """Wait until the commit is on the disk; if the disk fails, no call of it succeeded."""
+        """Wait until the commit is on the disk; if the disk fails, every call of the batch fails."""
         if self.sync is None or all(call.error is not None for call in calls):
             return
         try:
@@ -277,7 +276,7 @@ class SqliteStore:
         except (apsw.ConnectionClosedError, apsw.CursorClosedError):
             raise EngineClosedError(f"{self.path} is closed") from None
         if writing.connection.data_version() != writing.seen:
-            writing.foreign = True  # and stays so: this transaction may be one that does not ask
+            writing.foreign = True  # and stays so: this transaction may be one that does not check
 
     def _commit(self) -> None:
         writing = self._writing
@@ -291,7 +290,7 @@ class SqliteStore:
 
     def _rollback(self) -> None:
         connection = self._writing.connection
-        # SQLite rolls back by itself on some failures (a full disk); only what is left is undone.
+        # SQLite rolls back by itself on some failures (a full disk); roll back only if a transaction is left.
         if connection.in_transaction:
             connection.execute(statements.ROLLBACK)
         self._writing.seen = -1
@@ -299,13 +298,13 @@ class SqliteStore:
     # The file.
 
     def copy_to(self, path: str) -> None:
-        """Copy the whole database, as of one moment, into a file that is not there yet."""
+        """Copy the whole database, as of one time, into a new file."""
         check_free(path)
         with failures(f"{path}, a copy of {self.path},"), new_file(path) as target:
             self._copy(target)
 
     def copy(self) -> SqliteStore:
-        """A database in memory with the same content, as of one moment."""
+        """Return a database in memory with the same content, as of one time."""
         made = SqliteStore(MEMORY)
         with failures(self.path):
             self._copy(made._writing.connection)
@@ -324,7 +323,7 @@ class SqliteStore:
             source.close()
 
     def integrity(self, progress: Callable[[], None] = lambda: None) -> list[str]:
-        """What SQLite itself finds wrong with the file; empty when sound. `progress` is called again and again."""
+        """Return SQLite's own findings about the file; empty if it is sound. `progress` is called repeatedly."""
 
         def goes_on() -> bool:
             progress()
@@ -337,12 +336,12 @@ class SqliteStore:
                 rows = connection.execute(statements.INTEGRITY).fetchall()
         finally:
             connection.set_progress_handler(None)
-        return [str(told) for (told,) in rows if told != "ok"]
+        return [str(finding) for (finding,) in rows if finding != "ok"]
 
     def leave_behind(self) -> object:
-        """In a child of the process that opened it: count as closed. What is not to be freed there."""
+        """Count as closed in a child of the process that opened it. Return objects that must not be freed there."""
         left = self._writing, self._checkpointer, self._readers.leave_behind()
-        self._lock = threading.RLock()  # a thread that is not there any more may have had it
+        self._lock = threading.RLock()  # a thread that does not exist here may hold it
         self._writing = cast(Writing, LeftBehind(self.path))
         self._checkpointer = self._combiner = self._group_thread = None
         self._closed = self.left_behind = True
@@ -355,7 +354,7 @@ class SqliteStore:
                 return
             self._closed = True
             if self.sync is not None:
-                with suppress(StorageError):  # told to whoever waits for it, outside the lock
+                with suppress(StorageError):  # reported to the waiting caller, outside the lock
                     self.sync.wait(self.sync.committed)
             if self._checkpointer is not None:
                 self._checkpointer.stop()

@@ -1,20 +1,20 @@
-"""Every SQL statement of the store, and the layout they speak of.
+"""SQL statements of the store, and its layout.
 
     keyplan_document (name, body)             table descriptions and settings, as JSON
     tree_N (id, k, size, body)                one sorted tree: a table's items, an index's entries, ...
     log_N (sequence, written_at, shard, body) one stream's records, in order of commit
 
-A tree is an ordinary rowid table with a unique index on its key bytes: at these row sizes that is
-faster than WITHOUT ROWID, whose interior pages would hold whole bodies. Rows are written by UPSERT,
-never by INSERT OR REPLACE, which deletes and inserts and so touches every page twice; one that gets
-another key is moved by UPDATE, which leaves it on its page.
+A tree is an ordinary rowid table with a unique index on its key bytes: at these row sizes that is faster than WITHOUT
+ROWID, whose interior pages would hold whole bodies. Rows are written by UPSERT, never by INSERT OR REPLACE, which
+deletes and inserts and so touches every page twice. A row that gets another key is moved by UPDATE, which leaves it on
+its page.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-APPLICATION_ID = 0x4B504C4E  # "KPLN": how the file is told from other SQLite databases
+APPLICATION_ID = 0x4B504C4E  # "KPLN": identifies the file among SQLite databases
 SCHEMA_VERSION = 1
 
 CREATE_SCHEMA = """
@@ -45,7 +45,7 @@ INTEGRITY = "PRAGMA integrity_check"
 
 
 class TreeStatements(NamedTuple):
-    """The statements of one tree."""
+    """SQL statements of one tree."""
 
     number: int
     create: str
@@ -65,7 +65,7 @@ class TreeStatements(NamedTuple):
 
 
 def tree(number: int) -> TreeStatements:
-    """The statements of tree `number`."""
+    """Return the statements of tree `number`."""
     name = f"tree_{number}"
     columns = f"SELECT k, size, body FROM {name}"
     replaced = "ON CONFLICT (k) DO UPDATE SET size = excluded.size, body = excluded.body"
@@ -98,7 +98,7 @@ def tree(number: int) -> TreeStatements:
 
 
 class LogStatements(NamedTuple):
-    """The statements of one log."""
+    """SQL statements of one log."""
 
     number: int
     create: str
@@ -111,7 +111,7 @@ class LogStatements(NamedTuple):
 
 
 def log(number: int) -> LogStatements:
-    """The statements of log `number`. AUTOINCREMENT: a sequence is never used twice, even after a trim."""
+    """Return the statements of log `number`. AUTOINCREMENT: a sequence is never used twice, even after a trim."""
     name = f"log_{number}"
     return LogStatements(
         number=number,

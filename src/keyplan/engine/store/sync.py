@@ -1,15 +1,14 @@
-"""Commits made durable in groups: whoever syncs the log first does it for every commit before.
+"""Commits made durable in groups: the first sync of the log covers every commit before it.
 
-SQLite appends commits to the write-ahead log without waiting for the disk (synchronous=NORMAL); what
-`durability="full"` adds is a sync of that log before a commit is acknowledged. Making that call here and
-not inside SQLite's COMMIT means that the next transactions run while the disk works, and that one sync
-covers all of them. A log frame counts only with its checksum and its commit mark, so a crash before the
-sync leaves the state before the commit, never a part of it. When a checkpoint moves frames into the
-database file, SQLite syncs the log first and the file after, at this setting too.
+SQLite appends commits to the write-ahead log without waiting for the disk (synchronous=NORMAL); `durability="full"`
+adds a sync of that log before a commit is acknowledged. Because that call is made here and not inside SQLite's COMMIT,
+the next transactions run while the disk works, and one sync covers all of them. A log frame counts only with its
+checksum and its commit mark, so a crash before the sync leaves the state before the commit, never a part of it. When a
+checkpoint moves frames into the database file, SQLite syncs the log first and the file after, at this setting too.
 
-To sync bytes that make a file longer takes a file system two or three times as long as to sync bytes written over
-others. So the log's file is made longer ahead of the commits, a good piece at a time, with zeros: they are no
-frame, and the log ends for SQLite where it did.
+File systems need two or three times as long to sync bytes that extend a file as to sync overwritten bytes. So the log's
+file is extended ahead of the commits, a large piece at a time, with zeros: they are not a frame, and SQLite still sees
+the log end where it did.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ LEAST_PIECE_BYTES, MOST_PIECE_BYTES = 256 * 1024, 1024 * 1024
 
 
 class LogSync:
-    """Counts commits of one database and syncs its log up to a count."""
+    """Commit counter of one database that syncs its log up to a commit."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -37,18 +36,18 @@ class LogSync:
         self._descriptor: int | None = None
         self._failure: OSError | None = None
         self.committed = 0
-        """How many commits were appended to the log; counted by the writer, under its lock."""
+        """Number of commits appended to the log; counted by the writer, under its lock."""
         self.synced = 0
-        """How many of them are known to be on the disk."""
-        self._reach = 0  # how long the log's file is at least
+        """Number of commits known to be on the disk."""
+        self._reach = 0  # a lower bound of the file's length
 
     def make_room(self, pages: int) -> None:
-        """Have the log's file reach well beyond that many pages.
+        """Extend the log's file well beyond that many pages.
 
-        To be called in a write transaction: nobody else writes the log then, so that what lies behind its end
-        is nobody's. Without success the commit that follows makes the file longer itself, or says why it cannot.
+        Call it in a write transaction: nobody else writes the log then, so the bytes after its end are unused. If it
+        fails, the next commit extends the file itself, or reports why it cannot.
         """
-        used, descriptor = pages * FRAME_BYTES, self._descriptor  # opened by the first sync, which tells if that fails
+        used, descriptor = pages * FRAME_BYTES, self._descriptor  # opened by the first sync, which reports a failure
         if used + LEAST_PIECE_BYTES > self._reach and descriptor is not None and hasattr(os, "pwrite"):
             with suppress(OSError):
                 self._lengthen(descriptor, used)
@@ -61,14 +60,14 @@ class LogSync:
             os.pwrite(descriptor, bytes(self._reach - end), end)
 
     def wait(self, commit: int) -> None:
-        """Return when that many commits are on the disk. Raises StorageError if the disk fails."""
+        """Wait until that many commits are on the disk. Raises StorageError if the disk fails."""
         while self.synced < commit:
             with self._lock:
                 if self.synced < commit:
                     self._sync()
 
     def _sync(self) -> None:
-        # A failed sync may have dropped the pages it could not write: a later one would lie.
+        # A failed sync may have dropped the pages that it could not write: a later sync would succeed wrongly.
         if self._failure is not None:
             raise StorageError(f"{self._path}: an earlier sync failed, reopen the database ({self._failure})")
         covered = self.committed
@@ -86,7 +85,7 @@ class LogSync:
         return self._descriptor
 
     def _sync_folder(self) -> None:
-        """Make the names of a new database's files durable, once."""
+        """Sync the folder once, which makes the names of a new database's files durable."""
         if os.name == "nt":
             return  # Windows keeps names and content together
         folder = os.open(Path(self._path).resolve().parent, os.O_RDONLY)
@@ -96,7 +95,7 @@ class LogSync:
             os.close(folder)
 
     def close(self) -> None:
-        """Close the log, once all that was committed has been waited for: it may be gone a moment later."""
+        """Close the log after all commits have been waited for: the file may be removed right after."""
         with self._lock:
             if self._descriptor is not None:
                 os.close(self._descriptor)

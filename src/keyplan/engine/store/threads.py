@@ -1,4 +1,4 @@
-"""Threads in the background, and what if there are none to be had."""
+"""Background threads, and their absence where none can be started."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _log = logging.getLogger(__name__)
 
 
 def started(work: Callable[[], None], name: str) -> threading.Thread | None:
-    """A thread that does the work; None where the process may have no more, or is about to end.
+    """Return a thread that does the work, or None if the process cannot start one or is ending.
 
-    That is told by the log alone: what the thread was wanted for stands, and whoever comes next tries again.
+    Only the log reports a failure: the work stays pending, and the next caller tries again.
     """
     thread = threading.Thread(target=work, name=name, daemon=True)
     try:

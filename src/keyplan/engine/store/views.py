@@ -1,4 +1,4 @@
-"""What is read and written through one SQLite connection: committed rows, or a transaction's own."""
+"""Reads and writes through one SQLite connection: committed rows, or those of a transaction."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COUNTED_ROWS = 20_000
 
 
 def rest(low: bytes, high: bytes | None, last: bytes, *, reverse: bool) -> tuple[bytes, bytes | None]:
-    """The span that is left when rows up to a last one have been read."""
+    """Return the rest of a span after its rows up to `last` have been read."""
     return (low, last) if reverse else (last + b"\x00", high)
 
 
@@ -28,17 +28,17 @@ class Connected:
         self.connection = connection
         self._cursor = connection.cursor()
         self.execute = self._cursor.execute
-        """Runs a statement that is done with before the next one."""
+        """Run a statement that ends before the next one starts."""
 
     def point(self, tree: Tree, key: bytes) -> tuple[int, bytes] | None:
-        """Size and body under a key."""
+        """Return size and body under a key."""
         found: tuple[int, bytes] | None = self.execute(tree.point, (key,)).get
         return found
 
     def span(
         self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1
     ) -> Iterator[Row]:
-        """Rows with low <= key < high in key order; `limit` -1: all."""
+        """Yield rows with low <= key < high in key order; `limit` -1: all."""
         cursor = self.connection.cursor()
         try:
             if high is None:
@@ -49,7 +49,7 @@ class Connected:
             cursor.close()
 
     def rows(self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1) -> list[Row]:
-        """The same rows in one go."""
+        """Return the same rows at once."""
         execute = self._cursor.execute
         if high is None:
             found = execute(tree.backward_from if reverse else tree.forward_from, (low, limit))
@@ -58,10 +58,10 @@ class Connected:
         return found.fetchall()  # type: ignore[return-value]  # the columns of `Row`
 
     def totals(self, tree: Tree, low: bytes | None = None, high: bytes | None = None) -> tuple[int, int]:
-        """Number of rows and sum of sizes, of all or of a span.
+        """Return the number of rows and the sum of their sizes, of all or of a span.
 
-        All rows are counted in parts, so that outside a transaction no read holds the log for long. Each part then
-        sees the rows of its own instant.
+        All rows are counted in parts, so that outside a transaction no read holds the log for long. Each part then sees
+        the rows of its own instant.
         """
         if low is not None:
             of_span: tuple[int, int] = self._get(tree.span_totals, low, high)
@@ -74,90 +74,93 @@ class Connected:
         return rows, size
 
     def count_part(self, tree: Tree, last: int) -> tuple[int, int, int, bool]:
-        """Count some rows behind a row number: how many, the sum of their sizes, the last number, if none follow."""
+        """Count some rows after a row number.
+
+        Return their number, the sum of their sizes, the last row number, and whether no row follows.
+        """
         part, size, last = self._get(tree.part_totals, last, COUNTED_ROWS)
         return part, size, last or 0, part < COUNTED_ROWS
 
     def newest(self, tree: Tree) -> int:
-        """The highest row number; 0 for a tree without rows."""
+        """Return the highest row number; 0 for a tree without rows."""
         return self._get(tree.newest) or 0
 
     def records(self, log: Log, shard: int, sequence: int, limit: int) -> list[tuple[int, float, bytes]]:
-        """Records of a shard from a sequence on."""
+        """Return records of a shard from a sequence on."""
         return self._all(log.read, shard, sequence, limit)
 
     def bounds(self, log: Log, shard: int) -> tuple[int | None, int | None]:
-        """First and last sequence of a shard that are still there."""
+        """Return the first and last sequence of a shard that still exist."""
         found: tuple[int | None, int | None] = self._get(log.bounds, shard)
         return found
 
     def document(self, name: str) -> bytes | None:
-        """A named document."""
+        """Return a named document, or None."""
         found: bytes | None = self._get(statements.GET_DOCUMENT, name)
         return found
 
     def documents(self, prefix: str) -> list[tuple[str, bytes]]:
-        """All documents whose name starts with the prefix, by name."""
+        """Return all documents whose name starts with the prefix, by name."""
         return self._all(statements.LIST_DOCUMENTS, prefix, prefix + "\U0010ffff")
 
     def sequence(self, name: str) -> int:
-        """The value of a named sequence; 0 before its first use."""
+        """Return the value of a named sequence."""
         return self._get(statements.GET_SEQUENCE, name) or 0
 
     def _get(self, statement: str, *given: Any) -> Any:
-        """The one row that a statement finds, or of one column its value; None for none."""
+        """Return the row that a statement finds, or the value of its only column; None if no row exists."""
         return self._cursor.execute(statement, given).get
 
     def _all(self, statement: str, *given: Any) -> list[Any]:
-        """All rows that a statement finds."""
+        """Return all rows that a statement finds."""
         return self._cursor.execute(statement, given).fetchall()
 
 
 class Writing(Connected):
-    """Reads and writes of the transaction under way on the write connection."""
+    """Reads and writes of the current transaction on the write connection."""
 
     foreign = False
-    """Whether another connection has committed since this was last set back."""
+    """True if another connection has committed since the last reset."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         super().__init__(connection)
         self.thread: int | None = None
-        """The thread that wrote last. Its reads may go through this connection too."""
+        """The thread that wrote last. Its reads may use this connection too."""
         self.seen = connection.data_version()
-        """The version of the data after this connection's last commit; -1: what others have committed is not known."""
+        """The version of the data after this connection's last commit; -1: other connections may have committed."""
 
     def put(self, tree: Tree, key: bytes, size: int, body: bytes) -> None:
-        """Write a row, new or not."""
+        """Write a row. It may exist."""
         self.execute(tree.upsert, (key, size, body))
 
     def put_all(self, tree: Tree, rows: Sequence[Row]) -> None:
-        """Write several rows, new or not, by one statement that is looked up once."""
+        """Write several rows, which may exist, with one prepared statement."""
         self._cursor.executemany(tree.upsert, rows)
 
     def move(self, tree: Tree, old_key: bytes, key: bytes, size: int, body: bytes) -> None:
-        """Write a row, new or not, in the place of another one, there or not."""
+        """Write a row, which may exist, in place of another, which may be missing."""
         self.execute(tree.move, (key, size, body, old_key))
         if not self.connection.changes():
             self.execute(tree.upsert, (key, size, body))
 
     def delete(self, tree: Tree, key: bytes) -> None:
-        """Remove a row, there or not."""
+        """Remove a row. It may be missing."""
         self.execute(tree.delete, (key,))
 
     def append(self, log: Log, written_at: float, shard: int, body: bytes) -> int:
-        """Add a record; its sequence."""
+        """Append a record and return its sequence."""
         self._cursor.execute(log.append, (written_at, shard, body))
         return self.connection.last_insert_rowid()
 
     def last_of_older(self, log: Log, shard: int, before: float, most: int) -> int:
-        """The last of the records at a shard's beginning, so many at most, that were all written before a moment.
+        """Return the last of up to `most` records at a shard's start that were all written before a time.
 
-        0 if there is none.
+        Return 0 if no such record exists.
         """
         return self._get(log.last_of_older, shard, before, most) or 0
 
     def trim(self, log: Log, shard: int, last: int) -> int:
-        """Drop a shard's records up to a sequence; how many."""
+        """Drop a shard's records up to a sequence and return their number."""
         self._cursor.execute(log.trim, (shard, last))
         return self.connection.changes()
 
@@ -175,7 +178,7 @@ class Writing(Connected):
         return value
 
     def create_tree(self) -> Tree:
-        """A new, empty tree."""
+        """Create an empty tree."""
         tree = statements.tree(self.next_sequence("tree"))
         self._cursor.execute(tree.create)
         return tree
@@ -185,7 +188,7 @@ class Writing(Connected):
         self._cursor.execute(tree.drop)
 
     def create_log(self) -> Log:
-        """A new, empty log."""
+        """Create an empty log."""
         log = statements.log(self.next_sequence("log"))
         self._cursor.execute(log.create)
         return log

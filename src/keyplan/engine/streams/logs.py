@@ -1,8 +1,7 @@
-"""Where stream records are kept: a log for each stream, beyond the life of the stream's table.
+"""Storage of stream records: a log for each stream, which outlives the stream's table.
 
-A stream ends when it is disabled or its table deleted; its records stay readable for 24 hours. So each
-stream has a document of its own, `stream:` and its ARN, which names the log and, once the stream
-has ended, the moment it did.
+A stream ends when it is disabled or its table deleted; its records stay readable for 24 hours. So each stream has a
+document, named `stream:` and its ARN, which names the log and, once the stream has ended, the time at which it did.
 
 Source: developer guide, "Change data capture for DynamoDB Streams".
 """
@@ -27,7 +26,7 @@ _MILLISECOND = 0.001
 
 
 def begin(database: Database, transaction: Transaction, document: dict[str, Any], view_type: str) -> None:
-    """Give a table's document a new, empty stream."""
+    """Add a new, empty stream to a table's document."""
     description = document["description"]
     arn, label = _name(transaction, description["TableArn"], database.clock.now())
     stream = {
@@ -53,7 +52,7 @@ def begin(database: Database, transaction: Transaction, document: dict[str, Any]
 
 
 def end(transaction: Transaction, document: dict[str, Any], now: float) -> None:
-    """End the stream of a table's document, if it has one; its records stay."""
+    """End the stream of a table's document, if it has one. Its records stay."""
     stream = document.pop("stream", None)
     if stream is None:
         return
@@ -64,7 +63,7 @@ def end(transaction: Transaction, document: dict[str, Any], now: float) -> None:
 
 
 def find(view: StoreView, arn: str) -> dict[str, Any] | None:
-    """The document of the stream with this ARN."""
+    """Return the document of the stream with this ARN, or None."""
     body = view.document(_DOCUMENT_PREFIX + arn)
     return None if body is None else orjson.loads(body)
 
@@ -75,12 +74,12 @@ def save(transaction: Transaction, stream: dict[str, Any]) -> None:
 
 
 def stored(view: StoreView) -> list[dict[str, Any]]:
-    """The documents of all streams, by ARN, ended ones included."""
+    """Return the documents of all streams, by ARN, ended ones included."""
     return [orjson.loads(body) for _, body in view.documents(_DOCUMENT_PREFIX)]
 
 
 def is_gone(stream: dict[str, Any], now: float) -> bool:
-    """Whether the stream of a document ended so long ago that nothing of it can be read any more."""
+    """Return True if a stream ended so long ago that its records are out of reach."""
     ended_at: float | None = stream["ended_at"]
     return ended_at is not None and ended_at <= now - limits.STREAM_RETENTION_S
 
@@ -99,7 +98,7 @@ def purge(transaction: Transaction, now: float) -> None:
 
 
 def _name(transaction: Transaction, table_arn: str, now: float) -> tuple[str, str]:
-    """ARN and label of a new stream: the time, made unique if the table had a stream of this millisecond."""
+    """Return ARN and label of a new stream: the time, made unique if the table had a stream of this millisecond."""
     while True:
         label = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
         arn = f"{table_arn}/stream/{label}"

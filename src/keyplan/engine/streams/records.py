@@ -1,14 +1,14 @@
-"""Streams: shards, sequence numbers, shard iterators, and the record that each real change leaves.
+"""Streams: shards, sequence numbers, shard iterators, and the record of each change.
 
-`logs` says how a stream starts and ends; its document, found by the ARN, outlives the stream's table. `retention`
-writes one of its members: `trimmed`, for each shard the last sequence that retention removed.
+`logs` starts and ends a stream; its document, found by the ARN, outlives the stream's table. `retention` writes the
+member `trimmed`: for each shard, the last sequence that retention removed.
 
-A shard iterator is an opaque text that says where in a shard the next records start:
+A shard iterator is an opaque text with the position in a shard of the next records:
 
     <stream ARN>|1|<base64 of: shard, position, issued at, from the horizon or not, check>
 
-The check, a digest of ARN and content, distinguishes a cut or altered text from one that the engine issued. It is not
-a secret: whoever may read the stream may read all of it.
+The check, a digest of ARN and content, distinguishes a truncated or altered text from one that the engine issued. It is
+not a secret: a client that may read the stream may read all of it.
 
 Source: developer guide, "Change data capture for DynamoDB Streams".
 """
@@ -44,14 +44,14 @@ SERVICE = {"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"}
 _SERVICE_MEMBER = b'"userIdentity":' + orjson.dumps(SERVICE) + b","
 _NEW = frozenset(("NEW_IMAGE", "NEW_AND_OLD_IMAGES"))
 _OLD = frozenset(("OLD_IMAGE", "NEW_AND_OLD_IMAGES"))
-_NUMBER_BASE = 10**20  # makes the shortest sequence number 21 digits, the least the service has
+_NUMBER_BASE = 10**20  # makes the shortest sequence number 21 digits, the minimum of the service
 
 
-# The documents.
+# Documents.
 
 
 def readable(view: StoreView, arn: str, now: float) -> dict[str, Any]:
-    """The document of a stream that can still be read. Raises ResourceNotFoundError, ValidationError."""
+    """Return the document of a readable stream. Raises ResourceNotFoundError, ValidationError."""
     check_arn(arn)
     document = logs.find(view, arn)
     if document is None or logs.is_gone(document, now):
@@ -60,18 +60,18 @@ def readable(view: StoreView, arn: str, now: float) -> dict[str, Any]:
 
 
 def log_of(document: dict[str, Any]) -> Log:
-    """Where the stream's records are."""
+    """Return the log of the stream's records."""
     return statements.log(document["log"])
 
 
 def trimmed(document: dict[str, Any], shard: int) -> int:
-    """The last sequence that retention removed from a shard; 0: none yet."""
+    """Return the last sequence that retention removed from a shard; 0: none yet."""
     removed: list[int] | None = document.get("trimmed")
     return 0 if removed is None else removed[shard]
 
 
 def end(view: StoreView, document: dict[str, Any], shard: int) -> int:
-    """The last sequence of a shard up to now; of a closed shard for good."""
+    """Return the last sequence of a shard so far; for a closed shard it is final."""
     return max(view.bounds(log_of(document), shard)[1] or 0, trimmed(document, shard))
 
 
@@ -85,12 +85,12 @@ def check_arn(arn: str) -> None:
 
 
 def shard_id(document: dict[str, Any], shard: int) -> str:
-    """The name of a shard: when its stream was created, in milliseconds, and its number."""
+    """Return the name of a shard: the creation time of its stream, in milliseconds, and its number."""
     return f"shardId-{int(document['created_at'] * 1000):020d}-{shard:08x}"
 
 
 def shard_number(document: dict[str, Any], name: str) -> int | None:
-    """The number of the shard of that name; None if the stream has no such shard."""
+    """Return the number of the shard of that name, or None if the stream does not have it."""
     for shard in range(document["shards"]):
         if shard_id(document, shard) == name:
             return shard
@@ -98,19 +98,19 @@ def shard_number(document: dict[str, Any], name: str) -> int | None:
 
 
 def sequence_number(sequence: int) -> str:
-    """A record's sequence as the service writes it: at least 21 digits."""
+    """Return a record's sequence as the service writes it: at least 21 digits."""
     return str(_NUMBER_BASE + sequence)
 
 
 def sequence_of(number: str) -> int:
-    """The sequence that a SequenceNumber stands for. Raises ValidationError."""
+    """Return the sequence of a SequenceNumber. Raises ValidationError."""
     if not (number.isascii() and number.isdigit()) or int(number) < _NUMBER_BASE:
         raise ValidationError(messages.INVALID_SEQUENCE_NUMBER)
     return int(number) - _NUMBER_BASE
 
 
 def event_id(arn: str, sequence: int) -> bytes:
-    """The eventID of a record, 32 hexadecimal digits: the same each time it is read."""
+    """Return the eventID of a record, 32 hexadecimal digits: the same each time it is read."""
     return hashlib.md5(b"%b|%d" % (arn.encode(), sequence), usedforsecurity=False).hexdigest().encode()
 
 
@@ -127,10 +127,10 @@ def record(
     new: Version | None,
     by_service: bool,
 ) -> None:
-    """Append the record of one change to the table's stream, unless nothing really changed.
+    """Append the record of a change to the table's stream, unless nothing has changed.
 
-    The body is the middle of the record as GetRecords says it, ready to be spliced between what only
-    the log knows: time and sequence number.
+    The body is the middle of the record as GetRecords returns it, ready to be spliced between members that only the log
+    knows: time and sequence number.
     """
     stream = table.stream
     assert stream is not None
@@ -164,26 +164,26 @@ _VERSION = "1"
 
 
 class ShardIterator(NamedTuple):
-    """A place in a shard."""
+    """A position in a shard."""
 
     arn: str
     shard: int
     position: int
-    """The least sequence that is wanted."""
+    """The first sequence that may be returned."""
     issued_at: float
-    """Epoch seconds."""
+    """Creation time, epoch seconds."""
     at_horizon: bool
-    """Whether it means the oldest record there is, wherever trimming has moved that."""
+    """True if it denotes the oldest record, even after trimming."""
 
 
 def render_iterator(iterator: ShardIterator) -> str:
-    """The text handed to the client."""
+    """Return the text of an iterator for the client."""
     content = _LAYOUT.pack(iterator.shard, iterator.position, iterator.issued_at, iterator.at_horizon)
     return f"{iterator.arn}|{_VERSION}|{b64encode(content + _iterator_digest(iterator.arn, content)).decode()}"
 
 
 def parse_iterator(text: str, now: float) -> ShardIterator:
-    """The iterator of a client's text. Raises ValidationError and, after 15 minutes, ExpiredIteratorError."""
+    """Return the iterator of a client's text. Raises ValidationError and, after 15 minutes, ExpiredIteratorError."""
     arn, _, rest = text.partition("|")
     version, _, encoded = rest.partition("|")
     try:

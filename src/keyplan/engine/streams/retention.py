@@ -1,9 +1,9 @@
-"""Retention of stream records: 24 hours, then they and at last the stream are gone.
+"""Retention of stream records: removed after 24 hours, and so are ended streams.
 
-The background thread trims now and then; whoever reads a stream trims it first if something in it is
-due, so that what is too old is never seen, however late the thread is. Records go from a shard's beginning only: where
-the clock was set back, one that seems old stays as long as one before it. They go in small write transactions, so that
-writers never wait long behind a trim.
+The background thread trims regularly. A read of a stream trims it first if records are due, so clients never see
+records that are too old, however late the thread is. Records are removed only from a shard's start: where the clock was
+set back, a record that seems old stays as long as the one before it. Trims are small write transactions, so that
+writers never wait long.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 TRIM_RECORDS = 1_000
-"""Of each shard, in one transaction: some milliseconds."""
+"""Records of each shard in one transaction: some milliseconds."""
 
 
 def trim_streams(database: Database, stopped: Callable[[], bool] = lambda: False) -> int:
-    """Remove the records that are older than 24 hours, and the streams disabled before; how many records.
+    """Remove records older than 24 hours, and streams that ended before, and return the number of records.
 
-    `stopped` is asked between transactions; once true the rest is left for the next time.
+    `stopped` is called between transactions; once it returns True, the rest is left for the next call.
     """
     now = database.clock.now()
     view = database.store.view()
@@ -68,13 +68,13 @@ def _trim(database: Database, arn: str, stopped: Callable[[], bool]) -> int:
         removed += trimmed
         if is_done:
             break
-        # Writers stand in line for the same lock, those of other processes too: they get half of the time.
+        # Writers wait for the same lock, those of other processes too: they get half of the time.
         clock.wait(never, clock.monotonic() - begun)
     return removed
 
 
 def _trim_some(transaction: Transaction, arn: str, now: float) -> tuple[int, bool]:
-    """Remove some of what is due of a stream; how many records, and whether that was all."""
+    """Remove some due records of a stream. Return their number, and whether none is left."""
     document = logs.find(transaction, arn)
     if document is None:
         return 0, True
@@ -93,9 +93,9 @@ def _trim_some(transaction: Transaction, arn: str, now: float) -> tuple[int, boo
 
 
 def last_before(view: StoreView, log: Log, shard: int, before: float) -> int:
-    """The last sequence of a shard written before a moment; 0 if there is none.
+    """Return the last sequence of a shard written before a time; 0 if none.
 
-    Times rise with sequences, unless the clock was set back, so this halves its way instead of reading every body.
+    Times rise with sequences, unless the clock was set back, so this is a binary search that need not read every body.
     """
     first, last = view.bounds(log, shard)
     if first is None or last is None:

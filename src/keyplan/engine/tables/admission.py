@@ -1,8 +1,7 @@
-"""Which changes a table takes while others are under way.
+"""Changes that a table accepts while others are in progress.
 
-The service answers with the state that is in the way; a written-out question for each kind of change.
-With no state delay the only change that takes time is the filling of an index.
-Seen on the service, October 2026.
+The service reports the state that prevents a change, with a specific rule for each kind of change. Without a state
+delay, the only change that takes time is the backfill of an index. Observed on the service, October 2026.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ def check_state(table: Table, now: float) -> None:
 
 
 def check_change(table: Table, wanted: set[str], deleted: str | None, now: float) -> None:
-    """Raise the error of whatever is in the way of the wanted kinds of change.
+    """Raise the error for the state that prevents the wanted kinds of change.
 
-    Kinds: those of `tables` and ON_DEMAND; `deleted` is the index that is to be deleted.
-    ResourceInUseError; LimitExceededError for a second index.
+    Kinds: those of `tables` and ON_DEMAND; `deleted` is the index that is to be deleted. ResourceInUseError;
+    LimitExceededError for a second index.
     """
     if deleted is not None and descriptions.allocated_at(table.document, deleted) > now:
         raise ResourceInUseError(messages.index_allocating(table.name, deleted))

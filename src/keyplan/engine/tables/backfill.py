@@ -1,12 +1,11 @@
-"""Filling what a live table gets new: a global index, or the tree of expiries; and what is filled from others' rows.
+"""Backfills: rows for a new global index or tree of expiries of a live table, and copied rows of backups and restores.
 
-From the moment the change commits, every write maintains the new tree; what lay in the table before is
-brought in by the backfill, a chunk of items in a write transaction each. Since a chunk reads and writes
-in one transaction, an entry is always that of the item as it is. How far a backfill has come stands in a
-document beside its table's, so it goes on after a crash, and processes that work on the same
-one share it. Items whose attributes cannot be the index's key are passed over, as the service does.
+After the commit of the change, every write maintains the new tree; the backfill adds existing items, a chunk in a write
+transaction each. Since a chunk reads and writes in one transaction, an entry is always that of the current item. The
+progress of a backfill is in a document next to its table's, so it continues after a crash, and processes that work on
+the same backfill share it. Items whose attributes are not valid as the index's key are skipped, as in the service.
 
-Backups and restored tables get their rows in the same way, by `copies`: a restored table before anything else.
+Backups and restored tables get their rows in the same way, by `copies`: a restored table before any other backfill.
 
 Source: developer guide, "Managing Global Secondary Indexes in DynamoDB".
 """
@@ -36,25 +35,25 @@ if TYPE_CHECKING:
 
 DOCUMENT_PREFIX = "backfill:"
 EXPIRY = ":expiry"
-"""What the tree of expiries is called among a table's backfills; no index can have the name."""
+"""Name of the tree of expiries among a table's backfills; no index can have this name."""
 
 ROWS = ":rows"
-"""The same of the rows of a restored table, which come first. A backup has but this, and its ARN for a name."""
+"""Name of the backfill of a restored table's rows, which comes first. A backup has only this one, under its ARN."""
 
 COLLECTIONS = ":collections"
-"""The same of the sizes of item collections, which are filled for a table that nobody can write yet."""
+"""Name of the backfill of item collection sizes, for a table that clients cannot write yet."""
 
 CHUNK_ROWS = 250
-"""Rows of a chunk at most; fewer where that keeps writers waiting."""
+"""Maximum number of rows in a chunk; fewer if writers would wait long."""
 
 CHUNKS_AT_ONCE = 8
-"""How much `begin` fills, so that small tables are ready at once."""
+"""Number of chunks that `begin` fills, so that small tables are ready at once."""
 
 _log = logging.getLogger(__name__)
 
 
 def forget(transaction: Transaction, tree: Tree) -> None:
-    """Drop what is known of a tree's backfill."""
+    """Remove the progress of a tree's backfill."""
     transaction.delete_document(_progress_name(tree))
 
 
@@ -63,7 +62,7 @@ def _progress_name(tree: Tree) -> str:
 
 
 def pending(database: Database) -> list[tuple[str, str]]:
-    """Unfinished backfills: table and index, EXPIRY or COLLECTIONS; table or backup and ROWS."""
+    """Return unfinished backfills: table and index, EXPIRY or COLLECTIONS; table or backup and ROWS."""
     return [(owner, ROWS) for owner in copies.pending(database.store.view())] + [
         (table.name, name)
         for table in database.catalog.known()
@@ -73,7 +72,7 @@ def pending(database: Database) -> list[tuple[str, str]]:
 
 
 def begin(database: Database, owner: str, *names: str) -> None:
-    """Fill as much of each as an operation can wait for; the rest is left to the engine's thread."""
+    """Fill as much of each as an operation can wait for; the engine's thread does the rest."""
     for name in names:
         if not fill_some(database, owner, name, CHUNKS_AT_ONCE):
             database.wake_backfiller()
@@ -93,7 +92,7 @@ def _job(owner: str, name: str) -> str:
 
 
 def _place(database: Database, owner: str, name: str) -> str:
-    """How far a backfill has come."""
+    """Return the progress of a backfill as text."""
     view = database.store.view()
     if name == ROWS:
         return copies.place(view, owner)
@@ -102,9 +101,9 @@ def _place(database: Database, owner: str, name: str) -> str:
 
 
 def fill_some(database: Database, owner: str, name: str, chunks: int, pace: Pace | None = None) -> bool:
-    """Fill a number of chunks; True once the backfill has ended, be it because table or index is gone.
+    """Fill a number of chunks. Return True once the backfill has ended, also because table or index was dropped.
 
-    `pace` sets how large a chunk is, and follows from how long the previous ones took.
+    `pace` adapts the chunk size to the time that earlier chunks took.
     """
     pace = pace or Pace(database.clock, CHUNK_ROWS)
 
@@ -139,7 +138,7 @@ def _target(table: Table, name: str) -> Tree:
 
 
 def _bring_in(view: StoreView, owner: str, name: str, limit: int) -> None:
-    """Read the rows of the next chunk, and where their entries will lie, ahead of its transaction.
+    """Read the rows of the next chunk, and the places of their entries, ahead of its transaction.
 
     Their pages are then in memory, and writers need not wait for the disk.
     """
@@ -161,16 +160,16 @@ def _next_rows(view: StoreView, table: Table, target: Tree, limit: int) -> list[
 
 
 def _entry_key(table: Table, name: str, key: bytes, item: Item) -> bytes | None:
-    """Stored key of what the backfill writes for an item; None for nothing."""
+    """Return the stored key of the backfill's row for an item, or None if it has none."""
     if name == EXPIRY:
         assert table.expiry is not None
-        at = expiry.moment(table.expiry, item)
+        at = expiry.expires_at(table.expiry, item)
         return None if at is None else expiry.expiry_key(at, key)
     return partition_bytes_of(key) if name == COLLECTIONS else table.indexes[name].key.entry(item, key)
 
 
 def _fill_chunk(transaction: Transaction, owner: str, name: str, limit: int) -> bool:
-    """Fill in the next rows; True if there were none, or the backfill is over anyway."""
+    """Fill in the next rows. Return True if no rows are left, or the backfill has ended otherwise."""
     if name == ROWS:
         return copies.fill_chunk(transaction, owner)
     table = _unfinished(transaction, owner, name)
@@ -180,7 +179,7 @@ def _fill_chunk(transaction: Transaction, owner: str, name: str, limit: int) -> 
     rows = _next_rows(transaction, table, target, limit)
     for row in rows:
         _fill_entry(transaction, table, name, row)
-    if rows:  # after the last chunk too: what only adds up must not be done twice if the end is interrupted
+    if rows:  # after the last chunk too: sums must not be added twice if the end is interrupted
         transaction.put_document(_progress_name(target), rows[-1][0] + b"\x00")
     return len(rows) < limit
 
@@ -202,7 +201,7 @@ def _fill_entry(transaction: Transaction, table: Table, name: str, row: Row) -> 
 
 
 def _finish(database: Database, transaction: Transaction, owner: str, name: str) -> None:
-    """The tree is complete: an index can be read, after the engine's delay."""
+    """Mark the tree as complete: an index can be read, after the engine's delay."""
     if name == ROWS:
         copies.end(database, transaction, owner)
     table = _unfinished(transaction, owner, name)
@@ -226,7 +225,7 @@ def _finish(database: Database, transaction: Transaction, owner: str, name: str)
 
 
 class Backfiller(Worker[tuple[str, str]]):
-    """The engine's thread that works off unfinished backfills; there is one only while there are any."""
+    """The engine's thread for unfinished backfills; it exists only while any are left."""
 
     def __init__(self, database: Database) -> None:
         super().__init__("keyplan-backfill")
@@ -248,10 +247,10 @@ class Backfiller(Worker[tuple[str, str]]):
                 self._database.store.wait_for_calm()
                 begun = clock.monotonic()
                 fill_some(self._database, *work, 1, self._pace)
-                # Writers stand in line for the same lock: they get half of the time.
+                # Writers wait for the same lock: they get half of the time.
                 clock.wait(self._stop, clock.monotonic() - begun)
         except EngineClosedError:
             return
         except (StorageError, Failure, DecodeError):
-            # What is filled stays filled. The next look at the table, or the backup, wakes a new thread.
+            # Filled rows stay. The next access to the table, or the backup, wakes a new thread.
             _log.exception("filling %s of %s was interrupted", work[1], work[0])

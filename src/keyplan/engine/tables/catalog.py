@@ -1,8 +1,8 @@
 """Tables and indexes as the engine works with them, and the cache of their descriptions.
 
-A table is one JSON document in the store: what DescribeTable says, and where its rows are. Parsed, it
-is an immutable `Table`; whoever changes a table writes a new document and a new Table takes the old
-one's place. A sequence in the store counts the changes, so that other processes notice.
+A table is one JSON document in the store: what DescribeTable returns, and where its rows are. Parsed, it is an
+immutable `Table`. A change of a table writes a new document, and a new Table replaces the old one. A sequence in the
+store counts the changes, so that other processes notice.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """Point-in-time recovery: the tree of what items were (`history`), since when, and for how many days."""
+    """Point-in-time recovery: the tree of earlier versions (`history`), the start time, and the number of days."""
 
     tree: Tree
     since_s: float
@@ -98,7 +98,7 @@ class Table:
 
     name: str
     document: dict[str, Any] = field(repr=False)
-    """The stored document: `description` as DescribeTable says it, and the engine's own members."""
+    """The stored document: `description` as DescribeTable returns it, and the engine's own members."""
     key: PrimaryKey
     tree: Tree
     indexes: dict[str, Index]
@@ -110,7 +110,7 @@ class Table:
     copies: tuple[Tree, ...]
     """Trees in which changes record earlier versions of items, for unfinished copies of the table."""
     ready_at: float
-    """When the table becomes ACTIVE, epoch seconds; 0: it is."""
+    """When the table becomes ACTIVE, epoch seconds; 0: already."""
     gone_at: float | None
     """When the deletion of a table ends."""
     settles_at: float
@@ -234,9 +234,9 @@ def table_name(name_or_arn: str) -> str:
 
 
 class Catalog:
-    """The tables, parsed and cached; as of the store's count of changes when they were read.
+    """Cache of parsed tables, as of the store's count of changes when they were read.
 
-    In an observed catalog every change of an item must be seen whole, with what was there before: none of its tables is
+    In an observed catalog every change of an item must include the item's earlier version: none of its tables is
     `plain` or `blind`.
     """
 
@@ -263,7 +263,7 @@ class Catalog:
             )
             tables[table.name] = table
         with self._lock:
-            # Threads may reload at once, and one that read earlier must not have the last word.
+            # Threads may reload concurrently, and one that read earlier must not overwrite newer data.
             if changes > self._changes:
                 self._tables = tables
                 self._steady = {}
@@ -285,7 +285,7 @@ class Catalog:
         """Return the table, ready for items. Raises ResourceNotFoundError with the message for item operations."""
         table = self.find(name, view)
         if table is not None and table.ready_at == math.inf:
-            self.reload(view)  # another process may have built it
+            self.reload(view)  # another process may have filled it
             table = self._tables.get(table.name)
         if table is None or table.ready_at > now or table.gone_at is not None:
             raise ResourceNotFoundError(messages.NOT_FOUND)
@@ -319,7 +319,7 @@ class Catalog:
             raise CatalogChanged
 
     def look(self, table: Table, view: StoreView) -> None:
-        """Raise CatalogChanged if the table is no longer the current one, whoever has changed it."""
+        """Raise CatalogChanged unless the table is still the current one, whichever process has changed it."""
         self.reload(view)
         if self._tables.get(table.name) is not table:
             raise CatalogChanged

@@ -19,7 +19,7 @@ from keyplan.engine.store.rows import StoreView, Tree
 from keyplan.errors import EngineClosedError
 
 COUNTED_AT_ONCE = 100_000
-"""Rows of a tree that a caller counts."""
+"""Maximum number of rows that the caller's thread counts."""
 
 _FEW_ROWS = 10_000
 _PATIENCE = 20
@@ -52,7 +52,10 @@ class TreeCounts(Worker[Tree]):
         self._wanted: dict[int, Tree] = {}
 
     def of(self, view: StoreView, tree: Tree, *, any_age: bool = False) -> tuple[int, int]:
-        """Number of rows and their sizes' sum, in bytes; `any_age`: kept figures are used however old they are."""
+        """Return the number of rows and the sum of their sizes in bytes.
+
+        `any_age`: use cached figures however old they are.
+        """
         begun = self._clock.monotonic()
         kept = self._kept.get(tree.number)
         if kept is not None and (any_age or begun - kept.made_at < _PATIENCE * kept.took_s):
@@ -68,7 +71,7 @@ class TreeCounts(Worker[Tree]):
         return kept.rows, kept.size_bytes
 
     def forget(self, tree: Tree) -> None:
-        """Drop what is kept of a tree that is gone."""
+        """Remove the figures of a dropped tree."""
         self._kept.pop(tree.number, None)
         self._wanted.pop(tree.number, None)
 

@@ -1,15 +1,15 @@
-"""What DescribeTable says of a table: its description, its state at a moment, its live figures.
+"""TableDescription: a table's description, its state as of a time, its live figures.
 
-States are not kept but computed: a document says until when a table is CREATING or UPDATING, when a
-table or an index that is being deleted is gone, and which indexes are still being filled. Nothing
-has to happen for a table to become ACTIVE but time passing.
+States are computed, not stored: a document holds until when a table is CREATING or UPDATING, when a table or an index
+that is being deleted is gone, and which indexes are still being filled. A table becomes ACTIVE only by the passing of
+time.
 
     ready_at          the table is CREATING until then
-    building          it is CREATING until its backfills are through
-    restore           what RestoreSummary says of a restored table while it is CREATING
+    building          it is CREATING until its backfills are complete
+    restore           RestoreSummary of a restored table while it is CREATING
     gone_at           it is DELETING, and gone from then on
-    changes           what is being changed, each with `what`, `until` and, where the description still
-                      says the old thing meanwhile, that (`shown`)
+    changes           changes in progress, each with `what`, `until` and, where the description keeps the old
+                      value until then, that value (`shown`)
     backfills         names of indexes that are being filled
     index_ready_at    filled indexes by name: CREATING until then
     index_changes     as `changes`, by index
@@ -33,36 +33,39 @@ if TYPE_CHECKING:
     from keyplan.engine.database import Database
 
 PENDING = 0.0
-"""A moment before every state's end: what answers to changes describe, as the service does."""
+"""A time before every state's end: the time that responses to changes describe, as in the service."""
 
 CAPACITY, STREAM, CLASS, INDEXES = "capacity", "stream", "class", "indexes"
 """Changes during which a table is UPDATING."""
 
 ENCRYPTION, WARM = "encryption", "warm"
-"""Changes that show in their own part of the description alone."""
+"""Changes that show only in their own part of the description."""
 
 MODE_SUMMARIES = ("BillingModeSummary", "TableThroughputModeSummary")
-"""The members that tell the billing mode; the second says the same as the first, in the words of a newer name.
+"""The members for the billing mode; the second has the same value under a newer name.
 
-Source: AWS SDK for Java developer guide, "Deserialization differences", which shows what DescribeTable answers.
+Source: AWS SDK for Java developer guide, "Deserialization differences", which shows a DescribeTable response.
 """
 
 _UPDATING = frozenset((CAPACITY, STREAM, CLASS, INDEXES))
 
 
 def table_arn(database: Database, name: str) -> str:
-    """The ARN of a table of this engine."""
+    """Return the ARN of a table of this engine."""
     return f"arn:aws:dynamodb:{database.settings.region}:{database.settings.account}:table/{name}"
 
 
 def find(database: Database, name_or_arn: str) -> Table:
-    """The table in whatever state, for reading. Raises ResourceNotFoundError as the table operations say it."""
+    """Return the table in any state, for reading. Raises ResourceNotFoundError with the table operations' message."""
     database.catalog.reload(database.store.view())
     return find_known(database, name_or_arn)
 
 
 def find_known(database: Database, name_or_arn: str) -> Table:
-    """The same inside a transaction of `Database.alter`. Raises ValidationError for the ARN of another Region."""
+    """Return the table inside a `Database.alter` transaction.
+
+    Raises ResourceNotFoundError, and ValidationError for the ARN of another Region.
+    """
     if name_or_arn.startswith("arn:") and name_or_arn.split(":")[3] != database.settings.region:
         raise ValidationError(request_messages.other_region(name_or_arn))
     table = present(database, name_or_arn)
@@ -72,18 +75,18 @@ def find_known(database: Database, name_or_arn: str) -> Table:
 
 
 def present(database: Database, name_or_arn: str) -> Table | None:
-    """The table as of the catalog's last reload, in whatever state; None once its deletion has ended."""
+    """Return the table in any state as of the catalog's last reload, or None once its deletion has ended."""
     table = database.catalog.known_table(name_or_arn)
     return None if table is None or is_gone(table, database.clock.now()) else table
 
 
 def is_gone(table: Table, now: float) -> bool:
-    """Whether the table's deletion has ended."""
+    """Return True if the table's deletion has ended."""
     return table.gone_at is not None and table.gone_at <= now
 
 
 def status(table: Table, at: float) -> str:
-    """TableStatus at a moment."""
+    """Return TableStatus as of a time."""
     if table.gone_at is not None:
         return "DELETING"
     if table.ready_at > at:
@@ -94,12 +97,12 @@ def status(table: Table, at: float) -> str:
 
 
 def changes(document: dict[str, Any], at: float) -> list[dict[str, Any]]:
-    """What is being changed at a moment."""
+    """Return the changes in progress as of a time."""
     return [change for change in document.get("changes", ()) if change["until"] > at]
 
 
 def index_status(table: Table, name: str, at: float) -> str:
-    """IndexStatus of one of the table's indexes at a moment."""
+    """Return IndexStatus of one of the table's indexes as of a time."""
     document = table.document
     if table.gone_at is not None:
         return "DELETING"
@@ -113,7 +116,7 @@ def index_status(table: Table, name: str, at: float) -> str:
 
 
 def allocated_at(document: dict[str, Any], index: str) -> float:
-    """When the resources of a new index are there and it begins to be filled, as far as anybody is told."""
+    """Return when a new index is allocated and its backfill starts, as descriptions report it."""
     for change in document.get("changes", ()):
         if change["what"] == INDEXES and change["details"] == {"done": "created", "index": index}:
             until: float = change["until"]
@@ -122,12 +125,12 @@ def allocated_at(document: dict[str, Any], index: str) -> float:
 
 
 def leaving(document: dict[str, Any], at: float) -> list[dict[str, Any]]:
-    """Descriptions of the indexes that are being deleted at a moment."""
+    """Return the descriptions of indexes that are being deleted as of a time."""
     return [each["description"] for each in document.get("indexes_leaving", ()) if each["gone_at"] > at]
 
 
 def settle(document: dict[str, Any], now: float) -> dict[str, Any]:
-    """A copy of a document without what time has ended, so that only new states are pending."""
+    """Return a copy of a document without states that have ended, so that only new states are pending."""
     settled: dict[str, Any] = orjson.loads(orjson.dumps(document))
     if settled.get("ready_at", PENDING) <= now:
         settled.pop("ready_at", None)
@@ -151,7 +154,7 @@ def settle(document: dict[str, Any], now: float) -> dict[str, Any]:
 
 
 def keep(holder: dict[str, Any], member: str, rest: list[Any] | dict[str, Any]) -> None:
-    """Let a member hold what is left of it; where nothing is, there is no such member."""
+    """Set a member to the rest of its entries, or remove it if none is left."""
     if rest:
         holder[member] = rest
     else:
@@ -159,7 +162,7 @@ def keep(holder: dict[str, Any], member: str, rest: list[Any] | dict[str, Any]) 
 
 
 def count(database: Database, name_or_arn: str) -> None:
-    """Count the rows of a table that a transaction is about to describe, while writers do not wait for it."""
+    """Count the rows of a table ahead of the transaction that describes it, while writers need not wait."""
     table = present(database, name_or_arn)
     if table is not None:
         for tree in (table.tree, *(index.tree for index in table.indexes.values())):
@@ -170,7 +173,7 @@ def describe(database: Database, view: StoreView, table: Table, at: float, *, wr
     """Return the TableDescription as of a timestamp; PENDING: with every state that has not been settled.
 
     A change is described inside its own transaction (`writing`): after the commit, others may drop the table. Writers
-    wait for that transaction, so `count` is to be called before it.
+    wait for that transaction, so call `count` before it.
     """
     document = table.document
     answer: dict[str, Any] = orjson.loads(orjson.dumps(document["description"]))
@@ -227,7 +230,7 @@ def _complete_throughput(database: Database, answer: dict[str, Any], mode: str) 
 
 
 def _show(answer: dict[str, Any], pending: list[dict[str, Any]]) -> None:
-    """Let the description say what it said before the changes that are under way."""
+    """Restore the values that the description had before the changes in progress."""
     for change in pending:
         for member, value in change.get("shown", {}).items():
             if value is None:
@@ -239,8 +242,8 @@ def _show(answer: dict[str, Any], pending: list[dict[str, Any]]) -> None:
 def _repeat_mode(answer: dict[str, Any]) -> None:
     billing, throughput_mode = MODE_SUMMARIES
     if billing in answer:
-        told = dict(answer[billing])
-        answer[throughput_mode] = {"TableThroughputMode": told.pop("BillingMode"), **told}
+        described = dict(answer[billing])
+        answer[throughput_mode] = {"TableThroughputMode": described.pop("BillingMode"), **described}
 
 
 def _warm_status(answer: dict[str, Any], changing: bool) -> None:

@@ -1,8 +1,8 @@
-"""The stored documents of tables: built by CreateTable, taken apart by DeleteTable.
+"""Stored documents of tables: created by CreateTable, removed by DeleteTable.
 
-`catalog` says how a document is read, `tables` which of its members are states. Members:
+`catalog` parses a document; `tables` defines which of its members are states. Members:
 
-    description        what DescribeTable says, without states and figures
+    description        what DescribeTable returns, without states and figures
     tree               number of the table's tree; `index_trees`: of each index by name
     collections_tree   for tables with local indexes
     stream, expiry     see `catalog.Stream`, `catalog.Expiry`
@@ -35,7 +35,7 @@ _DEFAULT_KEY = "alias/aws/dynamodb"
 def create(
     database: Database, transaction: Transaction, description: dict[str, Any], request: dict[str, Any]
 ) -> dict[str, Any]:
-    """The document of a new table, its trees made."""
+    """Create the trees of a new table and return its document."""
     document: dict[str, Any] = {
         "description": description,
         "tree": transaction.create_tree().number,
@@ -55,7 +55,7 @@ def create(
 
 
 def drop(database: Database, transaction: Transaction, table: Table) -> None:
-    """Remove a table with all that it keeps, except the records of its stream, and its rows if a backup has them."""
+    """Remove a table and its data, except the records of its stream, and its rows if a backup has them."""
     trees = [index.tree for index in table.indexes.values()]
     if not table.document.get("rows_kept"):
         trees.append(table.tree)
@@ -74,14 +74,14 @@ def drop(database: Database, transaction: Transaction, table: Table) -> None:
 
 
 def drop_tree(database: Database, transaction: Transaction, tree: Tree) -> None:
-    """Remove a tree and what is remembered of it."""
+    """Remove a tree and cached data about it."""
     copies.drop_tree(transaction, tree)
     backfill.forget(transaction, tree)
     database.counts.forget(tree)
 
 
 def purge(database: Database, transaction: Transaction) -> None:
-    """Remove tables whose deletion has ended, and the streams that nobody can read any more."""
+    """Remove tables whose deletion has ended, and streams whose records are out of reach."""
     now = database.clock.now()
     for table in database.catalog.known():
         if descriptions.is_gone(table, now):
@@ -90,7 +90,7 @@ def purge(database: Database, transaction: Transaction) -> None:
 
 
 def describe_new(database: Database, request: dict[str, Any]) -> dict[str, Any]:
-    """The description of a new table. Raises ValidationError."""
+    """Return the description of a new table. Raises ValidationError."""
     name = table_name(request["TableName"])
     arn = descriptions.table_arn(database, name)
     mode = request.get("BillingMode") or throughput.PROVISIONED
@@ -124,18 +124,18 @@ def describe_new(database: Database, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def definitions(given: Iterable[dict[str, Any]]) -> list[dict[str, str]]:
-    """AttributeDefinitions, by name as the service lists them."""
+    """Return AttributeDefinitions, by name as the service lists them."""
     listed = [{name: each[name] for name in ("AttributeName", "AttributeType")} for each in given]
     return sorted(listed, key=lambda each: each["AttributeName"])
 
 
 def key_schema(given: Iterable[dict[str, Any]]) -> list[dict[str, str]]:
-    """A KeySchema."""
+    """Return a KeySchema."""
     return [{name: each[name] for name in ("AttributeName", "KeyType")} for each in given]
 
 
 def global_index(request: dict[str, Any], arn: str, mode: str) -> dict[str, Any]:
-    """The description of a new global index. Raises ValidationError."""
+    """Return the description of a new global index. Raises ValidationError."""
     return {**_index(request, arn), **throughput.new(request, mode, request["IndexName"])}
 
 
@@ -153,12 +153,12 @@ def _index(request: dict[str, Any], arn: str) -> dict[str, Any]:
 
 
 def bare_index(described: dict[str, Any]) -> dict[str, Any]:
-    """Of an index what it is, as a request gives it: without capacity, state and figures."""
+    """Return an index as a request defines it: without capacity, state and figures."""
     return {name: described[name] for name in ("IndexName", "KeySchema", "Projection")}
 
 
 def encryption(database: Database, given: dict[str, Any]) -> dict[str, Any] | None:
-    """SSEDescription for an SSESpecification; None for the default, a key that the service owns.
+    """Return SSEDescription for an SSESpecification; None for the default, a key that the service owns.
 
     Raises ValidationError.
     """
@@ -178,10 +178,10 @@ def encryption(database: Database, given: dict[str, Any]) -> dict[str, Any] | No
 
 
 def _key_arn(database: Database, key: str) -> str:
-    """The ARN of a key given by ARN, alias or id.
+    """Return the ARN of a key given by ARN, alias or id.
 
-    The service resolves an alias when it is written. There is no key service here to ask, so an alias
-    stands for a key of its own, always the same one.
+    The service resolves an alias when it is written. The engine has no key service, so an alias stands for a separate
+    key, always the same one.
     """
     base = f"arn:aws:kms:{database.settings.region}:{database.settings.account}:"
     given = key if key.startswith("arn:") else base + (key if key.startswith("alias/") else f"key/{key}")

@@ -1,4 +1,4 @@
-"""Tags of tables and streams: what may be one, how many, and the resource that an ARN names.
+"""Tags of tables and streams: their rules, their limits, and the resource that an ARN names.
 
 Source: developer guide, "Tagging restrictions in DynamoDB".
 """
@@ -27,20 +27,20 @@ _VALUE_LENGTH = 256
 
 @dataclass(frozen=True, slots=True)
 class TaggedResource:
-    """What can have tags: a table, or the stream that it has now, whose tags are its own."""
+    """A resource that can have tags: a table, or its current stream, whose tags are separate."""
 
     table: Table
     is_stream: bool
 
     @property
     def tags(self) -> dict[str, str]:
-        """The tags, by key."""
+        """Return the tags, by key."""
         document = self.table.document
         tags: dict[str, str] = document["stream"].get("tags", {}) if self.is_stream else document["tags"]
         return tags
 
     def with_tags(self, tags: dict[str, str]) -> dict[str, Any]:
-        """The table's document with these tags in place of the resource's."""
+        """Return the table's document with these tags in place of the resource's."""
         document = self.table.document
         if self.is_stream:
             return {**document, "stream": {**document["stream"], "tags": tags}}
@@ -48,7 +48,10 @@ class TaggedResource:
 
 
 def merged(tags: dict[str, str], given: list[dict[str, Any]]) -> dict[str, str]:
-    """The tags with those given. Raises ValidationError if one cannot be a tag, or there are too many or too large."""
+    """Return the tags with the given ones added.
+
+    Raises ValidationError for an invalid tag, or too many or too large tags.
+    """
     seen: set[str] = set()
     for tag in given:
         _check(tag.get("Key"), tag.get("Value"))
@@ -65,7 +68,7 @@ def merged(tags: dict[str, str], given: list[dict[str, Any]]) -> dict[str, str]:
 
 
 def check_keys(keys: list[str]) -> None:
-    """Raise ValidationError if one is no tag's key, or there are more than a resource can have."""
+    """Raise ValidationError for an invalid tag key, or for more keys than a resource can have."""
     if len(keys) > limits.TAGS_PER_RESOURCE:
         raise ValidationError(messages.TOO_MANY_TAGS)
     for key in keys:
@@ -86,15 +89,16 @@ def _check_key(key: str | None) -> None:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether the text is made of letters, digits, blanks and a little punctuation."""
+    """Return True if the text consists of letters, digits, blanks and a little punctuation."""
     return all(character in _PUNCTUATION or unicodedata.category(character)[0] in "LNZ" for character in text)
 
 
 def find_resource(database: Database, arn: str) -> TaggedResource:
-    """What an ARN names, as of the last reload. Raises AccessDeniedError, ValidationError or ResourceNotFoundError.
+    """Return the resource of an ARN, as of the last reload.
 
-    Tables of other accounts and regions are none of this engine's. A table's stream has tags of its own while it is
-    enabled (seen on the service, October 2026); one that has ended is not found.
+    Raises AccessDeniedError, ValidationError or ResourceNotFoundError. Tables of other accounts and Regions do not
+    exist in this engine. A table's stream has its own tags while it is enabled (observed on the service, October 2026);
+    a stream that has ended is not found.
     """
     _, _, _, region, account, _ = arn.split(":", 5)
     if account != database.settings.account:
@@ -111,7 +115,7 @@ def find_resource(database: Database, arn: str) -> TaggedResource:
 
 
 def find_taggable(database: Database, arn: str) -> TaggedResource:
-    """The same, if its tags can be changed now. Raises ResourceInUseError while the table is being deleted."""
+    """Return a resource whose tags can be changed now. Raises ResourceInUseError while the table is being deleted."""
     resource = find_resource(database, arn)
     if resource.table.gone_at is not None:
         raise ResourceInUseError(messages.being_deleted(resource.table.name))

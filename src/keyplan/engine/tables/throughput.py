@@ -1,10 +1,10 @@
 """Throughput of tables and indexes as descriptions show it: provisioned, on demand, warm.
 
-Everything here takes the description of a table or of one of its global indexes, whose name is then
-given for the messages, and the table's billing mode.
+Every function accepts the description of a table or of one of its global indexes, whose name is then given for the
+messages, and the table's billing mode.
 
-Sources: API reference (ProvisionedThroughputDescription, OnDemandThroughput, TableWarmThroughputDescription);
-developer guide, "DynamoDB warm throughput" (the figures a table starts with).
+Sources: API reference (ProvisionedThroughputDescription, OnDemandThroughput, TableWarmThroughputDescription); developer
+guide, "DynamoDB warm throughput" (the figures a table starts with).
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ Description = dict[str, Any]
 
 MAXIMA = ("MaxReadRequestUnits", "MaxWriteRequestUnits")
 NO_MAXIMUM = -1
-_LEAST_DELAY_S = 0.001  # what dates tell apart
+_LEAST_DELAY_S = 0.001  # the resolution of dates
 _DATES = ("LastIncreaseDateTime", "LastDecreaseDateTime")
 _UNITS_OF_WARM = {"ReadUnitsPerSecond": "ReadCapacityUnits", "WriteUnitsPerSecond": "WriteCapacityUnits"}
 
 
 def billing_mode(table: Description) -> str:
-    """PROVISIONED or PAY_PER_REQUEST."""
+    """Return PROVISIONED or PAY_PER_REQUEST."""
     mode: str = table.get("BillingModeSummary", {}).get("BillingMode", PROVISIONED)
     return mode
 
 
 def new(request: dict[str, Any], mode: str, index: str | None = None) -> Description:
-    """The members of a new table's or index's description that are about throughput. Raises ValidationError."""
+    """Return the throughput members of a new table's or index's description. Raises ValidationError."""
     described: Description = {"ProvisionedThroughput": provisioned(request.get("ProvisionedThroughput"))}
     asked = request.get("WarmThroughput") or {}
     for member, units in _UNITS_OF_WARM.items():
@@ -54,7 +54,7 @@ def new(request: dict[str, Any], mode: str, index: str | None = None) -> Descrip
 
 
 def provisioned(given: dict[str, Any] | None) -> dict[str, Any]:
-    """ProvisionedThroughput of something new; zeros for on demand."""
+    """Return ProvisionedThroughput for a new table or index; zeros for on demand."""
     return {
         "NumberOfDecreasesToday": 0,
         "ReadCapacityUnits": int(given["ReadCapacityUnits"]) if given else 0,
@@ -63,17 +63,17 @@ def provisioned(given: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def units(capacity: dict[str, Any]) -> tuple[int, int]:
-    """Read and write units of a ProvisionedThroughput."""
+    """Return the read and write units of a ProvisionedThroughput."""
     return int(capacity["ReadCapacityUnits"]), int(capacity["WriteCapacityUnits"])
 
 
 def set_provisioned(
     described: Description, given: dict[str, Any], now: float, delay_s: float, index: str | None
 ) -> Description:
-    """Change the provisioned throughput; what the description shows until that is done.
+    """Change the provisioned throughput, and return what the description shows until the change is done.
 
-    Meanwhile the change is dated when it was asked for, afterwards when it was done, which is always later.
-    Raises ValidationError if it stays the same.
+    Until then the change is dated when it was requested, afterwards when it was done, which is always later. Raises
+    ValidationError if nothing changes.
     """
     current = described["ProvisionedThroughput"]
     before, after = units(current), units(given)
@@ -96,28 +96,28 @@ def set_provisioned(
 
 
 def changed_at(capacity: dict[str, Any], now: float) -> float:
-    """When a ProvisionedThroughput became what it is, at the latest now."""
+    """Return when a ProvisionedThroughput got its values, at the latest now."""
     dates = [capacity[name] for name in _DATES if name in capacity]
     return min(now, max(dates, default=now))
 
 
 def decreases_today(capacity: dict[str, Any], now: float) -> int:
-    """NumberOfDecreasesToday at a moment: the day is UTC's."""
+    """Return NumberOfDecreasesToday as of a time: the day is in UTC."""
     counted: int = capacity["NumberOfDecreasesToday"]
     return counted if _is_today(capacity.get("LastDecreaseDateTime"), now) else 0
 
 
-def _is_today(moment: float | None, now: float) -> bool:
-    if moment is None:
+def _is_today(changed_at: float | None, now: float) -> bool:
+    if changed_at is None:
         return False
-    return datetime.fromtimestamp(moment, UTC).date() == datetime.fromtimestamp(now, UTC).date()
+    return datetime.fromtimestamp(changed_at, UTC).date() == datetime.fromtimestamp(now, UTC).date()
 
 
 def switch(described: Description, mode: str, given: dict[str, Any] | None, now: float) -> Description:
-    """Go over to the other billing mode; what the description shows until that is done.
+    """Switch to the other billing mode, and return what the description shows until that is done.
 
-    The new units show at once, the new warm throughput does not. On the way to on demand the service also shows
-    a decrease that it forgets afterwards.
+    The new units show at once, the new warm throughput does not. During a switch to on demand, the service also shows a
+    decrease that it removes afterwards.
     """
     before = warm(described, ON_DEMAND if mode == PROVISIONED else PROVISIONED)
     described["ProvisionedThroughput"] = {**described["ProvisionedThroughput"], **only_units(provisioned(given))}
@@ -130,14 +130,14 @@ def switch(described: Description, mode: str, given: dict[str, Any] | None, now:
 
 
 def only_units(capacity: dict[str, Any]) -> dict[str, Any]:
-    """Of a ProvisionedThroughput its units alone, as a request gives them."""
+    """Return only the units of a ProvisionedThroughput, as a request has them."""
     return {name: capacity[name] for name in _UNITS_OF_WARM.values()}
 
 
 def set_maxima(
     described: Description, given: dict[str, Any], mode: str, index: str | None, *, is_new: bool = False
 ) -> None:
-    """Set or lift (-1) the maxima of on-demand throughput. Raises ValidationError."""
+    """Set or remove (-1) the maxima of on-demand throughput. Raises ValidationError."""
     maxima = dict(described.get("OnDemandThroughput", {}))
     for member in MAXIMA:
         maximum = given.get(member)
@@ -157,9 +157,9 @@ def set_maxima(
 
 
 def set_warm(described: Description, given: dict[str, Any], mode: str, index: str | None) -> Description | None:
-    """Raise the warm throughput; what the description shows until that is done, None if nothing is asked for.
+    """Raise the warm throughput, and return what the description shows until that is done, or None without a request.
 
-    What it is already takes its time too. Raises ValidationError on a decrease.
+    A request for the present value takes its time too. Raises ValidationError on a decrease.
     """
     current = warm(described, mode)
     wanted = {**current, **{name: int(given[name]) for name in current if given.get(name) is not None}}
@@ -173,7 +173,7 @@ def set_warm(described: Description, given: dict[str, Any], mode: str, index: st
 
 
 def warm(described: Description, mode: str) -> dict[str, Any]:
-    """WarmThroughput as it stands: it never falls, and is never less than what the billing mode gives."""
+    """Return the present WarmThroughput: it never falls, and is never less than the billing mode provides."""
     kept = described.get("WarmThroughput", {})
     return {name: max(least, kept.get(name) or 0) for name, least in _least_warm(described, mode).items()}
 
@@ -188,7 +188,7 @@ def _least_warm(described: Description, mode: str) -> dict[str, int]:
 
 
 def partitions(described: Description, mode: str) -> int:
-    """How many partitions the service would begin with: what each can take bounds them from below."""
+    """Return how many partitions the service would start with: the limits of each are a lower bound."""
     per_second = warm(described, mode)
     by_reads: int = math.ceil(per_second["ReadUnitsPerSecond"] / limits.PARTITION_READ_UNITS)
     by_writes: int = math.ceil(per_second["WriteUnitsPerSecond"] / limits.PARTITION_WRITE_UNITS)

@@ -1,7 +1,7 @@
 """The changes that UpdateTable makes to a table and to its indexes.
 
-A change is made at once; what the service would do over seconds or minutes only shows: each change
-that takes time leaves a pending entry, with what the description says until it is done.
+A change is made at once. Where the service needs seconds or minutes, only the description shows it: such a change
+leaves a pending entry, with the values that the description shows until it is done.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Request = dict[str, Any]
 
 
 def check_combination(request: Request) -> None:
-    """Raise ValidationError for changes that cannot be asked for together."""
+    """Raise ValidationError for changes that cannot be requested together."""
     given = {name for name in request if _is_change(request, name)}
     updates = request.get("GlobalSecondaryIndexUpdates")
     if updates == [] and len(given) > 1:
@@ -50,7 +50,7 @@ def check_combination(request: Request) -> None:
 
 
 def _is_about_warmth(given: set[str], updates: list[Request] | None) -> bool:
-    """Whether all that is asked for is warm throughput, of the table and of indexes.
+    """Return True if the request only changes warm throughput, of the table and of indexes.
 
     Source: developer guide, "Increase your existing DynamoDB table's warm throughput".
     """
@@ -60,7 +60,7 @@ def _is_about_warmth(given: set[str], updates: list[Request] | None) -> bool:
 
 
 def _is_change(request: Request, name: str) -> bool:
-    """Whether a member counts as a change; an empty maximum or warm throughput does not."""
+    """Return True if a member counts as a change; an empty maximum or warm throughput does not."""
     if name in {"OnDemandThroughput", "WarmThroughput"}:
         return any(units is not None for units in (request[name] or {}).values())
     return request[name] is not None and name not in {"TableName", "AttributeDefinitions"}
@@ -71,11 +71,11 @@ _ALONE = {
     "TableClass": "TableClass",
     "DeletionProtectionEnabled": "DeletionProtection",
 }
-"""Changes that must be alone in their request, in the order in which the service complains."""
+"""Changes that must be alone in their request, in the order in which the service reports them."""
 
 
 def wanted(document: Document, request: Request, at: float) -> set[str]:
-    """The kinds of change that a request asks for, as `admission` knows them."""
+    """Return the kinds of change that a request asks for, as `admission` names them."""
     kinds = {kind for member, kind in _KINDS.items() if request.get(member) is not None}
     if request.get("BillingMode") not in (None, _settled_mode(document, at)):
         kinds.add(descriptions.CAPACITY)
@@ -95,7 +95,7 @@ _KINDS = {
 
 
 def _settled_mode(document: Document, at: float) -> str:
-    """The billing mode; while it is being switched, the one before, by which the service goes until that is done."""
+    """Return the billing mode, or the previous one, which the service applies until a switch is done."""
     mode = throughput.billing_mode(document["description"])
     if any("BillingModeSummary" in change.get("shown", {}) for change in descriptions.changes(document, at)):
         return throughput.ON_DEMAND if mode == throughput.PROVISIONED else throughput.PROVISIONED
@@ -126,7 +126,7 @@ def change_table(database: Database, transaction: Transaction, document: Documen
 def pend(
     database: Database, document: Document, what: str, shown: dict[str, Any] | None = None, **details: str
 ) -> None:
-    """Let a change be under way for the engine's delay; None in `shown`: the member is absent meanwhile."""
+    """Mark a change as pending for the engine's delay; None in `shown`: the member is absent until then."""
     change: dict[str, Any] = {"what": what, "until": database.clock.now() + database.settings.state_delay_s}
     if shown:
         change["shown"] = shown
@@ -136,7 +136,7 @@ def pend(
 
 
 def _pend_nothing(database: Database, document: Document, what: str) -> None:
-    """What is asked for is so already: the answer says that the table is UPDATING, and nothing after it does."""
+    """Answer a request that changes nothing: the response shows UPDATING, and later descriptions do not."""
     document.setdefault("changes", []).append({"what": what, "until": database.clock.now()})
 
 
@@ -149,7 +149,7 @@ def _change_capacity(database: Database, document: Document, request: Request) -
         _check_every_index_has_units(description, mode, request)
         now = database.clock.now()
         shown: dict[str, Any] = {
-            # The new mode shows at once, its date only when that is done.
+            # The new mode shows at once, its date only when the switch is done.
             "BillingModeSummary": {**description.get("BillingModeSummary", {}), "BillingMode": mode},
             **throughput.switch(description, mode, units, now),
         }
@@ -225,7 +225,7 @@ def _change_encryption(database: Database, document: Document, given: dict[str, 
         raise ValidationError(messages.ALREADY_ENCRYPTED)
     else:
         description["SSEDescription"] = after
-    # Meanwhile it still names the key that was, and none where that was the service's own.
+    # Until then it names the previous key, and none if that was the service's own.
     pend(database, document, descriptions.ENCRYPTION, {"SSEDescription": {**before, "Status": "UPDATING"}})
 
 
@@ -233,7 +233,7 @@ _MEMBER = "GlobalSecondaryIndexes"  # of descriptions: the kind of change is `ta
 
 
 def check_names(table: Table, request: Request, now: float) -> None:
-    """Raise the error of the first update that names no index that it could be about."""
+    """Raise the error of the first update that names an index that does not exist or cannot be updated."""
     for update in request.get("GlobalSecondaryIndexUpdates") or ():
         for kind in ("Update", "Delete"):
             if update.get(kind) is not None:
@@ -244,7 +244,7 @@ def check_names(table: Table, request: Request, now: float) -> None:
 
 
 def deleted(request: Request) -> str | None:
-    """The index that the request deletes; there is at most one."""
+    """Return the name of the index that the request deletes; a request deletes at most one."""
     updates = request.get("GlobalSecondaryIndexUpdates") or ()
     return next((each["Delete"]["IndexName"] for each in updates if each.get("Delete") is not None), None)
 
@@ -264,7 +264,7 @@ def _check_exists(table: Table, name: str, verb: str, now: float) -> None:
 def change_indexes(
     database: Database, transaction: Transaction, document: Document, request: Request, switched: bool
 ) -> list[str]:
-    """Make every change of indexes that the request asks for; the names of new indexes, to be filled.
+    """Make every requested change of indexes, and return the names of new indexes, which need a backfill.
 
     `switched`: the request changed the billing mode. Raises ValidationError or LimitExceededError.
     """
@@ -283,7 +283,7 @@ def change_indexes(
 
 
 def _switch_others(database: Database, document: Document) -> None:
-    """Indexes follow the table to on-demand capacity; to provisioned capacity each by its own update."""
+    """Switch the other indexes to on demand with the table; each needs its own update for provisioned capacity."""
     description = document["description"]
     if throughput.billing_mode(description) == throughput.PROVISIONED:
         return
@@ -318,7 +318,7 @@ def _update(database: Database, document: Document, given: dict[str, Any], switc
 
 
 def _is_about_demand(given: dict[str, Any]) -> bool:
-    """Whether an update of an index changes what one of an on-demand table has."""
+    """Return True if an update of an index changes its on-demand settings."""
     return bool(given.get("OnDemandThroughput") or given.get("WarmThroughput"))
 
 
@@ -356,7 +356,7 @@ def _check_units(given: dict[str, Any], mode: str) -> None:
 
 
 def _define_attributes(description: dict[str, Any], given: dict[str, Any], request: Request) -> None:
-    """Add the definitions that the new index needs; others in the request count for nothing."""
+    """Add the definitions that the new index needs; others in the request are ignored."""
     defined = {each["AttributeName"]: each["AttributeType"] for each in description["AttributeDefinitions"]}
     wanted = {each["AttributeName"]: each["AttributeType"] for each in request.get("AttributeDefinitions") or ()}
     for element in given["KeySchema"]:
@@ -375,12 +375,12 @@ def _set_definitions(description: dict[str, Any], defined: dict[str, str]) -> No
 
 
 def _role(description: dict[str, Any], name: str) -> str:
-    """The KeyType that an attribute has where it is a key first."""
+    """Return the KeyType of an attribute where it first occurs in a key."""
     return next(each["KeyType"] for each in _key_elements(description) if each["AttributeName"] == name)
 
 
 def _key_elements(description: dict[str, Any]) -> list[dict[str, str]]:
-    """The key elements of the table and all its indexes."""
+    """Return the key elements of the table and all its indexes."""
     indexes = [*description.get("LocalSecondaryIndexes", ()), *description.get(_MEMBER, ())]
     return [*description["KeySchema"], *(element for index in indexes for element in index["KeySchema"])]
 

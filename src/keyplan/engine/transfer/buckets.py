@@ -1,11 +1,11 @@
-"""Buckets: where exports are written and imports are read.
+"""Buckets: storage of exports and imports.
 
 A bucket is a folder by default: with `buckets="data/buckets"`, `s3://lake/2026/items.json` is the file
-`data/buckets/lake/2026/items.json`. With `buckets="s3://"` buckets are those of Amazon S3, or of whatever
-answers as it does: endpoint, Region and credentials are those that AWS's tools find (`AWS_ENDPOINT_URL_S3`
-and so on), or are given to `S3Buckets`, which hands them to s3fs.
+`data/buckets/lake/2026/items.json`. With `buckets="s3://"`, buckets are those of Amazon S3, or of a compatible service.
+Endpoint, Region and credentials come from the usual AWS settings (`AWS_ENDPOINT_URL_S3` and so on), or from the options
+of `S3Buckets`, which passes them to s3fs.
 
-A file is written aside and put in its place when it is whole, so that nobody meets half of one.
+A file is written under another name and moved into place when it is complete, so that readers never see a partial file.
 """
 
 from __future__ import annotations
@@ -34,32 +34,32 @@ _CHUNK_BYTES = 1 << 20
 
 
 class BucketError(TransferError):
-    """A bucket could not be used."""
+    """A failure to use a bucket."""
 
 
 class Buckets(Protocol):
     """Named buckets of objects under keys."""
 
     def check_key(self, key: str) -> None:
-        """Raise ValidationError for a key, or the beginning of one, that no object here can have."""
+        """Raise ValidationError for a key, or a key prefix, that objects here cannot have."""
 
     def keys(self, bucket: str, prefix: str) -> Iterator[str]:
-        """The keys that begin with the prefix, in order, but not those of empty objects. Raises BucketError."""
+        """Yield the keys that start with the prefix, in order, except those of empty objects. Raises BucketError."""
 
     def reading(self, bucket: str, key: str) -> IO[bytes]:
-        """The content of an object. Raises OSError."""
+        """Return the content of an object. Raises OSError."""
 
     def writing(self, bucket: str, key: str, headers: dict[str, str]) -> AbstractContextManager[BinaryIO]:
-        """A file to be written, which becomes the object when the block ends well. Raises BucketError."""
+        """Open a file that becomes the object when the block ends without error. Raises BucketError."""
 
     def etag(self, bucket: str, key: str) -> str:
-        """The ETag of an object. Raises BucketError."""
+        """Return the ETag of an object. Raises BucketError."""
 
 
 def opened(given: str | os.PathLike[str] | Buckets) -> Buckets:
-    """The buckets that an engine is opened with: a folder, "s3://", or buckets that are made already.
+    """Return the buckets that an engine is opened with: a folder, "s3://", or existing buckets.
 
-    Raises ValueError if there is no such folder, ImportError if S3 cannot be spoken to.
+    Raises ValueError if the folder does not exist, ImportError if the S3 packages are missing.
     """
     if not isinstance(given, str | os.PathLike):
         return given
@@ -69,24 +69,24 @@ def opened(given: str | os.PathLike[str] | Buckets) -> Buckets:
     if path.startswith(_S3):
         raise ValueError(f"buckets={path!r}: give {_S3!r}, for all buckets of S3, or a folder of buckets")
     if not path or not Path(path).is_dir():
-        raise ValueError(f"buckets={path!r}: there is no such folder")
+        raise ValueError(f"buckets={path!r}: the folder does not exist")
     return FolderBuckets(path)
 
 
 class FolderBuckets:
-    """A folder whose folders are buckets. Keys cannot lead out of it."""
+    """A folder whose subfolders are buckets. Keys cannot lead out of it."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._folder = Path(folder).absolute()
 
     def check_key(self, key: str) -> None:
-        """Raise ValidationError for a key that is no path of plain names."""
+        """Raise ValidationError for a key that is not a path of plain names."""
         parts = key.split("/")
         if any(part in {"", ".", ".."} for part in parts[:-1]) or parts[-1] in {".", ".."} or _is_odd(key):
             raise ValidationError(messages.outside_buckets(key))
 
     def keys(self, bucket: str, prefix: str) -> Iterator[str]:
-        """The keys of all plain files, in the order of their bytes."""
+        """Yield the keys of all plain files, in the order of their bytes."""
         base = self._bucket(bucket)
         start = self._place(bucket, prefix.rpartition("/")[0])
         found = []
@@ -100,12 +100,12 @@ class FolderBuckets:
         yield from sorted(found)
 
     def reading(self, bucket: str, key: str) -> IO[bytes]:
-        """The file of a key."""
+        """Open the file of a key."""
         return self._place(bucket, key).open("rb")
 
     @contextmanager
     def writing(self, bucket: str, key: str, headers: dict[str, str]) -> Iterator[BinaryIO]:  # noqa: ARG002 - for S3
-        """A file beside the place of the key, moved there in the end."""
+        """Yield a file next to the key's path, moved there at the end."""
         self._bucket(bucket)
         path = self._place(bucket, key)
         aside = path.with_name(f"{_ASIDE}{path.name}.{os.getpid()}.{threading.get_ident()}")
@@ -120,41 +120,41 @@ class FolderBuckets:
             finally:
                 aside.unlink(missing_ok=True)
         except OSError as error:
-            raise _told(error) from error
+            raise _bucket_error(error) from error
 
     def etag(self, bucket: str, key: str) -> str:
-        """What S3 would say of an object uploaded as one part: the MD5 of the part's MD5."""
+        """Return the ETag that S3 would give an object uploaded in one part: the MD5 of the part's MD5."""
         digest = hashlib.md5(usedforsecurity=False)
         try:
             with self.reading(bucket, key) as file:
                 while chunk := file.read(_CHUNK_BYTES):
                     digest.update(chunk)
         except OSError as error:
-            raise _told(error) from error
+            raise _bucket_error(error) from error
         return f"{hashlib.md5(digest.digest(), usedforsecurity=False).hexdigest()}-1"
 
     def _bucket(self, bucket: str) -> Path:
         path = self._place(bucket, "")
         if not path.is_dir():
-            raise BucketError(NO_SUCH_BUCKET, f"{messages.NO_BUCKET}: there is no folder {path}")
+            raise BucketError(NO_SUCH_BUCKET, f"{messages.NO_BUCKET}: the folder {path} does not exist")
         return path
 
     def _place(self, bucket: str, key: str) -> Path:
-        """Where a key lies; never over a link, which could lead anywhere. Raises BucketError."""
+        """Return the path of a key; never through a link, which could lead anywhere. Raises BucketError."""
         path = self._folder
         for part in (bucket, *key.split("/")) if key else (bucket,):
             path /= part
             try:
                 is_link = path.is_symlink()
-            except OSError as error:  # no name of a file is that long
-                raise _told(error) from error
+            except OSError as error:  # the name is too long for a file
+                raise _bucket_error(error) from error
             if is_link:
-                raise BucketError(ACCESS_DENIED, f"{path} is a link, which buckets do not follow")
+                raise BucketError(ACCESS_DENIED, f"{path} is a symbolic link, which buckets do not follow")
         return path
 
 
 class S3Buckets:
-    """The buckets of Amazon S3 or of a store that answers as it does. `options` are those of s3fs's file system."""
+    """Buckets of Amazon S3 or of a compatible store. `options` are those of s3fs's file system."""
 
     def __init__(self, **options: Any) -> None:
         try:
@@ -164,28 +164,28 @@ class S3Buckets:
         self._files = S3FileSystem(**options, use_listings_cache=False, skip_instance_cache=True)
 
     def check_key(self, key: str) -> None:
-        """S3 takes any key."""
+        """Accept any key, as S3 does."""
 
     def keys(self, bucket: str, prefix: str) -> Iterator[str]:
-        """The keys that S3 lists, a page at a time, in the order of their bytes."""
+        """Yield the keys that S3 lists, a page at a time, in the order of their bytes."""
         more: dict[str, str] = {}
         while True:
             try:
                 page = self._files.call_s3("list_objects_v2", Bucket=bucket, Prefix=prefix, **more)
             except OSError as error:
-                raise _told(error) from error
+                raise _bucket_error(error) from error
             yield from (each["Key"] for each in page.get("Contents", ()) if each["Size"])
             if not page.get("IsTruncated"):
                 return
             more = {"ContinuationToken": page["NextContinuationToken"]}
 
     def reading(self, bucket: str, key: str) -> IO[bytes]:
-        """The object, read a block at a time."""
+        """Open the object, read a block at a time."""
         return cast("IO[bytes]", self._files.open(f"{bucket}/{key}", "rb", cache_type="readahead"))
 
     @contextmanager
     def writing(self, bucket: str, key: str, headers: dict[str, str]) -> Iterator[BinaryIO]:
-        """A local file, uploaded in the end."""
+        """Yield a local file, uploaded at the end."""
         with tempfile.TemporaryDirectory(prefix="keyplan-") as folder:
             path = Path(folder) / "object"
             try:
@@ -193,36 +193,36 @@ class S3Buckets:
                     yield file
                 self._files.put_file(os.fspath(path), f"{bucket}/{key}", **headers)
             except OSError as error:
-                raise _told(error) from error
+                raise _bucket_error(error) from error
 
     def etag(self, bucket: str, key: str) -> str:
-        """The ETag that S3 gave the object."""
+        """Return the ETag that S3 gave the object."""
         try:
             tag: str = self._files.call_s3("head_object", Bucket=bucket, Key=key)["ETag"]
         except OSError as error:
-            raise _told(error) from error
+            raise _bucket_error(error) from error
         return tag.strip('"')
 
 
 def _raise_unless_missing(error: OSError) -> None:
     if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
-        raise _told(error) from error
+        raise _bucket_error(error) from error
 
 
 def _is_object(path: Path) -> bool:
-    """Whether a file counts as an object that holds something; the keys of objects are UTF-8."""
+    """Return True if a file is a non-empty object with a UTF-8 key."""
     if not encodable(path.name):
         return False
     return not path.name.startswith(_ASIDE) and not path.is_symlink() and path.is_file() and path.stat().st_size > 0
 
 
 def _is_odd(key: str) -> bool:
-    """Whether a key has characters that are no part of a file's name everywhere."""
+    """Return True if a key has characters that some file systems do not allow in names."""
     return "\\" in key or "\x00" in key or (os.name == "nt" and ":" in key)
 
 
-def _told(error: OSError) -> BucketError:
-    """What an error of files or of S3 means to an export or import."""
+def _bucket_error(error: OSError) -> BucketError:
+    """Return a failure of files or of S3 as an error of an export or import."""
     if isinstance(error, FileNotFoundError):
         text = str(error)
         return BucketError(NO_SUCH_BUCKET, text if messages.NO_BUCKET in text else f"{messages.NO_BUCKET} ({text})")

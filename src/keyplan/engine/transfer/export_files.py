@@ -4,14 +4,14 @@
     PREFIX/AWSDynamoDB/EXPORT/data/NAME.json.gz      a full export: lines {"Item": {...}}
     PREFIX/AWSDynamoDB/data/NAME.json.gz             an incremental one: lines of keys and images
     PREFIX/AWSDynamoDB/EXPORT/manifest-files.json    a line for each data file
-    PREFIX/AWSDynamoDB/EXPORT/manifest-summary.json  the export as a whole; each manifest has its MD5 beside it
+    PREFIX/AWSDynamoDB/EXPORT/manifest-summary.json  the export as a whole; each manifest has its MD5 next to it
 
-There is at least one data file for each partition that the service would have, empty where that is, and one
-begins anew where it would grow too large. Names follow from the export, so that an export begun again after
-a crash writes over what it had written.
+At least one data file exists for each partition that the service would have, possibly empty, and a new file starts
+where one would grow too large. Names depend only on the export, so an export that restarts after a crash overwrites its
+earlier files.
 
 Sources: developer guide, "DynamoDB table export output format"; `.md5` for the checksums, where the guide has
-`.checksum`, and metadata as `{"N": "..."}`, are what files of the service are reported to have.
+`.checksum`, and metadata as `{"N": "..."}`, as reported for files of the service.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from keyplan.dynamodb.values import encoding, keybytes
 from keyplan.engine.transfer.buckets import Buckets
 
 FILE_BYTES = 128 * 1024 * 1024
-"""Where the next data file begins, before compression."""
+"""Size before compression at which the next data file starts."""
 
-_GZIP = 31  # zlib's word for a gzip header and trailer
+_GZIP = 31  # zlib's code for a gzip header and trailer
 _LEVEL = 6
 _BUFFER_BYTES = 64 * 1024
 _NAME_BYTES = 16
@@ -46,7 +46,7 @@ Beat = Callable[[], None]
 
 @dataclass
 class ExportFolder:
-    """Where an export goes: bucket, the folder of the export and that of its data."""
+    """Destination of an export: bucket, the folder of the export and that of its data."""
 
     buckets: Buckets
     bucket: str
@@ -61,25 +61,25 @@ class ExportFolder:
 
 
 def folders(prefix: str | None, export_id: str, *, incremental: bool) -> tuple[str, str]:
-    """The folder of an export and that of its data files."""
+    """Return the folder of an export and that of its data files."""
     root = f"{prefix.removesuffix('/')}/AWSDynamoDB" if prefix else "AWSDynamoDB"
     folder = f"{root}/{export_id}"
     return folder, f"{root}/data" if incremental else f"{folder}/data"
 
 
 def headers(algorithm: str | None, key: str | None) -> dict[str, str]:
-    """What S3 is told of the encryption that was asked for."""
-    told = {} if algorithm is None else {"ServerSideEncryption": "aws:kms" if algorithm == "KMS" else algorithm}
-    return told if key is None else {**told, "SSEKMSKeyId": key}
+    """Return the S3 headers for the requested encryption."""
+    sse = {} if algorithm is None else {"ServerSideEncryption": "aws:kms" if algorithm == "KMS" else algorithm}
+    return sse if key is None else {**sse, "SSEKMSKeyId": key}
 
 
 def item_line(body: bytes) -> bytes:
-    """The line of an item in a full export, from its stored body."""
+    """Return the line of an item in a full export, from its stored body."""
     return b'{"Item":%b}\n' % body.lstrip()
 
 
 def change_line(keys: dict[str, Any], written_at_s: float, new: bytes | None, old: bytes | None) -> bytes:
-    """The line of a change in an incremental export; images that are None are left out."""
+    """Return the line of a change in an incremental export; images that are None are left out."""
     line: dict[str, Any] = {"Metadata": {"WriteTimestampMicros": {"N": str(round(written_at_s * 1e6))}}, "Keys": keys}
     if new is not None:
         line["NewImage"] = encoding.WIRE.stored(new)
@@ -90,7 +90,7 @@ def change_line(keys: dict[str, Any], written_at_s: float, new: bytes | None, ol
 
 @dataclass
 class DataFile:
-    """What was written: items, their bytes as the service counts them, and a line of the manifest for each file."""
+    """The written data: items, their bytes as the service counts them, and a manifest line for each file."""
 
     items: int = 0
     size: int = 0
@@ -98,7 +98,7 @@ class DataFile:
 
 
 def write_data(place: ExportFolder, export_id: str, partitions: int, lines: Iterable[Line], beat: Beat) -> DataFile:
-    """Write all data files; `beat` is called again and again, and may raise to end it. Raises BucketError."""
+    """Write all data files; `beat` is called repeatedly, and may raise to stop the export. Raises BucketError."""
     files = _DataFiles(place, export_id, beat)
     following = 0
     for partition, members in groupby(lines, lambda line: _partition(line[0], partitions)):
@@ -112,7 +112,7 @@ def write_data(place: ExportFolder, export_id: str, partitions: int, lines: Iter
 
 
 def _partition(key: bytes, partitions: int) -> int:
-    """Which of the partitions an item lies in: each has an equal part of the hashes."""
+    """Return the partition of an item: each has an equal part of the hashes."""
     return keybytes.hash_of(key) * partitions // keybytes.HASH_SPACE
 
 
@@ -139,7 +139,7 @@ class _DataFiles:
         return f"{b32encode(digest).decode().rstrip('=').lower()}.json.gz"
 
     def _file(self, name: str, line: Line | None, lines: Iterator[Line]) -> Line | None:
-        """Write one file, from the line given on, until it is full; the line that the next one begins with."""
+        """Write one file, starting with the given line, until it is full; return the next file's first line."""
         self._beat()
         place, written = self._place, self.written
         key = f"{place.data}/{name}"
@@ -176,7 +176,7 @@ class Compressed:
         self.taken = 0
 
     def add(self, line: bytes) -> bool:
-        """Add a line; whether that led to something being written."""
+        """Add a line. Return True if that wrote to the file."""
         self._buffer.append(line)
         self._buffered += len(line)
         self.taken += len(line)
@@ -188,7 +188,7 @@ class Compressed:
         return True
 
     def end(self) -> None:
-        """Write what is left."""
+        """Write the rest of the buffer."""
         self._write(self._zlib.compress(b"".join(self._buffer)) + self._zlib.flush())
 
     def _write(self, content: bytes) -> None:
@@ -197,12 +197,12 @@ class Compressed:
 
     @property
     def md5(self) -> str:
-        """The MD5 of the file, as base64 text."""
+        """Return the MD5 of the file, as base64 text."""
         return b64encode(self._md5.digest()).decode()
 
 
 def write_manifests(place: ExportFolder, summary: dict[str, Any], written: DataFile) -> str:
-    """Write both manifests and their checksums; the key of the summary."""
+    """Write both manifests and their checksums, and return the key of the summary."""
     files = b"".join(written.manifest)
     summary = {**summary, "manifestFilesS3Key": f"{place.folder}/manifest-files.json"}
     for name, content in (("manifest-files", files), ("manifest-summary", orjson.dumps(_in_order(summary)))):
@@ -239,6 +239,6 @@ def _in_order(summary: dict[str, Any]) -> dict[str, Any]:
     return {name: summary[name] for name in _SUMMARY if name in summary}
 
 
-def moment(at_s: float) -> str:
-    """A moment as manifests tell it."""
+def timestamp(at_s: float) -> str:
+    """Return a timestamp in the form of manifests."""
     return datetime.fromtimestamp(at_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -49,7 +49,7 @@ BOTH_IMAGES = "NEW_AND_OLD_IMAGES"
 
 PIECE_ROWS = 250
 PIECE_BYTES = 4 * limits.MIB
-"""Where a piece ends, after the row that crosses it."""
+"""Size at which a piece ends, after the row that exceeds it."""
 
 _VERSIONS = {FULL: "2020-06-30", INCREMENTAL: "2023-08-01"}
 
@@ -85,14 +85,14 @@ def run(database: Database, document: Document, hold: Hold) -> None:
 
 
 def fail(database: Database, hold: Hold, code: str, message: str) -> None:
-    """End an export that cannot be done. Raises LostError."""
+    """End an export that cannot be completed. Raises LostError."""
     database.store.write(
         lambda transaction: hold.finish(transaction, jobs.FAILED, FailureCode=code, FailureMessage=message)
     )
 
 
 def _table(view: StoreView, document: Document) -> Table:
-    """The table with its recovery, as a view shows it. Raises TransferError if what the export needs is gone."""
+    """Return the table with its recovery, as a view shows it. Raises TransferError if either no longer exists."""
     described = document["description"]
     table = stored_table(view, document["table"])
     if table is None or table.document["description"]["TableId"] != described["TableId"] or table.recovery is None:
@@ -107,21 +107,21 @@ def _check_reach(table: Table, from_s: float, now: float) -> None:
 
 
 def _items(database: Database, document: Document, progress: Progress) -> Iterator[Line]:
-    """The lines of all items as of the export's moment that its filter lets through."""
+    """Yield the lines of all items as of the export's time that match its filter."""
     selection = compiled(document["filter"], encoding.WIRE) if document.get("filter") else None
-    moment_s = document["moment_s"]
+    time_s = document["time_s"]
     low: bytes | None = b""
     while low is not None:
         progress.at(partial(percent, low))
         database.store.wait_for_calm()
         with database.store.snapshot() as view:
             table = _table(view, document)
-            _check_reach(table, moment_s, database.clock.now())
+            _check_reach(table, time_s, database.clock.now())
             high = None
             if selection is not None:
                 span = selection.span(table)
                 low, high = max(low, span.low), span.high
-            rows = history.rows_at(view, table, moment_s, low)
+            rows = history.rows_at(view, table, time_s, low)
             piece = _piece(rows if high is None else takewhile(partial(_is_below, high), rows), _row_bytes)
         for key, size, body in piece:
             shown = body if selection is None else selection.shown(body)
@@ -131,7 +131,7 @@ def _items(database: Database, document: Document, progress: Progress) -> Iterat
 
 
 def _piece(found: Iterable[T], bytes_of: Callable[[T], int]) -> list[T]:
-    """The first of what is found: as much as memory is to hold at once."""
+    """Return the first rows, as many as memory should hold at once."""
     piece: list[T] = []
     size = 0
     for each in islice(found, PIECE_ROWS):
@@ -155,7 +155,7 @@ def _change_bytes(change: history.RecordedChange) -> int:
 
 
 def _changes(database: Database, document: Document, progress: Progress) -> Iterator[Line]:
-    """The lines of all items that were written in the export's period, from its first moment and before its last."""
+    """Yield the lines of all items written in the export's period, from its start and before its end."""
     from_s, to_s = document["period_s"]
     both = document["description"]["IncrementalExportSpecification"]["ExportViewType"] == BOTH_IMAGES
     low: bytes | None = b""
@@ -169,7 +169,7 @@ def _changes(database: Database, document: Document, progress: Progress) -> Iter
             piece = _piece(history.changes_between(view, table, before_s, last_s, low), _change_bytes)
         for change in piece:
             images = [image for image in (change.new, change.old) if image is not None]
-            if images:  # what was not there before and is not there after leaves no trace
+            if images:  # an item created and deleted within the period leaves no line
                 item = encoding.decode(images[0][1])
                 line = export_files.change_line(
                     table.key.extract(item),
@@ -186,8 +186,8 @@ def _summary(described: dict[str, Any], now: float, items: int, billed: int) -> 
     summary = {
         "version": _VERSIONS[described["ExportType"]],
         "exportArn": described["ExportArn"],
-        "startTime": export_files.moment(described["StartTime"]),
-        "endTime": export_files.moment(now),
+        "startTime": export_files.timestamp(described["StartTime"]),
+        "endTime": export_files.timestamp(now),
         "tableArn": described["TableArn"],
         "tableId": described["TableId"],
         "s3Bucket": described["S3Bucket"],
@@ -199,31 +199,31 @@ def _summary(described: dict[str, Any], now: float, items: int, billed: int) -> 
         "outputFormat": described["ExportFormat"],
     }
     if period is None:
-        return {**summary, "exportTime": export_files.moment(described["ExportTime"])}
+        return {**summary, "exportTime": export_files.timestamp(described["ExportTime"])}
     return {
         **summary,
-        "exportFromTime": export_files.moment(period["ExportFromTime"]),
-        "exportToTime": export_files.moment(period["ExportToTime"]),
+        "exportFromTime": export_files.timestamp(period["ExportFromTime"]),
+        "exportToTime": export_files.timestamp(period["ExportToTime"]),
         "outputView": period["ExportViewType"],
         "exportType": described["ExportType"],
     }
 
 
 def describe(document: Document, form: Form) -> dict[str, Any]:
-    """ExportDescription. Its type is told where it was asked for, as the service does."""
+    """Return ExportDescription. It has the type only if the request did, as in the service."""
     described: dict[str, Any] = document["description"]
     if "ExportType" not in document["parameters"]:
         described = {name: value for name, value in described.items() if name != "ExportType"}
     values = (described.get("FilterSpecification") or {}).get("ExpressionAttributeValues")
     if values is None:
         return described
-    told = {**described["FilterSpecification"], "ExpressionAttributeValues": form.item(values)}
-    return {**described, "FilterSpecification": told}
+    specification = {**described["FilterSpecification"], "ExpressionAttributeValues": form.item(values)}
+    return {**described, "FilterSpecification": specification}
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What an export takes of a table."""
+    """The items that an export selects from a table."""
 
     values: Item | None
     key_condition: KeyCondition | None
@@ -231,7 +231,7 @@ class Selection:
     projection: CompiledProjection | None
 
     def check(self, table: Table) -> None:
-        """Raise ValidationError for what does not fit the table."""
+        """Raise ValidationError for a selection that does not fit the table."""
         schema = table.key.schema
         if self.key_condition is not None:
             reads.check_key_types(schema, self.key_condition, self.values)
@@ -241,13 +241,13 @@ class Selection:
         reads.check_scalar_keys(table, self.projection)
 
     def span(self, table: Table) -> Span:
-        """The stored keys of what may be taken."""
+        """Return the span of the stored keys that may be selected."""
         if self.key_condition is None:
             return Span(b"", None)
         return ranges.condition_span(None, self.key_condition.bind(self.values, *table.key.schema.roles))
 
     def shown(self, body: bytes) -> bytes | None:
-        """What is shown of an item, from its stored body; None: nothing."""
+        """Return the exported part of an item's stored body, or None if it is not selected."""
         if self.filter is None and self.projection is None:
             return body
         item = encoding.decode(body)
@@ -257,7 +257,7 @@ class Selection:
 
 
 def compiled(given: dict[str, Any], form: Form) -> Selection:
-    """The selection of a FilterSpecification. Raises ValidationError."""
+    """Compile a FilterSpecification. Raises ValidationError."""
     given = {name: value for name, value in given.items() if value is not None}
     if not given:
         raise ValidationError(messages.FILTER_EMPTY)
@@ -279,7 +279,7 @@ def compiled(given: dict[str, Any], form: Form) -> Selection:
 
 
 def to_be_kept(given: dict[str, Any], selection: Selection) -> dict[str, Any]:
-    """The specification with its values in wire form, as it is described and kept."""
+    """Return the specification with its values in wire form, as it is described and stored."""
     kept = {name: value for name, value in given.items() if value is not None}
     if selection.values is not None:
         kept["ExpressionAttributeValues"] = selection.values

@@ -1,14 +1,14 @@
-"""The files of an import, read item by item: what each line holds, or what is wrong with it.
+"""The files of an import, read item by item: the content of each line, or its error.
 
-A line that cannot be told to be an item ends its file: the rest is passed over. An item that is one but
-cannot be in the table is passed over alone. Both are counted as one error.
+A line that is not recognisable as an item ends its file: the rest is skipped. An item that does not fit the table is
+skipped alone. Both are counted as one error.
 
-    DYNAMODB_JSON  lines {"Item": {...}}; empty lines count for nothing, several objects in a line are several items
+    DYNAMODB_JSON  lines {"Item": {...}}; empty lines are ignored, several objects in a line are several items
     CSV            a header, unless the names are given, then rows; keys of the table and its indexes have the types
-                   that the table defines, everything else is a string
+                   that the table defines, all other attributes are strings
 
-Sources: developer guide, "Amazon S3 import formats for DynamoDB" and "Import format quotas and validation"; that
-a malformed line ends its object, and which are malformed, was seen on the service in 2026.
+Sources: developer guide, "Amazon S3 import formats for DynamoDB" and "Import format quotas and validation"; that a
+malformed line ends its object, and which lines are malformed, was observed on the service in 2026.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from keyplan.dynamodb.shapes.wire import canonical_base64
 from keyplan.errors import SerializationError, ValidationError
 
 LINE_BYTES = 16 * limits.MIB
-"""No item is longer, however it is spelled; a row of CSV may have several lines."""
+"""The longest form of an item; a row of CSV may have several lines."""
 
 _BLANKS = re.compile(r"\s*")
 _CHUNK_BYTES = 256 * 1024
-_GZIP = 31  # zlib's word for a gzip header and trailer
+_GZIP = 31  # zlib's code for a gzip header and trailer
 _ZSTD_MODULES = ("compression.zstd", "backports.zstd")
 
 check_item: shapes.Check = shapes.compile(Structure("Import", {"Item": ITEM}, required=("Item",)))
-"""Whether a line has an Item of attribute values: their types, not their rules."""
+"""Decoder of a line with an Item of attribute values: it checks their types, not their rules."""
 
 
 class MalformedError(Exception):
@@ -48,18 +48,18 @@ class MalformedError(Exception):
 
 
 class Rejected(str):
-    """What is wrong with one item; the next may be good."""
+    """The error of one item; the next item may be valid."""
 
     __slots__ = ()
 
 
 Entry = dict[str, Any] | Rejected
-"""An item as attribute values in wire form, or what is wrong with it."""
+"""An item as attribute values in wire form, or the error of the item."""
 
 
 @dataclass(frozen=True)
 class Csv:
-    """How CSV files are read: delimiter, names or None for a header, the types of key attributes."""
+    """CSV options: delimiter, names or None for a header, the types of key attributes."""
 
     delimiter: str = ","
     names: Sequence[str] | None = None
@@ -68,13 +68,13 @@ class Csv:
 
 @dataclass
 class Count:
-    """Bytes read so far, uncompressed: of a file, or of a row."""
+    """Uncompressed bytes read so far: of a file, or of a row."""
 
     size: int = 0
 
 
 def knows_zstd() -> bool:
-    """Whether something here reads Zstandard."""
+    """Return True if a Zstandard decoder is available."""
     return _zstd() is not None
 
 
@@ -88,7 +88,10 @@ def _zstd() -> Any:
 
 
 def entries(file: IO[bytes], compression: str, read: Csv | None, count: Count) -> Iterator[Entry]:
-    """The items of a file, `read` as CSV or, if that is None, as DynamoDB JSON. Raises MalformedError and OSError."""
+    """Yield the items of a file, `read` as CSV or, if that is None, as DynamoDB JSON.
+
+    Raises MalformedError and OSError.
+    """
     chunks = _counted(_DECOMPRESSED[compression](file), count)
     lines = _lines(chunks)
     return _json_items(lines) if read is None else _csv_items(lines, read)
@@ -100,7 +103,7 @@ def _plain(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _gunzipped(file: IO[bytes]) -> Iterator[bytes]:
-    """The content of all members of a gzip file."""
+    """Yield the content of all members of a gzip file."""
     member = None
     pending = file.read(_CHUNK_BYTES)
     while pending:
@@ -118,7 +121,7 @@ def _gunzipped(file: IO[bytes]) -> Iterator[bytes]:
         else:
             pending = member.unconsumed_tail or file.read(_CHUNK_BYTES)
     if member is not None:
-        raise MalformedError(messages.not_compressed("GZIP", "it ends too early"))
+        raise MalformedError(messages.not_compressed("GZIP", "the file is truncated"))
 
 
 def _unzstd(file: IO[bytes]) -> Iterator[bytes]:
@@ -141,7 +144,7 @@ def _counted(chunks: Iterator[bytes], count: Count) -> Iterator[bytes]:
 
 
 def _lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """The lines, with their ends. Raises MalformedError for one that is longer than any item."""
+    """Yield the lines, with their ends. Raises MalformedError for one that is longer than any item."""
     kept: list[bytes] = []
     length = 0
     for chunk in chunks:
@@ -172,7 +175,7 @@ def _json_items(lines: Iterator[bytes]) -> Iterator[Entry]:
 
 
 def _several(line: bytes, error: orjson.JSONDecodeError) -> Iterator[Entry]:
-    """The items of a line of several objects, which the service takes too."""
+    """Yield the items of a line with several objects, which the service accepts too."""
     decoder = json.JSONDecoder()
     try:
         text = line.decode().strip()
@@ -202,7 +205,7 @@ def _item(read: Any) -> dict[str, Any]:
 
 
 def _csv_items(lines: Iterator[bytes], how: Csv) -> Iterator[Entry]:
-    # The module's limit of a field is the process's own; it is only ever raised.
+    # The csv module's field limit applies to the whole process, so it is only ever raised.
     csv.field_size_limit(max(csv.field_size_limit(), LINE_BYTES))
     length = Count()
     rows = csv.reader(_text(lines, length), delimiter=how.delimiter, strict=True)
@@ -221,8 +224,11 @@ def _csv_items(lines: Iterator[bytes], how: Csv) -> Iterator[Entry]:
 
 
 def _text(lines: Iterator[bytes], length: Count) -> Iterator[str]:
-    """The lines as text. Raises MalformedError once `length`, that of the present row, is more than an item has."""
-    encoding = "utf-8-sig"  # the first line may begin with a byte order mark
+    """Yield the lines as text.
+
+    Raises MalformedError once `length`, that of the present row, exceeds the size of an item.
+    """
+    encoding = "utf-8-sig"  # the first line may start with a byte order mark
     for line in lines:
         length.size += len(line)
         if length.size > LINE_BYTES:

@@ -1,11 +1,11 @@
-"""Imports of new tables from files: begun by an operation, written by the engine's thread for jobs.
+"""Imports of new tables from files: started by an operation, written by the engine's thread for jobs.
 
-The table is there from the beginning, CREATING until the import has ended, so nobody reads or writes it
-meanwhile. Items are written in batches, each in a transaction with how far the import has come: after a crash it
-goes on from there. Of items with the same key the last one stays.
+The table exists from the start and is CREATING until the import has ended, so no client reads or writes it before.
+Items are written in batches, each in a transaction with the progress of the import, from which it continues after a
+crash. Of items with the same key the last one stays.
 
-Sources: developer guide, "DynamoDB data import from Amazon S3: how it works" and "Import format quotas and
-validation"; API reference. What the guide leaves open is as it was seen on the service in 2026.
+Sources: developer guide, "DynamoDB data import from Amazon S3: how it works" and "Import format quotas and validation";
+API reference. Details that the guide leaves open follow observations of the service in 2026.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from keyplan.engine.database import Database
 
 NOT_BEFORE_END = 1e12
-"""The `ready_at` of a table that is being imported: no moment that comes."""
+"""The `ready_at` of a table that is being imported: later than any time."""
 
 BATCH_ITEMS = 500
 BATCH_BYTES = limits.MIB
@@ -77,7 +77,7 @@ def run(database: Database, document: Document, hold: Hold) -> None:
 
 
 def fail(database: Database, hold: Hold, code: str, message: str) -> None:
-    """End an import that cannot be done; the table goes unless something was written. Raises LostError."""
+    """End an import that cannot be completed; drop the table unless items were written. Raises LostError."""
     _end(database, hold, jobs.FAILED, FailureCode=code, FailureMessage=message)
 
 
@@ -97,14 +97,14 @@ def _end(database: Database, hold: Hold, status: str, **members: Any) -> None:
 
 
 def _importing(view: StoreView, document: Document) -> Table | None:
-    """The table of an import; None if it is gone."""
+    """Return the table of an import, or None if it was dropped."""
     table = stored_table(view, document["table"])
     return table if table is not None and table.document.get("import") == jobs.arn_of(document) else None
 
 
 @dataclass
 class ImportProgress:
-    """How far an import has come: all objects before `key`, and so many entries of that."""
+    """Progress of an import: all objects before `key`, and this many entries of that object."""
 
     key: str = ""
     entries: int = 0
@@ -114,13 +114,13 @@ class ImportProgress:
     first_error: tuple[str, int, list[str]] | None = None
 
     def document(self) -> dict[str, Any]:
-        """As it is kept."""
+        """Return the progress as it is stored."""
         return dict(vars(self))
 
 
 @dataclass
 class _Import:
-    """One import at work."""
+    """A running import."""
 
     database: Database
     document: Document
@@ -180,8 +180,8 @@ class _Import:
             described = self.document["description"]
             bucket = described["S3BucketSource"]["S3Bucket"]
             pointer = {"bucket": bucket, "key": progress.key, "itemIndex": progress.entries}
-            told = {"itemS3Pointer": pointer, "importArn": described["ImportArn"], "errorMessages": [fault]}
-            _log.warning("%s", orjson.dumps(told).decode())
+            entry = {"itemS3Pointer": pointer, "importArn": described["ImportArn"], "errorMessages": [fault]}
+            _log.warning("%s", orjson.dumps(entry).decode())
         if progress.first_error is None:
             progress.first_error = (progress.key, progress.entries, [fault])
         progress.entries += 1
@@ -189,7 +189,7 @@ class _Import:
         self.hold.beat()
 
     def write(self) -> None:
-        """Write the batch, and how far that is."""
+        """Write the batch and the progress."""
         batch, progress = self.batch, self.progress.document()
 
         def work(transaction: Transaction) -> None:
@@ -219,7 +219,7 @@ def _csv_of(described: dict[str, Any], table: Table) -> Csv:
 
 
 def _checked(table: Table, given: dict[str, Any]) -> _Write:
-    """An item as it is written: its key, canonical, measured. Raises ValidationError if it cannot be in the table."""
+    """Return an item as it is written. Raises ValidationError if it does not fit the table."""
     new = versions.given(given, wire=True)
     key = table.key.of_item(new.item)
     writes.check_index_keys(table, new.item)
@@ -227,7 +227,7 @@ def _checked(table: Table, given: dict[str, Any]) -> _Write:
 
 
 def _write(transaction: Transaction, table: Table, batch: list[_Write]) -> None:
-    """Write the rows and their index entries. A table that is being imported has nothing else that depends on items."""
+    """Write the rows and their index entries. No other data depends on items of a table that is being imported."""
     last = {key: (key, item, new) for key, item, new in batch}
     if not table.blind:
         for key, old in _olds(transaction, table, last):
@@ -236,7 +236,7 @@ def _write(transaction: Transaction, table: Table, batch: list[_Write]) -> None:
 
 
 def _olds(transaction: Transaction, table: Table, keys: dict[bytes, _Write]) -> Iterator[tuple[bytes, Item]]:
-    """The items that are written over."""
+    """Yield the items that are overwritten."""
     for key in keys:
         old = versions.load(transaction, table, key)
         if old is not None:

@@ -1,12 +1,12 @@
-"""Exports and imports as jobs: kept in the database, run by a thread, found by ARN and listed by the page.
+"""Exports and imports as jobs: stored in the database, run by a thread, found by ARN and listed by the page.
 
-The operation writes a job's document. The engine's thread takes the oldest job that no thread works on, writes that it
-has it (`runner`) and repeats that regularly (`beat_s`). After a crash, whoever opens the database takes over a job
-without a beat for half a minute; an engine that is closed in order releases its job at once. Every write of a job
-checks that the job still belongs to its runner, so that of two that took each other for dead only one continues.
+The operation writes a job's document. The engine's thread claims the oldest job without a runner, records itself as its
+`runner` and renews that claim regularly (`beat_s`). After a crash, the next engine that opens the database takes over a
+job without a beat for half a minute; an engine that is closed in order releases its job at once. Every write of a job
+checks that the job still belongs to its runner, so that only one of two competing runners continues.
 
-Members of the document: `kind`, `description` as the service describes the job, `parameters` of the request without
-its token, `progress` of an import, `runner`, `beat_s`; and what the kind of job needs for itself.
+Members of the document: `kind`, `description` as the service describes the job, `parameters` of the request without its
+token, `progress` of an import, `runner`, `beat_s`; and members of each kind of job.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def save(transaction: Transaction, document: Document) -> None:
 
 
 def begin(transaction: Transaction, document: Document, now: float) -> Document:
-    """Write a new job without a runner, and delete those that are no longer listed."""
+    """Write a new job without a runner, and delete the expired jobs of its kind."""
     _purge(transaction, document["kind"], now)
     document = {**document, "runner": None, "beat_s": now}
     save(transaction, document)
@@ -85,7 +85,7 @@ def begin(transaction: Transaction, document: Document, now: float) -> Document:
 
 
 def _purge(transaction: Transaction, kind: str, now: float) -> None:
-    """Delete the jobs that are no longer listed."""
+    """Delete the jobs that have expired and left the list."""
     for document in stored(transaction, kind):
         if status_of(document) != IN_PROGRESS and document["description"]["StartTime"] + limits.JOB_KEPT_S <= now:
             transaction.delete_document(f"{kind}:{arn_of(document)}")
@@ -108,7 +108,7 @@ def with_token(documents: list[Document], token: str, now: float) -> Document | 
 
 
 class Hold:
-    """A runner's hold on its job."""
+    """The claim of a runner on its job."""
 
     def __init__(self, database: Database, runner: str, document: Document, stop: threading.Event) -> None:
         self._database = database
@@ -134,11 +134,11 @@ class Hold:
         return document
 
     def save(self, transaction: Transaction, document: Document) -> None:
-        """Write the job, heard of right now."""
+        """Write the job with the present time as its beat."""
         save(transaction, {**document, "beat_s": self._database.clock.now()})
 
     def finish(self, transaction: Transaction, status: str, **members: Any) -> Document:
-        """End the job in a transaction that does what else is to be done."""
+        """End the job in a transaction that makes the related changes."""
         document = self.confirm(transaction)
         ended = {_STATUS[self._kind]: status, "EndTime": round(self._database.clock.now(), 3), **members}
         document = {**document, "description": {**document["description"], **ended}, "runner": None}
@@ -160,7 +160,7 @@ _DEFAULT_PAGE = 10
 _LEAST_BYTES = 56  # a token has at least 112 hexadecimal digits, and a multiple of 16
 
 Order = Callable[[str], Any]
-"""Computes a job's sort key from its ARN. Jobs are listed in descending order."""
+"""Function that computes a job's sort key from its ARN. Jobs are listed in descending order."""
 
 
 def listed(database: Database, kind: str) -> list[Document]:

@@ -1,4 +1,4 @@
-"""The engine's thread for exports and imports: takes jobs, runs them, and releases them when the engine closes."""
+"""The engine's thread for exports and imports: claims jobs, runs them, and releases them when the engine closes."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _log = logging.getLogger(__name__)
 
 
 class Jobs(Worker[Document]):
-    """The engine's thread for jobs; there is one only while there are any."""
+    """The engine's thread for jobs; it exists only while jobs are left."""
 
     def __init__(self, database: Database) -> None:
         super().__init__("keyplan-jobs")
         self._database = database
-        # Processes in containers may have the same number, and a shared file.
+        # Processes in containers may have the same number, and share a file.
         self._runner = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
 
     def _pending(self) -> list[Document]:
@@ -52,18 +52,21 @@ class Jobs(Worker[Document]):
         except EngineClosedError:
             return
         except (StorageError, Failure):
-            # The job stays where it is. The next look at it, or at the list, wakes a new thread.
+            # The job stays as it is. The next access to it, or to the list, wakes a new thread.
             _log.exception("exports and imports were interrupted")
 
     def _next(self) -> Document | None:
-        """The next job, taken; waits for those that others have. None if there is nothing left to do here."""
+        """Claim and return the next job.
+
+        Wait for jobs that others have. Return None if no work is left here.
+        """
         clock = self._database.clock
         while pending := self._look():
             for document in pending:
                 taken = self._database.store.write(partial(self._take, document))
                 if taken is not None:
                     return taken
-            if isinstance(clock, ManualClock):  # it would not pass by waiting
+            if isinstance(clock, ManualClock):  # its time would not pass by waiting
                 return None
             clock.wait(self._stop, jobs.BEAT_S)
         return None
@@ -91,7 +94,7 @@ class Jobs(Worker[Document]):
                 fail(self._database, hold, error.code, error.message)
             except (StoppedError, LostError, EngineClosedError, StorageError, Failure):
                 raise
-            except Exception:  # noqa: BLE001 - told by the log, and a job must not stay as if it went on
+            except Exception:  # noqa: BLE001 - logged below; the job must not seem to be running
                 _log.exception("%s failed", jobs.arn_of(document))
                 fail(self._database, hold, INTERNAL, messages.INTERRUPTED)
         except StoppedError:
