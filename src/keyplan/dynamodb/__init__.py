@@ -1,1 +1,1 @@
-"""What DynamoDB itself defines: values, expressions, PartiQL, request shapes, messages. No I/O, no clock."""
+"""DynamoDB's own definitions: values, expressions, PartiQL, request shapes, messages. No I/O, no clock."""

@@ -1,4 +1,4 @@
-"""How the service's Java shows and orders things in messages."""
+"""Display and order of names in messages, as in the service's Java."""
 
 from __future__ import annotations
 

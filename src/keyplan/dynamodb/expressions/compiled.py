@@ -71,8 +71,10 @@ class _Checked:
 
 @dataclass(frozen=True, slots=True)
 class CompiledCondition(_Checked):
-    """A condition or filter. `test(item, values)` tests an item, {} for a missing one; it is False for every item
-    that does not fulfil all of `required`."""
+    """A condition or filter. `test(item, values)` tests an item, {} for a missing one.
+
+    The test is False for every item that does not fulfil all of `required`.
+    """
 
     paths: tuple[ResolvedPath, ...]
     test: Test
@@ -91,9 +93,11 @@ class CompiledProjection:
 
 @dataclass(frozen=True, slots=True)
 class CompiledUpdate(_Checked):
-    """An update. `attributes` are the top-level names that it changes, `paths` the paths that it changes,
-    `paths_read` those that it reads or changes. `updated(item)` returns the part of an item that ReturnValues
-    UPDATED_OLD and UPDATED_NEW show."""
+    """An update. `attributes` are the top-level names that it changes, `paths` the paths that it changes.
+
+    `paths_read` are the paths that it reads or changes. `updated(item)` returns the part of an item that ReturnValues
+    UPDATED_OLD and UPDATED_NEW show.
+    """
 
     paths: tuple[ResolvedPath, ...]
     paths_read: tuple[ResolvedPath, ...]

@@ -232,7 +232,7 @@ def _compile_pair(
 
 
 def begins_with(value: AttributeValue | None, prefix: AttributeValue | None) -> bool:
-    """Return whether a string or binary starts with another value of its type."""
+    """Return True if a string or binary starts with another value of its type."""
     if value is None or prefix is None:
         return False
     if "S" in value and "S" in prefix:
@@ -243,7 +243,7 @@ def begins_with(value: AttributeValue | None, prefix: AttributeValue | None) -> 
 
 
 def contains(value: AttributeValue | None, part: AttributeValue | None) -> bool:
-    """Return whether a string or binary contains another value of its type, or a set or list a member."""
+    """Return True if a string or binary contains another value of its type, or a set or list a member."""
     if value is None or part is None:
         return False
     ((type_code, content),) = value.items()
@@ -276,7 +276,7 @@ class Required(NamedTuple):
 
 
 def required(condition: Condition, names: Names) -> tuple[Required, ...]:
-    """Return what a checked condition requires of top-level attributes, so that most items can be skipped undecoded.
+    """Return what a checked condition requires of top-level attributes, so that most items stay undecoded.
 
     Only conditions joined by AND are required: part of an OR or a NOT may be false while the whole is true.
     """

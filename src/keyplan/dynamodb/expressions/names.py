@@ -166,7 +166,7 @@ RESERVED_WORDS = frozenset(_WORDS.split())
 
 
 def is_reserved(name: str) -> bool:
-    """Return whether the name needs a placeholder; case does not matter."""
+    """Return True if the name needs a placeholder; case does not matter."""
     return name.upper() in RESERVED_WORDS
 
 

@@ -1,7 +1,7 @@
 """The trees that expressions are parsed into, and the text of a tree.
 
-Nodes hold what was written: a placeholder stays "#n" in a path and ":v" in a value, because the names and
-values come with each request. Parentheses are not nodes; the render functions put them where they matter.
+Nodes hold the text as written: a placeholder stays "#n" in a path and ":v" in a value, because the names and values
+come with each request. Parentheses are not nodes; the render functions put them where they matter.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ class _Frame:
 
     @property
     def fresh(self) -> bool:
-        """Whether nothing was parsed in this frame yet."""
+        """Return True if nothing has been parsed in this frame."""
         return not (self.or_parts or self.and_parts or self.nots)
 
 
@@ -176,7 +176,7 @@ def _read_term(cursor: Cursor, frames: list[_Frame]) -> Condition | None:
 
 
 def _closes_operand(cursor: Cursor, frames: list[_Frame]) -> bool:
-    """Return whether a comparison follows the parentheses around a call, as in (size(a)) > :n."""
+    """Return True if a comparison follows the parentheses around a call, as in (size(a)) > :n."""
     at = cursor.at
     frame = len(frames) - 1
     while cursor.tokens[at].kind == ")" and frame > 0 and frames[frame].fresh:
@@ -296,7 +296,7 @@ def _read_set_value(cursor: Cursor) -> SetValue:
 
 
 def _parenthesised_arithmetic(cursor: Cursor) -> bool:
-    """Return whether the current parenthesis contains + or -: (a + b), not (a) + b."""
+    """Return True if the current parenthesis contains + or -: (a + b), not (a) + b."""
     depth = 0
     for token in cursor.tokens[cursor.at :]:
         if token.kind == "(":

@@ -1,8 +1,8 @@
-"""Checked updates compiled to closures that make the new item; their size charge and the types they assign.
+"""Checked updates compiled to closures that compute the new item; their size charge and the types they assign.
 
-Every action reads the item as it was before the update. The new item is a new dict; only the parts of documents
-on changed paths are copied. List indexes are those before the update: removed elements are closed up at the
-end, and elements set behind the end are appended in the order of their indexes.
+Every action reads the item as it was before the update. The new item is a new dict; only the parts of documents on
+changed paths are copied. List indexes are those before the update: removed elements are closed up at the end, and
+elements set beyond the end are appended in the order of their indexes.
 """
 
 from __future__ import annotations
@@ -138,8 +138,10 @@ def _compile_effect(action: Action, names: Names) -> Effect:
 
 
 def add(current: AttributeValue | None, value: AttributeValue, mismatch: str) -> AttributeValue:
-    """Add a number to a number or members to a set (AttributeUpdates: also elements to a list); return the value if
-    nothing is there. Raises ValidationError with the text `mismatch` for another type."""
+    """Add a number to a number, or members to a set (AttributeUpdates: also elements to a list).
+
+    Return the value if none exists. Raises ValidationError with the text `mismatch` for another type.
+    """
     if current is None:
         return value
     ((type_code, content),) = value.items()
@@ -155,7 +157,10 @@ def add(current: AttributeValue | None, value: AttributeValue, mismatch: str) ->
 
 
 def delete(current: AttributeValue | None, value: AttributeValue, mismatch: str) -> AttributeValue | None:
-    """Remove members from a set; return None if none is left. Raises as `add` does."""
+    """Remove members from a set; return None if none is left.
+
+    Raises ValidationError with the text `mismatch` for another type.
+    """
     if current is None:
         return None
     ((type_code, content),) = value.items()

@@ -51,7 +51,7 @@ to_in_future: Template1 = "Incremental export period to time cannot be greater t
 token_invalid: Template1 = "Invalid Request: Provided nextToken is invalid: {}".format
 options_unwanted: Template1 = "Invalid Request: Unsupported InputFormatOptions for the given input format: {}.".format
 
-# keyplan's own: no record of a text of the service was found, or only this engine has the case.
+# keyplan's own: no recorded text of the service exists, or only this engine has the case.
 WINDOW_TOO_LONG = "Difference between export period from time and export period to time is greater than 24 hours"
 NO_BUCKET = "The specified bucket does not exist"
 TABLE_GONE = "The table was deleted, or its point in time recovery turned off, before the export had read it"
@@ -75,7 +75,7 @@ BUCKETS_NEEDED = (
     "keyplan serve --buckets FOLDER, where s3://BUCKET/KEY is the file FOLDER/BUCKET/KEY; 's3://' as FOLDER is S3"
 )
 BUCKETS_GONE = "The database was opened without buckets before the work had ended"
-INTERRUPTED = "The work failed by an error of keyplan itself, which its log tells"
+INTERRUPTED = "The work failed because of an error in keyplan; see its log"
 
 import_not_found: Template1 = "Import not found: Import not found: {}".format
 too_many_jobs: Template2 = "Subscriber limit exceeded: Only {1} {0} can run simultaneously".format
@@ -83,7 +83,7 @@ too_many_objects: Template1 = "There are more than {} objects under the prefix".
 
 
 def items_failed(bucket: str, key: str, index: int, faults: Sequence[str]) -> str:
-    """The failure of an import: some items failed, the first of them for these faults."""
+    """Return the failure of an import in which items failed, the first of them for these faults."""
     first = f"s3://{bucket}/{key}, item {index}: {'; '.join(faults)}"
     return f"{ITEMS_FAILED} Here that log is the logger keyplan.engine.transfer.imports; the first error: {first}"
 

@@ -36,29 +36,29 @@ not_a_number: Template1 = (NOT_A_NUMBER_EMPTY + ": {}").format
 
 
 def not_a_number_older(text: str) -> str:
-    """The older text, which has no colon before an empty number."""
+    """Return the older text, in which no colon precedes an empty number."""
     return not_a_number(text) if text else NOT_A_NUMBER_EMPTY
 
 
 def string_set_duplicates(members: Sequence[str]) -> str:
-    """The newer text, with quoted members."""
+    """Return the newer text, with quoted members."""
     listed = ", ".join(f'"{member}"' for member in members)
     return f"{PARAMETER_INVALID}Input collection [{listed}] contains duplicates."
 
 
 def string_set_duplicates_older(members: Sequence[str]) -> str:
-    """The older text."""
+    """Return the older text."""
     return f"{PARAMETER_INVALID}Input collection [{', '.join(members)}] contains duplicates."
 
 
 def binary_set_duplicates(members: Sequence[str]) -> str:
-    """The newer text, with quoted members and no blanks between them."""
+    """Return the newer text, with quoted members and no blanks between them."""
     listed = ",".join(f'"{member}"' for member in members)
     return f"{PARAMETER_INVALID}Input collection [{listed}]of type BS contains duplicates."
 
 
 def binary_set_duplicates_older(members: Sequence[str]) -> str:
-    """The older text."""
+    """Return the older text."""
     return f"{PARAMETER_INVALID}Input collection [{', '.join(members)}]of type BS contains duplicates."
 
 
@@ -81,19 +81,19 @@ key_type: Template3 = (PARAMETER_INVALID + "Type mismatch for key {} expected: {
 
 
 def empty_key(name: str, kind: str) -> str:
-    """An empty string or binary as a key attribute."""
+    """Return the message for an empty string or binary as a key attribute."""
     what = "string" if kind == "S" else "binary"
     return f"{_NOT_VALID}The AttributeValue for a key attribute cannot contain an empty {what} value. Key: {name}"
 
 
 def index_key_type(name: str, expected: str, actual: str, index: str) -> str:
-    """An item whose attribute is an index key of another type."""
+    """Return the message for an item whose attribute is an index key of another type."""
     found = f"Expected: {expected} Actual: {actual} IndexName: {index}"
     return f"{PARAMETER_INVALID}Type mismatch for Index Key {name} {found}"
 
 
 def empty_index_key(name: str, kind: str, index: str) -> str:
-    """An empty string or binary as an index key."""
+    """Return the message for an empty string or binary as an index key."""
     what = "string" if kind == "S" else "binary"
     return (
         f"{_NOT_VALID}A value specified for a secondary index key is not supported. "
@@ -103,7 +103,7 @@ def empty_index_key(name: str, kind: str, index: str) -> str:
 
 
 def empty_updated_index_key(kind: str) -> str:
-    """An update that sets an index key to an empty string or binary."""
+    """Return the message for an update that sets an index key to an empty string or binary."""
     what = "string" if kind == "S" else "binary"
     return (
         f"{_NOT_VALID}The update expression attempted to update a secondary index key to a value that is not "
@@ -125,7 +125,7 @@ start_key_problem: Template1 = (START_KEY_INVALID + ": {}").format
 
 
 def start_key_segment(segment: int, total: int) -> str:
-    """A start key from another segment of a parallel scan."""
+    """Return the message for a start key from another segment of a parallel scan."""
     return start_key_problem(
         "Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment. "
         f"TotalSegments: {total} Segment: {segment}"
@@ -133,13 +133,13 @@ def start_key_segment(segment: int, total: int) -> str:
 
 
 def filter_on_key(parameter: str, name: str) -> str:
-    """A filter of a query on a key attribute."""
+    """Return the message for a filter of a query on a key attribute."""
     shown = "Filter Expression" if parameter == "FilterExpression" else parameter
     return f"{shown} can only contain non-primary key attributes: Primary key attribute: {name}"
 
 
 def nested_key(name: str, *, of_index: bool) -> str:
-    """A path into a key attribute."""
+    """Return the message for a path into a key attribute."""
     kind = "IndexKey" if of_index else "Key"
     return f"Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: {kind}: {name}"
 
@@ -151,12 +151,12 @@ all_attributes: Template1 = (
 
 
 def not_projected(index: str, names: Iterable[str]) -> str:
-    """Requested attributes that a global index does not project."""
+    """Return the message for requested attributes that a global index does not project."""
     return f"{PARAMETER_INVALID}Global secondary index {index} does not project [{', '.join(names)}]"
 
 
 def filter_not_projected(index: str, names: Iterable[str]) -> str:
-    """Filter attributes that the queried global or local index does not project."""
+    """Return the message for filter attributes that the queried global or local index does not project."""
     listed = ", ".join(names)
     return f"{PARAMETER_INVALID}Secondary index {index} does not project one or more filter attributes: [{listed}]"
 
@@ -175,11 +175,11 @@ OTHER_PARAMETERS = (
 
 
 def cancelled(codes: Iterable[str]) -> str:
-    """A cancelled transaction, with the reason code of each action in order."""
+    """Return the message for a cancelled transaction, with the reason code of each action in order."""
     return f"Transaction cancelled, please refer cancellation reasons for specific reasons [{', '.join(codes)}]"
 
 
 def payload_too_large(size_bytes: int) -> str:
-    """A transaction of more than 4 MB; the service repeats the text."""
+    """Return the message for a transaction of more than 4 MB; the service repeats the text."""
     text = "Transaction payload size cannot exceed 4MB. Payload Size: "
     return f"{text}: {text}{size_bytes}"

@@ -80,12 +80,12 @@ WRITE_SOURCE = "FROM clause may only contain a single table name in data manipul
 
 
 def malformed(detail: str = "") -> str:
-    """A statement that cannot be parsed."""
+    """Return the message for a statement that cannot be parsed."""
     return f"Statement wasn't well formed, can't be processed: {detail}"
 
 
 def expected_keyword(word: str) -> str:
-    """A missing keyword, as a detail of `malformed`."""
+    """Return the detail of `malformed` for a missing keyword."""
     return f"Expected keyword {word.upper()}"
 
 
@@ -101,7 +101,7 @@ unsupported_type: Template1 = (
 
 
 def unsupported_value(name: str, place: str, path: str = "root") -> str:
-    """A term that is not a value where a value is required."""
+    """Return the message for a term that is not a value where a value is required."""
     return f"Unsupported data type: {name} under key {path} at {place}"
 
 
@@ -111,7 +111,7 @@ unsupported_in_update: Template1 = "Unsupported operator in Update Expression. O
 
 
 def equal_numbers(members: Sequence[str], path: str) -> str:
-    """A bag with one number written in two ways."""
+    """Return the message for a bag with one number written in two ways."""
     return under(f"{PARAMETER_INVALID}Input collection [{', '.join(members)}] contains duplicates!", path)
 
 

@@ -21,7 +21,7 @@ WRONG_SIGNATURE = (
 
 
 def foreign_host(host: str) -> str:
-    """A Host that is not on this machine (keyplan's own)."""
+    """Return the message for a Host that is not on this machine (keyplan's own)."""
     return (
         f"The host {host!r} is not accepted: without credentials to check, a server on a loopback address answers only "
         "localhost and loopback addresses, as a protection against DNS rebinding. Use such an address, or start "
@@ -30,7 +30,7 @@ def foreign_host(host: str) -> str:
 
 
 def foreign_origin(origin: str) -> str:
-    """An Origin that is not on this machine (keyplan's own)."""
+    """Return the message for an Origin that is not on this machine (keyplan's own)."""
     return (
         f"The origin {origin!r} is not accepted: without credentials to check, a server on a loopback address answers "
         "only pages of localhost and loopback addresses. Serve the page from there, or start keyplan serve with "
@@ -42,7 +42,7 @@ storage_failed: Template1 = "The database could not be used: {}".format  # keypl
 
 
 def header_incomplete(parameters: list[str], dated: bool, authorization: str) -> str:
-    """An Authorization header with missing parts."""
+    """Return the message for an Authorization header with missing parts."""
     parts = [f"Authorization header requires '{name}' parameter. " for name in parameters]
     if not dated:
         parts.append("Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header. ")
@@ -53,7 +53,7 @@ no_equal_sign: Template2 = "'{}' not a valid key=value pair (missing equal-sign)
 
 
 def query_incomplete(parameters: list[str]) -> str:
-    """A signature in the query string with missing parts."""
+    """Return the message for a signature in the query string with missing parts."""
     parts = [f"AWS query-string parameters must include '{name}'. " for name in parameters]
     return "".join(parts) + "Re-examine the query-string parameters."
 
@@ -64,12 +64,12 @@ date_malformed: Template1 = (
 
 
 def signature_expired(signed: str, earliest: str, now: str, minutes: int) -> str:
-    """The request was signed too long ago; the times are in ISO 8601 basic format."""
+    """Return the message for a signature that is too old; the times are in ISO 8601 basic format."""
     return f"Signature expired: {signed} is now earlier than {earliest} ({now} - {minutes} min.)"
 
 
 def signature_early(signed: str, latest: str, now: str, minutes: int) -> str:
-    """The request was signed in the future; the times are in ISO 8601 basic format."""
+    """Return the message for a signature in the future; the times are in ISO 8601 basic format."""
     return f"Signature not yet current: {signed} is still later than {latest} ({now} + {minutes} min.)"
 
 

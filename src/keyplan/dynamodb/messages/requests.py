@@ -35,7 +35,7 @@ not_unicode: Template1 = "The text of {} is not valid Unicode".format  # keyplan
 
 
 def unknown_member(name: str, known: Iterable[str]) -> str:
-    """An unknown parameter of a call in Python (keyplan's own: the service ignores it)."""
+    """Return the message for an unknown parameter in Python (keyplan's own: the service ignores it)."""
     return f'Unknown parameter in input: "{name}", must be one of: {", ".join(sorted(known))}'
 
 
@@ -53,17 +53,17 @@ pattern: Template1 = "Member must satisfy regular expression pattern: {}".format
 
 
 def enum(values: Sequence[str]) -> str:
-    """A string that is not one of the allowed values."""
+    """Return the message for a string that is not one of the allowed values."""
     return f"Member must satisfy enum value set: [{', '.join(values)}]"
 
 
 def map_keys(constraints: Sequence[str]) -> str:
-    """A map with a key that breaks its constraints."""
+    """Return the message for a map with a key that breaks its constraints."""
     return f"Map keys must satisfy constraint: [{', '.join(constraints)}]"
 
 
 def map_values(constraints: Sequence[str]) -> str:
-    """A map with a value that breaks its constraints."""
+    """Return the message for a map with a value that breaks its constraints."""
     return f"Map value must satisfy constraint: [{', '.join(constraints)}]"
 
 
@@ -72,7 +72,7 @@ front_constraint: Template2 = "Value at '{}' failed to satisfy constraint: {}".f
 
 
 def newer_enum(values: Sequence[str]) -> str:
-    """An enum error in the newer layers, which do not name the member."""
+    """Return the enum message of the newer layers, which do not name the member."""
     return f"Failed to satisfy constraint: {enum(values)}"
 
 
@@ -106,7 +106,7 @@ SEVERAL_ACTIONS_IN_ONE = "TransactItems can only contain one of Check, Put, Upda
 
 
 def mixed_parameters(others: Sequence[str], expressions: Sequence[str]) -> str:
-    """Expression parameters together with the parameters that they replaced."""
+    """Return the message for expression parameters together with the parameters that they replaced."""
     return (
         "Can not use both expression and non-expression parameters in the same request: "
         f"Non-expression parameters: {{{', '.join(others)}}} Expression parameters: {{{', '.join(expressions)}}}"
@@ -117,7 +117,7 @@ only_with_expressions: Template1 = "{} can only be specified when using expressi
 
 
 def projection_with_select(parameter: str, select: str) -> str:
-    """A projection together with a Select that excludes it."""
+    """Return the message for a projection together with a Select that excludes it."""
     chosen = "only the Count" if select == "COUNT" else select
     return f"Cannot specify the {parameter} when choosing to get {chosen}"
 
@@ -134,7 +134,7 @@ invalid_arn: Template1 = "Invalid TableArn: Invalid ResourceArn provided as inpu
 
 
 def other_region(arn: str) -> str:
-    """The ARN of a table in another region, in table operations."""
+    """Return the message for the ARN of a table in another Region, in table operations."""
     return detected([f"Invalid AWS region in '{arn}'"])
 
 

@@ -32,7 +32,10 @@ expiry_of_new_table: Template1 = (IN_USE + ": Table {} is being created").format
 
 
 def capacity_changing(name: str, wanted: str) -> str:
-    """A change rejected while the capacity or billing mode of the table changes; `wanted` is a key of _WANTED."""
+    """Return the refusal of a change while the capacity or billing mode of the table changes.
+
+    `wanted` is a key of _WANTED, here and in the functions below.
+    """
     if wanted == "capacity":
         return f"{IN_USE}: Table IOPS are currently being updated. Table: {name}"
     if wanted == "on-demand":
@@ -41,7 +44,7 @@ def capacity_changing(name: str, wanted: str) -> str:
 
 
 def stream_changing(name: str, wanted: str, label: str, operation: str) -> str:
-    """A change rejected while the stream of the table is being enabled or disabled."""
+    """Return the refusal of a change while the stream of the table is being enabled or disabled."""
     detail = f"Table: {name} Stream: {label} Operation: {operation}"
     if wanted == "stream":
         return f"{IN_USE}: A stream status change is currently in progress. {detail}"
@@ -51,7 +54,7 @@ def stream_changing(name: str, wanted: str, label: str, operation: str) -> str:
 
 
 def class_changing(name: str, wanted: str, table_class: str) -> str:
-    """A change rejected while the class of the table changes."""
+    """Return the refusal of a change while the class of the table changes."""
     detail = f"TableClassUpdateInProgress: {table_class}"
     if wanted == "on-demand":
         return f"{IN_USE}: OnDemandThroughput cannot be updated while TableClass update is in progress. {detail}"
@@ -59,7 +62,7 @@ def class_changing(name: str, wanted: str, table_class: str) -> str:
 
 
 def index_changing(name: str, wanted: str, indexes: Sequence[str], done: str) -> str:
-    """A change rejected while an index is being created or deleted (`done`)."""
+    """Return the refusal of a change while an index is being created or deleted (`done`)."""
     listed = f"[{', '.join(indexes)}]"
     if wanted == "on-demand":
         noun = "creation" if done == "created" else "deletion"
@@ -109,7 +112,7 @@ encryption_disabled: Template1 = (_INVALID + "{} can not be specified if Enabled
 
 
 def throughput_same(index: str | None, current: tuple[int, int], requested: tuple[int, int]) -> str:
-    """Requested throughput (read, write) that equals the current one, of an index or of the table."""
+    """Return the message for requested throughput (read, write) that equals the current one, of an index or table."""
     what = "the table" if index is None else f"the index {index}"
     of = "the table" if index is None else f"index {index}"
     return (
@@ -123,7 +126,7 @@ def throughput_same(index: str | None, current: tuple[int, int], requested: tupl
 
 
 def index_units_needed(indexes: Sequence[str]) -> str:
-    """A switch to provisioned capacity without units for these indexes."""
+    """Return the message for a switch to provisioned capacity without units for these indexes."""
     return f"{_INVALID}ProvisionedThroughput must be specified for index: {','.join(indexes)}"
 
 
@@ -145,7 +148,7 @@ too_many_indexes: Template1 = (
 
 
 def attribute_redefined(existing: tuple[str, str, str], new: tuple[str, str, str]) -> str:
-    """A key attribute (name, type, role) of a new index that is defined with another type."""
+    """Return the message for a key attribute (name, type, role) of a new index that has another type already."""
     return (
         f"{_INVALID}Attributes cannot be redefined. Please check that your attribute has the same type as "
         f"previously defined. Existing schema: Schema:[SchemaElement: key{{{':'.join(existing)}}}] "
@@ -154,7 +157,7 @@ def attribute_redefined(existing: tuple[str, str, str], new: tuple[str, str, str
 
 
 def maximum_provisioned(member: str, index: str | None) -> str:
-    """A maximum of on-demand throughput for a provisioned table."""
+    """Return the message for a maximum of on-demand throughput for a provisioned table."""
     of_index = "" if index is None else f" for index : {index}"
     return (
         f"{_INVALID}{member} for OnDemandThroughput{of_index} cannot be specified when the table BillingMode "
@@ -163,18 +166,18 @@ def maximum_provisioned(member: str, index: str | None) -> str:
 
 
 def maximum_out_of_range(member: str, index: str | None) -> str:
-    """A maximum of on-demand throughput below one."""
+    """Return the message for a maximum of on-demand throughput below one."""
     what = "table" if index is None else f"index : {index}"
     return f"{_INVALID}Requested {member} for OnDemandThroughput for {what} is outside of valid range"
 
 
 def warm_decreased(member: str, index: str | None) -> str:
-    """A decrease of warm throughput."""
+    """Return the message for a decrease of warm throughput."""
     return f"{_warm(member, index)} is lower than current WarmThroughput, decreasing WarmThroughput is not supported"
 
 
 def warm_below_start(member: str, index: str | None) -> str:
-    """Warm throughput of a new table or index below the initial on-demand throughput."""
+    """Return the message for warm throughput of a new table or index below the initial on-demand throughput."""
     return (
         f"{_warm(member, index)} is lower than initial throughput for OnDemand. See: "
         "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/on-demand-capacity-mode.html"
@@ -183,7 +186,7 @@ def warm_below_start(member: str, index: str | None) -> str:
 
 
 def warm_below_units(member: str, index: str | None, units: str) -> str:
-    """Warm throughput of a new table or index below its provisioned throughput."""
+    """Return the message for warm throughput of a new table or index below its provisioned throughput."""
     return f"{_warm(member, index)} is lower than {units} of ProvisionedThroughput"
 
 
@@ -211,12 +214,12 @@ tags_too_large: Template2 = "Tag set size {} bytes is above max size limit of {}
 
 
 def tag_key(key: str | None) -> str:
-    """A tag key that is missing, too long or has a character that is not allowed."""
+    """Return the message for a tag key that is missing, too long or has a character that is not allowed."""
     return f"The Tag Key provided is invalid, Key: {'null' if key is None else key}"
 
 
 def tag_value(value: str | None) -> str:
-    """A tag value that is missing, too long or has a character that is not allowed."""
+    """Return the message for a tag value that is missing, too long or has a character that is not allowed."""
     return f"The Tag Value provided is invalid, Value: {'null' if value is None else value}"
 
 
@@ -280,7 +283,7 @@ INDEX_UPDATE_BLOCKED = (
 
 
 def out_of_bounds(units: int, member: str, index: str | None = None) -> str:
-    """More capacity units than any table can have."""
+    """Return the message for more capacity units than any table can have."""
     of_index = "" if index is None else f" for index {index}"
     return f"Given value {units} for {member} is out of bounds{of_index}"
 
@@ -292,7 +295,7 @@ index_units_unwanted: Template1 = (
 
 
 def maximum_unwanted(member: str, index: str | None = None) -> str:
-    """A maximum of on-demand throughput for a new table that has provisioned capacity, or for its index."""
+    """Return the message for a maximum of on-demand throughput for a new provisioned table or its index."""
     of_index = "" if index is None else f" for index: {index}"
     return (
         f"{_INVALID}{member} for OnDemandThroughput{of_index} cannot be specified when table BillingMode "
@@ -308,7 +311,7 @@ definitions_missing: Template1 = (_INVALID + "AttributeDefinitions is not specif
 
 
 def keys_undefined(keys: Iterable[str], definitions: Iterable[str]) -> str:
-    """Key attributes without an attribute definition."""
+    """Return the message for key attributes without an attribute definition."""
     return (
         f"{_INVALID}Some index key attributes are not defined in AttributeDefinitions. "
         f"Keys: [{', '.join(keys)}], AttributeDefinitions: [{', '.join(definitions)}]"
@@ -316,7 +319,7 @@ def keys_undefined(keys: Iterable[str], definitions: Iterable[str]) -> str:
 
 
 def definitions_unused(definitions: Iterable[str], used: Iterable[str]) -> str:
-    """Attribute definitions that no key uses."""
+    """Return the message for attribute definitions that no key uses."""
     return (
         f"{_INVALID}Some AttributeDefinitions are not used. "
         f"AttributeDefinitions: [{', '.join(definitions)}], keys used: [{', '.join(used)}]"

@@ -4,6 +4,6 @@
     values.Values(parameters)   literals and parameters as attribute values
     translate                   conditions and updates as compiled expressions
 
-Nothing here knows a table. Source: developer guide, "PartiQL - a SQL-compatible query language for
-Amazon DynamoDB"; the messages are the service's, recorded by public conformance suites.
+These modules do not depend on tables. Source: developer guide, "PartiQL - a SQL-compatible query language for Amazon
+DynamoDB"; the messages are the service's, recorded by public conformance suites.
 """

@@ -1,4 +1,4 @@
-"""The trees that PartiQL statements are parsed into, and what can be read from them."""
+"""The trees that PartiQL statements are parsed into, and functions that read them."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ Term: TypeAlias = (
 
 
 def is_test(term: Term) -> bool:
-    """Return whether a term is a condition. Calls are not, because their functions are unknown here."""
+    """Return True if a term is a condition. Calls are not, because their functions are unknown here."""
     if isinstance(term, Infix):
         return term.operator in COMPARISONS
     return isinstance(term, BetweenTerm | InTerm | IsTerm | NotTerm | Joined)
@@ -304,7 +304,7 @@ def single(term: Term) -> Term:
 
 
 def together(terms: Sequence[Term]) -> Term | None:
-    """Return the terms joined by AND; None without terms."""
+    """Return the terms joined by AND, or None without terms."""
     if not terms:
         return None
     return terms[0] if len(terms) == 1 else Joined("and", tuple(terms))

@@ -180,7 +180,7 @@ def _read_operand(cursor: StatementCursor, level: int) -> Term:
 
 
 def _is_signed(cursor: StatementCursor) -> bool:
-    """Return whether the signs here belong to a number."""
+    """Return True if the signs here belong to a number."""
     ahead = 1
     while cursor.peek(ahead).is_sign("-", "+"):
         ahead += 1

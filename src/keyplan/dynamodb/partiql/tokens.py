@@ -71,15 +71,15 @@ class StatementToken:
 
     @property
     def place(self) -> str:
-        """The position as in the service's messages: line, column, length."""
+        """Return the position as in the service's messages: line, column, length."""
         return f"{self.line}:{self.column}:{len(self.written)}"
 
     def is_keyword(self, *words: str) -> bool:
-        """Return whether it is one of these keywords."""
+        """Return True if it is one of these keywords."""
         return self.kind == KEYWORD and self.text in words
 
     def is_sign(self, *signs: str) -> bool:
-        """Return whether it is one of these signs."""
+        """Return True if it is one of these signs."""
         return self.kind == SIGN and self.text in signs
 
 
@@ -148,7 +148,7 @@ class StatementCursor:
 
     @property
     def current(self) -> StatementToken:
-        """The current token."""
+        """Return the current token."""
         return self._tokens[self._at]
 
     def peek(self, ahead: int = 1) -> StatementToken:

@@ -1,8 +1,7 @@
 """Phase 2: the constraints of a request's members, and the one message that lists all broken ones.
 
-The text depends on the `Layer` of the operation. Two kinds of requests get the older text in every layer: those
-with a missing required member, and those with a value nested 63 levels deep or deeper (seen on the service,
-October 2026).
+The text depends on the `Layer` of the operation. Two kinds of requests get the older text in every layer: those with a
+missing required member, and those with a value nested 63 levels deep or deeper (observed on the service, October 2026).
 """
 
 from __future__ import annotations
@@ -121,7 +120,7 @@ def _json(content: Any) -> str:
         return "..."  # nested deeper than orjson supports
 
 
-_MAX_ERRORS = 10  # the service lists no more
+_MAX_ERRORS = 10  # the service does not list more
 OLDER_READING_LEVELS = 63
 
 _TABLE_ARN = re.compile(r"arn:[a-z-]+:dynamodb:[a-z0-9-]*:[0-9]*:table/[a-zA-Z0-9_.-]{1,255}")
@@ -247,7 +246,7 @@ def _hashed_members(hidden: int, names: tuple[str, ...]) -> list[str]:
 
 
 def _all_constraints(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
-    """Yield every constraint that the value itself breaks, and whether it is an enum."""
+    """Yield every constraint that the value itself breaks, and True if it is an enum."""
     if isinstance(shape, String):
         yield from _text_constraints(shape, content)
         return
@@ -315,7 +314,7 @@ def _name_constraints(shape: String, text: str) -> Iterator[tuple[str, bool]]:
 
 
 def is_table_arn(text: str) -> bool:
-    """Return whether the text is the ARN of a table."""
+    """Return True if the text is the ARN of a table."""
     return text.startswith("arn:") and _TABLE_ARN.fullmatch(text) is not None
 
 
@@ -332,7 +331,7 @@ def _listed(keys: String) -> list[str]:
 
 
 def reads_older(request: Any) -> bool:
-    """Return whether a value is nested so deep that the service uses the older layer for the request."""
+    """Return True if a value is nested so deep that the service uses the older layer for the request."""
     pending = [(request, 0)]
     while pending:
         content, level = pending.pop()

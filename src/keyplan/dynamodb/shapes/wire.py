@@ -192,14 +192,14 @@ class _Walk:
 
 
 def is_time(content: Any, wire: bool) -> bool:
-    """Return whether the content is a timestamp: a number, or in Python form also a datetime."""
+    """Return True if the content is a timestamp: a number, or in Python form also a datetime."""
     if isinstance(content, int | float):
         return not isinstance(content, bool)
     return not wire and isinstance(content, datetime)
 
 
 def encodable(text: str) -> bool:
-    """Return whether the text has a UTF-8 encoding; a lone surrogate has none."""
+    """Return True if the text has a UTF-8 encoding; a lone surrogate does not."""
     if text.isascii():
         return True
     try:
@@ -210,7 +210,7 @@ def encodable(text: str) -> bool:
 
 
 def canonical_base64(text: str) -> bool:
-    """Return whether the text is base64 with padding and without unused bits in its last character."""
+    """Return True if the text is base64 with padding and without unused bits in its last character."""
     try:
         return b64encode(a2b_base64(text)).decode() == text
     except (Base64Error, ValueError):

@@ -39,8 +39,8 @@ def normalise_item(item: Mapping[str, Any], *, wire: bool) -> tuple[Item, int]:
     """Return the canonical item and its size in bytes. Values that are canonical already are shared, not copied.
 
     With `wire`, binary is base64 text as in JSON; without, it is bytes or text (its UTF-8 bytes, as in botocore).
-    Raises ValidationError with the service's text, and any other exception for content of a wrong type: the check
-    of the request's shape reports that.
+    Raises ValidationError with the service's text, and any other exception for content of a wrong type: the check of
+    the request's shape reports that.
     """
     if "" in item:
         raise ValidationError(messages.EMPTY_NAME)
@@ -107,7 +107,7 @@ def _measure_any(text: str) -> tuple[str, int]:
 def _measure_plain(text: str) -> tuple[str, int] | None:
     """Do the same for most numbers: at least 1, without sign and exponent. Return None for others.
 
-    So short a number is neither too large nor too precise; only trailing zeros may have to be removed.
+    A number this short is neither too large nor too precise; only trailing zeros may have to be removed.
     """
     whole, point, fraction = text.partition(".")
     if not whole.isdigit() or whole[0] == "0" or len(text) > limits.NUMBER_DIGITS or not text.isascii():

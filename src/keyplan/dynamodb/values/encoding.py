@@ -36,10 +36,10 @@ def encode(item: Item) -> bytes:
 
 
 def trace(name: str, value: AttributeValue, *, is_prefix: bool = False) -> bytes | None:
-    """Return bytes that are part of the body of every item whose attribute `name` has this value; None if unknown.
+    """Return bytes that are part of the body of every item with this value in `name`, or None if unknown.
 
-    Equal names and scalars have the same bytes; with `is_prefix`, the bytes are those of every string that starts
-    with the value. Other bodies may contain the bytes too, so callers must still test the item.
+    Equal names and scalars have the same bytes; with `is_prefix`, the bytes are those of every string that starts with
+    the value. Other bodies may contain the bytes too, so callers must still test the item.
     """
     ((kind, content),) = value.items()
     # Sets are equal in any order, documents may contain sets, and a subclass of str may define its own equality.

@@ -36,7 +36,7 @@ _LARGEST_LONG = 2**63 - 1
 
 def canonical(text: str) -> str:
     """Return the canonical text of a number. Raises ValidationError with the service's text."""
-    # Most numbers are canonical already, and so short a number is neither too large nor too precise.
+    # Most numbers are canonical already, and a number this short is neither too large nor too precise.
     if len(text) <= limits.NUMBER_DIGITS and _CANONICAL(text):
         return text
     return _plain(_checked(_parse(text)))

@@ -48,8 +48,10 @@ class InvalidValueError(ValidationError):
 
 
 def in_order(kind: str, members: list[str]) -> list[str]:
-    """Return the canonical members of a set (SS, NS or BS) in the service's order: strings and binary by bytes,
-    numbers by value (seen on the service, October 2026)."""
+    """Return the canonical members of a set (SS, NS or BS) in the service's order.
+
+    Strings and binary are ordered by bytes, numbers by value (observed on the service, October 2026).
+    """
     if len(members) == 1:
         return members
     if kind == "SS":
@@ -93,7 +95,7 @@ def compare(left: AttributeValue, right: AttributeValue) -> int:
 
 
 def same(left: AttributeValue, right: AttributeValue) -> bool:
-    """Return whether two canonical values are equal: same type, same content, sets in any order."""
+    """Return True if two canonical values are equal: same type, same content, sets in any order."""
     if left == right:
         return True
     ((type_code, content),) = left.items()
@@ -111,5 +113,5 @@ def same(left: AttributeValue, right: AttributeValue) -> bool:
 
 
 def same_members(left: Item, right: Item) -> bool:
-    """Return whether two items, or the contents of two maps, are equal."""
+    """Return True if two items, or the contents of two maps, are equal."""
     return left.keys() == right.keys() and all(same(value, right[name]) for name, value in left.items())
