@@ -32,7 +32,9 @@ from bench.targets.table import HELP, HTTP, NOT_AT_HAND
 from bench.wire import AnswerError
 from bench.workload import Operation, Workload
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Measures this engine, its floors and its peers.")
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="Measure keyplan, bare SQLite and other servers."
+)
 
 Items = Annotated[int, typer.Option(help="Items of 1 KB in the table.")]
 Seed = Annotated[int, typer.Option(help="Seed of items and calls.")]
@@ -40,9 +42,9 @@ Seconds = Annotated[float, typer.Option(help="Seconds measured for each figure."
 Folder = Annotated[
     Path | None, typer.Option(help="Keep the databases in this folder, and load only what it does not hold.")
 ]
-Json = Annotated[Path | None, typer.Option("--json", help="Also write everything measured to this file.")]
+Json = Annotated[Path | None, typer.Option("--json", help="Also write all measurements to this file.")]
 Operations = Annotated[str, typer.Option(help=f"Some of: {', '.join(Operation)}; separated by commas.")]
-Peers = Annotated[bool, typer.Option("--peers", help="Install what peers are at hand and compare with them.")]
+Peers = Annotated[bool, typer.Option("--peers", help="Install the available peers and compare with them.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Shorter: 100,000 items at most, one round over HTTP.")]
 Keep = Annotated[bool, typer.Option("--keep", help="Keep it in bench/results.json and fill the pages from it.")]
 
@@ -59,7 +61,7 @@ QUICK_SCALE_ITEMS = 100_000
 def run_suite(
     *,
     targets: Annotated[str, typer.Option(help=HELP)] = "engine,boto3,http,moto",
-    baseline: Annotated[str, typer.Option(help="The target that ratios are against.")] = "moto",
+    baseline: Annotated[str, typer.Option(help="The baseline of ratios.")] = "moto",
     operations: Operations = "",
     clients: Annotated[str, typer.Option(help="Numbers of clients: threads, or connections over HTTP.")] = "1,8",
     items: Items = DEFAULT_ITEMS,
@@ -67,7 +69,7 @@ def run_suite(
     seed: Seed = DEFAULT_SEED,
     json: Json = None,
 ) -> None:
-    """The same operations against targets given by name."""
+    """Run the same operations against targets given by name."""
     plan = suite.Plan(_names(targets), _operations(operations), [int(count) for count in _names(clients)])
     with suite.settings_for(Workload(items, seed), Span(WARM_UP_S, seconds)) as settings:
         report.print_machine()
@@ -79,18 +81,20 @@ def run_suite(
 @app.command("http")
 def over_http(
     *,
-    peers: Annotated[bool, typer.Option("--peers", help="Install what is at hand and measure it too.")] = False,
+    peers: Annotated[bool, typer.Option("--peers", help="Install the available peers and measure them too.")] = False,
     targets: Annotated[str, typer.Option(help="Servers measured; http is this engine's.")] = "",
-    baseline: Annotated[str, typer.Option(help="The target that ratios are against.")] = HTTP,
+    baseline: Annotated[str, typer.Option(help="The baseline of ratios.")] = HTTP,
     operations: Operations = "",
     connections: Annotated[str, typer.Option(help="Numbers of connections.")] = "8",
     items: Items = DEFAULT_ITEMS,
     seconds: Seconds = 2,
-    rounds: Annotated[int, typer.Option(help="Times each figure is taken; the median counts.")] = parts.HTTP_ROUNDS,
+    rounds: Annotated[
+        int, typer.Option(help="Rounds for each figure; the median counts.")
+    ] = parts.HTTP_ROUNDS,
     seed: Seed = DEFAULT_SEED,
     json: Json = None,
 ) -> None:
-    """Servers driven by wrk: this engine's, and with --peers the others."""
+    """Drive servers with wrk: keyplan's, and with --peers the others."""
     names = _names(targets) or ((HTTP, *PEER_NAMES) if peers else (HTTP,))
     plan = suite.Plan(names, _operations(operations), [int(count) for count in _names(connections)])
     with suite.settings_for(Workload(items, seed), Span(WARM_UP_S, seconds)) as settings:
@@ -98,8 +102,8 @@ def over_http(
         results = suite.run_in_turn(plan, settings, rounds, report.loading, report.say)
     report.print_results(results, plan, baseline)
     compared = [line for count in plan.clients for line in comparing.http_lines(results, count)]
-    if beside := [line for line in compared if line.against]:
-        report.print_lines(beside)
+    if compared_lines := [line for line in compared if line.against]:
+        report.print_lines(compared_lines)
     report.write_json(json, {"results": results, "lines": compared})
 
 
@@ -113,7 +117,7 @@ def at_scale(
     seed: Seed = DEFAULT_SEED,
     json: Json = None,
 ) -> None:
-    """Get, query and put at 10,000, 100,000 and more items, next to bare SQLite: cold, warm and mixed."""
+    """Measure get, query and put at 10,000, 100,000 and more items, next to bare SQLite: cold, warm and mixed."""
     with suite.settings_for(Workload(items, seed), Span(SCALE_SPAN.warm_up_s, seconds)) as settings:
         report.print_machine()
         in_folder = replace(settings, folder=folder or settings.folder)
@@ -129,13 +133,13 @@ def of_maintenance(
     *,
     items: Items = scale.MILLION,
     limit: Annotated[
-        float, typer.Option(help="Seconds after which a job is ended; it counts with what is done.")
+        float, typer.Option(help="Seconds after which a job is stopped; it counts with the items done so far.")
     ] = 3600,
     folder: Folder = None,
     seed: Seed = DEFAULT_SEED,
     json: Json = None,
 ) -> None:
-    """Puts while an index is filled, items expire, a table is exported and a file is checked."""
+    """Measure puts while an index is filled, items expire, a table is exported and a file is checked."""
     with suite.settings_for(Workload(items, seed), Span()) as settings:
         report.print_machine()
         in_folder = replace(settings, folder=folder or settings.folder)
@@ -153,7 +157,7 @@ def above_floors(
     seed: Seed = DEFAULT_SEED,
     json: Json = None,
 ) -> None:
-    """The engine beside bare SQLite on the same rows."""
+    """Compare the engine with bare SQLite on the same rows."""
     with suite.settings_for(Workload(items, seed), Span(WARM_UP_S, seconds)) as settings:
         report.print_machine()
         measured = floors.bare_only(settings) if only_bare else floors.measured(settings)
@@ -167,7 +171,7 @@ def above_floors(
 def of_an_index(
     *, items: Items = DEFAULT_ITEMS, seconds: Seconds = 4, seed: Seed = DEFAULT_SEED, json: Json = None
 ) -> None:
-    """What a global secondary index adds to a put."""
+    """Measure the cost of a global secondary index for a put."""
     with suite.settings_for(Workload(items, seed), Span(WARM_UP_S, seconds)) as settings:
         report.print_machine()
         measured = gsi.measured(settings)
@@ -180,7 +184,7 @@ def of_an_index(
 def durable_writes(
     *, items: Items = DEFAULT_ITEMS, seconds: Seconds = 4, seed: Seed = DEFAULT_SEED, json: Json = None
 ) -> None:
-    """Synced puts by eight threads against a commit with fsync each."""
+    """Compare synced puts by eight threads with single commits with fsync."""
     with suite.settings_for(Workload(items, seed), Span(WARM_UP_S, seconds)) as settings:
         report.print_machine()
         measured = durable.measured(settings)
@@ -191,7 +195,7 @@ def durable_writes(
 
 @app.command("startup")
 def start(json: Json = None) -> None:
-    """Time from start to first answer, in process and over HTTP."""
+    """Measure the time from start to first answer, in process and over HTTP."""
     with suite.settings_for(Workload(), Span()) as settings:
         report.print_machine()
         measured = startup.measured(settings)
@@ -202,7 +206,7 @@ def start(json: Json = None) -> None:
 
 @app.command("connections")
 def of_connections(json: Json = None) -> None:
-    """What a connection adds to the engine's own call, and how long checks take."""
+    """Measure what a connection adds to the engine's own call, and the duration of checks."""
     with suite.settings_for(Workload(), Span()) as settings:
         report.print_machine()
         measured = connections.measured(settings)
@@ -214,7 +218,7 @@ def of_connections(json: Json = None) -> None:
 def everything(
     *, peers: Peers = False, quick: Quick = False, keep: Keep = False, seed: Seed = DEFAULT_SEED, json: Json = None
 ) -> None:
-    """Everything, in one table; with --keep also where the project shows its figures."""
+    """Run all parts as one table; with --keep also update the published figures."""
     if keep and (quick or not peers):
         raise typer.BadParameter("what is kept is a whole run with --peers")
     record = _whole(Workload(DEFAULT_ITEMS, seed), peers=peers, quick=quick)
@@ -229,7 +233,7 @@ def everything(
 
 @app.command("gates")
 def only_gates(*, peers: Peers = False, quick: Quick = False, seed: Seed = DEFAULT_SEED, json: Json = None) -> None:
-    """The same, and only the lines with a required bound are shown."""
+    """Run all parts, and show only the lines with a required bound."""
     record = _whole(Workload(DEFAULT_ITEMS, seed), peers=peers, quick=quick)
     report.print_lines([line for line in record.lines if line.limit is not None])
     report.print_missing(record.missing)
@@ -239,13 +243,13 @@ def only_gates(*, peers: Peers = False, quick: Quick = False, seed: Seed = DEFAU
 
 @app.command()
 def readme() -> None:
-    """Fills the README's and the documentation's figures from bench/results.json."""
+    """Fill in the figures of the README and the documentation from bench/results.json."""
     for path in published.fill(published.read()):
         report.console.print(f"filled {path.name}")
 
 
 def _whole(workload: Workload, *, peers: bool, quick: bool) -> published.Record:
-    """A whole run; the machine is looked at before it is put to work."""
+    """Run all parts; look at the machine before it is under load."""
     machine = report.machine()
     report.print_machine(machine)
     span, items, rounds = (
@@ -259,7 +263,7 @@ def _whole(workload: Workload, *, peers: bool, quick: bool) -> published.Record:
 
 
 def main() -> None:
-    """Runs the command line; what is not at hand ends it with a sentence, not a traceback."""
+    """Run the command line; report a missing program or package as a sentence, not a traceback."""
     signal.signal(signal.SIGTERM, _end)
     try:
         app()
@@ -269,7 +273,7 @@ def main() -> None:
 
 
 def _end(_signal: int, _frame: FrameType | None) -> NoReturn:
-    """A request to end unwinds like Ctrl-C, so that every server started is stopped."""
+    """Unwind on a request to end as on Ctrl-C, so that every started server is stopped."""
     raise SystemExit(128 + signal.SIGTERM)
 
 

@@ -1,4 +1,4 @@
-"""Which targets are set beside which, on every operation: in process, under boto3, over HTTP."""
+"""Comparisons of targets on every operation: in process, under boto3, over HTTP."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ ON_DISK = ("dynalite", "dynoxide")
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One of our targets beside others: each of them in a line, or only the quickest."""
+    """A comparison of one of our targets with others: one line for each, or only for the fastest."""
 
     section: str
     ours: str
     others: Sequence[str]
     clients: int = 1
     times: Mapping[str, float] = field(default_factory=dict)
-    """Of which other it must be how many times as quick."""
+    """The required speed as multiples of other targets'."""
     only_best: bool = False
 
     def lines(self, results: Results, operation: Operation) -> list[Line]:
-        """One for each other that was asked for, or one alone; none where our own target was not."""
+        """Return a line for each requested other target, or one line alone; none if our own target did not run."""
         asked = {*results.notes, *results.missing}
         if self.ours not in asked:
             return []
@@ -66,7 +66,7 @@ class Comparison:
         )
 
     def _reason(self, results: Results, operation: Operation, against: str) -> str:
-        """Why a target that is there did not do the work; one that is not there is told of once, not for each line."""
+        """Return why an available target did not do the work; a missing one is reported once, not for each line."""
         there = [name for name in (self.ours, against) if name in results.notes]
         names = [name for name in there if not results.figure(name, operation, self.clients)]
         return "; ".join(f"{name}: {results.reason(name, operation, self.clients)}" for name in names)
@@ -84,13 +84,13 @@ ONE_CLIENT = (
 
 
 def one_client_targets(*, peers: bool) -> Sequence[str]:
-    """Every target called from Python by one client; without peers, those that need nothing installed beside us."""
+    """Return every target called from Python by one client; without peers, those that need no further packages."""
     ours = ("engine", "engine-full", "engine-memory", "boto3", "boto3-memory", MOTO)
     return (*ours, BOTO3_HTTP, *BOTO3_PEERS) if peers else ours
 
 
 def one_client_lines(results: Results) -> list[Line]:
-    """By section, then by operation."""
+    """Return the lines by section, then by operation."""
     sections = dict.fromkeys(comparison.section for comparison in ONE_CLIENT)
     return [
         line
@@ -112,7 +112,7 @@ def http_targets(*, peers: bool) -> Sequence[str]:
 
 
 def http_lines(results: Results, clients: int = CONNECTIONS) -> list[Line]:
-    """Our server, which syncs every answered write, beside each peer; then without the sync and without a disk."""
+    """Return our server with syncs next to each peer, then without syncs and without a disk."""
     section = http_section(clients)
     comparisons = (
         Comparison(section, HTTP, PEER_NAMES, clients, dict.fromkeys(PEER_NAMES, HTTP_TIMES)),

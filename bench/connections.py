@@ -1,4 +1,4 @@
-"""What a connection adds to the engine's own call, and how long checking the published designs takes."""
+"""Costs of a connection above the engine's own call, and the duration of checks of the published designs."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ class Order(Entity):
 
 @table.put(Order)
 def write(order: Order) -> ItemWrite:
-    """The order, whether or not it is there."""
+    """Put the order, new or not."""
     return item(order)
 
 
 @table.get(Order)
 def read(customer: str, number: int) -> ItemKey:
-    """One order."""
+    """Return one order."""
     return item(customer=customer, number=number)
 
 
 @dataclass(frozen=True, slots=True)
 class Overhead:
-    """Microseconds of a call, the least of many rounds taken in turn; seconds of CPU of checking."""
+    """Microseconds of a call, the minimum of many rounds in turn; CPU seconds of checking."""
 
     engine_get_us: float
     connection_get_us: float
@@ -63,7 +63,7 @@ class Overhead:
     check_s: float
 
     def lines(self) -> list[Line]:
-        """What is added to the engine's own call is bound, not the ratio."""
+        """Return the lines; limits apply to the added time, not to the ratio."""
         get, put_ = self.connection_get_us - self.engine_get_us, self.connection_put_us - self.engine_put_us
         return [
             Line(SECTION, "get", "connection", self.connection_get_us, "us", "engine", self.engine_get_us),
@@ -75,7 +75,7 @@ class Overhead:
 
 
 def measured(settings: Settings) -> Overhead:
-    """Everything, on a database in a file."""
+    """Measure all of it on a database in a file."""
     with keyplan.Engine.open(settings.folder / "connections.db") as engine, keyplan.connect(engine=engine) as db:
         order = _order()
         db.run(write(order))
@@ -93,7 +93,7 @@ def _order() -> Order:
 
 
 def _least(calls: list[Callable[[], object]]) -> list[float]:
-    """The least time of each call in microseconds, rounds taken in turn so that both meet the same machine."""
+    """Return the minimum time of each call in microseconds; the calls take turns, so both meet the same machine."""
     least = [float("inf")] * len(calls)
     for _ in range(ROUNDS):
         for place, call in enumerate(calls):

@@ -1,4 +1,4 @@
-"""How far a whole run is, on standard error: a bar in a terminal, a line for each part elsewhere."""
+"""Progress of a whole run on standard error: a bar in a terminal, a line for each part elsewhere."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ REFRESH_S = 0.2
 
 
 class Display:
-    """A bar of parts; below it one of what is being loaded. Nothing is drawn while something is measured."""
+    """A bar of parts; below it a bar of loading. Nothing is drawn while something is measured."""
 
     def __init__(self, console: Console) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -36,7 +36,7 @@ class Display:
         self._progress.stop()
 
     def begin(self, part: str, parts: int) -> None:
-        """The next part of so many begins."""
+        """Begin the next part."""
         self._part = part
         self._begun += 1
         self._progress.update(self._task, description=part, completed=self._begun - 1, total=parts, refresh=True)
@@ -45,12 +45,12 @@ class Display:
             self._console.print(f"part {self._begun} of {parts}, after {elapsed_s:.0f} s: {part}")
 
     def say(self, text: str) -> None:
-        """What is being done within the part."""
+        """Show the present step of the part."""
         self._progress.update(self._task, description=f"{self._part}: {text}", refresh=True)
 
     @contextlib.contextmanager
     def loading(self, name: str, items: int) -> Iterator[Callable[[int], None]]:
-        """A bar of items loaded, while they are."""
+        """Show a bar of loaded items while the block runs."""
         task = self._progress.add_task(f"loading {name}", total=items)
         try:
             yield lambda count: self._advance(task, count)

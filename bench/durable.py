@@ -25,7 +25,7 @@ class Durable:
     bare_each: Figure
 
     def lines(self) -> list[Line]:
-        """Synced puts by one thread and by all, each beside a bare commit with fsync."""
+        """Return synced puts by one thread and by all, each next to a bare commit with fsync."""
         one, threads, bare = (figure.per_second for figure in (self.engine_one, self.engine_threads, self.bare_each))
         floor = "bare, fsync each"
         return [
@@ -38,7 +38,7 @@ class Durable:
 
 
 def measured(settings: Settings) -> Durable:
-    """The engine with durability "full", one thread and eight, beside single bare commits with fsync."""
+    """Measure the engine with durability "full", one thread and eight, next to single bare commits with fsync."""
     bare = Bare(settings.folder / "durable-bare.db", checkpoints="in line", synchronous="FULL")
     engine = open_engine(settings.folder / "durable.db", "full")
     try:

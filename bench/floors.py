@@ -1,4 +1,4 @@
-"""How far the engine is above bare SQLite, the two measured in turn on the same rows."""
+"""Comparison of the engine with bare SQLite, measured in turn on the same rows."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ ENGINE, BACKGROUND, IN_LINE = "engine", "bare", "bare, in line"
 
 @dataclass(frozen=True, slots=True)
 class Floors:
-    """Figures by operation, then by what was measured; and batch writes with all threads on one core."""
+    """Figures by operation, then by target; and batch writes with all threads on one core."""
 
     figures: dict[str, dict[str, Figure]]
     batch_one_core: Figure | None
 
 
 def bare_only(settings: Settings) -> Floors:
-    """The floors themselves, without the engine."""
+    """Measure bare SQLite without the engine."""
     with _bare_doors(settings) as doors:
         return Floors(_figures(doors, settings), None)
 
 
 def measured(settings: Settings) -> Floors:
-    """The engine beside its floors."""
+    """Measure the engine next to bare SQLite."""
     with _bare_doors(settings) as floors, open_engine(settings.folder / "floor-engine.db") as engine:
         door = partial(engine_call, engine)
         figures = _figures({ENGINE: door, **floors}, settings)
@@ -53,7 +53,7 @@ def measured(settings: Settings) -> Floors:
 
 
 def lines(floors: Floors) -> list[Line]:
-    """The engine's own cost: medians leave out what others do to the machine, means have the disk's stalls in them."""
+    """Return the engine's own cost: medians leave out other load on the machine, means include the disk's stalls."""
     get = floors.figures[Operation.GET]
     found = [
         Line(SECTION, "get, median", ENGINE, get[ENGINE].p50_us, "us", limit=GET_US),
@@ -106,7 +106,7 @@ def _figures(doors: Mapping[str, Door], settings: Settings) -> dict[str, dict[st
 
 
 def _new_puts(door: Door, settings: Settings) -> Callable[[Span], Figure]:
-    """A fixed number of puts in each round, for a repeated one would no longer be new."""
+    """Return a fixed number of puts in each round, because a repeated put would not be new."""
     calls = settings.workload.new_puts()
     rounds: list[list[Run]] = [
         [door(call) for call in itertools.islice(calls, NEW_PUTS_PER_ROUND)] for _ in range(ROUNDS)

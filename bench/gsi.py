@@ -1,4 +1,4 @@
-"""What a global secondary index adds to a put, against the bare writes of the same entries."""
+"""The cost of a global secondary index for a put, against the bare writes of the same entries."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Added:
         return self.bare_with_index.p50_us - self.bare_without.p50_us
 
     def lines(self) -> list[Line]:
-        """What it adds beside a bare write of the entry, with a commit of its own and within the row's."""
+        """Return the added cost next to a bare write of the entry, in a separate commit and within the row's."""
         what = f"added to a put, {self.case.name}"
         floors = {"bare, own commit": self.bare_entry.p50_us, "bare, row's commit": self.bare_added_us}
         return [
@@ -75,7 +75,7 @@ def measured(settings: Settings) -> list[Added]:
 
 
 def create_table_with(settings: Settings, case: Case) -> Call:
-    """The workload's table with one index that holds whole items."""
+    """Return the request for the workload's table with one index that projects all attributes."""
     request: Request = dict(settings.workload.create_table().request)
     names = {definition["AttributeName"] for definition in request["AttributeDefinitions"]}
     more = [{"AttributeName": name, "AttributeType": "S"} for name in (case.partition, case.sort) if name not in names]
@@ -133,12 +133,12 @@ def _bare_puts(bare: Bare, case: Case | None, settings: Settings, *, with_row: b
 
 
 def index_key(item: Request, case: Case) -> bytes:
-    """The entry's key: the index's attributes, then the table's key."""
+    """Return the entry's key: the index's attributes, then the table's key."""
     return f"{item[case.partition]['S']}\0{item[case.sort]['S']}\0".encode() + key_bytes(item)
 
 
 def _commit(bare: Bare, row: Row | None, entry: Row, entries: dict[bytes, bytes] | None, key: bytes) -> None:
-    """A commit of an entry and, where given, its row; the entry's old key is known from `entries`, by the row's key."""
+    """Commit an entry and, if given, its row; `entries` has the entry's old key by the row's key."""
     old_key = None
     if entries is not None:
         old_key = entries.get(key)

@@ -1,4 +1,4 @@
-"""Load over HTTP by wrk, a client in C that is not the bottleneck, replaying requests made by the workload."""
+"""Load over HTTP by wrk, a client in C that is not the bottleneck, which replays requests of the workload."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ SCRIPT = Path(__file__).parent / "lua" / "replay.lua"
 CONNECTIONS = 8
 WARM_UP_S = 1
 TIMEOUT_S = 20
-# A target that answered nothing while it was warmed up is measured for this long.
+# Seconds of measurement for a target without an answer during the warm-up.
 SLOW_S = 15
-# A target that takes this long for a call may leave calls behind, which it works on while others are measured.
+# A target with slower calls may leave calls behind, on which it works while others are measured.
 SLOW_CALL_US = 500_000
 SETTLE_PATIENCE_S = 60
 SETTLE_SAMPLE_S = 0.25
 IDLE_SHARE = 0.1
 HOW_TO_GET_WRK = "wrk is not installed: `apt-get install wrk` (Debian, Ubuntu) or `brew install wrk` (macOS)"
 
-# How many different requests are replayed of each kind: many keys, yet no more than some 30 MB of text.
+# Number of different requests of each kind: many keys, but not more than some 30 MB of text.
 DISTINCT = {Operation.TRANSACT: 4_000, Operation.BATCH: 800}
 DISTINCT_DEFAULT = 10_000
 
@@ -42,7 +42,7 @@ class WrkError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """How hard and how long an endpoint is driven."""
+    """Number of connections and duration of the load on an endpoint."""
 
     connections: int = CONNECTIONS
     seconds: int = 4
@@ -50,7 +50,7 @@ class Load:
 
 
 def wrk_path() -> str:
-    """Where wrk is; WrkError says how to get it."""
+    """Return the path of wrk. Raises WrkError with instructions for installing it."""
     found = shutil.which("wrk")
     if found is None:
         raise WrkError(HOW_TO_GET_WRK)
@@ -59,9 +59,9 @@ def wrk_path() -> str:
 
 @contextlib.contextmanager
 def borrowed(url: str, table: str) -> Iterator[None]:
-    """An endpoint that is somebody else's: a table that is there is not touched, the one made here is deleted.
+    """Use an endpoint that belongs to another process: existing tables are not changed, the created one is deleted.
 
-    Raises AnswerError when the table is there already, or nobody answers.
+    Raises AnswerError if the table exists already, or if the endpoint does not answer.
     """
     with contextlib.closing(Endpoint(url)) as endpoint:
         if endpoint.has_table(table):
@@ -69,14 +69,14 @@ def borrowed(url: str, table: str) -> Iterator[None]:
         try:
             yield
         finally:
-            # The connection from before the measurement may have been closed meanwhile.
+            # The connection from before the measurement may have been closed since.
             endpoint.close()
             if endpoint.has_table(table):
                 endpoint.call(Call("DeleteTable", {"TableName": table}))
 
 
 def set_up(url: str, workload: Workload, progress: Callable[[int], None]) -> None:
-    """Creates the workload's table at an endpoint and fills it; `progress` gets the number of items of each batch."""
+    """Create the workload's table at an endpoint and fill it; `progress` gets the number of items of each batch."""
     with contextlib.closing(Endpoint(url)) as endpoint:
         endpoint.call(workload.create_table())
         endpoint.wait_for_table(workload.table)
@@ -88,7 +88,7 @@ def set_up(url: str, workload: Workload, progress: Callable[[int], None]) -> Non
 
 
 def probe(url: str, workload: Workload, operation: Operation) -> None:
-    """Sends one call and raises AnswerError unless the endpoint did the work asked for."""
+    """Send one call. Raises AnswerError unless the endpoint did the requested work."""
     with contextlib.closing(Endpoint(url)) as endpoint:
         answer = endpoint.call(workload.calls(operation, 1, stream=-1)[0])
     if reason := check_answer(operation, answer):
@@ -96,12 +96,12 @@ def probe(url: str, workload: Workload, operation: Operation) -> None:
 
 
 class RequestFiles:
-    """The requests of each operation as files for the replay script, made once for a port and kept until closed."""
+    """The requests of each operation as files for the replay script, created once for a port and kept until closed."""
 
     def __init__(self, workload: Workload) -> None:
         self.workload = workload
         self._folder = tempfile.TemporaryDirectory(prefix="keyplan-bench-")
-        # The Host header names no port, so that the same files serve every endpoint.
+        # The Host header has no port, so that the same files serve every endpoint.
         self._host = "127.0.0.1"
 
     def __enter__(self) -> RequestFiles:
@@ -122,10 +122,10 @@ class RequestFiles:
 
 
 def drive(server: Server, requests: Path, load: Load) -> Figure:
-    """Warms a server up, drives it, and returns the figure; lets it come to rest where it is slow.
+    """Warm a server up, drive it, and return the figure; wait until a slow server is idle.
 
-    Raises AnswerError when more than one answer in a hundred was refused (a status that is not 2xx) or lost, for then
-    the figure would not be of the work asked for.
+    Raises AnswerError if more than one answer in a hundred was refused (a status that is not 2xx) or lost: then the
+    figure would not measure the requested work.
     """
     url, seconds = server.url, load.seconds
     if load.warm_up_s and not _replay(url, requests, load.connections, load.warm_up_s)["requests"]:
@@ -151,7 +151,7 @@ def drive(server: Server, requests: Path, load: Load) -> Figure:
 
 
 def _settle(process_id: int) -> None:
-    """Waits until a server is done with calls that nobody waits for any more, where the system tells."""
+    """Wait until a server has finished its abandoned calls, where the system reports that."""
     path, deadline_s = Path(f"/proc/{process_id}/stat"), time.monotonic() + SETTLE_PATIENCE_S
     while path.exists() and time.monotonic() < deadline_s:
         before_s = _cpu_s(path)
@@ -161,7 +161,7 @@ def _settle(process_id: int) -> None:
 
 
 def _cpu_s(path: Path) -> float:
-    """Seconds of processor time so far; the name of the program, in brackets, may hold anything."""
+    """Return the CPU seconds so far; the name of the program, in brackets, may contain any character."""
     _, _, rest = path.read_text().rpartition(")")
     user, system = rest.split()[11:13]
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")

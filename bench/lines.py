@@ -1,4 +1,4 @@
-"""A line of the table: a figure, what it is compared with, and the bound that is required, if one is."""
+"""A line of the table: a figure, its comparison, and the required bound, if any."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ TIMES = "x"
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One figure of a target, beside another's where `against` names one.
+    """One figure of a target, next to another's if `against` names one.
 
-    A limit is on the ratio of the two where there are two, else on the figure. `figure` and `other` are None when they
-    could not be measured, and `reason` then says why. Only plain values, so that a line is kept as JSON as it is.
+    A limit is on the ratio of two figures, or else on the figure. `figure` and `other` are None if they could not be
+    measured, and `reason` then says why. All values are plain, so that a line is stored as JSON unchanged.
     """
 
     section: str
@@ -35,12 +35,12 @@ class Line:
 
     @property
     def measured(self) -> float | None:
-        """What a limit is on."""
+        """Return the value to which a limit applies."""
         return self.ratio if self.against else self.figure
 
     @property
     def required(self) -> str:
-        """The bound in words, "" where there is none."""
+        """Return the bound in words, or "" without one."""
         if self.limit is None:
             return ""
         unit = TIMES if self.against else self.unit
@@ -48,7 +48,7 @@ class Line:
 
     @property
     def met(self) -> bool | None:
-        """Whether the bound holds; None without a bound, and where the other target does not do this work."""
+        """Return True if the bound holds; None without a bound, or if the other target does not do this work."""
         if self.limit is None:
             return None
         if self.measured is None:
@@ -57,7 +57,7 @@ class Line:
 
 
 def figure_text(figure: float | None, unit: str) -> str:
-    """A figure with its unit, as many digits as one reads; "-" for none."""
+    """Return a figure with its unit, with a readable number of digits; "-" for None."""
     if figure is None:
         return "-"
     decimals = 0 if abs(figure) >= 100 else 1 if abs(figure) >= 10 else 2
@@ -69,7 +69,7 @@ def _gap(unit: str) -> str:
 
 
 def reasons(lines: Sequence[Line]) -> list[str]:
-    """Why figures are missing, each reason once, where it comes first."""
+    """Return why figures are missing, each reason once, in order."""
     found: dict[tuple[str, str], str] = {}
     for line in lines:
         if line.reason:
@@ -78,5 +78,5 @@ def reasons(lines: Sequence[Line]) -> list[str]:
 
 
 def not_measured(section: str, error: Exception) -> Line:
-    """A whole section that could not be measured: one line, which says why and is not met."""
+    """Return one line for a whole section that could not be measured: it has the reason and does not meet its bound."""
     return Line(section, "not measured", "", None, "", limit=0, reason=f"{type(error).__name__}: {error}")

@@ -1,7 +1,7 @@
-"""Long jobs on a large table while somebody writes: an index, time to live and its sweep, an export, `keyplan fsck`.
+"""Long jobs on a large table during writes: an index, time to live and its sweep, an export, `keyplan fsck`.
 
-The jobs work on a copy of a database that `scale` has loaded. A thread puts an item every ten milliseconds and counts
-the time from the instant at which the put was due, so that a put that has to wait makes those behind it late as well.
+The jobs work on a copy of a database that `scale` has loaded. A thread puts an item every ten milliseconds and measures
+from the time at which the put was due, so that a put that has to wait delays later ones as well.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ INDEX = {
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One job: how long it took for how many items, and the puts of a thread during it.
+    """One job: its duration, its number of items, and the puts of a thread during it.
 
-    `resident_mib` is the most memory that the job added to its process, or had where it is a process by itself.
+    `resident_mib` is the maximum memory that the job added to its process, or that its own process had.
     """
 
     name: str
@@ -80,7 +80,7 @@ class Job:
     log_mib: float
 
     def lines(self) -> Iterator[Line]:
-        """Items per second, the puts, memory and log."""
+        """Return items per second, the puts, memory and log."""
         if self.items:
             yield Line(SECTION, self.name, ENGINE, self.items / self.seconds, PER_SECOND)
         yield Line(SECTION, f"put, median, during {self.name}", ENGINE, self.put.p50_us, "us")
@@ -95,14 +95,14 @@ class _EarlyClock(SystemClock):
     """A clock at which a part of the items has expired."""
 
     def now(self) -> float:
-        """Seconds since the Unix epoch."""
+        """Return seconds since the Unix epoch."""
         return EXPIRED_AT
 
 
 def measured(settings: Settings, limit_s: float, loading: Loading, say: Say) -> list[Job]:
-    """Run every job on a copy of the engine's database in the folder, which is removed again.
+    """Run every job on a copy of the engine's database in the folder, which is removed afterwards.
 
-    A job that has not ended after `limit_s` is ended, and counts with the part of the items that it has done.
+    A job that has not ended after `limit_s` is stopped, and counts with the items done so far.
     """
     scale.load(settings, loading, ENGINE)
     with contextlib.ExitStack() as stack:
@@ -145,14 +145,14 @@ def _nothing(_engine: Engine, _settings: Settings, _deadline_s: float) -> int:
 def _fsck(_engine: Engine, settings: Settings, deadline_s: float) -> int:
     path = str(settings.folder / f"{COPY}.db")
     command = [sys.executable, "-c", "from keyplan.cli.main import app; app()", "fsck", path]
-    with tempfile.TemporaryFile("w+") as told:
-        process = subprocess.Popen(command, env={**os.environ, **source_environment()}, stderr=told)
+    with tempfile.TemporaryFile("w+") as report:
+        process = subprocess.Popen(command, env={**os.environ, **source_environment()}, stderr=report)
         ended = _ended(lambda: process.poll() is not None, deadline_s)
         if not ended:
             process.kill()
         process.wait()
-        told.seek(0)
-        lines = told.read().splitlines()
+        report.seek(0)
+        lines = report.read().splitlines()
     if ended and process.returncode:
         raise TargetError(f"keyplan fsck: {lines}")
     return settings.workload.items if ended else _share(lines, settings)
@@ -213,20 +213,20 @@ def _backfilled(engine: Engine, settings: Settings, deadline_s: float) -> int:
 
 
 def _ended(is_over: Callable[[], bool], deadline_s: float) -> bool:
-    """Wait until something is over, or until the deadline; whether it was over."""
+    """Wait for a condition until the deadline. Return whether it was met."""
     while not (over := is_over()) and time.monotonic() < deadline_s:
         time.sleep(LOOK_S)
     return over
 
 
 def _share(lines: Sequence[str], settings: Settings) -> int:
-    """The items that a job has done by its last report of how far it has come."""
+    """Return the number of items in the job's last progress report."""
     percents = [int(found[1]) for line in lines if (found := re.search(r": (\d+) %$", line))]
     return settings.workload.items * (percents[-1] if percents else 0) // 100
 
 
 def _while_writing(name: str, engine: Engine, settings: Settings, work: Callable[[], int]) -> Job:
-    """Do the work of a job while a thread puts items and another one watches the memory."""
+    """Run a job while one thread puts items and another watches the memory."""
     calls = settings.workload.calls(Operation.PUT, PUTS, PUT_STREAM)
     runs: Iterator[Run] = itertools.cycle([engine_call(engine, call) for call in calls])
     warm = threading.Event()
@@ -249,7 +249,7 @@ def _while_writing(name: str, engine: Engine, settings: Settings, work: Callable
 
 
 def _peak_mib(ended: threading.Event) -> float:
-    """The most memory that this process and its children have at once, above what it has now, until the end."""
+    """Return the peak memory of this process and its children above the present value, until the end."""
     before_mib = peak_mib = resident_mib()
     while not ended.wait(LOOK_S):
         peak_mib = max(peak_mib, resident_mib() + _children_mib())

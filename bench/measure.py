@@ -26,7 +26,7 @@ ROUNDS = 5
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """What one measurement gave; times in microseconds."""
+    """Result of one measurement; times in microseconds."""
 
     per_second: float
     p50_us: float
@@ -39,20 +39,20 @@ class Figure:
 
     @property
     def mean_us(self) -> float:
-        """Time of one call, what it leaves to be done later (such as checkpoints in line) included."""
+        """Return the time of one call, including the work that it defers (such as checkpoints in line)."""
         return 1e6 / self.per_second
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """How long to warm up and how long to measure, in seconds."""
+    """Seconds of warm-up and of measurement."""
 
     warm_up_s: float = 0.3
     measure_s: float = 1.5
 
 
 def single(runs: Runs, span: Span) -> Figure:
-    """One client going on with `runs`."""
+    """Measure one client that repeats `runs`."""
     _loop(runs, span.warm_up_s)
     # A collection of the harness's own prepared requests is not the target's time.
     gc.collect()
@@ -66,7 +66,7 @@ def single(runs: Runs, span: Span) -> Figure:
 
 
 def once(runs: Sequence[Run]) -> Figure:
-    """One client making each call once: for calls that are other work when they are repeated."""
+    """Measure one client that makes each call once, for calls that differ when repeated."""
     clock = time.perf_counter_ns
     times_ns: list[int] = []
     pages, started_ns = _pages_read(), clock()
@@ -78,9 +78,9 @@ def once(runs: Sequence[Run]) -> Figure:
 
 
 def paced(runs: Runs, every_s: float, ended: threading.Event) -> Figure:
-    """One client with a call due every so many seconds, until an event is set, and once at least.
+    """Measure one client with a call due every `every_s` seconds, until an event is set, and at least once.
 
-    A call's time counts from when it was due: one that has to wait makes those behind it late as well.
+    A call's time counts from when it was due: a call that has to wait delays later ones as well.
     """
     clock, every_ns = time.perf_counter_ns, int(every_s * 1e9)
     times_ns: list[int] = []
@@ -97,9 +97,9 @@ def paced(runs: Runs, every_s: float, ended: threading.Event) -> Figure:
 
 
 def threaded(runs_of_thread: Sequence[Runs], span: Span) -> Figure:
-    """One thread for each sequence of runs, all started together; raises the first error of any thread.
+    """Measure one thread for each sequence of runs, all started together. Raises the first error of any thread.
 
-    One of them warms up for all, for some targets take seconds for a call.
+    One of them warms up for all, because some targets take seconds for a call.
     """
     _loop(runs_of_thread[0], span.warm_up_s)
     times_ns, elapsed_ns = _together(runs_of_thread, span.measure_s)
@@ -107,7 +107,7 @@ def threaded(runs_of_thread: Sequence[Runs], span: Span) -> Figure:
 
 
 def mixed(runs: Mapping[Kind, Runs], span: Span) -> dict[Kind, Figure]:
-    """One thread for each kind of call, all at the same time; a figure for each kind."""
+    """Measure one thread for each kind of call, all at the same time; return a figure for each kind."""
     times_ns, elapsed_ns = _together(list(runs.values()), span.measure_s)
     return {kind: _figure(of_thread, elapsed_ns) for kind, of_thread in zip(runs, times_ns, strict=True)}
 
@@ -141,9 +141,9 @@ def _together(runs_of_thread: Sequence[Runs], seconds: float) -> tuple[list[list
 
 
 def in_turn(measures: Mapping[str, Callable[[Span], Figure]], span: Span) -> dict[str, Figure]:
-    """Measures several things in turn, a few rounds each, and returns the median round of each.
+    """Measure several things in turn, a few rounds each, and return the median round of each.
 
-    What else goes on in the machine then falls on all of them alike, so that their ratios hold.
+    Other load on the machine then affects all of them alike, so that their ratios hold.
     """
     share = Span(span.warm_up_s / ROUNDS, span.measure_s / ROUNDS)
     rounds: dict[str, list[Figure]] = {name: [] for name in measures}
@@ -154,18 +154,18 @@ def in_turn(measures: Mapping[str, Callable[[Span], Figure]], span: Span) -> dic
 
 
 def median(figures: Sequence[Figure]) -> Figure:
-    """The figure in the middle by calls per second."""
+    """Return the median figure by calls per second."""
     return sorted(figures, key=_per_second)[len(figures) // 2]
 
 
 def singles(runs: Mapping[str, Runs], span: Span) -> dict[str, Figure]:
-    """`in_turn` of one client each."""
+    """Measure one client each with `in_turn`."""
     return in_turn({name: partial(single, calls) for name, calls in runs.items()}, span)
 
 
 @contextlib.contextmanager
 def one_core() -> Iterator[None]:
-    """Keeps all threads of this process on one core, where the system can (Linux)."""
+    """Keep all threads of this process on one core, where the system supports it (Linux)."""
     if not hasattr(os, "sched_setaffinity"):
         yield
         return
@@ -179,7 +179,7 @@ def one_core() -> Iterator[None]:
 
 def _set_affinity(cores: set[int]) -> None:
     for thread in Path("/proc/self/task").iterdir():
-        with contextlib.suppress(ProcessLookupError):  # It may have ended meanwhile.
+        with contextlib.suppress(ProcessLookupError):  # it may have ended
             os.sched_setaffinity(int(thread.name), cores)
 
 
@@ -188,7 +188,7 @@ def _per_second(figure: Figure) -> float:
 
 
 def _loop(runs: Runs, seconds: float) -> list[int]:
-    """Calls until the time is over, and once at least; returns the nanoseconds of each call."""
+    """Call until the time is over, and at least once; return the nanoseconds of each call."""
     clock = time.perf_counter_ns
     times_ns: list[int] = []
     deadline_ns = clock() + int(seconds * 1e9)
@@ -216,7 +216,7 @@ def _figure(times_ns: list[int], elapsed_ns: int, pages_read: int = 0) -> Figure
 
 
 def _pages_read() -> int:
-    """Pages of 4 KiB that this process has fetched from disks so far; 0 where the system does not count them."""
+    """Return the pages of 4 KiB that this process has read from disks; 0 if the system does not count them."""
     counters = Path("/proc/self/io")
     if not counters.exists():
         return 0

@@ -1,4 +1,4 @@
-"""Everything that is measured, part after part, as the lines of one table."""
+"""All measurements, part after part, as the lines of one table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HTTP_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """What a whole run is measured with."""
+    """Settings of a whole run."""
 
     settings: Settings
     loading: Loading
@@ -30,19 +30,19 @@ class Whole:
     rounds: int = HTTP_ROUNDS
     with_peers: bool = False
     scale_span: Span | None = None
-    """How long to measure beside a million items, whose caches fill slowly; None: as long as everything else."""
+    """Seconds of measurement with a million items, whose caches fill slowly; None: as for other parts."""
 
 
 @dataclass(slots=True)
 class Measured:
-    """All lines, what each target was, and why some were left out."""
+    """All lines, a note on each target, and the reasons for missing ones."""
 
     lines: list[Line] = field(default_factory=list)
     notes: dict[str, str] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
 
     def of(self, results: Results, lines: Sequence[Line]) -> Sequence[Line]:
-        """Lines of a suite, whose notes are kept."""
+        """Return lines of a suite, and keep its notes."""
         self.notes.update(results.notes)
         self.missing.update(results.missing)
         return lines
@@ -52,9 +52,9 @@ Part = Callable[[Settings], Sequence[Line]]
 
 
 def measured(whole: Whole, begin: Callable[[str, int], None]) -> Measured:
-    """Each part in a folder of its own, which goes away; one that cannot be measured is one line that says why.
+    """Measure each part in a temporary folder; a part that cannot be measured becomes one line with the reason.
 
-    `begin` gets the name of each part, and how many there are.
+    `begin` gets the name of each part, and the number of parts.
     """
     found = Measured()
     if not whole.with_peers:
@@ -71,9 +71,11 @@ def measured(whole: Whole, begin: Callable[[str, int], None]) -> Measured:
 
 
 def _parts(whole: Whole, found: Measured) -> Mapping[str, Part]:
-    """A million items come early: what other parts leave in this process would count as theirs.
+    """Return the parts.
 
-    Only the start, in processes of its own, comes before them: the disk is busy with them for a while.
+    A million items come early: memory that other parts leave in this process would count as theirs.
+
+    Only the start, in separate processes, comes before them: afterwards the disk is busy for a while.
     """
     return {
         startup.SECTION: lambda settings: startup.measured(settings).lines(),

@@ -26,9 +26,9 @@ FOLDER_VARIABLE = "KEYPLAN_BENCH_PEERS"
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """One peer: where it is got, how it is started and where it keeps its items.
+    """One peer: its source, its command and the place of its items.
 
-    In arguments and environment, {port} and {folder} stand for the port and the folder it is given.
+    In arguments and environment, {port} and {folder} stand for its port and folder.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server that runs."""
+    """A running server."""
 
     url: str
     process_id: int
@@ -52,7 +52,7 @@ class PeerError(Exception):
     """A peer could not be installed or started."""
 
 
-# Table states change at once: the wait is not the work measured.
+# Table states change at once, because their delay is not measured.
 DYNALITE = ("--host", HOST, "--port", "{port}", "--createTableMs", "0", "--deleteTableMs", "0", "--updateTableMs", "0")
 DYNOXIDE = ("serve", "--host", HOST, "--port", "{port}")
 DYNALITE_PATH = "npm/node_modules/.bin/dynalite"
@@ -101,11 +101,11 @@ def peer_named(name: str) -> Peer:
     for peer in PEERS:
         if peer.name == name:
             return peer
-    raise PeerError(f"there is no peer {name}; there are {', '.join(PEER_NAMES)}")
+    raise PeerError(f"unknown peer {name}; the peers are {', '.join(PEER_NAMES)}")
 
 
 def peers_folder() -> Path:
-    """Where peers are installed: $KEYPLAN_BENCH_PEERS, or keyplan-bench in the user's cache folder."""
+    """Return the folder of installed peers: $KEYPLAN_BENCH_PEERS, or keyplan-bench in the user's cache folder."""
     if chosen := os.environ.get(FOLDER_VARIABLE):
         return Path(chosen)
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -117,9 +117,9 @@ def executable_of(peer: Peer) -> Path:
 
 
 def install(peer: Peer) -> None:
-    """Installs a peer from its public registry, outside the project; does nothing when it is there already.
+    """Install a peer from its public registry, outside the project, unless it is installed.
 
-    Raises PeerError, in one sentence, when it cannot be had.
+    Raises PeerError, in one sentence, if it is not available.
     """
     if executable_of(peer).exists():
         return
@@ -133,7 +133,7 @@ def install(peer: Peer) -> None:
 
 
 def version_of(peer: Peer) -> str:
-    """The installed version, as the package's own record says it."""
+    """Return the installed version from the package's own record."""
     folder = peers_folder()
     if peer.installer == "npm":
         manifest = folder / "npm" / "node_modules" / peer.package / "package.json"
@@ -147,7 +147,7 @@ def version_of(peer: Peer) -> str:
 
 @contextlib.contextmanager
 def running_peer(peer: Peer) -> Iterator[Server]:
-    """A peer with a fresh store on a free port of this machine; stopped, and its store removed, at the end."""
+    """Start a peer with an empty store on a free port of this machine; stop it, and remove its store, at the end."""
     with tempfile.TemporaryDirectory(prefix=f"keyplan-bench-{peer.name}-") as name:
         folder, port = Path(name), free_port()
         arguments = [text.format(port=port, folder=folder) for text in peer.arguments]
@@ -158,9 +158,9 @@ def running_peer(peer: Peer) -> Iterator[Server]:
 
 @contextlib.contextmanager
 def running_server(command: Sequence[str], port: int, folder: Path, environment: Mapping[str, str]) -> Iterator[Server]:
-    """A server process in a group of its own, which is ended however this block ends."""
+    """Start a server in a separate process group, which is ended however this block ends."""
     log = folder / "server.log"
-    # The servers never meet the real service, but some look for credentials when they start.
+    # The servers never contact the real service, but some look for credentials when they start.
     settings = {"AWS_ACCESS_KEY_ID": "bench", "AWS_SECRET_ACCESS_KEY": "bench", "AWS_DEFAULT_REGION": "us-east-1"}
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -230,7 +230,7 @@ def _wait_for_port(process: subprocess.Popen[bytes], port: int, log: Path) -> No
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Ends the server and whatever it started, politely first."""
+    """Stop the server and its child processes, first with SIGTERM."""
     for sign in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, sign)

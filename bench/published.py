@@ -1,4 +1,4 @@
-"""The figures that are kept in `results.json`, and the pages that show them: README and documentation."""
+"""The stored figures in `results.json`, and the pages that show them: README and documentation."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ PAGE = ROOT / "docs" / "engine" / "speed.md"
 
 START, END = "<!-- figures -->", "<!-- /figures -->"
 DIGITS = 4
-# Folders of the machine that measured are nobody's business; a file's own name may stay.
+# Folders of the measuring machine are private; a file's own name may stay.
 FOLDERS = re.compile(r"(?<![\w/:])/(?:[\w.@+-]+/)+")
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One whole run: what it ran on in general words, what each target was, every line of the table."""
+    """One whole run: its machine in general words, a note on each target, every line of the table."""
 
     machine: dict[str, Any]
     notes: dict[str, str]
@@ -36,13 +36,13 @@ class Record:
 
     @property
     def setting(self) -> str:
-        """The machine and the day in a few words."""
+        """Return the machine and the day in a few words."""
         seen = self.machine
         return f"{seen['cores']} cores, {seen['python']}, load average {seen['load_average']}, {seen['at'][:10]}"
 
 
 def write(record: Record, path: Path = RESULTS) -> None:
-    """Keeps a run, a line of the table in a line of the file, so that two runs can be compared as text."""
+    """Write a run with one table line per file line, so that two runs can be compared as text."""
     head = {"machine": record.machine, "notes": record.notes, "missing": _without_folders(record.missing)}
     rows = ",\n".join("    " + json.dumps(asdict(_rounded(line))) for line in record.lines)
     path.write_text(json.dumps(head, indent=2)[:-2] + f',\n  "lines": [\n{rows}\n  ]\n}}\n')
@@ -54,7 +54,7 @@ def read(path: Path = RESULTS) -> Record:
 
 
 def fill(record: Record) -> list[Path]:
-    """Writes a run's figures into the pages; the pages that changed."""
+    """Write a run's figures into the pages, and return the changed pages."""
     changed = []
     for path, text in pages(record).items():
         if path.read_text() != text:
@@ -64,13 +64,16 @@ def fill(record: Record) -> list[Path]:
 
 
 def pages(record: Record) -> dict[Path, str]:
-    """What each page says with the figures of a run."""
+    """Return each page with the figures of a run."""
     blocks: dict[Path, Callable[[Record], str]] = {README: short_block, PAGE: whole_block}
     return {path: filled(path.read_text(), block(record)) for path, block in blocks.items()}
 
 
 def filled(page: str, block: str) -> str:
-    """A page with the text between its two markers replaced; ValueError when it has not exactly one pair."""
+    """Return a page with the text between its two markers replaced.
+
+    Raises ValueError unless it has exactly one pair of markers.
+    """
     if page.count(START) != 1 or page.count(END) != 1:
         raise ValueError(f"a page needs {START} and {END} once each")
     before, _, rest = page.partition(START)
@@ -79,7 +82,7 @@ def filled(page: str, block: str) -> str:
 
 
 def short_block(record: Record) -> str:
-    """For the README: calls a second and how many times those of the quickest peer."""
+    """Return the block for the README: calls a second, and the ratio to the fastest peer."""
     over_http = comparing.http_section(comparing.CONNECTIONS)
     rows = ["|calls/s, 1 KB items|in process|x best peer|HTTP, synced|x best peer|", "|---|---:|---:|---:|---:|"]
     for operation in Operation:
@@ -93,7 +96,7 @@ def short_block(record: Record) -> str:
 
 
 def whole_block(record: Record) -> str:
-    """For the documentation: every line, a table for each section."""
+    """Return the block for the documentation: every line, a table for each section."""
     parts = [f"Measured on {record.setting}; {_bounds_text(record.lines)}."]
     for section, lines in groupby(record.lines, key=lambda line: line.section):
         rows = [
@@ -117,7 +120,7 @@ def whole_block(record: Record) -> str:
 
 
 def _against_best(lines: Sequence[Line], section: str, target: str, what: str) -> tuple[str, str]:
-    """A target's figure, and its ratio to the quickest other that did the work."""
+    """Return a target's figure, and its ratio to the fastest other that did the work."""
     found = [line for line in lines if (line.section, line.target, line.what) == (section, target, what)]
     figure = next((line.figure for line in found), None)
     ratio = min((line.ratio for line in found if line.ratio is not None), default=None)

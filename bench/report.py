@@ -34,14 +34,14 @@ from bench.workload import Operation
 
 SYNCS = 50
 
-FILE_COLUMNS = 140  # where nobody looks at a terminal
+FILE_COLUMNS = 140  # where output does not go to a terminal
 
 console = Console(highlight=False, width=None if sys.stdout.isatty() else FILE_COLUMNS)
 progress_console = Console(stderr=True, highlight=False)
 
 
 def machine() -> dict[str, Any]:
-    """What the figures were taken on; the load average tells whether others were at work."""
+    """Return facts about the machine; the load average shows other load."""
     load = round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
     return {
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -55,7 +55,7 @@ def machine() -> dict[str, Any]:
 
 
 def sync_us() -> float:
-    """Median time to append a page to a file and sync it: what bounds every durable commit."""
+    """Return the median time to append a page to a file and sync it, a lower bound of every durable commit."""
     with tempfile.TemporaryFile(buffering=0) as file:
         times_ns: list[int] = []
         for _ in range(SYNCS):
@@ -67,7 +67,7 @@ def sync_us() -> float:
 
 
 def file_system_of(folder: Path) -> str:
-    """Type of the file system of a folder, "unknown" where the system does not tell."""
+    """Return the type of a folder's file system, "unknown" if the system does not report it."""
     mounts = Path("/proc/mounts")
     if not mounts.exists():
         return "unknown"
@@ -80,7 +80,7 @@ def file_system_of(folder: Path) -> str:
 
 
 def in_general_words(seen: Mapping[str, Any]) -> dict[str, Any]:
-    """What may be published of a machine: no names, no addresses, no kernel."""
+    """Return the publishable facts about a machine: no names, no addresses, no kernel."""
     python = f"{platform.python_implementation()} {'.'.join(seen['python'].split('.')[:2])}"
     kept = ("at", "cores", "load_average", "file_system", "sync_us")
     return {"python": python, **{name: seen[name] for name in kept}}
@@ -99,13 +99,13 @@ def print_machine(seen: Mapping[str, Any] | None = None) -> None:
 
 
 def say(text: str) -> None:
-    """A line on what is being done, on standard error."""
+    """Print a line about the present step on standard error."""
     progress_console.print(f"[dim]{text}[/]")
 
 
 @contextlib.contextmanager
 def loading(name: str, items: int) -> Iterator[Callable[[int], None]]:
-    """A progress bar over items loaded, on standard error."""
+    """Show a progress bar of loaded items on standard error."""
     columns = (TextColumn(f"loading {name}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=progress_console, transient=True) as progress:
         task = progress.add_task(name, total=items)
@@ -113,7 +113,7 @@ def loading(name: str, items: int) -> Iterator[Callable[[int], None]]:
 
 
 def print_results(results: Results, plan: Plan, baseline: str) -> None:
-    """One row for each operation and target, with the ratio to the baseline, for each number of clients."""
+    """Print one row for each operation and target, with the ratio to the baseline, for each number of clients."""
     for name, note in results.notes.items():
         console.print(f"{name}: {note}")
     for clients in plan.clients:
@@ -183,7 +183,7 @@ def print_startup(startup: Startup) -> None:
 
 
 def print_scale(scale: Scale) -> None:
-    """Median times and pages read from the disk at each number of items, cold and warm, and the mixed phase."""
+    """Print median times and pages read from the disk at each number of items, cold and warm, and the mixed phase."""
     for stage in scale.stages:
         title = (
             f"{stage.items:,} items, medians; x those of 10,000 items measured in turn; pages from the disk per call"
@@ -222,7 +222,7 @@ def print_scale(scale: Scale) -> None:
 
 
 def print_lines(lines: Sequence[Line], title: str = "") -> None:
-    """One table by section; below it why a figure is missing, and how many required bounds are met."""
+    """Print one table by section, the reasons for missing figures, and how many required bounds are met."""
     table = _table(title, "what", "target", "figure", "beside", "its figure", "ratio", "required", "met")
     before: Line | None = None
     for line in lines:
@@ -252,7 +252,7 @@ def _line_cells(line: Line) -> Sequence[str]:
 
 
 def print_missing(missing: Mapping[str, str]) -> None:
-    """What was left out, and why."""
+    """Print what was left out, and why."""
     by_reason: dict[str, list[str]] = {}
     for name, reason in missing.items():
         by_reason.setdefault(reason, []).append(name)
@@ -261,7 +261,7 @@ def print_missing(missing: Mapping[str, str]) -> None:
 
 
 def write_json(path: Path | None, content: dict[str, Any]) -> None:
-    """Everything measured, with the machine it was measured on."""
+    """Write all measurements, with the machine."""
     if path is not None:
         document = {"machine": machine(), "command": sys.argv[1:], **content}
         path.write_text(json.dumps(document, indent=2, default=_plain) + "\n")
@@ -278,7 +278,7 @@ def rate(per_second: float) -> str:
 
 
 def duration(time_us: float) -> str:
-    """A time in the unit that reads best."""
+    """Return a time in its most readable unit."""
     return f"{time_us:,.1f} us" if time_us < 1000 else f"{time_us / 1000:,.2f} ms"
 
 

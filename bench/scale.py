@@ -1,7 +1,7 @@
-"""How get, query and put change from ten thousand items to a million and more, next to bare SQLite on the same rows.
+"""Changes of get, query and put from ten thousand items to a million and more, next to bare SQLite on the same rows.
 
-At each number of items the databases are opened again. A few calls of each operation are then timed with no page of
-the files in memory (cold), and many with the pages that these calls need in memory (warm). Engine and bare SQLite take
+At each number of items the databases are opened again. A few calls of each operation are then timed with no page of the
+files in memory (cold), and many with the pages that these calls need in memory (warm). Engine and bare SQLite take
 turns, and so do the large tables and tables of 10,000 items. Finally one thread writes while another one reads. At the
 last number of items, wrk does the same over HTTP.
 """
@@ -67,7 +67,7 @@ class OfTarget:
     log_mib: float
 
     def times(self, operation: Operation) -> float:
-        """Median time against the small table's: what else the machine does falls on both."""
+        """Return the ratio of the median time to the small table's: other load on the machine affects both."""
         return self.warm[operation].p50_us / self.small[operation].p50_us
 
 
@@ -102,7 +102,7 @@ class Scale:
     stages: list[Stage]
 
     def lines(self) -> list[Line]:
-        """Each stage next to the small table and to bare SQLite; the last stage has bounds."""
+        """Return each stage next to the small table and to bare SQLite; the last stage has bounds."""
         return [line for stage in self.stages for line in self._of_stage(stage)]
 
     def _of_stage(self, stage: Stage) -> Iterator[Line]:
@@ -178,15 +178,15 @@ def load(settings: Settings, loading: Loading, name: str = "engine") -> None:
 
 
 def stage_sizes(items: int) -> Sequence[int]:
-    """10,000, 100,000, ... up to `items`, which is always the last."""
+    """Return 10,000, 100,000, ... up to `items`, which is always the last."""
     sizes = list(itertools.takewhile(lambda size: size < items, _powers()))
     return [*sizes, items]
 
 
 def resident_mib(process: str = "self") -> float:
-    """Resident memory that is a process's own, in MiB; 0 where the system does not tell.
+    """Return the resident memory of a process alone, in MiB; 0 if the system does not report it.
 
-    Pages of mapped files do not count: they are the system's, which drops them when it needs the room.
+    Pages of mapped files do not count: the system drops them when it needs memory.
     """
     statistics = Path(f"/proc/{process}/statm")
     if not statistics.exists():
@@ -196,12 +196,12 @@ def resident_mib(process: str = "self") -> float:
 
 
 def file_mib(folder: Path, name: str) -> float:
-    """Size of a database with its log."""
+    """Return the size of a database with its log, in MiB."""
     return sum(path.stat().st_size for path in folder.glob(f"{name}.db*")) / MIB
 
 
 def log_mib(folder: Path, name: str) -> float:
-    """Length of a database's log, which never gets shorter while the database is open."""
+    """Return the length of a database's log in MiB, which does not shrink while the database is open."""
     return sum(path.stat().st_size for path in folder.glob(f"{name}.db-wal")) / MIB
 
 
@@ -227,7 +227,7 @@ def _powers() -> Iterator[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Databases:
-    """The databases of some targets, each with a small one that does not grow; opened for each measurement."""
+    """Databases of some targets, each with a small one that does not grow; opened for each measurement."""
 
     settings: Settings
     names: Mapping[str, None]
@@ -238,7 +238,7 @@ class _Databases:
         return replace(self.settings, folder=self.settings.folder / "small", workload=workload)
 
     def held(self) -> int:
-        """How many items all of the databases hold already, of those that a stage loads."""
+        """Return how many items all of the databases hold already, of those that a stage loads."""
         sizes = [0, *stage_sizes(self.settings.workload.items)]
         held = len(sizes) - 1
         for name in self.names:
@@ -250,7 +250,10 @@ class _Databases:
         return sizes[held]
 
     def load(self, workload: Workload, first: int, loading: Loading) -> Mapping[str, float]:
-        """Load the items from `first` on into each database; items per second, 0 where nothing was left to load."""
+        """Load the items from `first` on into each database.
+
+        Return items per second, 0 if no items were left to load.
+        """
         per_second = dict.fromkeys(self.names, 0.0)
         for name in self.names:
             with open_target(name, self.small) as small:
@@ -318,15 +321,15 @@ def _small_name(name: str) -> str:
 
 
 def _holds(target: InProcess, workload: Workload, index: int) -> bool:
-    """Whether an item is in a database, which may have no table yet."""
+    """Return True if an item is in a database, which may not have the table yet."""
     try:
         return "note" in target.prepare(workload.get_call(index))()["Item"]
-    except Exception:  # noqa: BLE001 - no table, or no row: each target raises something of its own
+    except Exception:  # noqa: BLE001 - no table, or no row: each target raises its own errors
         return False
 
 
 def _fill(target: InProcess, workload: Workload, first: int, loading: Loading) -> float:
-    """Load the items from `first` on; items per second, 0 where the database holds them already."""
+    """Load the items from `first` on; return items per second, 0 if the database holds them already."""
     if _holds(target, workload, workload.items - 1):
         return 0.0
     if not first:
@@ -336,7 +339,7 @@ def _fill(target: InProcess, workload: Workload, first: int, loading: Loading) -
 
 
 def _load(target: InProcess, workload: Workload, first: int, progress: Callable[[int], None]) -> float:
-    """Items a second, the time to make the items left out."""
+    """Return items a second, without the time to generate the items."""
     spent_ns = 0
     for call in workload.load(first):
         run = target.prepare(call)
@@ -360,7 +363,7 @@ def _driven(settings: Settings, name: str) -> tuple[dict[Operation, Figure], flo
     """Drive `keyplan serve` by two processes of wrk, one for gets and one for puts; return the log's length too."""
     load = http.Load(MIXED_CONNECTIONS, SERVED_S)
     with (
-        # Another seed, for a put of what is stored already writes nothing.
+        # Another seed, because a put of a stored item writes nothing.
         http.RequestFiles(replace(settings.workload, seed=settings.workload.seed + 1)) as requests,
         running_engine(settings.folder, existing=settings.folder / f"{name}.db") as server,
         ThreadPoolExecutor(len(MIXED)) as pool,

@@ -36,7 +36,7 @@ print((time.perf_counter() - started) * 1000)
 
 @dataclass(frozen=True, slots=True)
 class Startup:
-    """Medians of a few starts, in milliseconds; the first compiles the modules, as installing would."""
+    """Medians of a few starts, in milliseconds; the first compiles the modules, as an installation would."""
 
     memory_ms: float
     serve_ms: float
@@ -67,7 +67,7 @@ def _memory_ms(settings: Settings) -> float:
 
 
 def _serve_ms(settings: Settings, start: int) -> float:
-    """From the command to the answer of a first call, on a new database."""
+    """Return the time from the command to the answer of a first call, on a new database."""
     started_s = time.perf_counter()
     with (
         running_engine(settings.folder, f"start-{start}") as server,
@@ -78,4 +78,4 @@ def _serve_ms(settings: Settings, start: int) -> float:
 
 
 NOT_STARTED = (TargetError, PeerError)
-"""What a start raises that did not succeed."""
+"""Errors of a failed start."""

@@ -21,7 +21,7 @@ Loading = Callable[[str, int], contextlib.AbstractContextManager[Progress]]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One figure of a suite, or the reason why there is none."""
+    """One figure of a suite, or the reason why it is missing."""
 
     target: str
     operation: Operation
@@ -32,7 +32,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Which targets are measured, on what, with how many clients."""
+    """The measured targets, their workload and numbers of clients."""
 
     targets: Sequence[str]
     operations: Sequence[Operation] = tuple(Operation)
@@ -41,7 +41,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """All figures of a run, what each target was, and which could not be had."""
+    """All figures of a run, a note on each target, and the missing targets."""
 
     rows: list[Row]
     notes: dict[str, str]
@@ -52,17 +52,17 @@ class Results:
         return None if row is None else row.figure
 
     def operations(self) -> list[Operation]:
-        """Those that were asked of any target."""
+        """Return the operations requested of any target."""
         asked = {row.operation for row in self.rows}
         return [operation for operation in Operation if operation in asked]
 
     def best(self, of: Sequence[str], operation: Operation, clients: int) -> str | None:
-        """The quickest of some targets, if any did the work."""
+        """Return the fastest of some targets, or None if none did the work."""
         figures = {name: figure for name in of if (figure := self.figure(name, operation, clients))}
         return max(figures, key=lambda name: figures[name].per_second, default=None)
 
     def reason(self, target: str, operation: Operation, clients: int) -> str:
-        """Why a target has no figure."""
+        """Return why a target has no figure."""
         row = self._row(target, operation, clients)
         return self.missing.get(target, "not among the targets") if row is None else row.reason
 
@@ -73,13 +73,13 @@ class Results:
 
 @contextlib.contextmanager
 def settings_for(workload: Workload, span: Span) -> Iterator[Settings]:
-    """Settings with a folder that goes away at the end."""
+    """Yield settings with a folder that is removed at the end."""
     with tempfile.TemporaryDirectory(prefix="keyplan-bench-") as name, http.RequestFiles(workload) as files:
         yield Settings(workload, span, Path(name), files)
 
 
 def run(plan: Plan, settings: Settings, loading: Loading, say: Say) -> Results:
-    """Starts, loads, measures and stops each target; one that is not at hand is noted and left out."""
+    """Start, load, measure and stop each target; record and skip a missing one."""
     check_names(plan.targets)
     results = Results([], {}, {})
     for name in plan.targets:
@@ -94,10 +94,9 @@ def run(plan: Plan, settings: Settings, loading: Loading, say: Say) -> Results:
 
 
 def run_in_turn(plan: Plan, settings: Settings, rounds: int, loading: Loading, say: Say) -> Results:
-    """Starts and loads all targets, then measures each figure in rounds, target after target; medians are kept.
+    """Start and load all targets, then measure each figure in rounds, target after target; keep the medians.
 
-    What else goes on in the machine falls on all alike. For servers: doors in this process may get into each
-    other's way.
+    Other load on the machine affects all alike. For servers: engines in this process could disturb each other.
     """
     check_names(plan.targets)
     results = Results([], {}, {})
@@ -148,7 +147,7 @@ def _medians(targets: Sequence[Target], operation: Operation, clients: int, roun
 
 
 def _slow(seen: Sequence[Figure]) -> bool:
-    """Rounds even out what lasts milliseconds; who takes so long for a call is measured once."""
+    """Return True for a target with slow calls, which is measured once: rounds even out load of milliseconds."""
     return bool(seen) and seen[-1].p50_us > http.SLOW_CALL_US
 
 

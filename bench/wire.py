@@ -14,7 +14,7 @@ TARGET_PREFIX = "DynamoDB_20120810"
 CALL_TIMEOUT_S = 60
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
 
-# Well formed and worth nothing: the targets parse a signature but do not verify it on loopback.
+# Well formed but fake: the targets parse a signature but do not verify it on loopback.
 HEADERS = {
     "Content-Type": "application/x-amz-json-1.0",
     "X-Amz-Date": "20250101T000000Z",
@@ -27,11 +27,11 @@ HEADERS = {
 
 
 class AnswerError(Exception):
-    """A target answered a set-up or probe call with something else than the work asked for."""
+    """The answer to a set-up or probe call does not show the requested work."""
 
 
 def request_bytes(call: Call, host: str) -> bytes:
-    """The whole HTTP/1.1 request, ready to be replayed."""
+    """Return the whole HTTP/1.1 request, ready to be replayed."""
     body = json.dumps(call.request, separators=(",", ":")).encode()
     headers = {
         "Host": host,
@@ -44,9 +44,9 @@ def request_bytes(call: Call, host: str) -> bytes:
 
 
 class Endpoint:
-    """One keep-alive connection to a DynamoDB endpoint on this machine; not for use by two threads at once.
+    """One keep-alive connection to a DynamoDB endpoint on this machine, for one thread at a time.
 
-    Raises ValueError for any address that is not loopback: the harness puts load on nobody else.
+    Raises ValueError for any address that is not loopback, so that the harness never loads other machines.
     """
 
     def __init__(self, url: str) -> None:
@@ -62,7 +62,7 @@ class Endpoint:
         self._connection.close()
 
     def send(self, call: Call) -> tuple[int, bytes]:
-        """Status and body of the answer to a call."""
+        """Return status and body of the answer to a call."""
         body = json.dumps(call.request, separators=(",", ":")).encode()
         headers = {**HEADERS, "X-Amz-Target": f"{TARGET_PREFIX}.{call.name}"}
         try:
@@ -73,7 +73,7 @@ class Endpoint:
             raise AnswerError(f"{self.url} did not answer {call.name}: {error}") from error
 
     def call(self, call: Call) -> Request:
-        """The parsed answer; AnswerError when the status is not 200."""
+        """Return the parsed answer. Raises AnswerError if the status is not 200."""
         status, body = self.send(call)
         if status != 200:
             raise AnswerError(f"{self.url} answered {call.name} with {status}: {body[:300].decode(errors='replace')}")
@@ -84,7 +84,7 @@ class Endpoint:
         return name in self.call(Call("ListTables", {"ExclusiveStartTableName": name[:-1], "Limit": 1}))["TableNames"]
 
     def wait_for_table(self, name: str, patience_s: float = 20) -> None:
-        """Returns when the table is ACTIVE."""
+        """Wait until the table is ACTIVE."""
         deadline_s = time.monotonic() + patience_s
         while self.call(Call("DescribeTable", {"TableName": name}))["Table"]["TableStatus"] != "ACTIVE":
             if time.monotonic() > deadline_s:

@@ -1,4 +1,4 @@
-"""The workload every target is measured with: seeded 1 KB items, their keys and the calls on them."""
+"""The workload of every target: seeded 1 KB items, their keys and the calls on them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STATUSES = ("new", "paid", "packed", "shipped", "delivered", "returned", "closed
 
 
 class Operation(StrEnum):
-    """The operations measured, in the order of the report."""
+    """The measured operations, in the order of the report."""
 
     PUT = "put"
     CONDITIONAL_PUT = "conditional put"
@@ -74,22 +74,22 @@ class Workload:
         )
 
     def load(self, first: int = 0) -> Iterator[Call]:
-        """The batch writes that fill the table from the item `first` on, in key order."""
+        """Yield the batch writes that fill the table from the item `first` on, in key order."""
         for start in range(first, self.items, BATCH_ITEMS):
             yield self._batch(range(start, min(start + BATCH_ITEMS, self.items)), revision=0)
 
     def calls(self, operation: Operation, count: int, stream: int = 0) -> list[Call]:
-        """`count` calls of one kind to go round; each `stream` (a thread, a repetition) has its own random keys.
+        """Return `count` calls of one kind to be repeated; each `stream` has its own random keys.
 
-        The second half writes other content to the keys of the first, for SQLite skips a row written again as it
-        is: a list gone round and round would soon measure nothing.
+        A stream is a thread or a repetition. The second half writes other content to the keys of the first: SQLite
+        skips a row written again unchanged, so repeated identical calls would soon measure nothing.
         """
         half = (count + 1) // 2
         calls = [call for phase in (0, 1) for call in itertools.islice(self._endless(operation, stream, phase), half)]
         return calls[:count]
 
     def _endless(self, operation: Operation, stream: int, phase: int) -> Iterator[Call]:
-        # A plain string as the seed, for it is hashed the same way in every process.
+        # The seed is a string, because it is hashed the same way in every process.
         repeated = f"{self.seed} {operation} {stream}"
         chance = random.Random(repeated if operation in WRITES else f"{repeated} {phase}")
         make = _MAKERS[operation]
@@ -97,7 +97,7 @@ class Workload:
             yield make(self, chance, phase)
 
     def new_puts(self, stream: int = 0) -> Iterator[Call]:
-        """Endless puts of items that are not there yet, at random places of the key order."""
+        """Yield endless puts of new items, at random places of the key order."""
         chance = random.Random(f"{self.seed} new {stream}")
         for index in itertools.count():
             call = self.put_call(index % self.items, revision=0)
@@ -112,7 +112,7 @@ class Workload:
         }
 
     def item(self, index: int, revision: int) -> Request:
-        """The item of a key: nine attributes, one of them a map, filled to 1,024 bytes as the service counts them."""
+        """Return the item of a key: nine attributes, one of them a map, 1,024 bytes as the service counts them."""
         chance = random.Random(self.seed * 1_000_003 + index * 31 + revision)
         item: Request = {
             **self.key(index),
@@ -172,7 +172,7 @@ class Workload:
         return Call("UpdateItem", {**self._update(chance.randrange(self.items)), "ReturnValues": "UPDATED_NEW"})
 
     def _transact(self, chance: random.Random, phase: int) -> Call:
-        """A put, a put with a condition, a counter and a condition check on four items."""
+        """Return a put, a put with a condition, a counter and a condition check on four items."""
         first, second, third, fourth = chance.sample(range(self.items), TRANSACTION_ITEMS)
         guarded = self.put_call(second, _revision(chance, phase)).request
         guarded["ConditionExpression"] = "attribute_exists(pk)"
@@ -193,7 +193,7 @@ class Workload:
         return Call("BatchWriteItem", {"RequestItems": {self.table: puts}})
 
     def _scan(self, chance: random.Random, _phase: int) -> Call:
-        """Reads 100 items from a random place and returns about 10 of them."""
+        """Return a scan of 100 items from a random place that returns about 10 of them."""
         return Call(
             "Scan",
             {
@@ -208,7 +208,7 @@ class Workload:
 
 
 def _revision(chance: random.Random, phase: int) -> int:
-    """A revision after the first; those of the two phases differ."""
+    """Return a revision after the first; those of the two phases differ."""
     return 1 + 2 * chance.randrange(1000) + phase
 
 
@@ -225,7 +225,7 @@ _MAKERS = {
 
 
 def check_answer(operation: Operation, answer: Request) -> str | None:
-    """Why an answer is not the work asked for, or None; so that a fast wrong answer does not count."""
+    """Return why an answer does not show the requested work, or None; so a fast wrong answer does not count."""
     match operation:
         case Operation.GET if "note" not in answer.get("Item", {}):
             return "GetItem returned no item"
@@ -241,7 +241,7 @@ def check_answer(operation: Operation, answer: Request) -> str | None:
 
 
 def item_bytes(item: Request) -> int:
-    """Size of an item as the service counts it, for the types this workload uses."""
+    """Return the size of an item as the service counts it, for the types this workload uses."""
     return _map_bytes(item)
 
 

@@ -1,1 +1,1 @@
-"""What can be measured: this engine by each of its doors, bare SQLite, moto, the peers and any endpoint."""
+"""Targets: this engine through each of its interfaces, bare SQLite, moto, the peers and any endpoint."""

@@ -1,4 +1,4 @@
-"""Bare SQLite by apsw: the floor under the engine, with the same rows, the same layout and nothing else."""
+"""Bare SQLite by apsw: the lower bound of the engine, with the same rows and the same layout."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bench.workload import Call, Request, item_bytes
 
 Checkpoints = Literal["in line", "in background"]
 
-# The engine's own settings, so that the two differ in nothing but the work above SQLite.
+# The engine's own settings, so that the two differ only in the work above SQLite.
 CACHE_KIB = 64 * 1024
 MAPPED_BYTES = 1 << 40
 MOST_MAPPED_BYTES = 2 * 1024 * 1024 * 1024  # a file of this length when it is opened is not mapped
@@ -83,13 +83,13 @@ class Bare:
             connection.close()
 
     def put(self, row: Row) -> Request:
-        """Upsert and commit, in one statement."""
+        """Return an upsert and commit in one statement."""
         with self.write_lock:
             self.cursor.execute(UPSERT_ITEM, row)
         return NOTHING
 
     def put_many(self, rows: list[Row]) -> Request:
-        """Upserts in one commit."""
+        """Write upserts in one commit."""
         with self.write_lock:
             self.cursor.execute("BEGIN IMMEDIATE")
             self.cursor.executemany(UPSERT_ITEM, rows)
@@ -97,11 +97,11 @@ class Bare:
         return NOTHING
 
     def get(self, key: bytes) -> Any:
-        """Point read and decode."""
+        """Read and decode one row."""
         return orjson.loads(self._reader().execute(POINT, (key,)).get)
 
     def query(self, low: bytes, high: bytes, limit: int) -> list[Any]:
-        """Range read and decode."""
+        """Read and decode a range."""
         loads = orjson.loads
         return [loads(body) for (body,) in self._reader().execute(RANGE, (low, high, limit))]
 
@@ -113,7 +113,7 @@ class Bare:
 
 
 class _Checkpointer:
-    """Moves the log into the file on a thread of its own, whenever it has grown."""
+    """A thread that moves the log into the file whenever it has grown."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
@@ -125,7 +125,7 @@ class _Checkpointer:
         self._thread.start()
 
     def committed(self, _connection: apsw.Connection, _schema: str, pages: int) -> int:
-        if pages < self._pages:  # the log has begun anew
+        if pages < self._pages:  # the log has restarted
             self._checkpoint_at = CHECKPOINT_PAGES
         self._pages = pages
         if pages >= self._checkpoint_at:
@@ -152,7 +152,7 @@ class _Checkpointer:
 
 
 def key_bytes(key: Request) -> bytes:
-    """A key laid out as the engine's: hash of the partition key, its length, the partition key, the sort key.
+    """Return a key in the engine's layout: hash of the partition key, its length, the partition key, the sort key.
 
     Partitions then lie at random places of the index, whatever the order in which they are loaded.
     """
@@ -161,7 +161,7 @@ def key_bytes(key: Request) -> bytes:
 
 
 def partition_prefix(partition: str) -> bytes:
-    """The bytes every key of one partition starts with."""
+    """Return the first bytes of every key of one partition."""
     part = partition.encode()
     digest = hashlib.md5(HASH_SALT + part, usedforsecurity=False).digest()
     return digest[:4] + len(part).to_bytes(2, "big") + part
@@ -173,7 +173,7 @@ def row_of(item: Request) -> Row:
 
 @contextlib.contextmanager
 def bare_target(name: str, settings: Settings) -> Iterator[InProcess]:
-    """Bare SQLite as a target; only what needs no condition can be asked of it."""
+    """Open bare SQLite as a target, which supports only operations without conditions."""
     checkpoints: Checkpoints = "in line" if name.endswith("-inline") else "in background"
     bare = Bare(settings.folder / f"{name}.db", checkpoints=checkpoints)
     try:
@@ -184,7 +184,7 @@ def bare_target(name: str, settings: Settings) -> Iterator[InProcess]:
 
 
 def prepare(bare: Bare, call: Call) -> Callable[[], Request]:
-    """The bare equivalent of a call, its rows encoded beforehand."""
+    """Return the bare equivalent of a call, its rows encoded beforehand."""
     request = call.request
     match call.name:
         case "CreateTable":

@@ -15,7 +15,7 @@ REGION = "us-east-1"
 
 
 def boto3_client(url: str | None) -> Any:
-    """A DynamoDB client with credentials that are worth nothing; TargetError when boto3 is not installed."""
+    """Return a DynamoDB client with fake credentials. Raises TargetError if boto3 is not installed."""
     try:
         import boto3  # noqa: PLC0415 - only where it is measured
     except ImportError as error:
@@ -30,14 +30,14 @@ def boto3_client(url: str | None) -> Any:
 
 
 def client_call(client: Any, call: Call) -> Callable[[], Request]:
-    """The client's method for a call, with the call's parameters."""
+    """Return the client's method for a call, with the call's parameters."""
     method = re.sub(r"(?<!^)(?=[A-Z])", "_", call.name).lower()
     return partial(getattr(client, method), **call.request)
 
 
 @contextlib.contextmanager
 def moto_target(name: str, settings: Settings) -> Iterator[InProcess]:
-    """moto in this process, under boto3, as its users run it."""
+    """Open moto in this process, under boto3, as its users run it."""
     try:
         from moto import __version__, mock_aws  # noqa: PLC0415 - only where it is measured
     except ImportError as error:
@@ -50,7 +50,7 @@ def moto_target(name: str, settings: Settings) -> Iterator[InProcess]:
 
 @contextlib.contextmanager
 def boto3_on_endpoint(name: str, url: str, note: str, settings: Settings) -> Iterator[InProcess]:
-    """An endpoint on this machine, under boto3."""
+    """Open an endpoint on this machine, under boto3."""
     client = boto3_client(url)
     try:
         yield InProcess(name, f"{note}, under boto3", settings, partial(client_call, client))

@@ -19,7 +19,7 @@ Durability = Literal["normal", "full"]
 
 
 def engine_class() -> type[Engine]:
-    """The engine, imported late: the peers can be measured without it. TargetError when it is not installed."""
+    """Import the engine late: the peers can be measured without it. Raises TargetError if it is not installed."""
     try:
         from keyplan.engine.engine import Engine  # noqa: PLC0415 - only where it is measured
     except ImportError as error:
@@ -28,21 +28,21 @@ def engine_class() -> type[Engine]:
 
 
 def open_engine(path: Path | None, durability: Durability = "normal") -> Engine:
-    """An engine on a file, or in memory."""
+    """Return an engine on a file, or in memory."""
     engine = engine_class()
     return engine.memory() if path is None else engine.open(path, durability=durability)
 
 
 @contextlib.contextmanager
 def engine_target(name: str, settings: Settings) -> Iterator[InProcess]:
-    """`engine` on a file, `engine-full` with every commit synced, `engine-memory` without a file."""
+    """Open `engine` on a file, `engine-full` with every commit synced, `engine-memory` without a file."""
     with _engine_named(name, settings) as (engine, note):
         yield InProcess(name, note, settings, partial(engine_call, engine))
 
 
 @contextlib.contextmanager
 def engine_under_boto3(name: str, settings: Settings) -> Iterator[InProcess]:
-    """`boto3` on a file, `boto3-memory` without one."""
+    """Open `boto3` on a file, `boto3-memory` without one."""
     from keyplan.testing.boto import answered_by  # noqa: PLC0415 - only where it is measured
 
     with _engine_named(name, settings) as (engine, note):

@@ -1,4 +1,4 @@
-"""What a target is: something that takes the workload's table and is measured by one or several clients."""
+"""The interface of targets: a target holds the workload's table and is measured by one or several clients."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from bench.workload import Call, Operation, Request, Workload, check_answer
 Progress = Callable[[int], None]
 
 Door = Callable[[Call], Callable[[], Request]]
-"""Makes a call ready, outside of the time measured."""
+"""Function that prepares a call outside of the measured time."""
 
-# How many different calls all clients together go round: many keys, yet not more memory than some 100 MB.
+# Number of different calls that all clients repeat: many keys, but not more memory than some 100 MB.
 PREPARED = {Operation.TRANSACT: 2_000, Operation.BATCH: 400}
 PREPARED_DEFAULT = 10_000
 PREPARED_LEAST = 50
 
 
 class TargetError(Exception):
-    """A target is not at hand: a package is missing, or a server did not start."""
+    """A target is not available: a package is missing, or a server did not start."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What every target needs: the work, how long to measure, a folder for files, prepared requests for wrk."""
+    """Settings of every target: the work, the duration, a folder for files, prepared requests for wrk."""
 
     workload: Workload
     span: Span
@@ -40,21 +40,21 @@ class Settings:
 
 
 class Target(Protocol):
-    """One thing under measurement."""
+    """One measured target."""
 
     @property
     def name(self) -> str:
-        """The name given on the command line."""
+        """Return the name given on the command line."""
 
     @property
     def note(self) -> str:
-        """How it is driven and where it keeps its items, in a few words."""
+        """Return its interface and the place of its items, in a few words."""
 
     def set_up(self, progress: Progress) -> None:
-        """Creates the table and fills it; `progress` gets the number of items of each batch."""
+        """Create the table and fill it; `progress` gets the number of items of each batch."""
 
     def measure(self, operation: Operation, clients: int) -> Figure:
-        """Measures one operation; raises AnswerError when the target does not do the work asked for."""
+        """Measure one operation. Raises AnswerError if the target does not do the requested work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class InProcess:
 
 @dataclass(frozen=True, slots=True)
 class OverHttp:
-    """An endpoint driven by wrk; a client is a connection. Rounds after the first find it warm."""
+    """An endpoint driven by wrk; a client is a connection. It is warm after the first round."""
 
     name: str
     note: str
@@ -107,6 +107,6 @@ class OverHttp:
 
 
 def prepared(door: Door, workload: Workload, operation: Operation, stream: int = 0, clients: int = 1) -> Runs:
-    """The calls that one of `clients` clients goes round and round, made ready."""
+    """Return the prepared calls that one of `clients` clients repeats."""
     count = max(PREPARED_LEAST, PREPARED.get(operation, PREPARED_DEFAULT) // clients)
     return itertools.cycle([door(call) for call in workload.calls(operation, count, stream)])

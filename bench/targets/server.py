@@ -1,4 +1,4 @@
-"""This engine over HTTP: `keyplan serve` as a process of its own."""
+"""This engine over HTTP: `keyplan serve` as a separate process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bench.targets.engine import Durability
 
 
 def serve_command(database: Path | None, port: int, durability: Durability) -> Sequence[str]:
-    """The command line of the server: the installed script, or the same entry point without it."""
+    """Return the command line of the server: the installed script, or the same entry point without it."""
     script = Path(sys.executable).with_name("keyplan")
     command = [str(script)] if script.exists() else [sys.executable, "-c", "from keyplan.cli.main import app; app()"]
     database_name = ":memory:" if database is None else str(database)
@@ -21,7 +21,7 @@ def serve_command(database: Path | None, port: int, durability: Durability) -> S
 
 @contextlib.contextmanager
 def running_engine(folder: Path, name: str = "http", existing: Path | None = None) -> Iterator[Server]:
-    """The server on a free port, with a new database or an existing file.
+    """Start the server on a free port, with a new database or an existing file.
 
     In memory for a name that ends in `-memory`, else in a file: `-normal` does not sync, others have full durability.
     """
@@ -37,10 +37,10 @@ def running_engine(folder: Path, name: str = "http", existing: Path | None = Non
 
 
 def source_environment() -> dict[str, str]:
-    """Lets a process started elsewhere import the same sources as this one."""
+    """Return an environment in which a process elsewhere imports the same sources as this one."""
     return {"PYTHONPATH": ":".join(str(Path(entry).resolve()) for entry in sys.path if entry)}
 
 
 def compiled_modules(folder: Path) -> dict[str, str]:
-    """Lets a process keep compiled modules there, as an installation has them, whatever the caller's settings."""
+    """Return an environment in which a process keeps compiled modules in a folder, whatever the caller's settings."""
     return {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(folder / "compiled")}

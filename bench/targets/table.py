@@ -1,4 +1,4 @@
-"""The names of targets and how each is opened."""
+"""The names of targets and their openers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,10 @@ HELP = (
 
 @contextlib.contextmanager
 def open_target(name: str, settings: Settings) -> Iterator[Target]:
-    """The target of a name, started and empty; stopped when the block ends. TargetError when it is not at hand."""
+    """Open the target of a name, started and empty; stop it when the block ends.
+
+    Raises TargetError if it is not available.
+    """
     if opener := OPENERS.get(name):
         with opener(name, settings) as target:
             yield target
@@ -64,7 +67,7 @@ def open_target(name: str, settings: Settings) -> Iterator[Target]:
 
 @contextlib.contextmanager
 def _endpoint(place: str, settings: Settings) -> Iterator[tuple[Server, str]]:
-    """A server by name or URL, and a note on it."""
+    """Start or find a server by name or URL; yield it with a note on it."""
     if place.startswith(URL_PREFIX):
         with http.borrowed(place, settings.workload.table):
             yield Server(place, process_id=0), "endpoint"
@@ -79,14 +82,14 @@ def _endpoint(place: str, settings: Settings) -> Iterator[tuple[Server, str]]:
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Raises TargetError for a name that is no target, and ValueError for a URL of another machine."""
+    """Raise TargetError for an unknown name, and ValueError for a URL of another machine."""
     for name in names:
         place = name.removeprefix(BOTO3_PREFIX)
         if place.startswith(URL_PREFIX):
             Endpoint(place).close()
         elif place not in (*HTTP_NOTES, *PEER_NAMES) and name not in OPENERS:
-            raise TargetError(f"there is no target {name}; there are: {HELP}")
+            raise TargetError(f"unknown target {name}; the targets are: {HELP}")
 
 
 NOT_AT_HAND = (TargetError, PeerError, ImportError)
-"""What opening a target raises when it cannot be had here."""
+"""Errors of opening a target that is not available here."""
