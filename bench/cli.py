@@ -32,9 +32,7 @@ from bench.targets.table import HELP, HTTP, NOT_AT_HAND
 from bench.wire import AnswerError
 from bench.workload import Operation, Workload
 
-app = typer.Typer(
-    no_args_is_help=True, add_completion=False, help="Measure keyplan, bare SQLite and other servers."
-)
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Measure keyplan, bare SQLite and other servers.")
 
 Items = Annotated[int, typer.Option(help="Items of 1 KB in the table.")]
 Seed = Annotated[int, typer.Option(help="Seed of items and calls.")]
@@ -88,9 +86,7 @@ def over_http(
     connections: Annotated[str, typer.Option(help="Numbers of connections.")] = "8",
     items: Items = DEFAULT_ITEMS,
     seconds: Seconds = 2,
-    rounds: Annotated[
-        int, typer.Option(help="Rounds for each figure; the median counts.")
-    ] = parts.HTTP_ROUNDS,
+    rounds: Annotated[int, typer.Option(help="Rounds for each figure; the median counts.")] = parts.HTTP_ROUNDS,
     seed: Seed = DEFAULT_SEED,
     json: Json = None,
 ) -> None:

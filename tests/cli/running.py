@@ -59,12 +59,12 @@ class A(Entity):
     a: str
 """
 NOT_DESIGNS = {
-    "missing.py": (None, 2, "there is no such file"),
-    "syntax.py": ('Table("a"\n', 2, "is no Python"),
+    "missing.py": (None, 2, "file not found"),
+    "syntax.py": ('Table("a"\n', 2, "is not valid Python"),
     "failing.py": ("x = 1\n1 / 0\n", 2, "ZeroDivisionError"),
     "exits.py": ("import sys\nsys.exit(0)\n", 2, "failed: SystemExit: 0"),
-    "": (None, 2, "is no name of a module or file"),
-    "..": (None, 2, "is no name of a module or file"),
+    "": (None, 2, "is not the name of a module or file"),
+    "..": (None, 2, "is not the name of a module or file"),
     "shop.design:design": (None, 2, "give the module, shop.design"),
     "sys": (None, 1, "sys declares no table"),
     "empty.py": ("x = 1\n", 1, "declares no table"),

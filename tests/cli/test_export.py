@@ -111,7 +111,7 @@ def test_a_prefix_stands_before_every_name(format: str, tmp_path: Path) -> None:
 def test_a_prefix_that_no_name_can_have_is_refused(prefix: str, format: str, tmp_path: Path) -> None:
     result = run("export", format, design(tmp_path, CONSUMED), "--prefix", prefix)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == f"keyplan export {format}: no table can have a name that begins with {prefix!r}\n"
+    assert result.stderr == f"keyplan export {format}: a table name cannot start with {prefix!r}\n"
 
 
 @pytest.mark.parametrize("format", FORMATS)

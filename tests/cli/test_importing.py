@@ -48,7 +48,7 @@ def test_a_design_is_written_to_a_file_and_over_one_only_if_forced(tmp_path: Pat
     refused = run(*command)
     assert (refused.exit_code, target.read_text()) == (2, "mine")
     assert refused.stderr == (
-        f"keyplan import nosql-workbench: {target} is there already: give --force to write over it\n"
+        f"keyplan import nosql-workbench: {target} already exists: give --force to overwrite it\n"
     )
     assert run(*command, "--force").exit_code == 0
     assert target.read_text() == (HERE / "shop.py").read_text()
@@ -95,7 +95,7 @@ def test_a_process_without_standard_input_reads_files_only(
     with pytest.raises(typer.Exit) as ended:
         nosql_workbench(["-"])
     assert ended.value.exit_code == 2
-    assert capsys.readouterr().err == "keyplan import nosql-workbench: there is no standard input\n"
+    assert capsys.readouterr().err == "keyplan import nosql-workbench: standard input is closed\n"
     nosql_workbench([MODEL])
     assert capsys.readouterr().out == (HERE / "shop.py").read_text()
 
@@ -186,7 +186,7 @@ def test_a_table_that_is_nested_too_deeply_is_refused(deep: int, problems: tuple
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.json"
     path.write_bytes(b"\xff\xfe{")
-    assert run("import", "cloudformation", str(path)).stderr.endswith("t.json is no text in UTF-8\n")
+    assert run("import", "cloudformation", str(path)).stderr.endswith("t.json is not UTF-8 text\n")
 
 
 def test_a_place_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Fixtures of the HTTP door's tests."""
+"""Fixtures of the HTTP server's tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from keyplan.server.thread import ThreadedServer
 
 @pytest.fixture(autouse=True)
 def patient_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However busy the machine, a client has read a refusal before the connection is cut off behind it."""
+    """Wait longer before a connection closes, so that a client on a busy machine can read the refusal."""
     monkeypatch.setattr(connection, "LINGER_S", 240.0)
 
 

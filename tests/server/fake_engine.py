@@ -1,4 +1,4 @@
-"""A stand-in for the engine: items in a dictionary, groups that can be made to fail, calls noted."""
+"""A stand-in for the engine: items in a dictionary, groups that can fail, recorded calls."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OPERATIONS = frozenset(
 
 
 class FakeEngine:
-    """Answers a few operations; `raises` maps an operation to what its next calls raise."""
+    """Engine of a few operations; `raises` maps an operation to the errors of its next calls."""
 
     operations = OPERATIONS
     region = "us-east-1"

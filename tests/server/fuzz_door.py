@@ -1,11 +1,10 @@
-"""Any bytes at the HTTP door get an answer in the service's form: mutated requests, for as long as
-asked.
+"""Fuzzer of the HTTP server: mutated requests, each of which must get an answer in the service's form.
 
-    python -m tests.server.fuzz_door --count 100000 --seed 1
+python -m tests.server.fuzz_door --count 100000 --seed 1
 
-Every round sends one to three requests, most of them damaged, on one connection and says that no
-more will come. Each answer must be whole, with a right checksum and a known shape; the connection
-must end; and now and then a good request must still be answered. The seed repeats a run.
+Every round sends one to three requests, most of them damaged, on one connection and then closes its sending side. Each
+answer must be whole, with a right checksum and a known shape; the connection must end; and now and then a good request
+must still be answered. The seed repeats a run.
 """
 
 from __future__ import annotations
@@ -72,11 +71,11 @@ PIECES: list[bytes] = [
 
 
 class FindingError(Exception):
-    """The door did what it must not."""
+    """An answer that is not allowed."""
 
 
 def mutated(seed: bytes, chance: random.Random) -> bytes:
-    """The bytes with a few of them changed, dropped, doubled or replaced."""
+    """Return the bytes with a few of them changed, dropped, doubled or replaced."""
     data = bytearray(seed)
     for _ in range(chance.choice((0, 1, 1, 2, 3, 8))):
         at = chance.randrange(len(data) + 1)
@@ -98,7 +97,7 @@ def mutated(seed: bytes, chance: random.Random) -> bytes:
 
 
 def check(reply: Reply) -> None:
-    """The answer is one that the service could have given."""
+    """Assert that the service could have given the answer."""
     if reply.status == 100:
         return
     if reply.status not in STATUSES:
@@ -110,7 +109,7 @@ def check(reply: Reply) -> None:
 
 
 def check_body(reply: Reply) -> None:
-    """The checksum is right, and an error says its type."""
+    """Assert that the checksum is right, and that an error has its type."""
     if reply.body and int(reply.headers["x-amz-crc32"]) != zlib.crc32(reply.body):
         raise FindingError("wrong checksum")
     if reply.status not in (200, 404):
@@ -121,14 +120,14 @@ def check_body(reply: Reply) -> None:
 
 
 def answers(client: Client, data: bytes) -> list[Reply]:
-    """All that comes back for the bytes, to the end of the connection."""
+    """Return all answers to the bytes, until the connection ends."""
     heads = data.count(b"HEAD")
     replies: list[Reply] = []
     try:
         client.send(data)
         client.socket.shutdown(1)
     except OSError:
-        pass  # the server had enough of it: what it said can still be read
+        pass  # the server closed the connection: its answers can still be read
     while True:
         try:
             reply = client.read(bodiless=bool(heads) and not replies)
@@ -139,11 +138,11 @@ def answers(client: Client, data: bytes) -> list[Reply]:
 
 
 def one_round(port: int, chance: random.Random, seen: Counter[int]) -> None:
-    """Send one to three requests, damaged or not, and check whatever comes."""
+    """Send one to three requests, damaged or not, and check every answer."""
     parts = [mutated(chance.choice(SEEDS), chance) for _ in range(chance.randrange(1, 4))]
     data = b"".join(parts)
     if b"HEAD" in data:
-        return  # answers without bodies cannot be told apart once requests are damaged
+        return  # answers without bodies cannot be distinguished once requests are damaged
     try:
         with Client(port) as client:
             seen.update(reply.status for reply in answers(client, data))
@@ -152,14 +151,17 @@ def one_round(port: int, chance: random.Random, seen: Counter[int]) -> None:
 
 
 def still_serves(port: int) -> None:
-    """A good request gets an answer: good, or that there is no such table."""
+    """Assert that a good request gets an answer: success, or a missing table."""
     with Client(port) as client:
         if client.ask(put("good")).status not in (200, 400):
             raise FindingError("a good request failed")
 
 
 def fuzz(engine: ServedEngine, count: int, seed: int) -> Counter[int]:
-    """Run the rounds before an engine with a table "tab"; how often each status was answered. Raises FindingError."""
+    """Run the rounds with an engine that has a table "tab".
+
+    Return the number of answers by status. Raises FindingError.
+    """
     chance = random.Random(seed)
     seen: Counter[int] = Counter()
     with ThreadedServer(engine) as server:
@@ -177,17 +179,17 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    # Keeps what the server logs, which it does where it met what nobody foresaw.
+    # Keeps the server's log, which contains unexpected exceptions.
     listener = BufferingHandler(capacity=sys.maxsize)
     listener.setLevel(logging.ERROR)
     logging.getLogger("keyplan").addHandler(listener)
     with TemporaryDirectory() as folder, Engine.open(Path(folder) / "data.db", durability="full") as engine:
         engine.call("CreateTable", TABLE)
         seen = fuzz(engine, options.count, options.seed)
-        told = [listener.format(record) for record in listener.buffer] + [str(each) for each in fsck.check(engine)]
+        problems = [listener.format(record) for record in listener.buffer] + [str(each) for each in fsck.check(engine)]
     print(f"{options.count} rounds, answers by status: {dict(sorted(seen.items()))}")
-    if told:
-        raise FindingError("\n".join(told))
+    if problems:
+        raise FindingError("\n".join(problems))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""An HTTP client that sends exactly the bytes it is given, and the requests tests send with it."""
+"""An HTTP client that sends exactly the given bytes, and the requests of the tests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ JSON_1_0 = b"application/x-amz-json-1.0"
 
 
 def headers_for(operation: str, **more: bytes) -> dict[bytes, bytes]:
-    """What an SDK sends with an operation; further headers by keyword."""
+    """Return an SDK's headers for an operation; further headers by keyword."""
     prefix = b"DynamoDBStreams" if operation.endswith("Streams") else b"DynamoDB"
     headers = {
         b"content-type": JSON_1_0,
@@ -31,7 +31,7 @@ def headers_for(operation: str, **more: bytes) -> dict[bytes, bytes]:
 
 
 def raw(headers: dict[bytes, bytes], body: bytes = b"", method: bytes = b"POST", target: bytes = b"/") -> bytes:
-    """The bytes of a request; Host and Content-Length are added."""
+    """Return the bytes of a request; Host and Content-Length are added."""
     lines = [method + b" " + target + b" HTTP/1.1", b"Host: localhost"]
     lines += [name + b": " + value for name, value in headers.items()]
     if b"transfer-encoding" not in headers and b"content-length" not in headers:
@@ -40,34 +40,34 @@ def raw(headers: dict[bytes, bytes], body: bytes = b"", method: bytes = b"POST",
 
 
 def put_body(key: str) -> bytes:
-    """The body of a PutItem of the key."""
+    """Return the body of a PutItem of the key."""
     return orjson.dumps({"TableName": "tab", "Item": {"p": {"S": key}}})
 
 
 def put(key: str, **more: bytes) -> bytes:
-    """The bytes of a PutItem of the key."""
+    """Return the bytes of a PutItem of the key."""
     return raw(headers_for("PutItem", **more), put_body(key))
 
 
 def get(key: str) -> bytes:
-    """The bytes of a GetItem of the key."""
+    """Return the bytes of a GetItem of the key."""
     return raw(headers_for("GetItem"), orjson.dumps({"TableName": "tab", "Key": {"p": {"S": key}}}))
 
 
 @dataclass
 class Reply:
-    """An answer as it came."""
+    """An answer as received."""
 
     status: int
     headers: dict[str, str]
     body: bytes
 
     def json(self) -> Any:
-        """The body as JSON."""
+        """Return the body as JSON."""
         return orjson.loads(self.body)
 
     def check_crc(self) -> None:
-        """The checksum is that of the body as sent."""
+        """Assert that the checksum is that of the body as sent."""
         assert int(self.headers["x-amz-crc32"]) == zlib.crc32(self.body)
 
 
@@ -104,7 +104,7 @@ class Client:
         return self.read(bodiless=data.startswith(b"HEAD"))
 
     def read(self, bodiless: bool = False) -> Reply:
-        """Read one answer. Raises EOFError when there is none."""
+        """Read one answer. Raises EOFError without one."""
         status_line = self.file.readline()
         if not status_line:
             raise EOFError
@@ -130,7 +130,7 @@ class Client:
         return body
 
     def closed_by_server(self) -> bool:
-        """Wait until the server closes; whether it did without another byte."""
+        """Wait until the server closes. Return True if it sent nothing before."""
         try:
             return self.file.read(1) == b""
         except ConnectionResetError:

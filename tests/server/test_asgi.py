@@ -1,4 +1,4 @@
-"""The ASGI application, called as a server would call it."""
+"""The ASGI application, called like by a server."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_requests_of_one_turn_share_a_commit(engine: FakeEngine) -> None:
         await asyncio.gather(*(ask(app, scope, [put("a")]) for scope in scopes))
 
     asyncio.run(many())
-    asyncio.run(many())  # another loop is no trouble
+    asyncio.run(many())  # another loop works too
     assert engine.groups == [["PutItem"] * 5] * 2
 
 

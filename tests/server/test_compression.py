@@ -1,4 +1,4 @@
-"""Which coding an answer gets: the cases were recorded on the service by a public test suite."""
+"""The coding of answers: the cases were recorded on the service by a public test suite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTTP on a real socket: order, framing, limits, and whatever a client may do wrong."""
+"""HTTP on a real socket: order, framing, limits, and faulty clients."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_pipelined_requests_are_answered_in_order(client: Client) -> None:
 
 
 class FakeTransport(asyncio.Transport):
-    """Counts answers; notes whether the connection wants to be read."""
+    """Transport that counts answers, and records whether the connection reads."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -126,7 +126,7 @@ def test_of_large_requests_in_line_few_are_parsed_and_no_more_are_read(engine: F
             await asyncio.sleep(0)
             turns += transport.answers > before
             assert transport.answers - before <= 3
-        assert turns > 10, "each of the others has a turn of its own"
+        assert turns > 10, "each of the others has a separate turn"
         assert transport.reading
         assert transport.answers == 13
         connection.connection_lost(None)
@@ -299,7 +299,7 @@ def test_a_large_body_in_front_does_not_count_for_the_head_behind_it(client: Cli
 
 
 def padded(size: int) -> bytes:
-    """A PutItem body of exactly this many bytes."""
+    """Return a PutItem body of exactly this many bytes."""
     body = b'{"Item":{"p":{"S":"big"}}'
     return body + b" " * (size - len(body) - 1) + b"}"
 
@@ -387,7 +387,7 @@ def test_a_connection_is_idle_from_its_last_answer_on(engine: FakeEngine) -> Non
         connection.connection_made(transport)
         connection.data_received(get("a"))
         connection.tick(connection.since_s + 100, idle_s=10, request_s=10)
-        assert not transport.closing  # the request is in line
+        assert not transport.closing  # the request is queued
         while not transport.answers:
             await asyncio.sleep(0)
         connection.tick(connection.since_s + 9, idle_s=10, request_s=1)
@@ -401,7 +401,7 @@ def test_a_connection_is_idle_from_its_last_answer_on(engine: FakeEngine) -> Non
 
 @pytest.fixture
 def impatient(engine: FakeEngine) -> Iterator[ThreadedServer]:
-    """A server that waits long for a request, and not for the rest of it."""
+    """Yield a server that waits long for a request, but not for its remaining bytes."""
     with ThreadedServer(engine, request_s=0.05) as running:
         yield running
 

@@ -38,8 +38,8 @@ def test_keys_by_access_key(tmp_path: Path) -> None:
     [
         (b"", "holds no keys"),
         (b"[a]\nregion = x", "holds no keys"),
-        (b"no section", "is no credentials file"),
-        (b"\xff\xfe", "is no credentials file"),
+        (b"no section", "is not a credentials file"),
+        (b"\xff\xfe", "is not a credentials file"),
         (b"[a]\naws_access_key_id = x", "[a] has no aws_secret_access_key"),
         (b"[a]\naws_secret_access_key = x", "[a] has no aws_access_key_id"),
         (

@@ -1,4 +1,4 @@
-"""The real engine behind the door: raw requests, boto3, and writes that share a commit."""
+"""The real engine behind the server: raw requests, boto3, and writes that share a commit."""
 
 from __future__ import annotations
 

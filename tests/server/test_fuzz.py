@@ -1,4 +1,4 @@
-"""A short run of the door's fuzzer, and any JSON at all through the pure protocol."""
+"""A short run of the server's fuzzer, and arbitrary JSON through the pure protocol."""
 
 from __future__ import annotations
 

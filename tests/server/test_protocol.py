@@ -1,7 +1,7 @@
-"""The protocol as a pure function: requests as data, answers as the service gives them.
+"""The protocol as a pure function: requests as data, answers in the service's form.
 
-Bodies, checksums and texts marked "recorded" are answers of the service that public test suites
-hold; the others follow from the API reference.
+Bodies, checksums and texts marked "recorded" are answers of the service from public test suites; the others follow from
+the API reference.
 """
 
 from __future__ import annotations
@@ -114,8 +114,8 @@ def test_recorded_errors(
 
 def test_an_operation_of_the_service_that_there_is_not_is_refused_by_name(protocol: DynamoDBProtocol) -> None:
     answer = ask(protocol, {**JSON, b"x-amz-target": b"DynamoDB_20120810.ListGlobalTables"}, b"{}")
-    told = "keyplan does not support the operation ListGlobalTables: it has no replicas in other regions"
-    assert orjson.loads(answer.body) == {**UNKNOWN, "message": told}
+    wording = "keyplan does not support the operation ListGlobalTables: it has no replicas in other regions"
+    assert orjson.loads(answer.body) == {**UNKNOWN, "message": wording}
 
 
 @pytest.mark.parametrize("target", [b"/", b"/?a=b", b"/ping"])

@@ -1,4 +1,4 @@
-"""`keyplan serve` as a process: where it listens, how it stops, and what it refuses."""
+"""`keyplan serve` as a process: its address, its stop, and its refusals."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KEY = b'{"TableName":"tab","Key":{"p":{"S":"a"}}}'
 
 
 class Process:
-    """A server in a process of its own, once it listens."""
+    """A server in a separate process that listens."""
 
     def __init__(self, *arguments: str) -> None:
         self.process = subprocess.Popen(
@@ -45,7 +45,7 @@ class Process:
         self.port = int(self.first_line.rsplit(":", 1)[1])
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, str, str]:
-        """Signal it; exit code, standard output and error."""
+        """Send a signal; return exit code, standard output and error."""
         self.process.send_signal(number)
         out, err = self.process.communicate(timeout=240)
         return self.process.returncode, out, err
@@ -72,7 +72,7 @@ def call(port: int, operation: str, body: bytes) -> object:
 
 
 def refused(*arguments: str) -> tuple[int, str]:
-    """Exit code and error text of a command that must end by itself."""
+    """Return exit code and error text of a command that must end without a signal."""
     app = typer.Typer()
     app.command()(serve)
     result = CliRunner().invoke(app, list(arguments))
@@ -133,8 +133,8 @@ def test_buckets_are_a_folder_that_is_there(tmp_path: Path) -> None:
     request = {"ClientToken": "t", "InputFormat": "CSV", "S3BucketSource": {"S3Bucket": "lake"}}
     assert isinstance(call(running.port, "ImportTable", json.dumps({**request, **table}).encode()), dict)
     running.stop()
-    code, told = refused("--db", ":memory:", "--port", "0", "--buckets", str(tmp_path / "missing"))
-    assert (code, "the folder does not exist" in told) == (2, True)
+    code, complaint = refused("--db", ":memory:", "--port", "0", "--buckets", str(tmp_path / "missing"))
+    assert (code, "the folder does not exist" in complaint) == (2, True)
 
 
 def test_memory_and_credentials(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_a_taken_port() -> None:
         port = taken.getsockname()[1]
         code, said = refused("--db", ":memory:", "--port", str(port))
     assert code == 1
-    assert f"port {port} on 127.0.0.1 is taken" in said
+    assert f"port {port} on 127.0.0.1 is in use" in said
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.com"])
@@ -187,7 +187,7 @@ def test_beyond_this_machine_only_with_credentials_or_force(host: str, database:
 def test_forced_open() -> None:
     running = Process("--db", ":memory:", "--host", "0.0.0.0", "--port", "0", "--force-open")
     with Client(running.port) as client:
-        assert client.ask(get("a")).status == 400  # no such table, but served
+        assert client.ask(get("a")).status == 400  # a missing table, but served
     running.stop()
 
 

@@ -1,6 +1,6 @@
-"""Signatures: botocore's signer is the oracle; refusals in the service's words.
+"""Signatures: botocore's signer is the oracle; refusals have the service's messages.
 
-The texts of what is missing, and their order, are recorded answers of the service.
+The texts about missing parts, and their order, are recorded answers of the service.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ URL = "http://localhost:8000/"
 
 @pytest.fixture
 def frozen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """botocore signs at NOW."""
-    moment = datetime.datetime.fromtimestamp(NOW, datetime.UTC)
+    """Make botocore sign at NOW."""
+    time = datetime.datetime.fromtimestamp(NOW, datetime.UTC)
 
     def now(remove_tzinfo: bool = True) -> datetime.datetime:
-        return moment.replace(tzinfo=None) if remove_tzinfo else moment
+        return time.replace(tzinfo=None) if remove_tzinfo else time
 
     monkeypatch.setattr(auth, "get_current_datetime", now)
 
@@ -51,7 +51,7 @@ def signed(
     method: str = "POST",
     **options: Any,
 ) -> Request:
-    """A request as botocore signs it, as a server receives it."""
+    """Return a request signed by botocore, as a server receives it."""
     key = KEYS.get(access_key, AccessKey("unknown"))
     keys = credentials.Credentials(access_key, secret or key.secret, key.token)
     given = {"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": "a.b", **(headers or {})}
@@ -65,7 +65,7 @@ def signed(
 
 
 def presigned(**arguments: Any) -> Request:
-    """A request with its signature in the query; botocore would move a body there too."""
+    """Return a request with its signature in the query; botocore would move a body there too."""
     return signed(body=b"", signer=auth.SigV4QueryAuth, **arguments)
 
 

@@ -1,4 +1,4 @@
-"""The server in a thread: its address, and how it stops."""
+"""The server in a thread: its address, and its stop."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_stopping_twice_is_harmless_and_frees_the_port(engine: FakeEngine) -> No
 
 
 def stopped_and_started(engine: FakeEngine) -> ThreadedServer | None:
-    """A server on the port of one that was stopped; None where another program has got the port meanwhile."""
+    """Return a server on the port of one that was stopped, or None if another program has got the port since."""
     server = ThreadedServer(engine)
     server.stop()
     server.stop()
@@ -79,7 +79,7 @@ def test_half_a_request_is_answered_within_the_grace(engine: FakeEngine) -> None
     with Client(server.port) as half, Client(server.port) as other:
         data = put("b")
         half.send(data[:-1])
-        assert other.ask(put("a")).status == 200  # so the half is there as well
+        assert other.ask(put("a")).status == 200  # so the other half is stored as well
         stopper = threading.Thread(target=server.stop, args=(LONG_S,))
         stopper.start()
         assert other.closed_by_server()

@@ -1,4 +1,4 @@
-"""Turns of the loop: what shares a commit, in which order, and what a failed commit answers."""
+"""Turns of the loop: shared commits, order, and the answers after a failed commit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from keyplan.server.wire import Answer, Request
 
 
 class FakeLane:
-    """A lane that keeps its answers."""
+    """A lane that records its answers."""
 
     def __init__(self, *works: ProtocolCall | Answer) -> None:
         self.works: deque[Work] = deque(works)
@@ -39,7 +39,7 @@ def call(operation: str, key: str = "k") -> ProtocolCall:
 
 
 def serve(engine: FakeEngine, *lanes: FakeLane) -> None:
-    """Queue all lanes in one turn, and let turns pass until nothing is left to do."""
+    """Queue all lanes in one turn, and let turns pass until no work is left."""
 
     async def run() -> None:
         turns = Turns(DynamoDBProtocol(engine), asyncio.get_running_loop())
@@ -184,7 +184,7 @@ def test_the_protocol_feeds_the_turns(engine: FakeEngine) -> None:
 
 
 def serve_in_looks(engine: FakeEngine, *looks: list[FakeLane]) -> None:
-    """Queue the lanes of one look at the sockets after those of another, with a pass of the loop between."""
+    """Queue the lanes of one poll after those of another, with a pass of the loop between."""
 
     async def run() -> None:
         turns = Turns(DynamoDBProtocol(engine), asyncio.get_running_loop())

@@ -124,7 +124,7 @@ def test_runners_are_announced_and_withdrawn(checkpoints: Checkpoints) -> None:
 
 def test_a_missing_table_says_what_to_make(over_http: World) -> None:
     kept = TableCheckpoints(over_http.db, table="nowhere")
-    with pytest.raises(TableMissingError, match=r"no table nowhere for checkpoints: make it.*create=True"):
+    with pytest.raises(TableMissingError, match=r"missing table nowhere for checkpoints: create it.*create=True"):
         kept.prepare()
 
 

@@ -297,7 +297,7 @@ def test_a_destination_whose_table_is_missing_says_what_to_make(over_http: World
     runner = over_http.runner(destinations={"dead": TableDestination(over_http.db)})
     assert runner.run_once().failed == 0
     (trouble,) = over_http.told(Trouble)
-    assert "there is no table keyplan-failures for failed records: make it" in trouble.error
+    assert "missing table keyplan-failures for failed records: create it" in trouble.error
     over_http.db.create_tables(failure_table())
     over_http.clock.advance(60)
     assert runner.run_once().failed == 1

@@ -88,5 +88,5 @@ def test_marks_expire_when_no_change_can_come_again(inside: World) -> None:
 
 
 def test_a_table_without_expiry_keeps_no_marks() -> None:
-    with pytest.raises(DesignError, match="marks would stay for ever"):
+    with pytest.raises(DesignError, match="marks would never expire"):
         Seen(Table("plain", pk="id"))

@@ -262,7 +262,7 @@ def test_consumers_that_cannot_run_are_refused_with_what_to_do(inside: World) ->
     def watch(change: Inserted[Any]) -> None:  # noqa: F811
         """Take orders again."""
 
-    with pytest.raises(ConsumerSetupError, match="two consumers called watch"):
+    with pytest.raises(ConsumerSetupError, match="two consumers named watch"):
         inside.runner()
 
 

@@ -14,7 +14,7 @@ Format = Literal["text", "json", "sarif", "github"]
 
 def check(
     designs: Annotated[list[str], typer.Argument(help="Design modules (a.b.design) or Python files.")],
-    format: Annotated[Format, typer.Option("--format", help="How findings are printed.")] = "text",
+    format: Annotated[Format, typer.Option("--format", help="Output format.")] = "text",
     select: Annotated[
         list[str] | None,
         typer.Option("--select", help="Only these rules: codes, families such as KP2, names; separated by commas."),
@@ -22,7 +22,7 @@ def check(
     ignore: Annotated[list[str] | None, typer.Option("--ignore", help="All rules but these.")] = None,
     errors_only: Annotated[bool, typer.Option("--errors-only", help="Print errors only.")] = False,
 ) -> None:
-    """Check designs like a compiler: findings with place, reason and fix. Exit code 1 if there is an error."""
+    """Check designs like a compiler: findings with place, reason and fix. Exit code 1 if an error is found."""
     from keyplan.check import report  # noqa: PLC0415 - `keyplan --help` needs no rules
     from keyplan.check.checking import RULES  # noqa: PLC0415
     from keyplan.check.checking import check as check_design  # noqa: PLC0415
@@ -49,13 +49,13 @@ def _codes(named: list[str] | None) -> set[str]:
         if not name or not found:
             if name.upper() in CHANGE_RULES:
                 raise refusal(f"keyplan check: {name.upper()} compares two designs: `keyplan diff OLD NEW`")
-            raise refusal(f"keyplan check: unknown rule: {name!r}; `keyplan rule` lists them")
+            raise refusal(f"keyplan check: unknown rule: {name!r}; `keyplan rule` lists all rules")
         codes |= found
     return codes
 
 
 def rule(
-    code: Annotated[str | None, typer.Argument(help="The rule, such as KP203; all when left out.")] = None,
+    code: Annotated[str | None, typer.Argument(help="The rule, such as KP203; default: all.")] = None,
 ) -> None:
     """Show the page of a rule, or the list of them."""
     from keyplan.check.checking import PAGES  # noqa: PLC0415
@@ -66,7 +66,7 @@ def rule(
         return
     known = PAGES.get(code.upper())
     if known is None:
-        raise refusal(f"keyplan rule: there is no rule {code}; `keyplan rule` lists them")
+        raise refusal(f"keyplan rule: unknown rule: {code}; `keyplan rule` lists all rules")
     typer.echo(f"{known.code} {known.slug} ({', '.join(known.severities)})\n\n{known.page}")
 
 

@@ -17,25 +17,25 @@ from keyplan.design.errors import DesignError, Place, show_place
 
 DesignName: TypeAlias = Annotated[str, typer.Argument(help="A design module (a.b.design) or Python file.")]
 Output: TypeAlias = Annotated[
-    Path | None, typer.Option("--output", "-o", help="Where to write it; printed if left out.")
+    Path | None, typer.Option("--output", "-o", help="Output file; default: standard output.")
 ]
 Prices: TypeAlias = Annotated[
-    Path | None, typer.Option("--prices", help="A file of prices of your own, in place of those of --region.")
+    Path | None, typer.Option("--prices", help="A file of your own prices, which replace those of --region.")
 ]
 Region: TypeAlias = Annotated[str, typer.Option("--region", help="The region whose prices are used.")]
 Prefix: TypeAlias = Annotated[
-    str, typer.Option("--prefix", help="What stands before each table's name, as table_prefix in a connection's URL.")
+    str, typer.Option("--prefix", help="Prefix of table names, as table_prefix in a connection's URL.")
 ]
 
 
 def refusal(text: str, *, code: int = 2) -> typer.Exit:
-    """The end of a command that cannot do what it is asked, once that is told."""
+    """Return the exit of a command that cannot continue, after printing the reason."""
     typer.echo(text, err=True)
     return typer.Exit(code)
 
 
 def write(command: str, text: str, output: Path | None) -> None:
-    """Print a document, or write it to a file; ends the command with 1 where that cannot be written."""
+    """Print a document, or write it to a file. Exit the command with 1 if the file cannot be written."""
     if output is None:
         typer.echo(text, nl=False)
         return
@@ -50,24 +50,24 @@ D = TypeVar("D")
 
 
 def load(target: str) -> Design:
-    """The design of a module or file, as `load_by` gives it."""
+    """Return the design of a module or file, loaded by `load_by`."""
     return load_by(target, Design.load)
 
 
 def load_by(target: str, loader: Callable[[str], D]) -> D:
-    """What a loader makes of a module or file.
+    """Return the loader's result for a module or file.
 
-    What its own code prints goes to standard error: the other output is the command's. Ends the command where there is
-    none: with 1 for a fault in its declarations, with 2 for what cannot be read.
+    Output of the module's code goes to standard error: standard output is the command's. Exit the command on failure:
+    with 1 for a fault in the declarations, with 2 for a target that cannot be read.
     """
     if "" not in sys.path:
-        sys.path.insert(0, "")  # modules of the folder the command runs in, as `python -m` finds them
+        sys.path.insert(0, "")  # modules of the current folder, as with `python -m`
     if is_file_path(target) and not Path(target).is_file():
-        raise refusal(f"keyplan: {target}: there is no such file")
+        raise refusal(f"keyplan: {target}: file not found")
     if not is_file_path(target) and (not target or target.startswith(".")):
-        raise refusal(f"keyplan: {target!r} is no name of a module or file")
+        raise refusal(f"keyplan: {target!r} is not the name of a module or file")
     if not is_file_path(target) and ":" in target:
-        raise refusal(f"keyplan: {target} names something in a module: give the module, {target.partition(':')[0]}")
+        raise refusal(f"keyplan: {target} names an object in a module: give the module, {target.partition(':')[0]}")
     try:
         with redirect_stdout(sys.stderr):
             return loader(target)
@@ -77,7 +77,7 @@ def load_by(target: str, loader: Callable[[str], D]) -> D:
         raise refusal(f"keyplan: {target} cannot be imported: {error}") from None
     except SyntaxError as error:
         place = Place(error.filename or target, error.lineno or 0)
-        raise refusal(f"keyplan: {target} is no Python: {error.msg}\n{show_place(place)}") from None
+        raise refusal(f"keyplan: {target} is not valid Python: {error.msg}\n{show_place(place)}") from None
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - whatever the design's own code raises is shown there
@@ -85,7 +85,7 @@ def load_by(target: str, loader: Callable[[str], D]) -> D:
 
 
 def pattern_of(command: str, design: Design, name: str) -> Pattern[..., Any]:
-    """The pattern of a name; ends the command with 2 where there is none."""
+    """Return the pattern of a name. Exit the command with 2 if it does not exist."""
     try:
         return design.pattern(name)
     except KeyError:
@@ -94,7 +94,7 @@ def pattern_of(command: str, design: Design, name: str) -> Pattern[..., Any]:
 
 
 def _where(error: BaseException, target: str) -> str:
-    """The last line of the design's own that was running."""
+    """Return the last line of the design's code that was running."""
     frames = traceback.extract_tb(error.__traceback__)
     if is_file_path(target):
         own = [frame for frame in frames if Path(frame.filename).resolve() == Path(target).resolve()]

@@ -1,4 +1,4 @@
-"""`keyplan diff`: what is online between two designs, what needs a backfill or a new table, and the price."""
+"""`keyplan diff`: which changes between two designs are online, which need a backfill or a new table, and the cost."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 
 def diff(
-    old: Annotated[str, typer.Argument(help="The design that runs: a module (a.b.design) or Python file.")],
-    new: Annotated[str, typer.Argument(help="The design that is to run.")],
-    format: Annotated[Format, typer.Option("--format", help="How it is printed.")] = "text",
+    old: Annotated[str, typer.Argument(help="The design in production: a module (a.b.design) or Python file.")],
+    new: Annotated[str, typer.Argument(help="The new design.")],
+    format: Annotated[Format, typer.Option("--format", help="Output format.")] = "text",
     region: Region = "us-east-1",
     uses: Annotated[
         list[Path] | None,
-        typer.Option("--uses", help="A file or folder of programs that call patterns, to find those that are dropped."),
+        typer.Option("--uses", help="A file or folder of programs, to find calls of removed patterns."),
     ] = None,
 ) -> None:
-    """Compare two designs: what the service changes online, what needs a backfill or a new table, what it costs.
+    """Compare two designs: online changes, backfills, new tables, and the monthly cost of both.
 
-    Prints the changes, the steps of the roll-out in order, the price of a month in both designs, and findings. Exit
-    code 1 if there is an error.
+    Prints the changes, the steps of the roll-out in order, the monthly cost of both designs, and findings. Exit code 1
+    if an error is found.
     """
     from keyplan.check.checking import check_change  # noqa: PLC0415 - `keyplan --help` needs no designs
     from keyplan.cli.designs import load_by  # noqa: PLC0415
@@ -53,12 +53,12 @@ def diff(
 
 
 def _module(target: str) -> str:
-    """The last name of the module that programs import."""
+    """Return the last part of the module name that programs import."""
     return Path(target).stem if target.endswith(".py") else target.rpartition(".")[2]
 
 
 def _check_apart(old: LoadedDesign, new: LoadedDesign) -> None:
-    """Refuse two designs that take their tables from the same file; tell of other files that both are made of."""
+    """Refuse two designs whose tables come from the same file; print other files that both use."""
     if old.file == new.file:
         return
     tables = old.tables_shared_with(new)
@@ -80,7 +80,7 @@ def _print(comparison: Comparison, report: Report, format: Format) -> None:
     if format == "sarif":
         typer.echo(reports.sarif([report]), nl=False)
     elif format == "json":
-        told = {**comparing.document(comparison), **reports.document(report)}
-        typer.echo(orjson.dumps(told, option=orjson.OPT_INDENT_2) + b"\n", nl=False)
+        document = {**comparing.document(comparison), **reports.document(report)}
+        typer.echo(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n", nl=False)
     else:
         typer.echo(f"{comparing.text(comparison)}\n{reports.text([report])}", nl=False)

@@ -1,4 +1,4 @@
-"""`keyplan export`: a design's tables as infrastructure, in the words of the tool that makes them."""
+"""`keyplan export`: a design's tables for infrastructure tools."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from keyplan.design.errors import Fault
     from keyplan.export.resources import TableResource
 
-app = typer.Typer(help="Write a design's tables as infrastructure.", no_args_is_help=True)
+app = typer.Typer(help="Export a design's tables for infrastructure tools.", no_args_is_help=True)
 app.command(name="iam")(export_iam.iam)
 Checkpoints = Annotated[
     bool | None,
     typer.Option(
         "--checkpoints/--no-checkpoints",
-        help="Whether the table of consumers' checkpoints is written; left out: if the design declares consumers.",
+        help="Write the table of consumers' checkpoints; default: if the design declares consumers.",
     ),
 ]
 
@@ -55,7 +55,7 @@ def terraform(
 def cdk_json(
     design: DesignName, output: Output = None, prefix: Prefix = "", *, checkpoints: Checkpoints = None
 ) -> None:
-    """Write the data model that AWS's DynamoDB MCP server makes a CDK app of: dynamodb_data_model.json."""
+    """Write the data model from which AWS's DynamoDB MCP server generates a CDK app: dynamodb_data_model.json."""
     from keyplan.export.cdk_json import collisions, model, unread  # noqa: PLC0415 - as above
 
     loaded, tables = _resources("cdk-json", design, prefix, checkpoints=checkpoints, refused=collisions)
@@ -81,14 +81,14 @@ def _resources(
     checkpoints: bool | None,
     refused: Callable[[Sequence[Table]], Iterable[Fault]] = lambda _: (),
 ) -> tuple[Design, list[TableResource]]:
-    """A design with its tables; ends the command with 1 where one cannot be made as declared."""
+    """Return a design with its tables. Exit the command with 1 if a table cannot be created as declared."""
     from keyplan.cli.designs import load  # noqa: PLC0415 - as above
     from keyplan.export.resources import is_prefix, obstacles, resources  # noqa: PLC0415
 
     design = load(target)
     tables = _needed(design, checkpoints=checkpoints)
     if not is_prefix(prefix, tables):
-        raise refusal(f"keyplan export {name}: no table can have a name that begins with {prefix!r}")
+        raise refusal(f"keyplan export {name}: a table name cannot start with {prefix!r}")
     if found := [*obstacles(tables), *refused(tables)]:
         raise refusal("\n\n".join(str(fault.error()) for fault in found), code=1)
     return design, resources(tables, prefix)
@@ -107,7 +107,7 @@ def _needed(design: Design, *, checkpoints: bool | None) -> list[Table]:
 
 
 def _tell(tables: Sequence[TableResource], more: Iterable[str] = ()) -> None:
-    """Say what is declared and is not in what was written."""
+    """Print declarations that the output does not contain."""
     from keyplan.export.resources import left_out  # noqa: PLC0415 - as above
 
     for note in (*left_out(tables), *_unread_streams(tables), *more):

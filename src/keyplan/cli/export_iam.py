@@ -1,4 +1,4 @@
-"""`keyplan export iam`: a least-privilege policy for what runs a design's patterns."""
+"""`keyplan export iam`: a least-privilege policy for the programs that run a design's patterns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OPTIONS = {
 }
 Names = Annotated[
     list[str] | None,
-    typer.Option("--pattern", help="A pattern that is allowed; may be repeated. Left out: all, and the consumers."),
+    typer.Option("--pattern", help="A pattern to allow; may be repeated. Default: all, and the consumers."),
 ]
 Bind = Annotated[
     list[str] | None,
@@ -44,33 +44,33 @@ def iam(
     bind: Bind = None,
     prefix: Prefix = "",
     *,
-    region: Annotated[str, typer.Option("--region", help="The tables' region; any if left out.")] = "*",
-    account: Annotated[str, typer.Option("--account", help="The tables' account; any if left out.")] = "*",
+    region: Annotated[str, typer.Option("--region", help="The tables' region; default: any.")] = "*",
+    account: Annotated[str, typer.Option("--account", help="The tables' account; default: any.")] = "*",
     partition: Annotated[str, typer.Option("--partition", help="The ARNs' partition.")] = "aws",
     consumers: Annotated[
         bool | None,
         typer.Option(
             "--consumers/--no-consumers",
-            help="Whether what runs the change consumers is allowed; --consumers: of any stream, also undeclared ones.",
+            help="Allow runners of change consumers; --consumers: on any stream, also without declared consumers.",
         ),
     ] = None,
     checkpoints: Annotated[
-        bool, typer.Option("--checkpoints/--no-checkpoints", help="Whether consumers keep checkpoints in a table.")
+        bool, typer.Option("--checkpoints/--no-checkpoints", help="Allow checkpoints in a table.")
     ] = True,
     describe: Annotated[
-        bool, typer.Option("--describe", help="Also allow to look whether the tables are as declared.")
+        bool, typer.Option("--describe", help="Also allow comparing the tables with their declarations.")
     ] = False,
     create: Annotated[
         bool,
         typer.Option(
-            "--create", help="Also allow to create the tables, and to turn on expiry and point-in-time recovery."
+            "--create", help="Also allow creating the tables, and enabling expiry and point-in-time recovery."
         ),
     ] = False,
     split: Annotated[
         bool, typer.Option("--split", help="Write several files if a managed policy cannot hold it all.")
     ] = False,
 ) -> None:
-    """Write the IAM policy that allows what the patterns send, and nothing else."""
+    """Write the IAM policy that allows the requests of the patterns, and nothing else."""
     from keyplan.cli.designs import load  # noqa: PLC0415
     from keyplan.export.iam import of_checks, of_creation, policies, policy, size  # noqa: PLC0415  # noqa: PLC0415
     from keyplan.export.iam_keys import BindError, Bindings, principal_value  # noqa: PLC0415
@@ -79,7 +79,7 @@ def iam(
     loaded = load(design)
     where = _account(loaded, prefix, region=region, account=account, partition=partition)
     if split and output is None:
-        raise refusal("keyplan export iam: --split writes files: say --output FILE")
+        raise refusal("keyplan export iam: --split writes files: add --output FILE")
     patterns = _wanted(loaded, pattern or [])
     bindings = Bindings({name: principal_value(value) for name, value in _bound(bind or [])})
     try:
@@ -105,21 +105,21 @@ def _note(text: str) -> None:
     typer.echo(f"note: {text}", err=True)
 
 
-def _account(design: Design, prefix: str, **told: str) -> Account:
-    """Where the tables are; ends the command with 2 for what no ARN can hold."""
+def _account(design: Design, prefix: str, **options: str) -> Account:
+    """Return the account of the tables. Exit the command with 2 for a value that is not valid in an ARN."""
     from keyplan.export.iam import Account  # noqa: PLC0415 - as above
     from keyplan.export.resources import is_prefix  # noqa: PLC0415
 
-    for option, value in told.items():
+    for option, value in options.items():
         if not _OPTIONS[option].fullmatch(value):
-            raise refusal(f"keyplan export iam: --{option} {value!r} is none that an ARN can name")
+            raise refusal(f"keyplan export iam: --{option} {value!r} is not valid in an ARN")
     if not is_prefix(prefix, design.tables):
-        raise refusal(f"keyplan export iam: no table can have a name that begins with {prefix!r}")
-    return Account(told["region"], told["account"], told["partition"], prefix)
+        raise refusal(f"keyplan export iam: a table name cannot start with {prefix!r}")
+    return Account(options["region"], options["account"], options["partition"], prefix)
 
 
 def _wanted(design: Design, names: Sequence[str]) -> list[Pattern[..., Any]]:
-    """The patterns of these names, or all; without those that cannot work, which is told."""
+    """Return the patterns of these names, or all, without those that cannot work, which are printed."""
     from keyplan.cli.designs import pattern_of  # noqa: PLC0415 - as above
     from keyplan.design.planning.indexes import all_faults  # noqa: PLC0415
 
@@ -136,19 +136,18 @@ def _wanted(design: Design, names: Sequence[str]) -> list[Pattern[..., Any]]:
     return found
 
 
-def _bound(told: Sequence[str]) -> Iterator[tuple[str, str]]:
-    for one in told:
+def _bound(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for one in texts:
         name, equals, value = one.partition("=")
         if not (name and equals and value):
             raise refusal(
-                f"keyplan export iam: --bind {one!r} says no value: write"
-                " --bind user_id='${aws:PrincipalTag/user_id}'"
+                f"keyplan export iam: --bind {one!r}has no value: write --bind user_id='${{aws:PrincipalTag/user_id}}'"
             )
         yield name, value
 
 
 def _of_patterns(patterns: Sequence[Pattern[..., Any]], bindings: Bindings) -> Iterator[Grant]:
-    """What the patterns send; what their bindings do and do not reach is told."""
+    """Yield the grants of the patterns, and print the reach of their bindings."""
     from keyplan.export.iam import of_pattern  # noqa: PLC0415 - as above
 
     by_pattern = {one.name: list(of_pattern(one, bindings)) for one in patterns}
@@ -184,7 +183,7 @@ def _read_streams(design: Design, *, any_stream: bool) -> list[Table]:
 
 
 def _of_consumers(design: Design, read: Sequence[Table], prefix: str, *, checkpoints: Table | None) -> Iterator[Grant]:
-    """Yield what the runners of consumers send: reads of streams, checkpoints, failed records."""
+    """Yield the grants of the runners of consumers: reads of streams, checkpoints, failed records."""
     from keyplan.export.iam import keeps_failures, of_consumers, of_failures  # noqa: PLC0415 - as above
 
     failures = [table for table in design.tables if keeps_failures(table)]

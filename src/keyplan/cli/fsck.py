@@ -1,4 +1,4 @@
-"""`keyplan fsck`: prove that a database file agrees with itself."""
+"""`keyplan fsck`: check the consistency of a database file."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from keyplan.errors import StorageError
 
 def fsck(
     file: Annotated[Path, typer.Argument(help="The database file.", exists=True, dir_okay=False, readable=True)],
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing unless something is wrong.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only problems.")] = False,
 ) -> None:
     """Check that every index, expiry and collection size of a database agrees with its table.
 
-    Other processes may go on using the file meanwhile. Shows how far it has come on standard error, after two seconds
-    and then every ten. Exit code 1 if anything is wrong.
+    Other processes may continue to use the file. Shows progress on standard error, after two seconds and then every
+    ten. Exit code 1 if a problem is found.
     """
     from keyplan.engine import fsck as checks  # noqa: PLC0415 - `keyplan --help` needs no engine
     from keyplan.engine import progress  # noqa: PLC0415

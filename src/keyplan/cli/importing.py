@@ -107,15 +107,15 @@ def _documents(files: Sequence[str]) -> list[Document]:
 
 
 def _text(name: str) -> str:
-    if name == "-" and sys.stdin is None:  # as it is in a process that was started without one
-        raise KeyplanError("there is no standard input")
+    if name == "-" and sys.stdin is None:  # in a process that was started without standard input
+        raise KeyplanError("standard input is closed")
     try:
         content = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
         return content.decode()
     except OSError as error:
         raise KeyplanError(f"{name} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise KeyplanError(f"{name} is no text in UTF-8") from None
+        raise KeyplanError(f"{name} is not UTF-8 text") from None
 
 
 def _notes(table: SourceTable) -> Iterator[str]:
@@ -130,7 +130,7 @@ def _write(name: str, read: Callable[[], ImportSource], output: Path | None, *, 
     from keyplan.importers.writing import design_text  # noqa: PLC0415 - as above
 
     if output is not None and output.exists() and not force:
-        raise refusal(f"keyplan import {name}: {output} is there already: give --force to write over it")
+        raise refusal(f"keyplan import {name}: {output} already exists: give --force to overwrite it")
     try:
         source = read()
         text = design_text(source)

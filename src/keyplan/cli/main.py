@@ -17,7 +17,7 @@ from keyplan.cli import check, diff, docs, export, fsck, importing, price, serve
 from keyplan.cli.designs import refusal
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-"""What a write says to a full disk, a used-up quota and a file that may grow no more."""
+"""Errors of a write on a full disk, an exhausted quota, and a file that has reached its limit."""
 
 
 _OF_THE_SYSTEMS = frozenset({"demo", "lake", "token", "up"})
@@ -25,9 +25,9 @@ _OF_THE_SYSTEMS = frozenset({"demo", "lake", "token", "up"})
 
 
 class _Commands(TyperGroup):
-    """The commands; an output that takes no more ends any with 1, in words, or silently where its reader left.
+    """Group of commands. A full output ends a command with 1 and a message; a closed pipe silently.
 
-    A name that is too long for any file ends any with 2.
+    A file name that is too long ends a command with 2.
     """
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
@@ -42,7 +42,7 @@ class _Commands(TyperGroup):
             try:
                 return super().main(*arguments, **options)
             finally:
-                if sys.stdout is not None:  # as it is in a process that was started without one
+                if sys.stdout is not None:  # in a process that was started without standard output
                     sys.stdout.flush()
         except OSError as error:
             if error.errno == errno.ENAMETOOLONG:
@@ -91,4 +91,4 @@ def main(
         bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Data layers on Amazon DynamoDB: an embedded, durable, compatible engine."""
+    """Build data layers on Amazon DynamoDB, with an embedded, durable, compatible engine."""

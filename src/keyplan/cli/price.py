@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def book_of(command: str, region: str) -> PriceBook:
-    """The newest prices that are shipped; ends the command with 2 where there are none of the region."""
+    """Return the newest prices of a region. Exit the command with 2 if none are included."""
     from keyplan.cost.prices import PriceDataError, book  # noqa: PLC0415 - `keyplan --help` needs no prices
 
     try:
@@ -46,15 +46,15 @@ def price(
 def _book(region: str, path: Path | None, changes: list[str]) -> PriceBook:
     from keyplan.cost import prices  # noqa: PLC0415
 
-    told = prices.book(region) if path is None else prices.load(path)
+    book = prices.book(region) if path is None else prices.load(path)
     try:
-        return told.with_prices(dict(_change(change) for change in changes))
+        return book.with_prices(dict(_change(change) for change in changes))
     except ValueError as error:
         raise prices.PriceDataError(str(error)) from None
 
 
 def _change(text: str) -> tuple[str, float]:
-    """One `--set name=price`. Raises ValueError."""
+    """Parse one `--set name=price`. Raises ValueError."""
     name, _, value = text.partition("=")
     try:
         return name, float(value)

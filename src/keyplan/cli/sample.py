@@ -1,4 +1,4 @@
-"""A small table to try things on: films, by director and year, with an index by genre and rating."""
+"""A small sample table: films, by director and year, with an index by genre and rating."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FILMS = (
 
 
 def load(engine: Engine) -> None:
-    """Create and fill the table, unless it is there already."""
+    """Create and fill the table, unless it exists."""
     try:
         engine.call(
             "CreateTable",
@@ -74,7 +74,7 @@ def load(engine: Engine) -> None:
 
 
 def hints(url: str) -> list[str]:
-    """What to type next."""
+    """Return commands to try next."""
     connect = f"--endpoint-url {url} --region us-east-1"
     return [
         f"the table {TABLE} holds {len(_FILMS)} films; try, with any credentials set:",

@@ -12,7 +12,7 @@ from keyplan.cli.designs import refusal
 
 
 class Durability(StrEnum):
-    """What an answered write survives."""
+    """How durable an answered write is."""
 
     full = "full"
     normal = "normal"
@@ -20,9 +20,9 @@ class Durability(StrEnum):
 
 def serve(  # noqa: PLR0917 - one parameter per option, given by name
     db: Annotated[
-        str, typer.Option("--db", help="Database file, or :memory: for one that is forgotten.")
+        str, typer.Option("--db", help="Database file, or :memory: for a temporary database.")
     ] = "keyplan.db",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")] = 8000,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 selects a free one.")] = 8000,
     host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
     durability: Annotated[
         Durability,
@@ -32,7 +32,7 @@ def serve(  # noqa: PLR0917 - one parameter per option, given by name
         str | None,
         typer.Option(
             "--credentials",
-            help="File of access keys as AWS tools keep them; only requests signed with one are served.",
+            help="File of access keys in the AWS format; only requests signed with one of them are served.",
         ),
     ] = None,
     force_open: Annotated[
@@ -53,9 +53,7 @@ def serve(  # noqa: PLR0917 - one parameter per option, given by name
             help="Folder of buckets for exports and imports: s3://BUCKET/KEY is FOLDER/BUCKET/KEY; or s3:// for S3.",
         ),
     ] = None,
-    with_sample: Annotated[
-        bool, typer.Option("--sample", help="Have a small table of films to try things on.")
-    ] = False,
+    with_sample: Annotated[bool, typer.Option("--sample", help="Create a sample table of films.")] = False,
 ) -> None:
     """Serve a database over HTTP, as DynamoDB and DynamoDB Streams on one port."""
     from keyplan.engine import progress  # noqa: PLC0415 - `keyplan --help` needs no engine

@@ -13,9 +13,9 @@ from keyplan.errors import StorageError
 
 def snapshot(
     file: Annotated[Path, typer.Argument(help="The database file.", exists=True, dir_okay=False, readable=True)],
-    target: Annotated[Path, typer.Argument(help="Where the copy goes; must not exist yet.")],
+    target: Annotated[Path, typer.Argument(help="Path of the copy; must not exist.")],
 ) -> None:
-    """Copy a database as of one moment, while others may be using it."""
+    """Copy a database as of one time, while other processes may use it."""
     from keyplan.engine.engine import Engine  # noqa: PLC0415 - `keyplan --help` needs no engine
 
     try:

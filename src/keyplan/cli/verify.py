@@ -1,4 +1,4 @@
-"""`keyplan verify`: a design's patterns run on generated data; claimed, predicted and measured cost side by side."""
+"""`keyplan verify`: a design's patterns run on generated data; declared, predicted and measured cost side by side."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from keyplan.cli.designs import DesignName, Prices, Region, refusal
 from keyplan.clock import SystemClock
 
 Format = Literal["text", "json"]
-Told = Callable[[str, int, int], None]
+OnProgress = Callable[[str, int, int], None]
 _EVERY_S = 10.0
-"""How often a line of progress is printed where standard error is not a terminal."""
+"""Seconds between progress lines where standard error is not a terminal."""
 
 
 def verify(  # noqa: PLR0917 - each is an option on the command line
     design: DesignName,
-    items: Annotated[int, typer.Option("--items", min=1, help="About how many items to generate in all.")] = 4000,
+    items: Annotated[int, typer.Option("--items", min=1, help="Approximate total number of items to generate.")] = 4000,
     seed: Annotated[int, typer.Option("--seed", help="The same seed generates the same items and calls.")] = 0,
     pattern: Annotated[str | None, typer.Option("--pattern", help="Run only this pattern.")] = None,
     time_limit: Annotated[
-        float | None, typer.Option("--time-limit", min=0, help="Start no more calls after so many seconds.")
+        float | None, typer.Option("--time-limit", min=0, help="Start no further calls after this many seconds.")
     ] = None,
-    format: Annotated[Format, typer.Option("--format", help="How the result is printed.")] = "text",
+    format: Annotated[Format, typer.Option("--format", help="Output format.")] = "text",
     region: Region = "us-east-1",
     prices: Prices = None,
 ) -> None:
-    """Run a design on generated data, and hold its claims, its answers and its predicted cost against what happens.
+    """Run a design on generated data, and compare its claims, its answers and its predicted cost with the results.
 
-    Exit code 1 if anything does not hold, 2 if it could not be tried.
+    Exit code 1 if a comparison fails, 2 if it could not run.
     """
     from keyplan.cli.designs import load, pattern_of  # noqa: PLC0415 - `keyplan --help` needs no designs
     from keyplan.cost import prices as books  # noqa: PLC0415
@@ -72,7 +72,7 @@ def verify(  # noqa: PLR0917 - each is an option on the command line
 
 
 @contextmanager
-def _bar() -> Iterator[tuple[Told, Told]]:
+def _bar() -> Iterator[tuple[OnProgress, OnProgress]]:
     """Show progress of loading and of running on standard error: a bar on a terminal, else a line every ten seconds."""
     from rich.console import Console  # noqa: PLC0415
     from rich.progress import Progress  # noqa: PLC0415

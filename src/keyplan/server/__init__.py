@@ -1,1 +1,1 @@
-"""The doors over HTTP: the DynamoDB JSON protocol, signatures, an asyncio server and an ASGI application."""
+"""HTTP servers: the DynamoDB JSON protocol, signatures, an asyncio server and an ASGI application."""

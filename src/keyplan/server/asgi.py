@@ -1,6 +1,6 @@
-"""The same protocol as an ASGI 3 application: to mount beside others or run under any ASGI server.
+"""DynamoDB's protocol as an ASGI 3 application, to mount next to others or run under any ASGI server.
 
-    app = DynamoDBApplication(engine)
+app = DynamoDBApplication(engine)
 
 Requests that reach the loop in one turn share a commit here as well (see `turns`).
 """
@@ -25,7 +25,7 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 
 
 class _DisconnectedError(Exception):
-    """The client left before its request was complete."""
+    """The client disconnected before its request was complete."""
 
 
 class _Waiter:
@@ -44,7 +44,7 @@ class _Waiter:
 
 
 class DynamoDBApplication:
-    """An ASGI application over one engine, which stays the caller's to close.
+    """An ASGI application over one engine; the caller closes the engine.
 
     Without `signatures`, requests that reach the server at a loopback address must name such an address, or one of
     `hosts`, in Host and Origin: see `keyplan.server.hosts`.
@@ -121,7 +121,7 @@ def _headers(scope: Message) -> dict[bytes, bytes]:
 
 
 def _is_local(scope: Message) -> bool:
-    """Whether the server was reached at a loopback address: others cannot be reached by DNS rebinding alone."""
+    """Return True if the server was reached at a loopback address: DNS rebinding alone cannot reach others."""
     server = scope.get("server")
     return server is not None and is_loopback(server[0])
 
@@ -139,7 +139,7 @@ def _target(scope: Message) -> bytes:
 
 
 async def _body(receive: Receive) -> bytes | None:
-    """The whole body, or None when it is over the limit (it is read to its end all the same)."""
+    """Return the whole body, or None if it exceeds the limit. It is read to its end in any case."""
     chunks: list[bytes] = []
     size = 0
     more = True
@@ -158,7 +158,7 @@ async def _body(receive: Receive) -> bytes | None:
 
 
 async def _live(receive: Receive, send: Send) -> None:
-    """The lifespan protocol: there is nothing to start or stop."""
+    """Run the lifespan protocol. The application has nothing to start or stop."""
     while True:
         message = await receive()
         await send({"type": f"{message['type']}.complete"})

@@ -14,11 +14,11 @@ from keyplan.server.wire import http_date
 BACKLOG = 1024
 IDLE_S = 120.0  # a connection without a request
 REQUEST_S = 120.0  # a request from its first byte to its last, or a client that does not read
-GRACE_S = 5.0  # what is in flight when the server stops
+GRACE_S = 5.0  # requests in flight when the server stops
 
 
 class Server:
-    """Serves one protocol on any number of sockets; made and used inside a running loop."""
+    """Server of one protocol on any number of sockets; create and use it inside a running loop."""
 
     def __init__(self, protocol: DynamoDBProtocol, *, idle_s: float = IDLE_S, request_s: float = REQUEST_S) -> None:
         self.protocol = protocol
@@ -41,9 +41,9 @@ class Server:
         self._listeners.append(listener)
 
     async def stop(self, grace_s: float = GRACE_S) -> int:
-        """Accept no more, answer what is in flight, close; cut off what takes longer than grace.
+        """Stop accepting, answer requests in flight, close; abort connections after `grace_s` seconds.
 
-        Returns how many connections were cut off.
+        Returns the number of aborted connections.
         """
         for listener in self._listeners:
             listener.close()
@@ -63,27 +63,27 @@ class Server:
         return self._cut_off
 
     def abort(self) -> None:
-        """Cut off every connection there still is."""
+        """Abort all open connections."""
         self._cut_off += len(self._connections)
         for connection in list(self._connections):
             connection.abort()
 
     def add(self, connection: HttpConnection) -> None:
-        """A connection was made."""
+        """Register a connection."""
         self._connections.add(connection)
         if self._empty is not None:
-            connection.drain()  # accepted in the moment of stopping
+            connection.drain()  # accepted while the server stops
         elif self._sweep is None:
             self._sweep_later()
 
     def remove(self, connection: HttpConnection) -> None:
-        """A connection was lost."""
+        """Remove a lost connection."""
         self._connections.discard(connection)
         if self._empty is not None and not self._connections:
             self._empty.set()
 
     def date(self) -> bytes:
-        """The Date header of now."""
+        """Return the value of the current Date header."""
         now_s = int(self._clock.now())
         if now_s != self._date_s:
             self._date_s = now_s
@@ -95,7 +95,7 @@ class Server:
         self._sweep = self.loop.call_later(pause_s, self._sweep_now)
 
     def _sweep_now(self) -> None:
-        """Close connections that wait too long. No timer runs while there are none."""
+        """Close connections that wait too long. No timer runs without connections."""
         self._sweep = None
         now_s = self.loop.time()
         for connection in list(self._connections):
@@ -105,13 +105,13 @@ class Server:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A socket bound to the address, not yet listening; port 0 takes a free one. Raises OSError."""
+    """Return a socket bound to the address, not listening yet; port 0 selects a free one. Raises OSError."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE | socket.AI_NUMERICSERV)
     family, kind, number, _, address = found[0]
     bound = socket.socket(family, kind, number)
     try:
-        # Without it a restart must wait for the connections of the last run to be forgotten.
-        # On Windows the same option would let two servers share the port.
+        # Without it a restart must wait until the connections of the last run have timed out. On Windows the same
+        # option would let two servers share the port.
         if hasattr(socket, "SO_EXCLUSIVEADDRUSE"):
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
         else:
@@ -124,13 +124,13 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def url_of(bound: socket.socket) -> str:
-    """The address of a bound socket as the URL that clients are given."""
+    """Return the URL of a bound socket for clients."""
     host, port = bound.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def loop_factory() -> asyncio.AbstractEventLoop:
-    """A loop of uvloop where it is installed, of asyncio otherwise."""
+    """Return a loop of uvloop if it is installed, of asyncio otherwise."""
     try:
         import uvloop  # noqa: PLC0415 - an option, and not there on Windows
     except ImportError:

@@ -1,7 +1,7 @@
-"""What the protocol has to know of the service's operations: which prefix each has, which answer nothing.
+"""Facts about the service's operations for the protocol: target prefixes, and operations without output.
 
-Source: botocore's service models of dynamodb and dynamodbstreams, version 2012-08-10; a test
-compares them with these tables.
+Source: botocore's service models of dynamodb and dynamodbstreams, version 2012-08-10; a test compares them with these
+tables.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ STREAM_OPERATIONS = frozenset({"DescribeStream", "GetRecords", "GetShardIterator
 # Operations without an output structure: their answer has an empty body.
 SILENT_OPERATIONS = frozenset({"TagResource", "UntagResource"})
 
-# Errors whose structure says "Message"; all others say "message". The first two are not modelled:
-# the service is known to send them so.
+# Errors whose structure has "Message"; all others have "message". The first two are not in the model: the service is
+# known to send them so.
 CAPITAL_MESSAGE = frozenset(
     {
         "SerializationException",
@@ -26,13 +26,12 @@ CAPITAL_MESSAGE = frozenset(
     }
 )
 
-# Operations on items, which may share a commit with their neighbours: none of them waits for another
-# thread of the engine.
+# Operations on items, which may share a commit with others in line: they do not wait for other threads of the engine.
 ITEM_WRITES = frozenset({"BatchWriteItem", "DeleteItem", "PutItem", "TransactWriteItems", "UpdateItem"})
 STATEMENTS = frozenset({"BatchExecuteStatement", "ExecuteStatement", "ExecuteTransaction"})
 ITEM_READS = frozenset({"BatchGetItem", "GetItem", "Query", "Scan", "TransactGetItems"})
 
 
 def prefix_of(operation: str) -> str:
-    """The part of X-Amz-Target before the dot."""
+    """Return the part of X-Amz-Target before the dot."""
     return STREAMS_PREFIX if operation in STREAM_OPERATIONS else TABLES_PREFIX

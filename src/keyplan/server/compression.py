@@ -1,8 +1,8 @@
-"""Bodies in gzip and deflate: which coding an answer gets, and requests inflated within a limit.
+"""Bodies in gzip and deflate: the coding of an answer, and requests inflated within a limit.
 
-Which coding the service picks was recorded by a public test suite that runs against it; the cases
-are in the tests. It reads quality values leniently: unreadable ones count as 1, those above 1 too, and `q` with a
-space behind it is unreadable (ScyllaDB's test/alternator/test_compressed_response.py, which also runs against AWS).
+The service's choice of coding was recorded by a public test suite that runs against it; the cases are in the tests. It
+reads quality values leniently: unreadable values and values above 1 count as 1, and `q` followed by a space is
+unreadable (ScyllaDB's test/alternator/test_compressed_response.py, which also runs against AWS).
 """
 
 from __future__ import annotations
@@ -11,35 +11,35 @@ import math
 import zlib
 from functools import lru_cache
 
-THRESHOLD_BYTES = 4096  # answers smaller than this are sent as they are
-_GZIP_MAGIC = b"\x1f\x8b"  # how each gzip begins
-_GZIP_MEMBERS = 1000  # a gzip body may be several in a row; more than this is an attack
+THRESHOLD_BYTES = 4096  # smaller answers are sent uncompressed
+_GZIP_MAGIC = b"\x1f\x8b"  # the first bytes of a gzip body
+_GZIP_MEMBERS = 1000  # a gzip body may have several members; more than this is an attack
 _CHUNK_BYTES = 64 * 1024
-_LEVEL = 1  # answers are made while a client waits: speed before size
+_LEVEL = 1  # answers are compressed while a client waits: speed before size
 _CODINGS = (b"gzip", b"deflate")
 _WINDOW = {b"gzip": 31, b"deflate": 15}  # zlib's wbits: gzip or zlib wrapping
 
 
 class BadEncodingError(Exception):
-    """The body is not what Content-Encoding says, or the coding is unknown."""
+    """The body does not match Content-Encoding, or the coding is unknown."""
 
 
 class TooLargeError(Exception):
-    """The inflated body is over the limit."""
+    """The inflated body exceeds the limit."""
 
 
 def compress(body: bytes, coding: bytes) -> bytes:
-    """The body in gzip or deflate form."""
+    """Return the body in gzip or deflate form."""
     squeeze = zlib.compressobj(_LEVEL, zlib.DEFLATED, _WINDOW[coding])
     return squeeze.compress(body) + squeeze.flush()
 
 
 @lru_cache(maxsize=256)
 def negotiate(accept: bytes) -> bytes | None:
-    """The coding for an answer, from Accept-Encoding: gzip, deflate or None for neither.
+    """Return the coding for an answer from Accept-Encoding: gzip, deflate, or None.
 
-    The highest quality wins, then the order of naming; a star stands for those not named. Identity
-    is ignored, whatever its quality: so does the service.
+    The highest quality wins, then the order of naming; a star stands for codings that are not named. Identity is
+    ignored, whatever its quality, as in the service.
     """
     named: list[tuple[bytes, float]] = []
     star = 0.0
@@ -74,7 +74,7 @@ def _quality(parameters: bytes) -> float:
 
 
 def inflate(body: bytes, encoding: bytes, limit_bytes: int) -> bytes:
-    """The body without its Content-Encoding. Raises BadEncodingError, or TooLargeError over the limit."""
+    """Return the body without its Content-Encoding. Raises BadEncodingError, or TooLargeError over the limit."""
     coding = encoding.strip().lower()
     if coding in (b"", b"identity"):
         return body
@@ -87,9 +87,9 @@ def inflate(body: bytes, encoding: bytes, limit_bytes: int) -> bytes:
 
 
 def _inflate(body: bytes, coding: bytes, limit_bytes: int) -> bytes:
-    """Members one after the other: gzip allows several, deflate has one.
+    """Inflate the members one after another: gzip allows several, deflate has one.
 
-    What follows a gzip and is none itself is passed over, as the service does.
+    Bytes after a gzip member that are not a member are skipped, as in the service.
     """
     pieces: list[bytes] = []
     size = position = members = 0

@@ -1,9 +1,9 @@
 """One HTTP/1.1 connection: bytes to requests by httptools, answers to bytes, in order.
 
-The parser calls back as it recognises parts; the connection gathers them, hands each complete
-request to the protocol and puts what comes back on its lane (see `turns`). It reads on while
-a few requests wait; it stops reading while many do, or while the client does not take its
-answers. What is no HTTP, too long or too slow is answered once, then the connection closes.
+The parser calls back for each part that it recognises. The connection collects the parts, passes each complete request
+to the protocol and queues the result on its lane (see `turns`). It continues to read while a few requests wait; it
+stops reading while many do, or while the client does not read its answers. Input that is not HTTP, too long or too slow
+is answered once, then the connection closes.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from keyplan.server.turns import Turns, Work
 from keyplan.server.wire import Answer, Request, head
 
 HEAD_BYTES = REQUEST_HEAD_BYTES
-DISCARD_BYTES = 4 * REQUEST_BYTES  # a body over the limit is read so far, to be answered politely
-JOIN_BYTES = 64 * 1024  # bodies up to this size are copied behind their head, for one write
-MOST_WORKS, FEW_WORKS = 64, 16  # requests in line at which reading stops and goes on
-MOST_BYTES = REQUEST_BYTES  # of bodies in line: more is not parsed before its turn, and none is read
-LINGER_S = 2.0  # between a refusal and the end, so that the client can read it
+DISCARD_BYTES = 4 * REQUEST_BYTES  # a body over the limit is read up to this size, so that the client gets its answer
+JOIN_BYTES = 64 * 1024  # bodies up to this size are copied after their head, for one write
+MOST_WORKS, FEW_WORKS = 64, 16  # queued requests at which reading stops and resumes
+MOST_BYTES = REQUEST_BYTES  # of queued bodies: above this, nothing is parsed early or read
+LINGER_S = 2.0  # between a refusal and the close, so that the client can read it
 
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _EMPTY_CHUNKS = b"0\r\n\r\n"
@@ -40,7 +40,7 @@ class _BodyTooLongError(Exception):
 
 
 class _HostError(Exception):
-    """Raised inside the parser's callbacks: a request has one Host, no more and no fewer (RFC 9112, 3.2)."""
+    """Raised inside the parser's callbacks: a request must have exactly one Host (RFC 9112, 3.2)."""
 
 
 class ConnectionOwner(Protocol):
@@ -76,14 +76,14 @@ class HttpConnection(asyncio.Protocol):
         self._body: bytes | bytearray = b""
         self._body_bytes = 0
         self._fed_bytes = 0
-        self._begun = 0  # requests that began in the bytes that came last
-        self._deaf = False  # nothing that comes is read any more
+        self._begun = 0  # requests that began in the latest bytes
+        self._deaf = False  # further input is discarded
         self._owes_continue = False
         self._ways: deque[tuple[bool, bool, int]] = deque()  # of each request: keep alive, without body, its bytes
         self._waiting_bytes = 0  # of all these requests
-        self._full = False  # many works wait: reading stopped
+        self._full = False  # many requests wait: reading has stopped
         self._linger: asyncio.TimerHandle | None = None
-        self.since_s = 0.0  # loop time when the present stage began
+        self.since_s = 0.0  # loop time at which the present stage began
         self.works: deque[Work] = deque()
         self.queued = False
         self.stalled = False
@@ -92,13 +92,13 @@ class HttpConnection(asyncio.Protocol):
     # The transport's side
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """A client is there."""
+        """Start to serve a connected client."""
         self._transport = cast(asyncio.Transport, transport)
         self.since_s = self._server.loop.time()
         self._server.add(self)
 
     def connection_lost(self, _error: Exception | None) -> None:
-        """The client is gone: what it still waited for is not run."""
+        """Drop the waiting requests of a disconnected client."""
         self.works.clear()
         self._deaf = True
         if self._linger is not None:
@@ -106,7 +106,7 @@ class HttpConnection(asyncio.Protocol):
         self._server.remove(self)
 
     def data_received(self, data: bytes) -> None:
-        """Bytes came; requests complete with them are queued."""
+        """Parse received bytes, and queue requests that are complete."""
         if self._deaf:
             return
         idle, self._begun = self._stage == _IDLE, 0
@@ -117,15 +117,17 @@ class HttpConnection(asyncio.Protocol):
         except httptools.HttpParserError:
             self._refuse(self._protocol.malformed(400))
         else:
-            if self._stage != _IDLE and self._begun <= idle:  # else a part of the bytes is of earlier requests
+            if self._stage != _IDLE and self._begun <= idle:  # otherwise some of the bytes belong to earlier requests
                 self._count_fed(len(data))
             if (len(self.works) > MOST_WORKS or self._waiting_bytes > MOST_BYTES) and not self._full:
                 self._full = True
                 self._transport.pause_reading()
 
     def _count_fed(self, more: int) -> None:
-        """Bound a request that is not complete by all it sent: the parser itself gathers the parts
-        of a long header or trailer without telling."""
+        """Limit an incomplete request by its bytes so far.
+
+        The parser itself collects the parts of a long header or trailer without a callback.
+        """
         self._fed_bytes += more
         if self._stage == _HEAD and self._fed_bytes > HEAD_BYTES:
             self._refuse(self._protocol.malformed(400))
@@ -133,7 +135,7 @@ class HttpConnection(asyncio.Protocol):
             self._refuse(self._protocol.too_large(self._headers))
 
     def eof_received(self) -> bool:
-        """The client sends no more: answer what is complete, then close."""
+        """Answer the complete requests of a client that has stopped sending, then close."""
         self._deaf = True
         self._stage = _IDLE
         if not self._ways:
@@ -142,13 +144,13 @@ class HttpConnection(asyncio.Protocol):
         return True
 
     def pause_writing(self) -> None:
-        """The client takes its answers too slowly: read and run nothing for it."""
+        """Stop reading and running for a client that reads its answers too slowly."""
         self.stalled = True
         self.since_s = self._server.loop.time()
         self._transport.pause_reading()
 
     def resume_writing(self) -> None:
-        """The client took its answers."""
+        """Continue after the client has read its answers."""
         self.stalled = False
         self.since_s = self._server.loop.time()
         if self.works:
@@ -156,7 +158,7 @@ class HttpConnection(asyncio.Protocol):
         self._read_on()
 
     def _read_on(self) -> None:
-        """Resume reading unless something still forbids it."""
+        """Resume reading if nothing prevents it."""
         if self._full and len(self.works) <= FEW_WORKS and self._waiting_bytes <= MOST_BYTES:
             self._full = False
         if not (self._full or self.stalled or self._transport.is_closing()):
@@ -165,7 +167,7 @@ class HttpConnection(asyncio.Protocol):
     # The parser's side
 
     def on_message_begin(self) -> None:
-        """The first byte of a request."""
+        """Start a request at its first byte."""
         self._stage = _HEAD
         self._begun += 1
         self._target = b""
@@ -175,14 +177,14 @@ class HttpConnection(asyncio.Protocol):
         self.since_s = self._server.loop.time()
 
     def on_url(self, url: bytes) -> None:
-        """A part of the target."""
+        """Add a part of the target."""
         self._target += url
         self._head_bytes += len(url)
         if self._head_bytes > HEAD_BYTES:
             raise _HeadTooLongError
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """One header, or one trailer after a chunked body (those are dropped)."""
+        """Add one header, or drop one trailer after a chunked body."""
         if self._stage == _BODY:
             return
         name = name.lower()
@@ -197,7 +199,7 @@ class HttpConnection(asyncio.Protocol):
             raise _HeadTooLongError
 
     def on_headers_complete(self) -> None:
-        """The head is there; the body follows."""
+        """Handle a complete head; the body follows."""
         self._stage = _BODY
         headers = self._headers
         if b"host" not in headers and self._parser.get_http_version() == "1.1":
@@ -210,7 +212,7 @@ class HttpConnection(asyncio.Protocol):
             raise _BodyTooLongError
 
     def _continue(self) -> None:
-        """The client asks before it sends the body. The word may not overtake earlier answers."""
+        """Answer `Expect: 100-continue`, but not before earlier answers."""
         if self._declared() > REQUEST_BYTES:
             raise _BodyTooLongError
         if self._ways:
@@ -219,12 +221,12 @@ class HttpConnection(asyncio.Protocol):
             self._transport.write(_CONTINUE)
 
     def _declared(self) -> int:
-        """The length the body is said to have."""
+        """Return the declared length of the body."""
         declared = self._headers.get(b"content-length", b"0")
         return int(declared) if declared.isdigit() else 0
 
     def on_body(self, body: bytes) -> None:
-        """A part of the body; one over the limit is dropped as it comes."""
+        """Add a part of the body; drop it over the limit."""
         self._body_bytes += len(body)
         if self._body_bytes > REQUEST_BYTES:
             self._body = b""
@@ -238,10 +240,10 @@ class HttpConnection(asyncio.Protocol):
             self._body += body
 
     def on_message_complete(self) -> None:
-        """A request is complete: put it in line, parsed unless too much is there that waits already."""
+        """Queue a complete request, and parse it unless too many bytes wait already."""
         parser = self._parser
         if parser.should_upgrade():
-            return  # it comes again, see _feed
+            return  # the callback runs again, see _feed
         self._stage = _IDLE
         self._owes_continue = False
         headers = self._headers
@@ -264,9 +266,11 @@ class HttpConnection(asyncio.Protocol):
     # Between them
 
     def _feed(self, data: bytes) -> None:
-        """Give bytes to the parser. It stops at an offer of another protocol (Java's client makes
-        one with every request) and takes what follows as that protocol's: decline by feeding the
-        same request again without the offer."""
+        """Feed bytes to the parser.
+
+        The parser stops at an offer of another protocol (Java's client makes one with every request) and treats the
+        following bytes as that protocol's. Decline by feeding the same request again without the offer.
+        """
         while True:
             try:
                 self._parser.feed_data(data)
@@ -290,14 +294,14 @@ class HttpConnection(asyncio.Protocol):
         return b"\r\n".join(lines) + b"\r\n\r\n"
 
     def _refuse_for(self, cause: BaseException | None) -> None:
-        """A callback ended the parsing: say why."""
+        """Refuse a request with the answer for the exception of a callback."""
         if isinstance(cause, _BodyTooLongError):
             self._refuse(self._protocol.too_large(self._headers))
-        else:  # the service answers a head that is too long by 400 as well
+        else:  # the service also answers 400 to a head that is too long
             self._refuse(self._protocol.malformed(400))
 
     def _refuse(self, answer: Answer) -> None:
-        """The last answer of this connection, after those before it."""
+        """Send the last answer of this connection, after earlier ones."""
         self._deaf = True
         self._stage = _IDLE
         self._ways.append((False, False, 0))
@@ -305,7 +309,7 @@ class HttpConnection(asyncio.Protocol):
         self._turns.enqueue(self)
 
     def answered(self, answer: Answer) -> None:
-        """Send the answer to the oldest request that has none."""
+        """Send the answer to the oldest unanswered request."""
         transport = self._transport
         if transport.is_closing() or not self._ways:
             return
@@ -328,7 +332,7 @@ class HttpConnection(asyncio.Protocol):
         self.since_s = self._server.loop.time()
 
     def _finish(self) -> None:
-        """Everything is said. A client that may still be sending gets time to read it first."""
+        """Close after the last answer. A client that may still be sending gets time to read it first."""
         self.works.clear()
         self._ways.clear()
         if self.draining or not self._deaf:
@@ -339,17 +343,17 @@ class HttpConnection(asyncio.Protocol):
             self._linger = self._server.loop.call_later(LINGER_S, self._transport.abort)
 
     def drain(self) -> None:
-        """The server stops: close when what is in flight is answered, at once if nothing is."""
+        """Close when requests in flight are answered, or at once without any."""
         self.draining = True
         if self._stage == _IDLE and not self._ways:
             self._transport.close()
 
     def abort(self) -> None:
-        """Close without another word."""
+        """Close without a further answer."""
         self._transport.abort()
 
     def tick(self, now_s: float, idle_s: float, request_s: float) -> None:
-        """Close what waited too long: idle, in the middle of a request, or for a reader."""
+        """Close a connection that waited too long: idle, in the middle of a request, or for its client to read."""
         waited = now_s - self.since_s
         if self.stalled:
             if waited > request_s:

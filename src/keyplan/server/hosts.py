@@ -1,8 +1,8 @@
-"""The Host and Origin headers that a server on a loopback address accepts while it checks no credentials.
+"""Host and Origin headers that a server without credentials accepts on a loopback address.
 
 A web page can reach such a server by DNS rebinding: its site's name is made to resolve to 127.0.0.1, and the browser
-then takes the server for a part of the site. The request still names the site in Host, and a request across origins
-names it in Origin.
+then treats the server as part of the site. The request still names the site in Host, and a cross-origin request names
+it in Origin.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MOST_REMEMBERED = 256
 
 @lru_cache(maxsize=64)
 def is_loopback(host: str) -> bool:
-    """Whether only programs on this machine can reach the address."""
+    """Return True if only programs on this machine can reach the address."""
     if host.lower() == "localhost":
         return True
     try:
@@ -30,11 +30,11 @@ def is_loopback(host: str) -> bool:
 
 
 class LocalHosts:
-    """Accepts loopback names and addresses, and the names given."""
+    """Checker that accepts loopback names and addresses, and the given names."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self._names = frozenset(name.lower() for name in names)
-        self._accepted: set[bytes] = set()  # authorities as sent: nearly every request repeats one
+        self._accepted: set[bytes] = set()  # authorities as sent: nearly every request repeats the same
 
     def refusal(self, headers: dict[bytes, bytes]) -> str | None:
         """Return the reason to refuse a request with these headers, or None to accept it.

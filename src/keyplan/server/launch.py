@@ -1,4 +1,4 @@
-"""The HTTP server as the whole work of a process: until SIGINT or SIGTERM, then drained."""
+"""The HTTP server as the main task of a process: until SIGINT or SIGTERM, then drained."""
 
 from __future__ import annotations
 
@@ -25,16 +25,15 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def run_until_stopped(protocol: DynamoDBProtocol, bound: socket.socket, started: Callable[[], None]) -> int:
-    """Serve on a bound socket until a signal; how many connections had to be cut off at the end.
+    """Serve on a bound socket until a signal, and return the number of connections aborted at the end.
 
-    `started` is called when connections are accepted. A second signal ends the grace for requests
-    in flight at once.
+    `started` is called when connections are accepted. A second signal ends the grace for requests in flight at once.
     """
-    # Requests make many objects and no cycles: what is there now stays, and new ones are looked at less often.
+    # Requests create many objects and no cycles: freeze existing objects, and collect new ones less often.
     gc.collect()
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
-    # A thread that comes back from a sync should not wait long for a loop that is busy with requests.
+    # A thread that returns from a sync should not wait long for a loop that is busy with requests.
     sys.setswitchinterval(SWITCH_S)
     with asyncio.Runner(loop_factory=loop_factory) as runner:
         return runner.run(_serve(protocol, bound, started))
@@ -63,7 +62,7 @@ async def _serve(protocol: DynamoDBProtocol, bound: socket.socket, started: Call
 
 
 def _on_signals(loop: asyncio.AbstractEventLoop, ask: Callable[[], None]) -> None:
-    """Have the loop call `ask` at each signal; Windows loops know no signals of their own."""
+    """Make the loop call `ask` at each signal; Windows loops do not support signals."""
     for number in _SIGNALS:
         try:
             loop.add_signal_handler(number, ask)
@@ -72,11 +71,11 @@ def _on_signals(loop: asyncio.AbstractEventLoop, ask: Callable[[], None]) -> Non
 
 
 MEMORY = ":memory:"
-USAGE, FAILED = 2, 1  # exit codes: the command was wrong, or the machine would not
+USAGE, FAILED = 2, 1  # exit codes: wrong command, failure of the machine
 
 
 class LaunchError(Exception):
-    """The server cannot start; the text says why and what to do, `code` is the exit code."""
+    """The server cannot start; the text has the reason and the remedy, `code` is the exit code."""
 
     def __init__(self, message: str, code: int = FAILED) -> None:
         super().__init__(message)
@@ -99,12 +98,12 @@ def launch(
 ) -> None:
     """Serve until SIGINT or SIGTERM. `say` gets each line for the user. Raises LaunchError.
 
-    `prepare` is given the engine before anybody else; `hints` makes more lines from the URL.
+    `prepare` gets the engine before any client; `hints` returns further lines for the URL.
     """
     signatures = known_keys(credentials)
     if signatures is None and not force_open and not is_loopback(host):
         raise LaunchError(
-            f"anyone who reaches {host} could read and change the database: give --credentials FILE to check "
+            f"every client that can reach {host} could read and change the database: give --credentials FILE to check "
             "signatures, or --force-open to allow everyone",
             USAGE,
         )
@@ -120,14 +119,14 @@ def launch(
 
         if prepare is not None:
             prepare(engine)
-        # Of an address beyond loopback the names are not known: --force-open admits everyone there.
+        # The names of an address beyond loopback are unknown: --force-open admits every client there.
         hosts = LocalHosts(allowed_hosts) if signatures is None and is_loopback(host) else None
         cut_off = run_until_stopped(DynamoDBProtocol(engine, signatures=signatures, hosts=hosts), bound, started)
         say(f"stopped, {cut_off} connection(s) cut off in the middle of a request" if cut_off else "stopped")
 
 
 def known_keys(credentials: str | None) -> Signatures | None:
-    """Who may call, from a file of keys; None without one. Raises LaunchError."""
+    """Return the checker for a file of keys, or None without a file. Raises LaunchError."""
     if credentials is None:
         return None
     try:
@@ -137,20 +136,20 @@ def known_keys(credentials: str | None) -> Signatures | None:
 
 
 def bound_socket(host: str, port: int) -> socket.socket:
-    """A socket bound to the address. Raises LaunchError."""
+    """Return a socket bound to the address. Raises LaunchError."""
     try:
         return bind(host.strip("[]"), port)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise LaunchError(
-                f"port {port} on {host} is taken: stop the program that listens there, or choose another with "
-                "--port (0 takes a free one)"
+                f"port {port} on {host} is in use: stop the program that listens there, or choose another with "
+                "--port (0 selects a free one)"
             ) from error
         raise LaunchError(f"cannot listen on {host} port {port}: {error.strerror or error}") from error
 
 
 def opened(db: str, durability: Literal["full", "normal"], buckets: str | None = None) -> Engine:
-    """The engine on a file, or in memory. Raises LaunchError."""
+    """Return the engine on a file, or in memory. Raises LaunchError."""
     try:
         if db == MEMORY:
             return Engine.memory(buckets=buckets)
@@ -158,10 +157,10 @@ def opened(db: str, durability: Literal["full", "normal"], buckets: str | None =
     except (ImportError, ValueError) as error:
         raise LaunchError(f"cannot use the buckets: {error}", USAGE) from error
     except errors.DatabaseLockedError as error:
-        raise LaunchError(f"another process holds the database: {error}") from error
+        raise LaunchError(f"another process has locked the database: {error}") from error
     except errors.DatabaseVersionError as error:
         raise LaunchError(f"the database was written by a newer keyplan: {error}") from error
     except errors.DatabaseCorruptError as error:
-        raise LaunchError(f"the database is damaged, or the file is none: {error}") from error
+        raise LaunchError(f"the database is damaged, or the file is not a database: {error}") from error
     except errors.StorageError as error:
         raise LaunchError(f"cannot open the database: {error}") from error

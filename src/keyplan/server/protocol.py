@@ -1,13 +1,12 @@
 """The DynamoDB JSON protocol without sockets: a request in, an answer out, in one step or three.
 
-`answer` does all at once. Servers that let several requests share a commit take the three steps
-apart: `read` checks everything that needs no engine and gives a `Call` (or at once the `Answer`),
-`run` asks the engine, `render` makes the answer of what came of it. No step raises: whatever goes
-wrong is an answer in the service's form, and what nobody foresaw is logged with its traceback and
-answered as InternalServerError.
+`answer` does all at once. Servers that let several requests share a commit use three steps: `read` checks everything
+that needs no engine and returns a `Call` (or already an `Answer`), `run` calls the engine, `render` converts its result
+into an answer. No step raises: every error becomes an answer in the service's form, and an unexpected exception is
+logged with its traceback and answered as InternalServerError.
 
-The order of checks is the service's: method, path and content type, JSON, target, signature, then the
-operation. Host and Origin come first, where they are checked (see `hosts`).
+The order of checks is the service's: method, path and content type, JSON, target, signature, then the operation. Host
+and Origin come first, where they are checked (see `hosts`).
 
 Source: answers of the service recorded by public test suites. For other paths and for heads over 16 KB: ScyllaDB's pull
 request 23442 and issue 23438, tests that also run against AWS.
@@ -59,27 +58,27 @@ _ADAPTED_OPERATIONS = SILENT_OPERATIONS | {_DESCRIBE_ENDPOINTS}
 
 
 class ServedEngine(Protocol):
-    """What the doors need of the engine."""
+    """The part of the engine that servers need."""
 
     region: str
 
     @property
     def operations(self) -> frozenset[str]:
-        """Names of the operations it knows."""
+        """Return the names of the supported operations."""
 
     def call_wire(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
-        """The answer to a request in the wire's form. Raises ServiceError."""
+        """Return the answer to a request in wire form. Raises ServiceError."""
 
     @property
     def waits_for_disk(self) -> bool:
-        """Whether commits are on the disk before they are acknowledged."""
+        """Return True if commits are on the disk before they are acknowledged."""
 
     def group(self) -> AbstractContextManager[Any]:
-        """Writes inside share one commit at the end."""
+        """Return a block whose writes share one commit at its end."""
 
 
 class ProtocolCall(NamedTuple):
-    """A request that passed every check that needs no engine."""
+    """A request that passed every check that does not need the engine."""
 
     operation: str
     request: dict[str, Any]
@@ -90,7 +89,7 @@ class ProtocolCall(NamedTuple):
 class DynamoDBProtocol:
     """The protocol of one engine.
 
-    `signatures` checks the callers: by default any key is accepted. `hosts` checks Host and Origin, where given.
+    `signatures` checks the callers: by default any key is accepted. `hosts`, if given, checks Host and Origin.
     """
 
     def __init__(
@@ -105,11 +104,11 @@ class DynamoDBProtocol:
         self._targets = {f"{prefix_of(name)}.{name}".encode(): name for name in engine.operations}
 
     def answer(self, request: Request) -> Answer:
-        """The answer to a request, whatever it is."""
+        """Return the answer to any request."""
         return self.finish(self.read(request))
 
     def read(self, request: Request) -> ProtocolCall | Answer:
-        """Everything that needs no engine: a call that can be run, or already the answer."""
+        """Check everything that does not need the engine; return a call that can be run, or already the answer."""
         headers, content_type = request.headers, JSON
         if self._hosts is not None and (reason := self._hosts.refusal(headers)) is not None:
             return self.forbidden(reason)
@@ -149,18 +148,18 @@ class DynamoDBProtocol:
         return ProtocolCall(operation, parsed, content_type, headers)
 
     def finish(self, work: ProtocolCall | Answer) -> Answer:
-        """The answer to what `read` gave."""
+        """Return the answer to the result of `read`."""
         return self.render(work, self.run(work)) if isinstance(work, ProtocolCall) else work
 
     def run(self, call: ProtocolCall) -> dict[str, Any] | Exception:
-        """What the engine says: the answer's members, or why there is none."""
+        """Return the members of the engine's answer, or its exception."""
         try:
             return self._call(call.operation, call.request)
         except Exception as error:  # noqa: BLE001 - every exception is an answer
             return error
 
     def render(self, call: ProtocolCall, result: dict[str, Any] | Exception) -> Answer:
-        """The answer made of what `run` gave, or of the error that befell it afterwards."""
+        """Return the answer to the result of `run`, or to a later error."""
         if isinstance(result, Exception):
             return self._error(self.failure(result), call.content_type, call.headers)
         if call.operation in _ADAPTED_OPERATIONS:
@@ -174,7 +173,7 @@ class DynamoDBProtocol:
         return self._finished(200, body, call.content_type, call.headers)
 
     def failure(self, error: Exception) -> ServiceError:
-        """The service's error for any exception; what nobody foresaw is logged."""
+        """Return the service's error for any exception; log an unexpected one."""
         if isinstance(error, ServiceError):
             return error
         if isinstance(error, EngineClosedError):
@@ -183,12 +182,12 @@ class DynamoDBProtocol:
             logger.error("%s: %s", type(error).__name__, error)
             return InternalServerError(texts.storage_failed(str(error)))
         if isinstance(error, compression.BadEncodingError):
-            return InternalServerError(texts.INTERNAL)  # 500: what the service answers
+            return InternalServerError(texts.INTERNAL)  # the service answers 500
         logger.error("an operation failed unexpectedly", exc_info=error)
         return InternalServerError(texts.INTERNAL)
 
     def too_large(self, headers: dict[bytes, bytes]) -> Answer:
-        """The answer to a body over 16 MB: 413 without a length, as the service sends it."""
+        """Return the answer to a body over 16 MB: 413 without a length, as the service sends it."""
         return Answer(413, b"", JSON, self._ids.next(), _cors(headers), unsized=True)
 
     def forbidden(self, reason: str) -> Answer:
@@ -207,17 +206,19 @@ class DynamoDBProtocol:
         return operation
 
     def _host(self, headers: dict[bytes, bytes]) -> str:
-        """Return host and port that the client asked; the service's own name if it named none."""
+        """Return the host and port that the client requested, or the service's own name without any."""
         return headers[b"host"].decode("latin-1") if headers.get(b"host") else self._region_host
 
     def _reachable(self, result: dict[str, Any], headers: dict[bytes, bytes]) -> dict[str, Any]:
-        """Return the answer of DescribeEndpoints with the address of this server: a client that discovers its
-        endpoint sends all later requests there."""
+        """Return the answer of DescribeEndpoints with the address of this server.
+
+        A client that discovers its endpoint sends all later requests there.
+        """
         host = self._host(headers)
         return {**result, "Endpoints": [{**endpoint, "Address": host} for endpoint in result["Endpoints"]]}
 
     def _page(self, request: Request) -> Answer:
-        """Methods other than POST: health, preflight, and nothing else."""
+        """Return the answer to methods other than POST: only health and preflight."""
         headers = request.headers
         if request.method in (b"GET", b"HEAD"):
             if request.path in _HEALTH_PATHS:
@@ -254,7 +255,7 @@ class DynamoDBProtocol:
 
 
 def error_body(error: ServiceError) -> bytes:
-    """The JSON of an error: its type, its members, its message if it has one."""
+    """Return the JSON of an error: its type, its members, and its message, if any."""
     members: dict[str, Any] = {"__type": error.wire_type, **error.members}
     if error.message:
         members["Message" if error.code in CAPITAL_MESSAGE else "message"] = error.message
@@ -279,7 +280,7 @@ def _cors(headers: dict[bytes, bytes]) -> tuple[tuple[bytes, bytes], ...]:
 
 
 def _preflight(headers: dict[bytes, bytes]) -> list[tuple[bytes, bytes]]:
-    """A browser asks before it calls: whatever it wants to send is allowed."""
+    """Return headers that allow a browser's request, whatever it asks for."""
     allowed = [_MAX_AGE]
     if wanted := headers.get(b"access-control-request-headers"):
         allowed.append((b"Access-Control-Allow-Headers", wanted))

@@ -1,12 +1,12 @@
-"""Signature Version 4: whether a request is signed, and whether the signature is right.
+"""Signature Version 4: presence and verification of request signatures.
 
-`WellFormed` asks only that a signature is there and complete, as a local server does whose callers
-sign with any keys. `Verified` computes it again from the known keys. Both refuse in the service's
-words and order: parts, date, signed host, algorithm, credential, scope, key, signature, token.
+`WellFormed` only requires a complete signature, for a local server whose callers sign with arbitrary keys. `Verified`
+computes the signature again from the known keys. Both refuse with the service's messages in its order: parts, date,
+signed host, algorithm, credential, scope, key, signature, token.
 
-Sources: "Signature Version 4 signing process" in the IAM guide; the order and the texts from
-answers of the service recorded by public test suites. The service tolerates 15 minutes of
-difference between the clocks ("Signature expired: ... - 15 min." in its own answers).
+Sources: "Signature Version 4 signing process" in the IAM guide; the order and the texts from answers of the service
+recorded by public test suites. The service tolerates 15 minutes of difference between the clocks ("Signature expired:
+... - 15 min." in its own answers).
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ _MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
 _BASIC_DATE = re.compile(r"\d{8}T\d{6}Z", re.ASCII)
 _HTTP_DATE = re.compile(r"\w{3}, (\d{2}) (\w{3}) (\d{4}) (\d{2}):(\d{2}):(\d{2}) GMT", re.ASCII)
 
-# What every SDK sends up to the signature's value: enough to see at a glance that nothing is missing.
+# The parts that every SDK sends up to the signature's value: a fast check that none is missing.
 _USUAL = re.compile(rb"AWS4-HMAC-SHA256 Credential=[^,\s=]+, ?SignedHeaders=[^,\s=]+, ?")
 _QUESTION_MARK = ord("?")
 
 
 class Signatures(Protocol):
-    """Who may call."""
+    """Checker of callers."""
 
     def check(self, request: Request) -> None:
-        """Return if the caller may; raise the service's error otherwise."""
+        """Return if the caller is authorised; otherwise raise the service's error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Signature:
 
 
 class WellFormed:
-    """A signature must be there with all its parts; any key and any value will do."""
+    """Checker that requires a signature with all its parts, with any key and any value."""
 
     def check(self, request: Request) -> None:
         """Raise MissingAuthenticationToken or IncompleteSignature as the service would."""
@@ -101,21 +101,21 @@ class WellFormed:
 
 @lru_cache(maxsize=256)
 def _is_usual(beginning: bytes) -> bool:
-    """Whether that is what comes before a signature; it is the same in all requests of a client for a day."""
+    """Return True if the text is a known beginning of a header, which a client repeats for a day."""
     return _USUAL.fullmatch(beginning) is not None
 
 
 class Verified:
-    """The signature must be right for one of the known keys, and fresh."""
+    """Checker that requires a current signature by one of the known keys."""
 
     def __init__(self, keys: Mapping[str, AccessKey], clock: Clock) -> None:
         self._keys = dict(keys)
         self._clock = clock
 
     def check(self, request: Request) -> None:
-        """Raise the service's error unless the request was signed with a known key just now."""
+        """Raise the service's error unless the request has a current signature by a known key."""
         signature = read_signature(request)
-        signed_at, stamp = _moment(signature.date)
+        signed_at, stamp = _parsed_date(signature.date)
         self._check_age(signature, signed_at, stamp)
         if "host" not in signature.signed_headers.lower().split(";"):
             raise InvalidSignatureError(texts.HOST_NOT_SIGNED)
@@ -147,7 +147,7 @@ class Verified:
 
 
 def _seconds(expires: str) -> int:
-    """How long a presigned request counts; what is no number is 0, and none is more than dates can reach."""
+    """Return the lifetime of a presigned request; 0 for text that is not a number, bounded by the range of dates."""
     if not expires.isdecimal():
         return 0
     digits = expires.lstrip("0") or "0"
@@ -155,7 +155,7 @@ def _seconds(expires: str) -> int:
 
 
 def read_signature(request: Request) -> Signature:
-    """The signature of a request, from its Authorization header or its query string.
+    """Return the signature of a request, from its Authorization header or its query string.
 
     Raises MissingAuthenticationTokenError without one, IncompleteSignatureError without all parts,
     InvalidSignatureError with both.
@@ -180,10 +180,10 @@ def _from_header(authorization: str, headers: Mapping[bytes, bytes]) -> Signatur
         if not equals:
             raise IncompleteSignatureError(texts.no_equal_sign(piece, authorization))
         parts[name] = value
-    lacking = [name for name in _HEADER_PARTS if not parts.get(name)]
+    missing = [name for name in _HEADER_PARTS if not parts.get(name)]
     date = headers.get(b"x-amz-date") or headers.get(b"date")
-    if lacking or not date:
-        raise IncompleteSignatureError(texts.header_incomplete(lacking, date is not None, authorization))
+    if missing or not date:
+        raise IncompleteSignatureError(texts.header_incomplete(missing, date is not None, authorization))
     token = headers.get(b"x-amz-security-token")
     return Signature(
         algorithm=algorithm,
@@ -196,9 +196,9 @@ def _from_header(authorization: str, headers: Mapping[bytes, bytes]) -> Signatur
 
 
 def _from_query(query: Mapping[str, str]) -> Signature:
-    lacking = [name for name in _QUERY_PARTS if not query.get(name)]
-    if lacking:
-        raise IncompleteSignatureError(texts.query_incomplete(lacking))
+    missing = [name for name in _QUERY_PARTS if not query.get(name)]
+    if missing:
+        raise IncompleteSignatureError(texts.query_incomplete(missing))
     return Signature(
         algorithm=query["X-Amz-Algorithm"],
         credential=query["X-Amz-Credential"],
@@ -212,7 +212,7 @@ def _from_query(query: Mapping[str, str]) -> Signature:
 
 
 def _query(target: bytes) -> list[tuple[str, str]]:
-    """Names and values of the query string, decoded, in the order sent."""
+    """Return the decoded names and values of the query string, in order."""
     pairs = []
     for part in target.partition(b"?")[2].split(b"&"):
         if part:
@@ -225,11 +225,11 @@ def _decoded(text: bytes) -> str:
     return unquote_to_bytes(text).decode("latin-1")
 
 
-def _moment(date: str) -> tuple[float, str]:
-    """Epoch seconds and basic form of a date in ISO 8601 basic or HTTP form."""
+def _parsed_date(date: str) -> tuple[float, str]:
+    """Return epoch seconds and basic form of a date in ISO 8601 basic or HTTP form."""
     try:
         if _BASIC_DATE.fullmatch(date):
-            moment = datetime(
+            time = datetime(
                 int(date[:4]),
                 int(date[4:6]),
                 int(date[6:8]),
@@ -238,26 +238,26 @@ def _moment(date: str) -> tuple[float, str]:
                 int(date[13:15]),
                 tzinfo=UTC,
             )
-            return moment.timestamp(), date
+            return time.timestamp(), date
         if match := _HTTP_DATE.fullmatch(date):
             day, month, year, *clock = match.groups()
             number = _MONTHS.index(month) // 3 + 1
             hour, minute, second = (int(part) for part in clock)
-            moment = datetime(int(year), number, int(day), hour, minute, second, tzinfo=UTC)
-            return moment.timestamp(), _stamp(moment.timestamp())
+            time = datetime(int(year), number, int(day), hour, minute, second, tzinfo=UTC)
+            return time.timestamp(), _stamp(time.timestamp())
     except ValueError as error:
         raise IncompleteSignatureError(texts.date_malformed(date)) from error
     raise IncompleteSignatureError(texts.date_malformed(date))
 
 
 def _stamp(epoch_s: float) -> str:
-    """A moment in ISO 8601 basic form."""
-    moment = datetime.fromtimestamp(int(epoch_s), UTC)
-    return f"{moment:%Y%m%dT%H%M%SZ}"
+    """Return a timestamp in ISO 8601 basic form."""
+    time = datetime.fromtimestamp(int(epoch_s), UTC)
+    return f"{time:%Y%m%dT%H%M%SZ}"
 
 
 def _credential(credential: str, stamp: str) -> tuple[str, str]:
-    """The access key, and the scope as date/region/service/term."""
+    """Return the access key, and the scope as date/region/service/term."""
     parts = credential.rstrip("/").split("/")
     if len(parts) != 5:
         raise IncompleteSignatureError(texts.credential_malformed(credential))
@@ -268,7 +268,7 @@ def _credential(credential: str, stamp: str) -> tuple[str, str]:
 
 
 def signature_of(request: Request, signature: Signature, stamp: str, scope: str, secret: str) -> str:
-    """The signature that the request should have, in hexadecimal."""
+    """Return the correct signature of the request, in hexadecimal."""
     digest = hashlib.sha256(canonical_request(request, signature)).hexdigest()
     to_sign = f"{ALGORITHM}\n{stamp}\n{scope}\n{digest}"
     return hmac.new(_signing_key(secret, scope), to_sign.encode("latin-1"), "sha256").hexdigest()
@@ -283,7 +283,7 @@ def _signing_key(secret: str, scope: str) -> bytes:
 
 
 def canonical_request(request: Request, signature: Signature) -> bytes:
-    """The request in the form that is hashed and signed."""
+    """Return the canonical form of the request, which is hashed and signed."""
     names = signature.signed_headers.lower().split(";")
     lines = [
         request.method,
@@ -301,7 +301,7 @@ def canonical_request(request: Request, signature: Signature) -> bytes:
 
 
 def _canonical_path(path: bytes) -> str:
-    """The path without dots and empty parts, and encoded once more than it was sent."""
+    """Return the path without dots and empty parts, encoded once more than it was sent."""
     kept: list[bytes] = []
     for part in path.split(b"/"):
         if part == b"..":
@@ -313,7 +313,7 @@ def _canonical_path(path: bytes) -> str:
 
 
 def _canonical_query(target: bytes, presigned: bool) -> str:
-    """The query sorted and encoded, without the signature itself."""
+    """Return the query sorted and encoded, without the signature itself."""
     pairs = [
         (_encoded(name), _encoded(value))
         for name, value in _query(target)
@@ -327,11 +327,11 @@ def _encoded(text: str) -> str:
 
 
 class BadCredentialsError(Exception):
-    """The file cannot be read, or holds no key; the text says where and why."""
+    """A file of credentials that cannot be read, or has no keys; the text has the place and the reason."""
 
 
 def read_credentials(path: str) -> dict[str, AccessKey]:
-    """The keys of a file by access key. Raises BadCredentialsError."""
+    """Return the keys of a file by access key. Raises BadCredentialsError."""
     parser = configparser.RawConfigParser()
     try:
         with Path(path).open(encoding="utf-8") as file:
@@ -339,7 +339,7 @@ def read_credentials(path: str) -> dict[str, AccessKey]:
     except OSError as error:
         raise BadCredentialsError(f"cannot read the credentials file {path}: {error.strerror}") from error
     except (configparser.Error, UnicodeDecodeError) as error:
-        raise BadCredentialsError(f"{path} is no credentials file: {error}") from error
+        raise BadCredentialsError(f"{path} is not a credentials file: {error}") from error
     keys: dict[str, AccessKey] = {}
     for section in parser.sections():
         _add(keys, path, section, dict(parser.items(section)))
@@ -354,10 +354,10 @@ def _add(keys: dict[str, AccessKey], path: str, section: str, entries: dict[str,
     access_key = entries.get("aws_access_key_id", "")
     secret = entries.get("aws_secret_access_key", "")
     if not access_key and not secret:
-        return  # a profile that takes its keys elsewhere
+        return  # a profile with another source of keys
     if not access_key or not secret:
-        lacking = "aws_secret_access_key" if access_key else "aws_access_key_id"
-        raise BadCredentialsError(f"{path}: [{section}] has no {lacking}")
+        missing = "aws_secret_access_key" if access_key else "aws_access_key_id"
+        raise BadCredentialsError(f"{path}: [{section}] has no {missing}")
     if access_key in keys:
         raise BadCredentialsError(f"{path}: [{section}] repeats the access key {access_key}")
     keys[access_key] = AccessKey(secret, entries.get("aws_session_token") or None)

@@ -1,4 +1,4 @@
-"""The HTTP server in a thread of its own: an endpoint URL for tests and for programs with no loop.
+"""The HTTP server in a separate thread: an endpoint URL for tests and for programs without a loop.
 
 with ThreadedServer(engine) as endpoint:
     boto3.client("dynamodb", endpoint_url=endpoint.url, ...)
@@ -26,7 +26,7 @@ from keyplan.server.sigv4 import Signatures
 
 
 class ThreadedServer:
-    """Serves an engine, which stays the caller's to close, from construction until `stop`."""
+    """A server of an engine from construction until `stop`; the caller closes the engine."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class ThreadedServer:
         self.stop()
 
     def stop(self, grace_s: float = GRACE_S) -> None:
-        """Answer what is in flight, then close; may be called again."""
+        """Answer requests in flight, then close. Calling twice is harmless."""
         if self._loop is not None and self._stopping is not None and self._thread.is_alive():
             self._grace_s = grace_s
             self._loop.call_soon_threadsafe(self._stopping.set)
@@ -79,7 +79,7 @@ class ThreadedServer:
                 runner.run(self._serve(self._socket))
         except BaseException as error:
             self._failure = error
-            if self._ready.is_set():  # else whoever waits for it to be ready is told
+            if self._ready.is_set():  # otherwise the constructor raises the error
                 raise
         finally:
             self._socket.close()

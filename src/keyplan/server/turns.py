@@ -1,16 +1,15 @@
 """Calls of many connections, run together in turns of the event loop.
 
-A lane is one connection (or one ASGI request): its works are answered in the order they came.
-Everything that arrived while the loop looked at its sockets runs in the next turn, one work a lane
-at a time. The turn's reads run first and are answered together. Its writes then share one
-`engine.group()`, that is one commit, and are answered after it; if the commit fails, each of them
-gets its error. A read that follows a write of its own lane waits until that is committed.
-Operations on tables run alone: they may wait for other threads of the engine.
+A lane is one connection (or one ASGI request): its works are answered in the order in which they came. Requests that
+arrive while the loop polls its sockets run in the next turn, one work of each lane at a time. The turn's reads run
+first and are answered together. Its writes then share one `engine.group()`, that is one commit, and are answered after
+it; if the commit fails, each of them gets its error. A read after a write of the same lane waits until that is
+committed. Operations on tables run alone: they may wait for other threads of the engine.
 
-Where commits must be on the disk before they are acknowledged, the loop waits for the disk itself: a
-thread for it would cost more, in changes of the interpreter's lock, than the loop could do meanwhile. So
-a commit should be shared by as many writes as there can be. Clients that were answered together ask
-again one after another, and a turn waits for them as long as looking at the sockets brings more.
+Where commits must be on the disk before they are acknowledged, the loop itself waits for the disk: a thread for it
+would cost more, in switches of the interpreter's lock, than the loop could do concurrently. So as many writes as
+possible should share a commit. Clients that got their answers together send their next requests one after another, and
+a turn waits for them as long as polling the sockets brings more.
 """
 
 from __future__ import annotations
@@ -24,29 +23,29 @@ from keyplan.server.protocol import DynamoDBProtocol, ProtocolCall
 from keyplan.server.wire import Answer, Request
 
 WORKS_PER_TURN = 64
-ROUNDS_PER_TURN = 8  # works of one lane: its answers are bounded before it can be found stalled
+ROUNDS_PER_TURN = 8  # works of one lane in a turn: bounds its answers until it is found stalled
 HELD_BYTES = 256 * 1024  # of answers that wait to be sent together
-LOOKS_IN_VAIN = 4  # looks at the sockets that bring nothing, until a turn waits no more
+LOOKS_IN_VAIN = 4  # polls without new requests, after which a turn starts
 
 
 class TurnQueue(Protocol):
-    """Where works come from and answers go to."""
+    """Source of works and destination of answers."""
 
     works: deque[Work]
-    queued: bool  # stands in line for a turn
-    stalled: bool  # takes no answers now: its works wait
+    queued: bool  # waits in line for a turn
+    stalled: bool  # does not accept answers now: its works wait
 
     def answered(self, answer: Answer) -> None:
-        """Take the answer to the oldest work that has none."""
+        """Accept the answer to the oldest unanswered work."""
 
 
 Work: TypeAlias = ProtocolCall | Answer | Request
-"""A request; it may wait unparsed, where others of its lane are large."""
+"""A request; it may wait unparsed, if other requests of its lane are large."""
 Entry: TypeAlias = tuple[TurnQueue, ProtocolCall | Answer]
 
 
 class Turns:
-    """The line of lanes with work, served once a turn of the loop."""
+    """The queue of lanes with work, served once a turn of the loop."""
 
     def __init__(self, protocol: DynamoDBProtocol, loop: asyncio.AbstractEventLoop) -> None:
         self._protocol = protocol
@@ -55,8 +54,8 @@ class Turns:
         self._due = False
         self._waits_for_disk = protocol.engine.waits_for_disk
         self._company = 0  # how many writes may be expected to come together
-        self._seen = 0  # how many lanes stood in line at the last look
-        self._vain = 0  # how many looks have brought nothing
+        self._seen = 0  # how many lanes were queued at the last poll
+        self._vain = 0  # how many polls have brought no request
 
     def enqueue(self, lane: TurnQueue) -> None:
         """Serve the works of this lane, from the next turn on."""
@@ -90,7 +89,7 @@ class Turns:
             self._loop.call_soon(self._turn)
 
     def _expects_more(self) -> bool:
-        """Whether another look at the sockets is likely to bring writes that can share this turn's commit."""
+        """Return True if another poll is likely to bring writes that can share this turn's commit."""
         there = len(self._line)
         if there < self._company:
             self._vain = 0 if there > self._seen else self._vain + 1
@@ -101,7 +100,7 @@ class Turns:
         return False
 
     def _take(self) -> list[Entry]:
-        """The works of this turn: round the lanes, one from each at a time."""
+        """Return the works of this turn: round robin over the lanes."""
         line = self._line
         batch: list[Entry] = []
         large: list[TurnQueue] = []
@@ -123,10 +122,9 @@ class Turns:
         return batch
 
     def _singly(self, entries: list[Entry]) -> None:
-        """Run the works each by itself, a write with its own commit.
+        """Run the works separately, each write with its own commit.
 
-        Answers are sent in one go: a client that is woken by the first finds the others there already, where it
-        would have to be woken again for each.
+        Answers are sent together: a client that wakes for the first finds the others, instead of waking again for each.
         """
         protocol = self._protocol
         done: list[tuple[TurnQueue, Answer]] = []
@@ -164,8 +162,10 @@ def _send(done: list[tuple[TurnQueue, Answer]]) -> None:
 
 
 def stretch(batch: list[Entry], start: int) -> tuple[int, list[Entry], list[Entry]]:
-    """The works from `start` that one group can serve: where they end, those to run before it and
-    those to run in it. Answers made already keep their place in their lane."""
+    """Return the works from `start` that one group can serve: their end, those before the group, those in it.
+
+    Answers that exist already keep their place in their lane.
+    """
     early: list[Entry] = []
     late: list[Entry] = []
     writers: set[TurnQueue] = set()

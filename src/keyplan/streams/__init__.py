@@ -1,4 +1,4 @@
-"""Change consumers put to work: a table's stream read, typed, and delivered to what was declared with on_change."""
+"""Runners of change consumers: read a table's stream and deliver typed changes to on_change functions."""
 
 from keyplan.streams.checkpoints import Board, Checkpoints, FileCheckpoints, Lane
 from keyplan.streams.checkpoints_table import TableCheckpoints, checkpoint_table

@@ -1,8 +1,8 @@
-"""How far each consumer has come in each shard, and which runner reads it: kept where it survives the runner.
+"""Checkpoints: the position of each consumer in each shard, and its reader, stored so that they survive the runner.
 
-A lane is one consumer's way through one shard. A runner acquires a lane for some time, its lease, and every
-acquisition raises the lane's fence; checkpoints are only moved by who holds the present fence. A runner that
-was held up for longer than its lease cannot move what another has meanwhile taken over.
+A lane is one consumer's progress through one shard. A runner acquires a lane for a time, its lease, and every
+acquisition raises the lane's fence; only the holder of the present fence may move the checkpoint. A runner that was
+delayed for longer than its lease cannot move a lane that another runner has taken over.
 """
 
 from __future__ import annotations
@@ -20,96 +20,101 @@ from keyplan.streams.errors import ChangesError, LeaseLostError
 
 @dataclass(frozen=True)
 class Lane:
-    """One consumer's way through one shard, as it is kept."""
+    """The stored progress of one consumer through one shard."""
 
     consumer: str
     shard: str
     """The stream's label and the shard's name."""
     position: int | None = None
-    """The last sequence that was handled; None where none was."""
+    """The last handled sequence; None if no record was handled."""
     done: bool = False
-    """Whether the shard has ended, and all of it was handled."""
+    """True if the shard has ended, and all its records were handled."""
     owner: str | None = None
     until_s: float = 0.0
     """When the owner's lease ends, seconds since 1970."""
     fence: int = 0
     starts: int | None = None
-    """The shard's first sequence when the lane was first taken: one of which nothing was read, and that begins later
-    now, has lost records. None where that was not kept."""
+    """The shard's first sequence when the lane was first acquired, or None if unknown.
+
+    If nothing was read and the shard now starts later, records were lost.
+    """
 
     def is_free(self, runner: str, now_s: float) -> bool:
-        """Whether a runner may acquire it."""
+        """Return True if a runner may acquire it."""
         return not self.done and (self.owner is None or self.owner == runner or self.until_s <= now_s)
 
 
 @dataclass(frozen=True)
 class Board:
-    """All that is kept of one consumer."""
+    """The stored state of one consumer."""
 
     begins_at_s: float | None = None
-    """Of one that began with the latest changes: when it did. What is older is not for it."""
+    """For a consumer that began with the latest changes: the time at which it began.
+
+    Older records are not delivered.
+    """
     is_known: bool = False
-    """Whether it has begun at all."""
+    """True if the consumer has begun."""
     lanes: Mapping[str, Lane] = field(default_factory=dict)
-    """By shard."""
+    """Lanes by shard."""
     runners: Mapping[str, float] = field(default_factory=dict)
-    """By runner: until when it counts as alive, seconds since 1970."""
+    """Runners with the time until which each counts as alive, seconds since 1970."""
 
 
 class Checkpoints(Protocol):
-    """Keeps lanes. Every call may raise RunError where what keeps them cannot be reached."""
+    """Storage of lanes. Every call may raise RunError if the storage cannot be reached."""
 
     def prepare(self) -> None:
-        """Make what is needed, or see that it is there."""
+        """Create the storage, or verify that it exists."""
 
     def board(self, consumer: str) -> Board:
-        """What is kept of a consumer, as it is now."""
+        """Return the current state of a consumer."""
 
     def begin(self, consumer: str, begins_at_s: float | None) -> bool:
-        """Note that a consumer begins; False where it has begun before, and nothing is changed."""
+        """Record that a consumer begins. Return False, and change nothing, if it has begun before."""
 
     def acquire(self, consumer: str, shard: str, runner: str, now_s: float, until_s: float) -> Lane | None:
-        """Take a lane that is free; None where it is another's."""
+        """Acquire a free lane, or return None if another runner has it."""
 
     def save(self, lane: Lane) -> None:
-        """Keep a lane as it now is: position, lease, beginning. Raises LeaseLostError where its fence is past."""
+        """Store a lane's position, lease and start. Raises LeaseLostError if its fence is outdated."""
 
     def release(self, lane: Lane) -> None:
-        """Keep a lane's position and give it up. Raises LeaseLostError where its fence is past."""
+        """Store a lane's position and release it. Raises LeaseLostError if its fence is outdated."""
 
     def announce(self, consumer: str, runner: str, until_s: float) -> None:
-        """Note that a runner is alive."""
+        """Record that a runner is alive."""
 
     def withdraw(self, consumer: str, runner: str) -> None:
-        """Note that a runner is gone."""
+        """Remove a runner."""
 
 
 T = TypeVar("T")
 _Kept = dict[str, dict[str, Any]]
-"""By consumer: begins_at_s, is_known, lanes, runners."""
+"""Stored state by consumer: begins_at_s, is_known, lanes, runners."""
 
 
 class FileCheckpoints:
-    """Checkpoints in one JSON file; beside it stands a lock file, `<name>.lock`."""
+    """Checkpoints in one JSON file, with a lock file, `<name>.lock`, next to it."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
 
     def prepare(self) -> None:
-        """Make the folder."""
+        """Create the folder."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._locked():
             self._read()
 
     def board(self, consumer: str) -> Board:
-        """What is kept of a consumer."""
+        """Return the current state of a consumer."""
         with self._locked():
             kept = self._read().get(consumer, {})
-        lanes = {shard: _lane(consumer, shard, told) for shard, told in kept.get("lanes", {}).items()}
+        lanes = {shard: _lane(consumer, shard, stored) for shard, stored in kept.get("lanes", {}).items()}
         return Board(kept.get("begins_at_s"), kept.get("is_known", False), lanes, kept.get("runners", {}))
 
     def begin(self, consumer: str, begins_at_s: float | None) -> bool:
-        """Note that a consumer begins."""
+        """Record that a consumer begins."""
 
         def change(kept: dict[str, Any]) -> bool:
             if kept.get("is_known"):
@@ -120,7 +125,7 @@ class FileCheckpoints:
         return self._change(consumer, change)
 
     def acquire(self, consumer: str, shard: str, runner: str, now_s: float, until_s: float) -> Lane | None:
-        """Take a lane that is free."""
+        """Acquire a free lane, or return None."""
 
         def change(kept: dict[str, Any]) -> Lane | None:
             lanes = kept.setdefault("lanes", {})
@@ -134,15 +139,15 @@ class FileCheckpoints:
         return self._change(consumer, change)
 
     def save(self, lane: Lane) -> None:
-        """Keep a lane's position and lease."""
+        """Store a lane's position and lease."""
         self._keep(lane, lane)
 
     def release(self, lane: Lane) -> None:
-        """Keep a lane's position and give it up."""
+        """Store a lane's position and release it."""
         self._keep(lane, replace(lane, owner=None, until_s=0.0))
 
     def _keep(self, held: Lane, then: Lane) -> None:
-        """Replace a lane that is still held as it is thought to be. Raises LeaseLostError if it is not."""
+        """Replace a lane if its fence is current. Raises LeaseLostError otherwise."""
 
         def change(kept: dict[str, Any]) -> None:
             there = _lane(held.consumer, held.shard, kept.get("lanes", {}).get(held.shard, {}))
@@ -153,11 +158,11 @@ class FileCheckpoints:
         self._change(held.consumer, change)
 
     def announce(self, consumer: str, runner: str, until_s: float) -> None:
-        """Note that a runner is alive."""
+        """Record that a runner is alive."""
         self._change(consumer, lambda kept: kept.setdefault("runners", {}).update({runner: until_s}))
 
     def withdraw(self, consumer: str, runner: str) -> None:
-        """Note that a runner is gone."""
+        """Remove a runner."""
         self._change(consumer, lambda kept: kept.get("runners", {}).pop(runner, None))
 
     def _change(self, consumer: str, change: Callable[[dict[str, Any]], T]) -> T:
@@ -169,7 +174,10 @@ class FileCheckpoints:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Alone among threads and processes: each use opens the lock file anew, so threads exclude each other too."""
+        """Lock out other threads and processes.
+
+        Each use opens the lock file separately, so threads exclude each other too.
+        """
         try:
             import fcntl  # noqa: PLC0415 - not everywhere, and not needed for checkpoints in a table
         except ModuleNotFoundError as missing:
@@ -187,7 +195,7 @@ class FileCheckpoints:
         try:
             kept: _Kept = json.loads(self.path.read_bytes())
         except ValueError as error:
-            raise ChangesError(f"{self.path} is damaged, or no file of checkpoints: {error}") from error
+            raise ChangesError(f"{self.path} is damaged, or not a file of checkpoints: {error}") from error
         return kept
 
     def _write(self, kept: _Kept) -> None:
@@ -199,16 +207,16 @@ class FileCheckpoints:
         new.replace(self.path)
 
 
-def _lane(consumer: str, shard: str, told: dict[str, Any]) -> Lane:
-    position, starts = told.get("position"), told.get("starts")
+def _lane(consumer: str, shard: str, stored: dict[str, Any]) -> Lane:
+    position, starts = stored.get("position"), stored.get("starts")
     return Lane(
         consumer,
         shard,
         None if position is None else int(position),
-        told.get("done", False),
-        told.get("owner"),
-        told.get("until_s", 0.0),
-        told.get("fence", 0),
+        stored.get("done", False),
+        stored.get("owner"),
+        stored.get("until_s", 0.0),
+        stored.get("fence", 0),
         None if starts is None else int(starts),
     )
 

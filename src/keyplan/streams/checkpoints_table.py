@@ -1,4 +1,4 @@
-"""A small table of the runners' own, its partition key the consumer: made where it is missing, read by consumer."""
+"""Small tables of the runners, with the consumer as partition key: created if missing, read by consumer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ Item = dict[str, Any]
 
 
 class OwnTable:
-    """The table under its real name. Raises ServiceError for answers, RunError when it gives up."""
+    """The table under its real name.
+
+    Raises ServiceError for refused requests, RunError if the service cannot be reached.
+    """
 
     def __init__(
         self,
@@ -33,8 +36,10 @@ class OwnTable:
         create: bool | None,
         clock: Clock | None,
     ) -> None:
-        """`remedy`: what to do where it is missing. `create`: whether to make it there; of itself only for an engine
-        in this process."""
+        """Prepare access to the table. `remedy`: what to do if it is missing.
+
+        `create`: whether to create it then; by default only for an engine in this process.
+        """
         self._remedy = remedy
         self.service = Service(db, clock=clock)
         self._declare = declare
@@ -42,15 +47,15 @@ class OwnTable:
         self.creates = self.service.is_embedded if create is None else create
 
     def make(self) -> None:
-        """Make it, or see that it is there as declared."""
+        """Create the table, or verify that it exists as declared."""
         self.service.create(self._declare(self.name))
 
     def check(self) -> None:
-        """See that it is there. Raises TableMissingError."""
+        """Verify that the table exists. Raises TableMissingError."""
         self._call("DescribeTable", {"TableName": self.name})
 
     def put(self, item: Item) -> None:
-        """Put an item, new or not. Raises TableMissingError."""
+        """Put an item. It may exist. Raises TableMissingError."""
         self._call("PutItem", {"TableName": self.name, "Item": item})
 
     def _call(self, operation: str, request: Item) -> None:
@@ -59,10 +64,10 @@ class OwnTable:
         except ServiceError as error:
             if error.code != "ResourceNotFoundException":
                 raise
-            raise TableMissingError(f"there is no table {self.name} {self._remedy}") from error
+            raise TableMissingError(f"missing table {self.name} {self._remedy}") from error
 
     def items(self, consumer: str) -> Iterator[Item]:
-        """All that is kept of a consumer, as it is now, by sort key."""
+        """Yield the current items of a consumer, by sort key."""
         request: Item = {
             "TableName": self.name,
             "KeyConditionExpression": "consumer = :consumer",
@@ -80,13 +85,13 @@ class OwnTable:
 DEFAULT_NAME = "keyplan-checkpoints"
 _KEPT_S = 7 * 24 * 3600
 _REMEDY = (
-    "for checkpoints: make it (consumer, what: both String; TTL expires_at), or let it be made:"
+    "for checkpoints: create it (consumer, what: both String; TTL expires_at), or let the runner create it:"
     " Runner(..., checkpoints=TableCheckpoints(db, create=True))"
 )
 
 
 def checkpoint_table(name: str = DEFAULT_NAME) -> Table:
-    """The table as it is declared, for designs and exports that are to hold it."""
+    """Return the declared table, for designs and exports that should include it."""
     table = Table(name, pk="consumer", sk="what", ttl="expires_at")
 
     @table.entity(name="Checkpoint")
@@ -98,7 +103,7 @@ def checkpoint_table(name: str = DEFAULT_NAME) -> Table:
 
 
 class TableCheckpoints:
-    """Checkpoints in a table, which may be in another database than the one whose changes are read."""
+    """Checkpoints in a table, which may be in another database than the stream."""
 
     def __init__(
         self,
@@ -108,19 +113,22 @@ class TableCheckpoints:
         create: bool | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """`create`: whether to make the table where it is missing; of itself only for an engine in this process."""
+        """Prepare access to the table.
+
+        `create`: whether to create a missing table; by default only for an engine in this process.
+        """
         self._table = OwnTable(db, checkpoint_table, table, remedy=_REMEDY, create=create, clock=clock)
         self._service, self.table = self._table.service, self._table.name
 
     def prepare(self) -> None:
-        """Make the table, or see that it is there. Raises TableMissingError."""
+        """Create the table, or verify that it exists. Raises TableMissingError."""
         if self._table.creates:
             self._table.make()
         else:
             self._table.check()
 
     def board(self, consumer: str) -> Board:
-        """What is kept of a consumer."""
+        """Return the current state of a consumer."""
         begins_at_s, is_known = None, False
         lanes: dict[str, Lane] = {}
         runners: dict[str, float] = {}
@@ -136,7 +144,7 @@ class TableCheckpoints:
         return Board(begins_at_s, is_known, lanes, runners)
 
     def begin(self, consumer: str, begins_at_s: float | None) -> bool:
-        """Note that a consumer begins."""
+        """Record that a consumer begins."""
         item = _key(consumer, "start")
         if begins_at_s is not None:
             item["begins_at"] = {"N": repr(begins_at_s)}
@@ -144,7 +152,7 @@ class TableCheckpoints:
         return self._is_met("PutItem", request) is not None
 
     def acquire(self, consumer: str, shard: str, runner: str, now_s: float, until_s: float) -> Lane | None:
-        """Take a lane that is free."""
+        """Acquire a free lane, or return None."""
         answer = self._is_met(
             "UpdateItem",
             {
@@ -169,15 +177,15 @@ class TableCheckpoints:
         return None if answer is None else _lane(answer["Attributes"])
 
     def save(self, lane: Lane) -> None:
-        """Keep a lane's position and lease."""
+        """Store a lane's position and lease."""
         self._keep(lane, {"until": {"N": repr(lane.until_s)}})
 
     def release(self, lane: Lane) -> None:
-        """Keep a lane's position and give it up."""
+        """Store a lane's position and release it."""
         self._keep(lane, {}, gone=("owner", "until"))
 
     def _keep(self, lane: Lane, lease: Item, *, gone: tuple[str, ...] = ()) -> None:
-        """Set a lane's attributes, those of its lease among them, and take some away."""
+        """Set a lane's attributes, lease included, and remove others."""
         sets: Item = {"done": {"BOOL": lane.done}, **lease}
         if lane.position is not None:
             sets["position"] = {"S": str(lane.position)}
@@ -203,7 +211,7 @@ class TableCheckpoints:
             raise LeaseLostError(f"{lane.consumer}: {lane.shard} was taken over by another runner")
 
     def announce(self, consumer: str, runner: str, until_s: float) -> None:
-        """Note that a runner is alive."""
+        """Record that a runner is alive."""
         item = {
             **_key(consumer, f"runner/{runner}"),
             "until": {"N": repr(until_s)},
@@ -212,11 +220,11 @@ class TableCheckpoints:
         self._table.put(item)
 
     def withdraw(self, consumer: str, runner: str) -> None:
-        """Note that a runner is gone."""
+        """Remove a runner."""
         self._service.call("DeleteItem", {"TableName": self.table, "Key": _key(consumer, f"runner/{runner}")})
 
     def _is_met(self, operation: str, request: Item) -> Item | None:
-        """The answer of a conditional write; None where its condition was not true."""
+        """Return the answer of a conditional write, or None if its condition failed."""
         try:
             return self._service.call(operation, request)
         except ServiceError as error:

@@ -1,8 +1,8 @@
-"""`filter=` of consumers, decided on the entities before they are delivered.
+"""Consumers with their filters, which are evaluated on entities before delivery.
 
-`changed("status")` is true of a modification that changes the field, of an insert that begins with a value and
-of a removal that ends one; `changed("status", "done")` only where "done" is what the field becomes. A condition is
-decided on the item as it now is, of a removed one as it last was.
+`changed("status")` is true of a modification that changes the field, of an insert with a value and of a removal of a
+value; `changed("status", "done")` only where "done" is the new value. A condition is evaluated on the current item, or
+on the last version of a removed one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Filter = Callable[[ItemChange[Any]], bool]
 
 
 def filter_of(declared: ChangeFilter | None) -> Filter | None:
-    """The function that decides whether a change is delivered; None where all are. Raises ConsumerSetupError."""
+    """Return the function that filters changes, or None without a filter. Raises ConsumerSetupError."""
     if declared is None:
         return None
     if isinstance(declared, Changed):
@@ -56,7 +56,7 @@ def filter_of(declared: ChangeFilter | None) -> Filter | None:
 
 
 def has_changed(wanted: Changed, change: ItemChange[Any]) -> bool:
-    """Whether a field has another value than before, and the wanted one where one is wanted."""
+    """Return True if a field has another value than before, and the wanted value if one is given."""
     old, new = (
         None if entity is None else absent_as_none(getattr(entity, wanted.field))
         for entity in (getattr(change, "old", None), getattr(change, "new", None))
@@ -69,7 +69,7 @@ Changes = tuple[ItemChange[Any], ...]
 
 @dataclass(frozen=True, eq=False)
 class Sorted:
-    """A record, and the readers of the entities that its images are; None for an image that is none's, or absent."""
+    """A record, and the readers of its images' entities; None for an image without an entity, or an absent one."""
 
     record: StreamRecord
     old: Reader | None
@@ -77,18 +77,18 @@ class Sorted:
 
 
 class RecordSorter:
-    """Tells of which entity a record's images are; once for all consumers of a table."""
+    """Finder of the entities of a record's images; shared by all consumers of a table."""
 
     def __init__(self, table: Table, wanted: Sequence[EntitySpec]) -> None:
         self._reader = Sorter(wanted, table.entities).reader
         self._by_key = table.schema.discriminator is None
 
     def sort(self, record: StreamRecord) -> Sorted:
-        """The record with its readers."""
+        """Return the record with its readers."""
         old, new = record.old, record.new
         if old is None or new is None or not self._by_key or (OWNER in old) != (OWNER in new):
             return Sorted(record, self._one(old), self._one(new))
-        reader = self._reader(new)  # both images have the same key, and the key tells
+        reader = self._reader(new)  # both images have the same key, which determines the entity
         return Sorted(record, reader, reader)
 
     def _one(self, image: Item | None) -> Reader | None:
@@ -106,9 +106,9 @@ class BoundConsumer:
     passes: Filter | None
 
     def changes(self, found: Sorted) -> Changes:
-        """What a record is to the consumer, made anew at each call; nothing where it is not for it.
+        """Return the changes of a record for the consumer, as new objects; an empty list if it is filtered out.
 
-        Raises RunError for an image that is not what its entity declares, and what a condition may raise.
+        Raises RunError for an image that does not fit its entity's declaration, and errors of the filter's condition.
         """
         record = found.record
         old = found.old if found.old is not None and found.old.spec in self.entities else None
@@ -121,18 +121,18 @@ class BoundConsumer:
             return self._one("expired" if record.by_service else "removed", record, old, None)
         if old is new or record.old is None or record.new is None:
             return self._one("modified", record, old or new, new or old)
-        # The item became another entity's, or ceased to be one.
+        # The item became another entity's, or stopped being one.
         return (
             *self._one("removed", record, old, None, ":removed"),
             *self._one("inserted", record, None, new, ":inserted"),
         )
 
     def needs_more_than(self, view: str) -> bool:
-        """Whether a stream with this view lacks an image that the consumer needs."""
+        """Return True if a stream with this view does not have an image that the consumer needs."""
         return not self.declared.needs <= IMAGES.get(view, frozenset())
 
     def hand_over(self, changes: list[ItemChange[Any]]) -> None:
-        """Call the consumer's function: once with all changes where it takes lists, else with each."""
+        """Call the consumer's function: once with all changes if it accepts lists, otherwise with each."""
         function: Callable[[Any], Any] = self.declared.function
         if self.declared.takes_list:
             function(changes)
@@ -180,7 +180,7 @@ _MAKE: dict[EventName, Callable[[StreamRecord, Reader | None, Reader | None, str
 
 
 def bind(table: Table, real_name: str, wanted: Sequence[Callable[..., Any] | str] | None) -> list[BoundConsumer]:
-    """The consumers of a table that are to run: all, or those of the given functions or names."""
+    """Return the consumers of a table that are to run: all, or those of the given functions or names."""
     declared = table.consumers if wanted is None else [_named(table, one) for one in wanted]
     if not declared:
         raise ConsumerSetupError(f"table {table.name} has no consumer: declare one with @table.on_change(...)")
@@ -190,7 +190,7 @@ def bind(table: Table, real_name: str, wanted: Sequence[Callable[..., Any] | str
             raise ConsumerSetupError(f"{consumer.name} names no entity: @table.on_change(Order), {consumer.place}")
         if names.count(consumer.name) > 1:
             raise ConsumerSetupError(
-                f"table {table.name} has two consumers called {consumer.name}, whose checkpoints would be one;"
+                f"table {table.name} has two consumers named {consumer.name}, which would share checkpoints;"
                 f" rename one: {consumer.place}"
             )
     for consumer in declared:
@@ -209,7 +209,7 @@ def bind(table: Table, real_name: str, wanted: Sequence[Callable[..., Any] | str
 def with_handlers(
     table: Table, bound: Sequence[BoundConsumer], handlers: Mapping[Callable[..., Any] | str, Callable[[Any], Any]]
 ) -> list[BoundConsumer]:
-    """The consumers with handlers called in place of the functions they were declared with."""
+    """Return the consumers with handlers in place of their declared functions."""
     by_name = {_named(table, wanted).name: handler for wanted, handler in handlers.items()}
     for name, handler in by_name.items():
         _check_callable(name, handler)
@@ -222,13 +222,13 @@ def with_handlers(
 def _check_callable(name: str, function: Callable[..., Any]) -> None:
     if inspect.iscoroutinefunction(function):
         raise ConsumerSetupError(
-            f"{name} is a coroutine function, which a runner would call and never await:"
-            " give it a plain function that runs it, with asyncio.run(...)"
+            f"{name} is a coroutine function, which a runner does not await:"
+            " pass a function that runs it with asyncio.run(...)"
         )
 
 
 def sorter_of(table: Table, consumers: Sequence[BoundConsumer]) -> RecordSorter:
-    """The sorter for some consumers of a table."""
+    """Return the sorter for some consumers of a table."""
     return RecordSorter(table, list(dict.fromkeys(spec for one in consumers for spec in one.declared.entities)))
 
 
@@ -241,7 +241,7 @@ def _named(table: Table, wanted: Callable[..., Any] | str) -> Consumer:
 
 
 def check_destinations(consumers: Sequence[BoundConsumer], destinations: Container[str]) -> None:
-    """Raise ConsumerSetupError where a consumer sends what failed to a destination that is not among these."""
+    """Raise ConsumerSetupError if a consumer's destination for failed records is not among these."""
     for consumer in consumers:
         wanted = consumer.declared.on_failure
         if wanted is not None and wanted not in destinations:
@@ -252,7 +252,7 @@ def check_destinations(consumers: Sequence[BoundConsumer], destinations: Contain
 
 
 def check_views(consumer: BoundConsumer, taken: Sequence[Shard], streams: Sequence[TableStream]) -> None:
-    """Raise ConsumerSetupError where a shard's stream lacks an image that the consumer needs."""
+    """Raise ConsumerSetupError if a shard's stream does not have an image that the consumer needs."""
     views = {stream.arn: stream.view for stream in streams}
     for shard in taken:
         if consumer.needs_more_than(views[shard.arn]):

@@ -1,8 +1,8 @@
-"""Delivery: changes handed to a consumer in order, retried, halved to find the one that fails, given up in the end.
+"""Delivery: changes passed to a consumer in order, retried, halved to find the failing one, finally given up.
 
-What a consumer takes of a page becomes segments: single records, or batches where it takes lists. Only the first
-segment is ever delivered, and only once it is handled does the lane's position move past it. Nothing here
-sleeps: a segment that failed has a moment before which it is not tried again, and whoever drives comes back.
+A page of records becomes segments: single records, or batches for a consumer that accepts lists. Only the first segment
+is delivered, and the lane's position moves past it only once it is handled. This module never sleeps: a segment that
+failed has a time before which it is not retried, and its driver calls again.
 """
 
 from __future__ import annotations
@@ -23,55 +23,55 @@ from keyplan.streams.records import Failure, error_text, trace_of
 
 @dataclass(frozen=True)
 class Backoff:
-    """How patiently failed deliveries are repeated; each wait is drawn evenly from 0 to its bound."""
+    """Waits between retries of failed deliveries; each wait is drawn evenly from 0 to its bound."""
 
     first_s: float = 0.2
-    """The bound of the first wait; each next one is twice the last."""
+    """The bound of the first wait in seconds; each later bound is twice the previous one."""
     most_s: float = 60.0
-    """The bound of every wait."""
+    """The bound of every wait in seconds."""
 
     def wait_s(self, attempt: int, clock: Clock) -> float:
-        """How long to wait after so many failures in a row, with full jitter."""
+        """Return the wait in seconds after so many consecutive failures, with full jitter."""
         return jittered_s(attempt, self.first_s, self.most_s, clock)
 
 
 @dataclass
 class Counts:
-    """What a run did."""
+    """Results of a run."""
 
     read: int = 0
-    """Records read from the stream, each once however many consumers take it."""
+    """Records read from the stream, each counted once for all consumers."""
     delivered: int = 0
     """Changes that consumers have handled."""
     skipped: int = 0
-    """Records that were not for a consumer, counted for each."""
+    """Records that a consumer filtered out, counted for each consumer."""
     retried: int = 0
-    """Deliveries that failed and are tried again, halved ones included."""
+    """Deliveries that failed and are retried, halved ones included."""
     failed: int = 0
-    """Records handed to a destination."""
+    """Records sent to a destination."""
     gaps: int = 0
     """Shards of which records were trimmed unread."""
     waiting: int = 0
-    """Consumers' shards that wait to try something again, at the end of the run."""
+    """Consumers' shards that wait for a retry at the end of the run."""
 
 
 @dataclass
 class Segment:
-    """Records that are delivered together, and what became of that."""
+    """Records that are delivered together, and the state of their delivery."""
 
     records: list[Sorted]
     changes: list[Changes] | None
-    """What each record is to the consumer; None: to be made again, for handlers may have altered it."""
+    """The changes of each record for the consumer; None: to be created again, as handlers may have altered them."""
     upto: int
-    """Where the lane stands once this is handled."""
+    """The lane's position once this segment is handled."""
     error: Exception | None = None
-    """Why it cannot be delivered at all."""
+    """The error because of which it cannot be delivered at all."""
     attempts: int = 0
-    """How often just this was tried."""
+    """Number of attempts with exactly these records."""
     before: int = 0
-    """How often it was tried as a part of more."""
+    """Number of attempts as part of a larger segment."""
     failures: list[Failure] = field(default_factory=list)
-    """What is to go to the destination, once it has been given up."""
+    """The failures for the destination, once the segment has been given up."""
 
 
 @dataclass(eq=False)
@@ -91,20 +91,20 @@ class Track:
     stopped: Failure | None = None
     """The record that stopped it."""
     is_lost: bool = False
-    """Whether another runner has taken the lane over."""
+    """True if another runner has taken over the lane."""
     is_at_tip: bool = False
-    """Whether it has handled all that there was at the last look."""
+    """True if it has handled all records as of the last poll."""
     last_at_s: float | None = None
-    """When the record at hand, or the last one, was written."""
+    """When the present or last record was written."""
 
     @property
     def is_idle(self) -> bool:
-        """Whether everything that was read is handled."""
+        """Return True if every record read is handled."""
         return not self.segments
 
     @property
     def is_unread(self) -> bool:
-        """Whether nothing of the shard was read, now or before."""
+        """Return True if no record of the shard has ever been read."""
         return self.position is None and self.page_end is None
 
     def take(self, records: Sequence[Sorted], counts: Counts) -> None:
@@ -124,7 +124,7 @@ class Track:
             self._move(self.page_end, len(records))
 
     def pass_first(self) -> None:
-        """Go on behind the first segment."""
+        """Continue after the first segment."""
         segment = self.segments.popleft()
         self.failures_in_a_row = 0
         self._move(segment.upto, len(segment.records))
@@ -134,7 +134,7 @@ class Track:
         self.unsaved += records
 
     def halve_first(self) -> None:
-        """Put two halves in the place of the first segment."""
+        """Replace the first segment with its two halves."""
         whole = self.segments.popleft()
         middle = len(whole.records) // 2
         left, right = whole.records[:middle], whole.records[middle:]
@@ -145,7 +145,7 @@ class Track:
 
 def _segments(consumer: BoundConsumer, records: Sequence[Sorted], begins_at_s: float | None) -> list[Segment]:
     size = consumer.declared.batch if consumer.declared.takes_list else 1
-    # The stream tells seconds only, so what was written in the second of the beginning counts.
+    # The stream's times are in seconds, so records of the second of the start count.
     oldest = float("-inf") if begins_at_s is None else begins_at_s // 1
     found: list[Segment] = []
     batch: Segment | None = None
@@ -163,7 +163,7 @@ def _segments(consumer: BoundConsumer, records: Sequence[Sorted], begins_at_s: f
         if batch is None or len(batch.records) >= size:
             batch = Segment([], [], one.record.sequence)
             found.append(batch)
-        assert batch.changes is not None, "made just here"
+        assert batch.changes is not None, "set above"
         batch.records.append(one)
         batch.changes.append(changes)
         batch.upto = one.record.sequence
@@ -171,7 +171,7 @@ def _segments(consumer: BoundConsumer, records: Sequence[Sorted], begins_at_s: f
 
 
 class Delivery:
-    """Delivers the first segments of tracks."""
+    """Deliverer of the first segments of tracks."""
 
     def __init__(
         self, *, clock: Clock, backoff: Backoff, destinations: Mapping[str, Destination], notify: Notify
@@ -179,11 +179,11 @@ class Delivery:
         self._clock, self._backoff, self._destinations, self._notify = clock, backoff, destinations, notify
 
     def is_due(self, track: Track) -> bool:
-        """Whether there is something to try now."""
+        """Return True if an attempt is due now."""
         return bool(track.segments) and track.stopped is None and track.not_before_s <= self._clock.monotonic()
 
     def deliver(self, track: Track, counts: Counts) -> bool:
-        """Try the first segment; whether the track went on behind it."""
+        """Try the first segment. Return True if the track moved past it."""
         segment = track.segments[0]
         track.last_at_s = segment.records[0].record.at_s
         if segment.failures:
@@ -235,8 +235,8 @@ class Delivery:
 
     def _give_up(self, track: Track, segment: Segment, error: Exception, counts: Counts) -> bool:
         attempts = max(1, segment.attempts + segment.before)
-        told = error_text(error), trace_of(error), attempts, self._clock.now()
-        failures = [Failure(track.consumer.name, one.record, *told) for one in segment.records]
+        attempt = error_text(error), trace_of(error), attempts, self._clock.now()
+        failures = [Failure(track.consumer.name, one.record, *attempt) for one in segment.records]
         if track.consumer.declared.on_failure is None:
             track.stopped = failures[0]
             return False
@@ -260,7 +260,7 @@ class Delivery:
 
 
 def _call(consumer: BoundConsumer, segment: Segment) -> int:
-    """Hand a segment to the consumer's function; how many changes it held."""
+    """Call the consumer's function with a segment, and return the number of its changes."""
     made = segment.changes
     if made is None:
         made = segment.changes = [consumer.changes(one) for one in segment.records]

@@ -24,10 +24,10 @@ from keyplan.streams.records import Failure
 
 
 class Destination(Protocol):
-    """Where records go that failed for good."""
+    """Storage of records that failed permanently."""
 
     def send(self, failures: Sequence[Failure]) -> None:
-        """Keep them for good, or raise: they are handled only once this returns."""
+        """Store the failures durably, or raise: the records are handled only once this returns."""
 
 
 class JsonLinesFolder:
@@ -38,11 +38,11 @@ class JsonLinesFolder:
         self._lock = threading.Lock()
 
     def path_of(self, consumer: str) -> Path:
-        """The file of a consumer's failures."""
+        """Return the file of a consumer's failures."""
         return self.folder / f"{consumer.replace('/', '.')}.jsonl"
 
     def send(self, failures: Sequence[Failure]) -> None:
-        """Append a line for each."""
+        """Append a line for each failure."""
         self.folder.mkdir(parents=True, exist_ok=True)
         for consumer in dict.fromkeys(failure.consumer for failure in failures):
             lines = [json.dumps(one.as_plain()).encode() for one in failures if one.consumer == consumer]
@@ -50,9 +50,9 @@ class JsonLinesFolder:
                 _append(self.path_of(consumer), b"\n".join(lines) + b"\n")
 
     def read(self, consumer: str) -> Iterator[Failure]:
-        """The failures of a consumer, each record once, in order.
+        """Yield the failures of a consumer, each record once, in order.
 
-        A line that a crash has cut short is passed over: its record was not checkpointed, and comes again.
+        A line that a crash has truncated is skipped: its record was not checkpointed, and is delivered again.
         """
         path, seen = self.path_of(consumer), set()
         for line in path.read_bytes().splitlines() if path.exists() else ():
@@ -66,7 +66,7 @@ class JsonLinesFolder:
 
 
 def _append(path: Path, lines: bytes) -> None:
-    """Add whole lines in one write; one that a crash has cut short is ended first."""
+    """Append whole lines in one write; end a truncated line first."""
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
     try:
         size = os.fstat(file).st_size
@@ -81,13 +81,13 @@ def _append(path: Path, lines: bytes) -> None:
 
 DEFAULT_NAME = "keyplan-failures"
 _MOST_BYTES = 390_000
-"""Of the JSON text; the service's limit for an item is 400 KB, and its other attributes need little."""
+"""Maximum size of the JSON text; the service's limit for an item is 400 KB, and its other attributes are small."""
 _MOST_TEXT = 4000
-_REMEDY = "for failed records: make it (consumer, event_id: both String), or say TableDestination(db, create=True)"
+_REMEDY = "for failed records: create it (consumer, event_id: both String), or use TableDestination(db, create=True)"
 
 
 def failure_table(name: str = DEFAULT_NAME) -> Table:
-    """The table as it is declared, for designs and exports that are to hold it."""
+    """Return the declared table, for designs and exports that should include it."""
     table = Table(name, pk="consumer", sk="event_id")
 
     @table.entity(name="Failure")
@@ -99,7 +99,7 @@ def failure_table(name: str = DEFAULT_NAME) -> Table:
 
 
 class TableDestination:
-    """Keeps failed records in a table."""
+    """Failed records in a table."""
 
     def __init__(
         self,
@@ -109,13 +109,16 @@ class TableDestination:
         create: bool | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """`create`: whether to make the table where it is missing; of itself only for an engine in this process."""
+        """Prepare access to the table.
+
+        `create`: whether to create a missing table; by default only for an engine in this process.
+        """
         self._table = OwnTable(db, failure_table, table, remedy=_REMEDY, create=create, clock=clock)
         self.table = self._table.name
         self._creates = self._table.creates
 
     def send(self, failures: Sequence[Failure]) -> None:
-        """Put an item for each. Raises TableMissingError."""
+        """Put an item for each failure. Raises TableMissingError."""
         if self._creates:
             self._table.make()
             self._creates = False
@@ -123,7 +126,7 @@ class TableDestination:
             self._table.put(_item(failure))
 
     def read(self, consumer: str) -> Iterator[Failure]:
-        """The failures of a consumer, by event id."""
+        """Yield the failures of a consumer, by event id."""
         for item in self._table.items(consumer):
             yield Failure.from_plain(json.loads(item["failure"]["S"]))
 

@@ -1,7 +1,7 @@
-"""Which runner reads which shards: lanes acquired up to a fair share, kept by leases, given up to newcomers.
+"""Assignment of shards to runners: lanes acquired up to a fair share, held by leases, released to new runners.
 
-Every runner announces itself; each takes as many of the shards that can be read as their number divided by the
-number of runners that are alive, rounded up. One that has more, because another runner has come, gives some up.
+Every runner announces itself. Each acquires as many of the readable shards as their number divided by the number of
+live runners, rounded up. A runner with more, because another one has started, releases some.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class Leases:
         self._looked_at_s = 0.0
 
     def prepare(self) -> None:
-        """Make what keeps the lanes."""
+        """Create the storage of the lanes."""
         self._kept.prepare()
 
     def board(self, consumer: BoundConsumer, *, latest: bool) -> tuple[Board, bool]:
-        """What is kept of a consumer, which begins with that if it never has; and whether it has begun just now."""
+        """Return the state of a consumer, and True if it has begun just now; a new one begins with `latest`."""
         self._announce(consumer.name)
         board = self._kept.board(consumer.name)
         if board.is_known:
@@ -52,7 +52,7 @@ class Leases:
             self._kept.announce(consumer, self.runner, now_s + self.lease_s)
 
     def settle(self, consumer: BoundConsumer, board: Board, streams: Sequence[TableStream]) -> int:
-        """Give up what is more than our share, take what is free up to it; how many gaps were found."""
+        """Release lanes above the fair share, acquire free ones up to it, and return the number of gaps found."""
         ready = ready_shards(streams, lambda key: key in board.lanes and board.lanes[key].done)
         now_s = self._clock.now()
         alive = {name for name, until_s in board.runners.items() if until_s > now_s} | {self.runner}
@@ -65,7 +65,7 @@ class Leases:
         return self._bury(consumer, board, streams) + self._tell_of_trimmed(consumer, board, streams)
 
     def _take(self, consumer: BoundConsumer, board: Board, ready: Sequence[Shard], wanted: int) -> None:
-        """Acquire free lanes, beginning where other runners do not."""
+        """Acquire free lanes, starting where other runners do not."""
         held = {track.lane.shard for track in self.tracks if track.consumer is consumer}
         first = zlib.crc32(self.runner.encode()) % max(1, len(ready))
         ours = {lane.shard for lane in board.lanes.values() if lane.owner == self.runner}
@@ -82,7 +82,7 @@ class Leases:
                 wanted -= 1
 
     def _let_go(self, consumer: BoundConsumer, board: Board) -> None:
-        """Free what we held before we were restarted and do not take up again, instead of letting its lease run out."""
+        """Release lanes held before a restart and not taken up again, instead of letting their leases expire."""
         held = {track.lane.shard for track in self.tracks if track.consumer is consumer}
         for lane in board.lanes.values():
             if lane.owner == self.runner and lane.shard not in held:
@@ -92,7 +92,7 @@ class Leases:
                     self._kept.release(taken)
 
     def _bury(self, consumer: BoundConsumer, board: Board, streams: Sequence[TableStream]) -> int:
-        """Close lanes whose shards are gone, and tell of it: what they still held cannot be read any more."""
+        """Close lanes whose shards are gone, and report them: their remaining records cannot be read any more."""
         listed = {shard.key for stream in streams for shard in stream.shards}
         held = {track.lane.shard for track in self.tracks if track.consumer is consumer}
         unlisted = [lane for lane in board.lanes.values() if not lane.done and lane.shard not in listed | held]
@@ -113,9 +113,9 @@ class Leases:
         return buried
 
     def _tell_of_trimmed(self, consumer: BoundConsumer, board: Board, streams: Sequence[TableStream]) -> int:
-        """Tell of lanes of which nothing was read, and whose shards begin later than when they were first taken.
+        """Report lanes without reads whose shards start later than when they were first acquired.
 
-        Not where a consumer began with the latest changes: what was trimmed may be older than that.
+        Not for a consumer that began with the latest changes: trimmed records may be older than its start.
         """
         shards = {shard.key: shard for stream in streams for shard in stream.shards}
         unread = [track for track in self.tracks if track.consumer is consumer and track.is_unread]
@@ -133,9 +133,9 @@ class Leases:
         return found
 
     def keep(self, track: Track) -> None:
-        """See that a lane is still ours. Raises LeaseLostError.
+        """Verify that a lane is still held. Raises LeaseLostError.
 
-        All other lanes are kept alive on this occasion, for one shard may take long while the others wait.
+        All other lanes are renewed as well, because one shard may take long while the others wait.
         """
         now_s = self._clock.now()
         if now_s - self._looked_at_s >= self.lease_s / 6:
@@ -149,12 +149,12 @@ class Leases:
 
     @staticmethod
     def _check_held(track: Track) -> None:
-        """Raise LeaseLostError for a lane that is known to be lost; that it is has been told."""
+        """Raise LeaseLostError for a lane that is known to be lost; its loss has been reported."""
         if track.is_lost:
             raise LeaseLostError(f"{track.consumer.name}: {track.lane.shard} is another runner's")
 
     def save(self, track: Track) -> None:
-        """Move the checkpoint to where the track stands, and prolong the lease. Raises LeaseLostError."""
+        """Move the checkpoint to the track's position, and extend the lease. Raises LeaseLostError."""
         lane = replace(track.lane, position=track.position, until_s=self._clock.now() + self.lease_s)
         self._keeping(track, lane, self._kept.save)
 
@@ -164,7 +164,7 @@ class Leases:
         self.tracks.remove(track)
 
     def release(self, track: Track) -> None:
-        """Give a lane up to whoever wants it. One that was lost is simply forgotten."""
+        """Release a lane. A lost lane is only removed."""
         try:
             self._keeping(track, replace(track.lane, position=track.position), self._kept.release)
         except LeaseLostError:
@@ -183,7 +183,7 @@ class Leases:
         track.lane, track.unsaved = lane, 0
 
     def leave(self, consumers: Sequence[BoundConsumer]) -> None:
-        """Give up every lane, and be gone."""
+        """Release every lane and withdraw the runner."""
         for track in list(self.tracks):
             self.release(track)
         for consumer in consumers:

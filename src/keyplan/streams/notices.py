@@ -1,6 +1,6 @@
-"""What a runner tells beside its results: gaps, retries, failures, shards lost to other runners.
+"""Notices of a runner in addition to its results: gaps, retries, failures, shards lost to other runners.
 
-A notice is handed to the runner's `notify`; without one it goes to the log `keyplan.streams`.
+A notice is passed to the runner's `notify`; without one it goes to the log `keyplan.streams`.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ _log = logging.getLogger("keyplan.streams")
 
 @dataclass(frozen=True)
 class Gap:
-    """Records that were trimmed before a consumer had them: they cannot be delivered any more."""
+    """Records that were trimmed before a consumer read them: they cannot be delivered any more."""
 
     consumers: tuple[str, ...]
     arn: str
-    """The stream's."""
+    """The stream's ARN."""
     shard: str
     after: str | None
-    """The sequence number of the last record that was handled; None where none was."""
+    """The sequence number of the last handled record; None if no record was handled."""
 
     def __str__(self) -> str:
         since = "the shard's start" if self.after is None else f"record {self.after}"
@@ -33,7 +33,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class StreamReplaced:
-    """The table has a newer stream: what changed while neither was on is in none of them."""
+    """The table has a newer stream: changes made while neither stream was on are in none of them."""
 
     table: str
     old: str
@@ -45,7 +45,7 @@ class StreamReplaced:
 
 @dataclass(frozen=True)
 class Retrying:
-    """A delivery failed and will be tried again."""
+    """A delivery failed and will be retried."""
 
     consumer: str
     shard: str
@@ -64,7 +64,7 @@ class Retrying:
 
 @dataclass(frozen=True)
 class GivenUp:
-    """A record failed for good and was handed to the consumer's destination."""
+    """A record failed permanently and was passed to the consumer's destination."""
 
     failure: Failure
     destination: str
@@ -79,7 +79,7 @@ class GivenUp:
 
 @dataclass(frozen=True)
 class LeaseLost:
-    """Another runner has taken over a shard; what of it was handled since its last checkpoint comes again, there."""
+    """Another runner has taken over a shard; records handled since the last checkpoint are delivered again there."""
 
     consumer: str
     shard: str
@@ -90,7 +90,7 @@ class LeaseLost:
 
 @dataclass(frozen=True)
 class Trouble:
-    """The service or a destination could not be used; it is tried again."""
+    """The service or a destination could not be used; the runner retries."""
 
     what: str
     wait_s: float
@@ -105,5 +105,5 @@ Notify = Callable[[Notice], None]
 
 
 def log_notice(notice: Notice) -> None:
-    """Write a notice to the log: what loses records or gives them up as errors, the rest as warnings."""
+    """Log a notice: lost and given-up records as errors, all others as warnings."""
     _log.log(logging.ERROR if isinstance(notice, (Gap, GivenUp, StreamReplaced)) else logging.WARNING, "%s", notice)

@@ -1,4 +1,4 @@
-"""Stream records as they are read: what changed, when, in which order, and by whom."""
+"""Stream records as they are read: the change, its time, its order, and its origin."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ class StreamRecord:
     """One change of one item."""
 
     arn: str
-    """The stream's."""
+    """The stream's ARN."""
     shard: str
     sequence: int
-    """Where in the shard it is; rises, with holes."""
+    """The position in the shard; it increases, with gaps."""
     event_id: str
     event_name: EventName
     at_s: float
-    """About when it happened, seconds since 1970."""
+    """Approximate time of the change, seconds since 1970."""
     keys: Item
     old: Item | None
     new: Item | None
     by_service: bool
-    """Whether expiry deleted the item, not a program."""
+    """True if expiry deleted the item, not a program."""
 
     @property
     def sequence_number(self) -> str:
-        """The sequence as the service writes it."""
+        """Return the sequence as the service writes it."""
         return str(self.sequence)
 
 
 def record_of(arn: str, shard: str, raw: Mapping[str, Any]) -> StreamRecord:
-    """A record as GetRecords gives it, binary as bytes."""
+    """Return a record from the form of GetRecords, with binary as bytes."""
     change = raw["dynamodb"]
     who = raw.get("userIdentity") or {}
     return StreamRecord(
@@ -57,13 +57,13 @@ def record_of(arn: str, shard: str, raw: Mapping[str, Any]) -> StreamRecord:
     )
 
 
-def _seconds(moment: datetime | float) -> float:
-    """boto3 reads a moment as a datetime, an engine tells it in seconds."""
-    return moment.timestamp() if isinstance(moment, datetime) else float(moment)
+def _seconds(time: datetime | float) -> float:
+    """Return a time in seconds: boto3 returns a datetime, an engine seconds."""
+    return time.timestamp() if isinstance(time, datetime) else float(time)
 
 
 def as_plain(record: StreamRecord) -> dict[str, Any]:
-    """A record as JSON holds it: binary as base64, as in the service's own JSON."""
+    """Return a record in JSON form: binary as base64, as in the service's own JSON."""
     return {
         "arn": record.arn,
         "shard": record.shard,
@@ -79,7 +79,7 @@ def as_plain(record: StreamRecord) -> dict[str, Any]:
 
 
 def from_plain(plain: Mapping[str, Any]) -> StreamRecord:
-    """The record that `as_plain` wrote."""
+    """Return the record that `as_plain` wrote."""
     return StreamRecord(
         plain["arn"],
         plain["shard"],
@@ -129,12 +129,12 @@ def _stored(value: Item) -> Item:
 
 
 def error_text(error: Exception) -> str:
-    """The type and text of an error."""
+    """Return the type and text of an error."""
     return f"{type(error).__name__}: {error}"
 
 
 def trace_of(error: Exception) -> str:
-    """An error's traceback."""
+    """Return an error's traceback."""
     return "".join(traceback.format_exception(error))
 
 
@@ -150,21 +150,21 @@ class Failure:
     trace: str
     """The last error's traceback."""
     attempts: int
-    """How often it was tried, alone or in a batch."""
+    """Number of attempts, alone or in a batch."""
     failed_at_s: float
-    """When it was given up, seconds since 1970."""
+    """When the record was given up, seconds since 1970."""
 
     @property
     def key_text(self) -> str:
-        """The item's key, for people."""
+        """Return the item's key as readable text."""
         return " ".join(f"{name}={next(iter(value.values()))!r}" for name, value in self.record.keys.items())
 
     def again(self, error: Exception) -> Failure:
-        """The same after one more attempt, which failed too."""
+        """Return the failure after one more failed attempt."""
         return replace(self, error=error_text(error), trace=trace_of(error), attempts=self.attempts + 1)
 
     def as_plain(self) -> dict[str, Any]:
-        """As JSON holds it."""
+        """Return the failure in JSON form."""
         return {
             "consumer": self.consumer,
             "error": self.error,
@@ -176,7 +176,7 @@ class Failure:
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Failure:
-        """The failure that `as_plain` wrote."""
+        """Return the failure that `as_plain` wrote."""
         return cls(
             plain["consumer"],
             from_plain(plain["record"]),

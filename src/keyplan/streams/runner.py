@@ -1,7 +1,7 @@
-"""Runners: what reads a table's stream and calls its consumers, once or until told to stop.
+"""Runners, which read a table's stream and call its consumers, once or until stopped.
 
-Delivery is at least once, and in order for each item. A checkpoint moves only past records that were handled,
-or that a destination has; what was handled after the last checkpoint of a killed runner is delivered again.
+Delivery is at least once, and in order for each item. A checkpoint moves only past records that were handled, or sent
+to a destination; records handled after the last checkpoint of a killed runner are delivered again.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ from keyplan.streams.streams import ShardCursor, StreamService, TableStream, lab
 
 Start = Literal["horizon", "latest"]
 _PASSING = (ThrottledError, UnavailableError, WriteConflictError, DatabaseLockedError)
-"""What a runner goes on through: it says that something could not be reached or written just now."""
+"""Errors through which a runner continues: a service or file that could not be reached or written."""
 _UNLIMITED = 1 << 60
 
 
 class Runner:
-    """Runs consumers of one table, all on one reading of its stream. One thread at a time may drive it."""
+    """Runner of a table's consumers, which share one reading of its stream. Drive it from one thread at a time."""
 
     def __init__(
         self,
@@ -70,17 +70,17 @@ class Runner:
         streams: Any = None,
         clock: Clock | None = None,
     ) -> None:
-        """Raises ConsumerSetupError for what cannot run.
+        """Prepare a runner. Raises ConsumerSetupError for a consumer that cannot run.
 
-        `consumers`: functions or their names; all of the table's when not said. `checkpoints`: by default in
-        the table keyplan-checkpoints of the same database. `destinations`: by the name that consumers give as
-        `on_failure`. `handlers`: by consumer, what is called in place of the declared function, for example a method
-        of an object that holds a connection. `start`: where a consumer begins that never ran: with the oldest records
-        there are, or with what comes from now on. `runner`: its name among runners; one that restarts under its old
-        name takes its shards up at once. `lease_s`: after how long without a sign of life its shards are free for
-        others, which is to be longer than one delivery takes. `poll_s`: how long it waits when nothing is to do.
-        `refresh_s`: how often it looks for new shards and runners. `checkpoint_every`: after how many records
-        within a page progress is kept. `streams`: a boto3 client of dynamodbstreams, if not the obvious one.
+        `consumers`: functions or their names; by default all of the table's. `checkpoints`: by default in the table
+        keyplan-checkpoints of the same database. `destinations`: by the name that consumers give as `on_failure`.
+        `handlers`: by consumer, the function to call in place of the declared one, for example a method of an object
+        that holds a connection. `start`: where a new consumer begins: with the oldest existing records, or with later
+        ones. `runner`: its name among runners; one that restarts under its old name takes up its shards at once.
+        `lease_s`: seconds without a sign of life after which its shards are free for others; choose more than one
+        delivery takes. `poll_s`: seconds between polls of an idle stream. `refresh_s`: seconds between searches for new
+        shards and runners. `checkpoint_every`: number of records within a page after which progress is stored.
+        `streams`: a boto3 client of dynamodbstreams, if the derived one does not fit.
         """
         self._db, self.table = db, table
         self._service = StreamService(db, streams=streams, clock=clock)
@@ -122,23 +122,23 @@ class Runner:
 
     @property
     def name(self) -> str:
-        """Its name among the runners of its consumers."""
+        """Return its name among the runners of its consumers."""
         return self._claims.runner
 
     # Driving.
 
     def run_once(self, limit: int | None = None) -> Counts:
-        """Deliver what there is, at most `limit` records of it, and give what was done.
+        """Deliver existing records, at most `limit`, and return the counts.
 
-        What failed and is to be tried again later is not waited for: `waiting` tells. Raises
-        ConsumerStoppedError once all else is done, and RunError where the service cannot be reached.
+        A failed delivery that is to be retried later is not waited for: `waiting` counts those. Raises
+        ConsumerStoppedError after all other work is done, and RunError if the service cannot be reached.
         """
         return self._pass(limit, refresh=True)
 
     def run(self, stop: threading.Event, *, drain: bool = True) -> None:
-        """Deliver changes as they come until `stop` is set, then what is left if `drain`, and give up its shards.
+        """Deliver changes as they come until `stop` is set, then the rest if `drain`, and release its shards.
 
-        Goes on through failures of the service. Raises ConsumerStoppedError where a consumer cannot go on.
+        Continues through failures of the service. Raises ConsumerStoppedError if a consumer cannot continue.
         """
         troubles = 0
         try:
@@ -160,7 +160,7 @@ class Runner:
             self.close()
 
     def start(self) -> None:
-        """Run in a thread of its own, until `stop`."""
+        """Run in a separate thread, until `stop`."""
         if self._thread is not None:
             raise RuntimeError("the runner has been started already")
         self._stop.clear()
@@ -170,9 +170,9 @@ class Runner:
         self._thread = thread
 
     def stop(self, *, drain: bool = True) -> None:
-        """End the thread, after what is left has been delivered, or with `drain=False` after the present delivery.
+        """Stop the thread after delivering the rest, or with `drain=False` after the present delivery.
 
-        Raises what ended the thread before, if anything did.
+        Raises the error that ended the thread before, if any.
         """
         self._hurries = self._hurries or not drain
         self._stop.set()
@@ -186,7 +186,7 @@ class Runner:
 
     @property
     def error(self) -> BaseException | None:
-        """What ended the thread, if it has ended by itself."""
+        """Return the error that ended the thread, if any."""
         return self._error
 
     def _run_thread(self) -> None:
@@ -196,7 +196,7 @@ class Runner:
             self._error = error
 
     def close(self) -> None:
-        """Keep how far it has come, and give its shards up to others. It may be driven again."""
+        """Store its progress, and release its shards. It may be driven again."""
         try:
             if self._is_prepared:
                 self._claims.leave(self.consumers)
@@ -217,9 +217,9 @@ class Runner:
         self.close()
 
     def lags_s(self) -> dict[str, float]:
-        """By consumer: the age in seconds of the oldest record, of those known, that it has not handled yet.
+        """Return by consumer the age in seconds of the oldest known record that is not handled yet.
 
-        0 for one that has handled all there was when it last looked.
+        0 for a consumer that has handled every record as of its last poll.
         """
         now_s = self.clock.now()
         lags = {consumer.name: 0.0 for consumer in self.consumers}
@@ -232,7 +232,7 @@ class Runner:
     # Within.
 
     def _pass(self, limit: int | None, *, refresh: bool) -> Counts:
-        """Turn every cohort until none has more to do."""
+        """Turn every cohort until none has more work."""
         counts = Counts()
         if refresh:
             self._refresh(counts)
@@ -256,13 +256,13 @@ class Runner:
                 raise ConsumerStoppedError(track.stopped)
 
     def _rest_s(self) -> float:
-        """How long there is nothing to do: until the next poll, or the next repetition if that is sooner."""
+        """Return the seconds until the next poll or retry, whichever is sooner."""
         now_s = self.clock.monotonic()
         due = [track.not_before_s - now_s for track in self._claims.tracks if not track.is_idle]
         return max(0.0, min([self._poll_s, *due]))
 
     def _refresh(self, counts: Counts) -> None:
-        """Look for streams, shards and other runners, and take what is ours."""
+        """Look for streams, shards and other runners, and acquire the fair share."""
         if not self._is_prepared:
             self._prepare()
         streams = streams_of(self._service.call, self._name)
@@ -280,14 +280,14 @@ class Runner:
         self._refreshed_s = self.clock.monotonic()
 
     def _give_up_unlisted(self, consumer: BoundConsumer, streams: Sequence[TableStream]) -> None:
-        """Let go of what a look took that failed, and that is listed no more: nothing reads it, and it may be gone."""
+        """Drop tracks from a failed refresh that are listed no longer: they are not read, and may be gone."""
         listed = {shard.key for stream in streams for shard in stream.shards}
         for track in self._reading.unread(consumer):
             if track.lane.shard not in listed:
                 self._claims.release(track)
 
     def _read_on(self, consumer: BoundConsumer, streams: Sequence[TableStream], *, from_latest: bool) -> None:
-        """Read what was taken from where it was left."""
+        """Read acquired shards from their checkpoints."""
         shards = {shard.key: shard for stream in streams for shard in stream.shards}
         unread = self._reading.unread(consumer)
         check_views(consumer, [shards[track.lane.shard] for track in unread], streams)
@@ -317,12 +317,11 @@ def redrive(
     db: Connection | None = None,
     handlers: Mapping[Callable[..., Any] | str, Callable[[Any], Any]] | None = None,
 ) -> list[Failure]:
-    """Hand records to the consumers that failed on them, one after the other; those that fail again.
+    """Pass records to the consumers that failed on them, one after another, and return those that fail again.
 
-    Each of these says why it failed now, and that it was tried once more.
-    The items may have changed since: what comes is the change as it was. `db` is needed where its tables have
-    other names than they are declared with, `handlers` where the runner had them. Raises ConsumerSetupError for
-    a consumer that is no longer declared.
+    Each of these has its new error and one more attempt. The items may have changed since: the consumer gets the change
+    as recorded. `db` is required if its tables have other names than declared, `handlers` if the runner had them.
+    Raises ConsumerSetupError for a consumer that is not declared any more.
     """
     name = table.name if db is None else db.table_name(table)
     bound: dict[str, tuple[BoundConsumer, RecordSorter]] = {}

@@ -1,7 +1,7 @@
-"""Effects that happen once although deliveries repeat: a mark for each change, written with its effect.
+"""Exactly-once effects of repeated deliveries: a mark for each change, written with its effect.
 
-A handler writes the mark and its effect in one transaction. If the mark is there already, the change has had its
-effect, and nothing is written.
+A handler writes the mark and its effect in one transaction. If the mark exists already, the change has had its effect,
+and nothing is written.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ _KEPT = timedelta(days=7)
 
 
 class Transacts(Protocol):
-    """A connection, as far as it is needed here."""
+    """The part of a connection that is needed here."""
 
     def transact(self, *calls: WriteCall[Any] | TransactionCall[Any], token: str | None = None) -> None:
         """Apply writes together or not at all."""
 
 
 class Seen:
-    """Marks of changes that have had their effect, in a table of their own or among the items of another."""
+    """Marks of changes that have had their effect, in a separate table or among the items of another."""
 
     def __init__(self, table: Table | None = None, *, kept: timedelta = _KEPT) -> None:
-        """`table`: where marks are kept; it needs a TTL. By default the table keyplan-seen, of its own.
+        """Declare the marks. `table`: a table with a TTL; by default the separate table keyplan-seen.
 
-        `kept`: how long a mark stays, which must be longer than a change can still be delivered: a stream keeps
-        its records for a day. Declare it beside the design's tables, so that tables that are made hold it.
+        `kept`: how long a mark stays, which must be longer than a change can still be delivered: a stream keeps its
+        records for a day. Declare it next to the design's tables, so that tables created from the design include it.
         """
         self.kept = kept
         self.table = table if table is not None else Table(DEFAULT_NAME, pk="pk", ttl="expires_at")
         if self.table.schema.ttl is None:
             raise DesignError(
-                f"table {self.table.name} has no expiry, and marks would stay for ever",
+                f"table {self.table.name} has no expiry, and marks would never expire",
                 place=calling_place(),
                 other=self.table.schema.place,
                 fix='declare it with ttl="expires_at", or leave out the table',
@@ -53,10 +53,10 @@ class Seen:
         self._mark, self._create = _declare(self.table)
 
     def once(self, consumer: str, change: ItemChange[Any]) -> WriteCall[Any]:
-        """The write of a change's mark, to be part of the transaction that has the change's effect.
+        """Return the write of a change's mark, for the transaction that has the change's effect.
 
-        `consumer` tells apart what several consumers do about one change. Such a transaction fails, with an
-        AlreadyExistsError as its reason, where the mark is there.
+        `consumer` separates the effects of several consumers of the same change. If the mark exists, the transaction
+        fails with an AlreadyExistsError as its reason.
         """
         mark = f"{consumer}/{change.event_id}"
         # Counted from the change itself, so that a repetition is the same write.
@@ -67,7 +67,7 @@ class Seen:
     def apply(
         self, db: Transacts, consumer: str, change: ItemChange[Any], *effects: WriteCall[Any] | TransactionCall[Any]
     ) -> bool:
-        """Write a change's effects, unless they were written before; whether they were written now."""
+        """Write a change's effects unless they were written before. Return True if they were written now."""
         mark = self.once(consumer, change)
         try:
             db.transact(mark, *effects)
@@ -79,10 +79,10 @@ class Seen:
 
 
 def _declare(table: Table) -> tuple[Any, Any]:
-    """The entity of marks, and the pattern that creates one."""
+    """Return the entity of marks, and the pattern that creates one."""
     ttl = table.schema.ttl
     assert ttl is not None, "looked at before"
-    # Made by a function, because the attribute's name is the table's.
+    # Created by a function, because the attribute's name is the table's.
     mark: type[Entity] = create_model(
         "SeenMark", __base__=Entity, mark=(str, ...), mark_expires_at=(Annotated[datetime, Attribute(ttl)], ...)
     )

@@ -1,7 +1,7 @@
-"""Shards as they are read: once for all consumers that stand at the same place, and apart for those that lag.
+"""Reads of shards: once for all consumers at the same position, and separately for those that lag.
 
-A cohort is the consumers that share a cursor. One whose delivery failed and waits leaves the others, with what it
-has not handled yet and a cursor of its own; when it has caught up, the two become one again.
+A cohort is the consumers that share a cursor. A consumer whose delivery failed and waits leaves its cohort, with its
+unhandled records and a separate cursor; when it has caught up, the two cohorts join.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LIMIT_EXCEEDED = "LimitExceededException"
 
 @dataclass(eq=False)
 class Cohort:
-    """Consumers that stand at the same place of a shard."""
+    """Consumers at the same position of a shard."""
 
     cursor: ShardCursor
     tracks: list[Track]
@@ -34,18 +34,18 @@ class Cohort:
 
     @property
     def can_read(self) -> bool:
-        """Whether everything that was read before is handled."""
+        """Return True if every record read before is handled."""
         return all(track.is_idle for track in self.tracks)
 
     @property
     def can_join(self) -> bool:
-        """Whether its place tells all: two that have read nothing yet may still have iterators at different places."""
+        """Return True if its position is known: two cohorts that have read nothing may have different iterators."""
         return self.can_read and not self.has_ended and (self.cursor.position is not None or not self.cursor.iterator)
 
 
 @dataclass
 class Reading:
-    """Reads the shards that a runner has, and has them delivered."""
+    """Reader of a runner's shards, which has their records delivered."""
 
     claims: Leases
     sorter: RecordSorter
@@ -58,7 +58,7 @@ class Reading:
     cohorts: list[Cohort] = field(default_factory=list)
 
     def unread(self, consumer: BoundConsumer) -> list[Track]:
-        """The lanes of a consumer that are ours and that nothing reads: new ones, or left by a look that failed."""
+        """Return the held lanes of a consumer that are not read: new ones, or left by a failed refresh."""
         read = {id(track) for cohort in self.cohorts for track in cohort.tracks}
         return [track for track in self.claims.tracks if track.consumer is consumer and id(track) not in read]
 
@@ -67,7 +67,7 @@ class Reading:
         self.cohorts.append(Cohort(cursor, [track]))
 
     def prune(self) -> None:
-        """Forget lanes that are no longer ours, and join cohorts that have come to the same place."""
+        """Drop lanes that are not held any more, and join cohorts at the same position."""
         mine = {id(track) for track in self.claims.tracks}
         found: dict[tuple[str, int | None, bool], Cohort] = {}
         kept = []
@@ -87,7 +87,7 @@ class Reading:
         self.cohorts = kept
 
     def turn(self, cohort: Cohort, counts: Counts, limit: int) -> bool:
-        """Deliver what is due, then read on; whether there may be more to do at once."""
+        """Deliver due records, then read on. Return True if more work may follow at once."""
         cohort.tracks = [track for track in cohort.tracks if not track.is_lost]
         moved = self._work(cohort, counts)
         self._part(cohort)
@@ -116,7 +116,7 @@ class Reading:
             cohort.failures_in_a_row += 1
             wait_s = self.backoff.wait_s(cohort.failures_in_a_row, self.clock)
             cohort.not_before_s = self.clock.monotonic() + wait_s
-            what = f"{cohort.cursor.shard.name}: read too often; a shard serves two readers at most"
+            what = f"{cohort.cursor.shard.name}: throttled: a shard supports two readers at most"
             self.notify(Trouble(what, wait_s, error.message))
             return None
         cohort.failures_in_a_row = 0
@@ -137,7 +137,7 @@ class Reading:
             track.is_at_tip = not page.records
 
     def _work(self, cohort: Cohort, counts: Counts) -> bool:
-        """Deliver what is due, and move checkpoints behind it; whether anything was handled."""
+        """Deliver due records, and move checkpoints past them. Return True if any record was handled."""
         moved = False
         for track in list(cohort.tracks):
             try:
@@ -162,7 +162,7 @@ class Reading:
         return moved
 
     def _part(self, cohort: Cohort) -> None:
-        """Let consumers that wait go their own way, so that they hold up nobody else."""
+        """Separate waiting consumers, so that they do not delay the others."""
         waiting = [track for track in cohort.tracks if not track.is_idle]
         if waiting and len(waiting) < len(cohort.tracks):
             cohort.tracks = [track for track in cohort.tracks if track.is_idle]

@@ -1,4 +1,4 @@
-"""The service as change consumers reach it: one call for tables and streams alike, repeated until it is answered."""
+"""The service as runners use it: one call for tables and streams alike, with retries."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STREAM_OPERATIONS = frozenset({"ListStreams", "DescribeStream", "GetShardIterato
 
 
 class Service:
-    """A database. Raises ServiceError for answers, RunError when it gives up."""
+    """A database. Raises ServiceError for refused requests, RunError if it cannot be reached."""
 
     def __init__(self, db: Connection | Transport, *, clock: Clock | None = None) -> None:
         self._db = db
@@ -33,19 +33,19 @@ class Service:
 
     @property
     def is_embedded(self) -> bool:
-        """Whether the engine is in this process, so that tables may be made as they are needed."""
+        """Return True if the engine is in this process, so that tables may be created on demand."""
         return not isinstance(self._transport, BotoTransport)
 
     def table_name(self, table: Table) -> str:
-        """The real name of a table."""
+        """Return the real name of a table."""
         return self._db.table_name(table) if isinstance(self._db, Connection) else table.name
 
     def call(self, operation: str, request: Request) -> Answer:
-        """The answer of an operation."""
+        """Return the answer of an operation."""
         return self._send(self._transport, operation, request)
 
     def create(self, table: Declared) -> None:
-        """Make a table under its declared name, or see that it is there as declared."""
+        """Create a table under its declared name, or verify that it exists as declared."""
         drive(create_tables(self._context, [table], wait=True), self._transport.call, self._wait)
 
     def _send(self, transport: Transport, operation: str, request: Request) -> Answer:
@@ -59,20 +59,21 @@ class StreamService(Service):
     """A database and its streams."""
 
     def __init__(self, db: Connection | Transport, *, streams: Any = None, clock: Clock | None = None) -> None:
-        """`streams`: a boto3 client of dynamodbstreams, where the one that is derived from `db` will not do.
+        """Prepare access to a database's streams.
 
-        For an engine whose ShardIds have under 28 characters it needs `Config(parameter_validation=False)`.
+        `streams`: a boto3 client of dynamodbstreams, if the one derived from `db` does not fit. For an engine whose
+        ShardIds have under 28 characters it needs `Config(parameter_validation=False)`.
         """
         super().__init__(db, clock=clock)
         self._streams = _streams_transport(self._transport, streams)
         self._is_derived = streams is None and self._streams is not self._transport
 
     def call(self, operation: str, request: Request) -> Answer:
-        """The answer of an operation."""
+        """Return the answer of an operation."""
         return self._send(self._streams if operation in STREAM_OPERATIONS else self._transport, operation, request)
 
     def close(self) -> None:
-        """Give back the connections of the client that was derived; another call opens them anew."""
+        """Close the connections of the derived client; another call opens them again."""
         if self._is_derived:
             self._streams.close()
 
@@ -92,10 +93,10 @@ def _streams_client(client: Any) -> Any:
     from botocore.config import Config  # noqa: PLC0415 - comes with it
 
     if client.meta.service_model.service_name != "dynamodb":
-        raise ConsumerSetupError(f"a client of dynamodb is needed, not of {client.meta.service_model.service_name}")
+        raise ConsumerSetupError(f"expected a client of dynamodb, got {client.meta.service_model.service_name}")
     config = client.meta.config.merge(Config(parameter_validation=False))
     options: dict[str, Any] = {"region_name": client.meta.region_name, "config": config}
-    if ".amazonaws." not in client.meta.endpoint_url:  # Amazon's streams have an endpoint of their own
+    if ".amazonaws." not in client.meta.endpoint_url:  # Amazon's streams have a separate endpoint
         options["endpoint_url"] = client.meta.endpoint_url
         if boto3.Session().get_credentials() is None:
             options.update(aws_access_key_id="keyplan", aws_secret_access_key="keyplan")  # noqa: S106 - not secret
@@ -118,13 +119,13 @@ class Shard:
 
     @property
     def key(self) -> str:
-        """Its name among all streams of its table: the stream's label and its own."""
+        """Return its name among all streams of its table: the stream's label and the shard's name."""
         return f"{label_of(self.arn)}/{self.name}"
 
 
 @dataclass(frozen=True)
 class TableStream:
-    """A stream of a table, with its shards; a table whose stream was switched on anew has several for a day."""
+    """A stream of a table, with its shards. A table whose stream was re-enabled has several for a day."""
 
     arn: str
     view: str
@@ -132,12 +133,12 @@ class TableStream:
 
 
 def label_of(arn: str) -> str:
-    """The label of a stream: when it was switched on."""
+    """Return the label of a stream: when it was enabled."""
     return arn.rpartition("/")[2]
 
 
 def streams_of(call: Call, table: str) -> list[TableStream]:
-    """The streams of a table that can still be read, oldest first."""
+    """Return the readable streams of a table, oldest first."""
     found = []
     for arn in sorted(_arns(call, table), key=label_of):
         stream = describe(call, arn)
@@ -157,39 +158,39 @@ def _arns(call: Call, table: str) -> Iterator[str]:
 
 
 def describe(call: Call, arn: str) -> TableStream | None:
-    """A stream with all its shards; None where it is gone."""
+    """Return a stream with all its shards, or None if it is gone."""
     shards: list[Shard] = []
     request: dict[str, Any] = {"StreamArn": arn}
     while True:
         try:
-            told = call("DescribeStream", request)["StreamDescription"]
+            described = call("DescribeStream", request)["StreamDescription"]
         except ServiceError as error:
             if error.code != "ResourceNotFoundException":
                 raise
             return None
-        shards += [_shard(arn, one) for one in told.get("Shards", ())]
-        if "LastEvaluatedShardId" not in told:
-            return TableStream(arn, told["StreamViewType"], tuple(shards))
-        request["ExclusiveStartShardId"] = told["LastEvaluatedShardId"]
+        shards += [_shard(arn, one) for one in described.get("Shards", ())]
+        if "LastEvaluatedShardId" not in described:
+            return TableStream(arn, described["StreamViewType"], tuple(shards))
+        request["ExclusiveStartShardId"] = described["LastEvaluatedShardId"]
 
 
-def _shard(arn: str, told: dict[str, Any]) -> Shard:
-    span = told.get("SequenceNumberRange", {})
+def _shard(arn: str, described: dict[str, Any]) -> Shard:
+    span = described.get("SequenceNumberRange", {})
     starts, ends = span.get("StartingSequenceNumber"), span.get("EndingSequenceNumber")
     return Shard(
         arn,
-        told["ShardId"],
-        told.get("ParentShardId"),
+        described["ShardId"],
+        described.get("ParentShardId"),
         None if starts is None else int(starts),
         None if ends is None else int(ends),
     )
 
 
 def ready_shards(streams: Sequence[TableStream], done: Callable[[str], bool]) -> list[Shard]:
-    """The shards that may be read now: those of which every predecessor is done.
+    """Return the shards that may be read now: those whose predecessors are all done.
 
-    A shard's predecessors are its parent, and all shards of the table's earlier streams. A parent that is no
-    longer listed has been trimmed, and stands in nobody's way.
+    A shard's predecessors are its parent, and all shards of the table's earlier streams. A parent that is not listed
+    any more has been trimmed, and does not count.
     """
     for stream in streams:
         names = {shard.name: shard for shard in stream.shards}
@@ -200,7 +201,10 @@ def ready_shards(streams: Sequence[TableStream], done: Callable[[str], bool]) ->
 
 
 def is_gone(call: Call, arn: str, shard: str) -> bool:
-    """Whether a shard is no more. Asked of the shard itself: a list of shards may be older than the shard is."""
+    """Return True if a shard does not exist any more.
+
+    The request names the shard itself: a list of shards may be older than the shard is.
+    """
     try:
         call("GetShardIterator", {"StreamArn": arn, "ShardId": shard, "ShardIteratorType": "TRIM_HORIZON"})
     except ServiceError as error:
@@ -212,34 +216,36 @@ def is_gone(call: Call, arn: str, shard: str) -> bool:
 
 @dataclass(frozen=True)
 class RecordsPage:
-    """Some records of a shard, in order, each once."""
+    """Records of a shard, in order, each once."""
 
     records: list[StreamRecord]
     ended: bool
-    """Whether the shard has no more, now and ever."""
+    """True if the shard has no further records, now and later."""
     gap: bool = False
-    """Whether records before these were trimmed before they could be read."""
+    """True if records before these were trimmed unread."""
 
 
 @dataclass
 class ShardCursor:
-    """A place in a shard from which pages are read."""
+    """A position in a shard from which pages are read."""
 
     call: Call
     shard: Shard
     position: int | None
     """The last sequence that was read; None at the start."""
     from_latest: bool = False
-    """Whether it begins at the end instead of the start. Only the first iterator does: one that takes the place of
-    an expired one must not pass over what came meanwhile."""
+    """True if reading begins at the end instead of the start.
+
+    Only for the first iterator: one that replaces an expired iterator must not skip records written since.
+    """
     iterator: str | None = None
 
     def clone(self) -> ShardCursor:
-        """A cursor at the same place: an iterator may be used more than once."""
+        """Return a cursor at the same position: an iterator may be used more than once."""
         return ShardCursor(self.call, self.shard, self.position, self.from_latest, self.iterator)
 
     def read(self, limit: int = limits.GET_RECORDS_LIMIT) -> RecordsPage:
-        """The next page. Raises ServiceError for what cannot be mended by a new iterator."""
+        """Return the next page. Raises ServiceError for errors that a new iterator cannot fix."""
         gap = False
         for _ in range(3):  # an iterator that expired, then one that was trimmed, then the horizon
             try:
@@ -269,7 +275,7 @@ class ShardCursor:
         return iterator
 
     def _has_lost(self) -> bool:
-        """Whether what was trimmed had been unread: not if the shard now begins right after what was read."""
+        """Return True if trimmed records were unread: not if the shard now starts right after the last read one."""
         stream = describe(self.call, self.shard.arn)
         for shard in stream.shards if stream is not None else ():
             if shard.name == self.shard.name and shard.starts is not None and self.position is not None:
@@ -277,11 +283,11 @@ class ShardCursor:
         return True
 
     def _was_unread(self) -> bool:
-        """Of a shard that is gone: whether it may have held more than was read."""
+        """Return True if a shard that is gone may have had unread records."""
         return self.shard.ends is None or self.position is None or self.position < self.shard.ends
 
     def _page(self, answer: dict[str, Any], *, gap: bool) -> RecordsPage:
-        """In order and without repetition, whatever order the service gave: a page is whole, so this is safe."""
+        """Return a page in order and without repetition, whatever order the service returned: a page is complete."""
         found: dict[int, StreamRecord] = {}
         for raw in answer["Records"]:
             record = record_of(self.shard.arn, self.shard.name, raw)

@@ -1,4 +1,4 @@
-"""What tests of programs on DynamoDB need: boto3 without a socket, and pytest fixtures."""
+"""Test support for programs on DynamoDB: boto3 without a socket, and pytest fixtures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["answered_by", "attach", "detach"]
 
 
 def __getattr__(name: str) -> Any:
-    """botocore is imported when it is first needed: pytest loads this package in every run."""
+    """Import botocore on first use: pytest loads this package in every run."""
     if name in __all__:
         from keyplan.testing import boto  # noqa: PLC0415 - see above
 

@@ -1,20 +1,18 @@
 """boto3 without a socket: botocore-based clients answered by an engine in the same process.
 
     with answered_by(engine):
-        boto3.resource("dynamodb", region_name="eu-west-1").Table("orders").get_item(Key={"id": "7"})
+            boto3.resource("dynamodb", region_name="eu-west-1").Table("orders").get_item(Key={"id": "7"})
 
 A function, a coroutine function or a class of tests may be decorated instead.
 
-Every client for `dynamodb` and `dynamodbstreams` is answered, whenever it was made: boto3's client
-and resource layers with paginators, waiters, conditions and batch writers, PynamoDB, aiobotocore and
-aioboto3. Calls of all other services go where they always went. `attach` does the same to one
-client only, until `detach`.
+Every client for `dynamodb` and `dynamodbstreams` is answered, whenever it was created: boto3's client and resource
+layers with paginators, waiters, conditions and batch writers, PynamoDB, aiobotocore and aioboto3. Calls of all other
+services are not changed. `attach` does the same to one client only, until `detach`.
 
-The answer is given at `BaseClient._make_api_call`, before anything is serialized, signed or sent, so
-no credentials are needed and a call costs little more than the engine's own. What an unmodified
-client does around its request still happens: its events, its validation of parameters, its
-exceptions, and its retries, with the attempts and the waiting of its own configuration; a test of
-faults that should not wait makes its client with `Config(retries={"total_max_attempts": 1})`.
+The answer is given at `BaseClient._make_api_call`, before anything is serialized, signed or sent, so no credentials are
+needed and a call costs little more than the engine's own. The rest of an unmodified client's call still happens: its
+events, its validation of parameters, its exceptions, and its retries, with the configured attempts and waits. For a
+test of faults that should not wait, create the client with `Config(retries={"total_max_attempts": 1})`.
 """
 
 from __future__ import annotations
@@ -51,9 +49,9 @@ D = TypeVar("D", bound=Callable[..., Any])
 def answered_by(engine: Answering) -> AnsweredBy:
     """Answer every DynamoDB client from `engine`, inside a `with` block, a decorated function or class of tests.
 
-    Each test of a class starts with a copy of the engine: see `keyplan.testing.classes`.
-    Blocks nest: the innermost is the one that answers. A thread or task is answered by the block it
-    has entered itself, and one that has entered none, by the block entered last.
+    Each test of a class starts with a copy of the engine: see `keyplan.testing.classes`. Blocks nest: the innermost
+    answers. A thread or task is answered by the block it has entered itself; one that has entered none is answered by
+    the block entered last.
     """
     return AnsweredBy(engine)
 
@@ -72,12 +70,12 @@ def attach(client: Any, engine: Answering) -> None:
 
 
 def detach(client: Any) -> None:
-    """Undo `attach`: the client sends its requests again. Does nothing to one never attached."""
+    """Undo `attach`: the client sends its requests again. Do nothing to a client that was never attached."""
     vars(_client_of(client)).pop("_make_api_call", None)
 
 
 class _Block:
-    """One entered block; `outer` is the one that the same thread or task was in before."""
+    """One entered block; `outer` is the previous block of the same thread or task."""
 
     def __init__(self, engine: Answering, outer: _Block | None) -> None:
         self.engine = engine
@@ -168,7 +166,7 @@ async def _answer_async(client: Any, engine: Answering, name: str, params: dict[
 
 
 def _operation(client: Any, name: str) -> Operation:
-    """What is known of the operation, kept in the service model that it is compiled from."""
+    """Return the compiled operation, cached in its service model."""
     model = client.meta.service_model
     operations = vars(model).setdefault("_keyplan_operations", {})
     operation: Operation | None = operations.get(name)
@@ -178,9 +176,9 @@ def _operation(client: Any, name: str) -> Operation:
 
 
 def _patch_classes() -> None:
-    """Put our method into the client classes that are loaded by now.
+    """Patch the client classes that are loaded by now.
 
-    aiobotocore may be imported inside a block, so making a client looks again.
+    aiobotocore may be imported inside a block, so the creation of a client looks again.
     """
     if BaseClient not in _originals:
         _replace(BaseClient, "__init__", _constructor(BaseClient.__init__))
@@ -196,7 +194,7 @@ def _replace(patched: type, name: str, method: Any) -> None:
 
 
 def _restore_classes() -> None:
-    """Take our methods out again, but not what someone has since put over them."""
+    """Remove the patched methods, but not patches that others have since put over them."""
     for patched, methods in _originals.items():
         for name, (original, ours) in methods.items():
             if vars(patched)[name] is ours:
@@ -238,7 +236,7 @@ def _asynchronous(original: Any) -> Any:
 
 
 def _aio_client_class() -> type | None:
-    """aiobotocore's client class, if somebody has imported it; it overrides the blocking method."""
+    """Return aiobotocore's client class if it is imported; it overrides the blocking method."""
     module = sys.modules.get("aiobotocore.client")
     return None if module is None else getattr(module, "AioBaseClient", None)
 
@@ -249,7 +247,7 @@ def _is_asynchronous(client: Any) -> bool:
 
 
 def _client_of(client_or_resource: Any) -> Any:
-    """The client itself, or the one inside a boto3 resource."""
+    """Return the client itself, or the client of a boto3 resource."""
     if isinstance(client_or_resource, BaseClient):
         return client_or_resource
     return client_or_resource.meta.client
@@ -264,14 +262,14 @@ REGION = "us-east-1"
 
 
 def make_client(service: str, engine: Answering) -> Any:
-    """A boto3 client of `dynamodb` or `dynamodbstreams`, answered by the engine."""
+    """Return a boto3 client of `dynamodb` or `dynamodbstreams`, answered by the engine."""
     client = _copy_of(_client(service))
     attach(client, engine)
     return client
 
 
 def make_resource(engine: Answering) -> Any:
-    """A boto3 resource of DynamoDB, answered by the engine."""
+    """Return a boto3 resource of DynamoDB, answered by the engine."""
     made = _resource()
     resource = copy.copy(made)
     resource.meta = copy.copy(made.meta)
@@ -300,8 +298,8 @@ def _resource() -> Any:
 
 
 def _copy_of(client: Any) -> Any:
-    # Not copy.copy: it asks the new object for `__setstate__` before it has any attribute, and a
-    # client looks for attributes it lacks among its event handlers, without end.
+    # Not copy.copy: it asks the new object for `__setstate__` before it has any attribute, and a client searches its
+    # event handlers for missing attributes, which never ends.
     copied = object.__new__(type(client))
     vars(copied).update(vars(client))
     copied.meta = copy.copy(client.meta)

@@ -21,7 +21,7 @@ from typing import Any
 from keyplan.testing.operation import Answering
 
 Block = Callable[[Answering], AbstractContextManager[Any]]
-"""Makes the block in which an engine answers."""
+"""Function that returns the block in which an engine answers."""
 
 _FOR_ALL_TESTS = frozenset({"setUpClass", "tearDownClass", "setup_class", "teardown_class"})
 _COUNTED = frozenset({"setup_method", "teardown_method", "setup_class", "teardown_class"})
@@ -66,7 +66,7 @@ class _Copies:
 
     @contextmanager
     def once(self) -> Iterator[Answering]:
-        """A block of a copy that is closed behind it."""
+        """Yield a block of a copy that is closed after it."""
         engine, close = self._make()
         try:
             with self._block(engine):
@@ -76,7 +76,7 @@ class _Copies:
 
     @contextmanager
     def whole(self, args: tuple[Any, ...]) -> Iterator[None]:
-        """A block for all that unittest runs for a test, clean-up functions too."""
+        """Yield a block for everything that unittest runs for a test, clean-up functions too."""
         with self.once() as engine:
             vars(args[0])[_KEPT] = (self, engine)
             try:
@@ -100,7 +100,7 @@ class _Copies:
 
 
 def _members(decorated: type) -> Iterator[tuple[str, Any]]:
-    """The members of a class and those it inherits, except those of unittest's classes and of object."""
+    """Yield the members of a class and those it inherits, except those of unittest's classes and of object."""
     seen = set()
     for owner in decorated.__mro__:
         if owner is object or owner.__module__.partition(".")[0] == "unittest":
@@ -112,7 +112,7 @@ def _members(decorated: type) -> Iterator[tuple[str, Any]]:
 
 
 def _is_fixture(function: Callable[..., Any]) -> bool:
-    """Whether pytest before 8.4 made a fixture of it; later ones make an object of another type."""
+    """Return True if pytest before 8.4 made a fixture of it; later versions create an object of another type."""
     return hasattr(function, "_pytestfixturefunction")
 
 

@@ -1,4 +1,4 @@
-"""An HTTP server in a thread of its own, for clients that want an endpoint URL."""
+"""An HTTP server in a separate thread, for clients that need an endpoint URL."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from keyplan.server.thread import ThreadedServer
 
 @contextmanager
 def serving(engine: ServedEngine) -> Iterator[str]:
-    """Serve the engine on a free port of this machine; gives the URL. The engine stays open."""
+    """Serve the engine on a free port of this machine, and yield the URL. The engine stays open."""
     with ThreadedServer(engine) as server:
         yield server.url

@@ -44,9 +44,9 @@ def exchange(
     params: dict[str, Any],
     sleep: Callable[[float], Any],
 ) -> Steps:
-    """Everything an API call does, from the caller's parameters to the answer or the exception.
+    """Run an API call, from the caller's parameters to the answer or the exception.
 
-    `sleep` is how the client waits between attempts, in seconds.
+    `sleep` is the client's wait between attempts, in seconds.
     """
     events = client.meta.events
     context = operation.context(client)
@@ -116,7 +116,7 @@ async def run_async(steps: Steps) -> Parsed:
 def _stubbed(
     operation: Operation, client: Any, params: dict[str, Any], context: dict[str, Any]
 ) -> Generator[Step, Any, tuple[Any, Parsed] | None]:
-    """Show the request to the listeners of before-call; one may answer it, as Stubber does."""
+    """Show the request to the listeners of before-call, one of which may answer it, as Stubber does."""
     request = client._serializer.serialize_to_request(params, operation.model)
     prepare_request_dict(request, endpoint_url=client.meta.endpoint_url, context=context)
     _, answer = yield partial(
@@ -139,7 +139,7 @@ def _answered(
     context: dict[str, Any],
     sleep: Callable[[float], Any],
 ) -> Generator[Step, Any, tuple[Any, Parsed]]:
-    """The engine's answer, after as many attempts as the client's retry handler asks for."""
+    """Return the engine's answer, after as many attempts as the client's retry handler asks for."""
     attempts = 1
     while True:
         parsed = operation.answer(client, engine, params)
@@ -166,7 +166,7 @@ def _answered(
 
 
 def _http_response(client: Any, parsed: Parsed) -> AWSResponse:
-    """What handlers are given as the HTTP response; its body is empty."""
+    """Return the HTTP response for handlers; its body is empty."""
     metadata = parsed["ResponseMetadata"]
     return AWSResponse(
         client.meta.endpoint_url,
@@ -180,5 +180,5 @@ class _NoBody(io.BytesIO):
     """An empty body that can be streamed as urllib3 does."""
 
     def stream(self) -> list[bytes]:
-        """No chunks."""
+        """Return no chunks."""
         return []

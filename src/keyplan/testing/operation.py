@@ -30,14 +30,14 @@ _request_numbers = itertools.count(1)
 
 
 class Answering(Protocol):
-    """What answers requests: an engine, or a stand-in for one."""
+    """An engine that answers requests, or a stand-in for one."""
 
     def call(self, operation: str, request: dict[str, Any], /) -> dict[str, Any]:
-        """The answer in the Python form (binary as bytes); raises ServiceError."""
+        """Return the answer in Python form (binary as bytes). Raises ServiceError."""
 
 
 class Event:
-    """An event of one operation, and whether anyone needs to hear of it."""
+    """An event of one operation, and whether a handler needs it."""
 
     def __init__(self, name: str, idle: frozenset[Any]) -> None:
         self.name = name
@@ -45,10 +45,10 @@ class Event:
         self._last: tuple[Any, bool] = (None, False)
 
     def is_heard(self, emitter: Any) -> bool:
-        """Whether a handler is registered that may matter.
+        """Return True if a handler is registered that may matter.
 
-        botocore keeps the handlers of an event name in a cache that it replaces at every
-        registration, so the answer holds as long as the cached list is the same object.
+        botocore keeps the handlers of an event name in a cache that it replaces at every registration, so the answer
+        holds as long as the cached list is the same object.
         """
         inner = getattr(emitter, "_emitter", emitter)
         found = inner._lookup_cache.get(self.name)
@@ -63,7 +63,7 @@ class Event:
 
 
 class Operation:
-    """What has to be known of one operation of one service; the same for every client and call."""
+    """Compiled facts about one operation of one service; the same for every client and call."""
 
     def __init__(self, service_model: ServiceModel, name: str) -> None:
         self.name = name
@@ -83,7 +83,7 @@ class Operation:
         self.needs_retry = f"needs-retry.{event}"
 
     def context(self, client: Any) -> dict[str, Any]:
-        """The request context that handlers are given, with botocore's members."""
+        """Return the request context for handlers, with botocore's members."""
         return {
             "client_region": client.meta.region_name,
             "client_config": client.meta.config,
@@ -94,10 +94,10 @@ class Operation:
         }
 
     def answer(self, client: Any, engine: Answering, params: dict[str, Any]) -> dict[str, Any]:
-        """The engine's answer or refusal as botocore's parser would give it.
+        """Return the engine's answer or refusal in the form of botocore's parser.
 
-        Raises botocore's ParamValidationError wherever an unmodified client would: a request that
-        is not plainly sound is validated first, and one that the engine cannot read afterwards.
+        Raises botocore's ParamValidationError wherever an unmodified client would: a request that is not clearly valid
+        is validated first, and one that the engine cannot read is validated afterwards.
         """
         sound = self._is_sound(params)
         try:
@@ -107,14 +107,14 @@ class Operation:
                 return self._failure(error)
         except ServiceError as error:
             return self._failure(error)
-        # The attribute values may be what botocore refuses, or what it sends in another form.
+        # The attribute values may be invalid for botocore, or sent by it in another form.
         try:
             return self._success(engine.call(self.name, self._as_sent(client, params)))
         except ServiceError as error:
             return self._failure(error)
 
     def _as_sent(self, client: Any, params: dict[str, Any]) -> dict[str, Any]:
-        """The request as botocore would put it on the wire, in the Python form."""
+        """Return the request as botocore would send it, in Python form."""
         body = client._serializer.serialize_to_request(params, self.model)["body"]
         request: dict[str, Any] = json.loads(body)
         return request if self._read_blobs is None else self._read_blobs(request)
@@ -129,7 +129,7 @@ class Operation:
         return {**answer, "ResponseMetadata": _metadata(200)}
 
     def _failure(self, error: ServiceError) -> dict[str, Any]:
-        """The error with the members that the model gives its exception."""
+        """Return the error with the members that the model gives its exception."""
         shape = self.service_model.shape_for_error_code(error.code)
         given = dict(error.members)
         if error.message:
@@ -143,7 +143,7 @@ class Operation:
 
 
 def _metadata(status: int) -> dict[str, Any]:
-    """The ResponseMetadata of an answer.
+    """Return the ResponseMetadata of an answer.
 
     Request ids have the service's form, 52 capitals and digits, and count the requests answered.
     """

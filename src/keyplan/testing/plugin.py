@@ -25,7 +25,7 @@ The marker `keyplan` gives the engine of a test options: `@pytest.mark.keyplan(c
 Nothing but pytest is imported before a fixture is used: pytest loads this module in every run.
 """
 
-# ruff: noqa: PLC0415  fixtures import what they need when they are used, as said above
+# ruff: noqa: PLC0415  fixtures import modules on first use, as said above
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ import pytest
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
 
-# Of code that makes its own clients; what the environment sets already is left as it is.
+# For code that creates its own clients; variables that the environment sets already are kept.
 _CLIENT_ENVIRONMENT = {
     "AWS_DEFAULT_REGION": "us-east-1",
     "AWS_ACCESS_KEY_ID": "keyplan",
@@ -46,19 +46,19 @@ _CLIENT_ENVIRONMENT = {
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known."""
+    """Register the marker."""
     config.addinivalue_line("markers", "keyplan(**options): options of the engine that this test gets.")
 
 
 @pytest.fixture(scope="session")
 def engine_template() -> Engine | None:
-    """What every test's engine starts as: override it to begin with tables and data."""
+    """Return the template of every test's engine: override it to start with tables and data."""
     return None
 
 
 @pytest.fixture
 def keyplan_engine(request: pytest.FixtureRequest, engine_template: Engine | None) -> Iterator[Engine]:
-    """An engine in memory for this test alone: a copy of the template, or an empty one."""
+    """Yield an engine in memory for this test alone: a copy of the template, or an empty one."""
     from keyplan.engine.engine import Engine
 
     marker = request.node.get_closest_marker("keyplan")
@@ -70,13 +70,13 @@ def keyplan_engine(request: pytest.FixtureRequest, engine_template: Engine | Non
 
 @pytest.fixture
 def engine(keyplan_engine: Engine) -> Engine:
-    """The short name of `keyplan_engine`."""
+    """Return `keyplan_engine` under its short name."""
     return keyplan_engine
 
 
 @pytest.fixture
 def dynamodb_client(keyplan_engine: Engine) -> Any:
-    """A boto3 client of DynamoDB for this test alone, answered by the engine."""
+    """Return a boto3 client of DynamoDB for this test alone, answered by the engine."""
     from keyplan.testing.boto import make_client
 
     return make_client("dynamodb", keyplan_engine)
@@ -84,7 +84,7 @@ def dynamodb_client(keyplan_engine: Engine) -> Any:
 
 @pytest.fixture
 def dynamodbstreams_client(keyplan_engine: Engine) -> Any:
-    """A boto3 client of DynamoDB Streams for this test alone, answered by the engine."""
+    """Return a boto3 client of DynamoDB Streams for this test alone, answered by the engine."""
     from keyplan.testing.boto import make_client
 
     return make_client("dynamodbstreams", keyplan_engine)
@@ -92,7 +92,7 @@ def dynamodbstreams_client(keyplan_engine: Engine) -> Any:
 
 @pytest.fixture
 def dynamodb_resource(keyplan_engine: Engine) -> Any:
-    """A boto3 resource of DynamoDB for this test alone, answered by the engine."""
+    """Return a boto3 resource of DynamoDB for this test alone, answered by the engine."""
     from keyplan.testing.boto import make_resource
 
     return make_resource(keyplan_engine)
@@ -100,9 +100,9 @@ def dynamodb_resource(keyplan_engine: Engine) -> Any:
 
 @pytest.fixture
 def dynamodb_answered(keyplan_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
-    """The engine, while it answers every DynamoDB client of this process.
+    """Yield the engine while it answers every DynamoDB client of this process.
 
-    Code that makes clients finds a region and credentials in the environment.
+    Code that creates clients finds a region and credentials in the environment.
     """
     import os
 
@@ -116,7 +116,7 @@ def dynamodb_answered(keyplan_engine: Engine, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.fixture
 def dynamodb_endpoint(keyplan_engine: Engine) -> Iterator[str]:
-    """The URL of an HTTP server over the engine, for clients of any language."""
+    """Yield the URL of an HTTP server over the engine, for clients of any language."""
     from keyplan.testing.endpoint import serving
 
     with serving(keyplan_engine) as url:

@@ -26,7 +26,7 @@ Reader = Callable[[Any], Any]
 
 
 class _NeverPlain:
-    """The type of members that always need the serializer: timestamps and whatever is new."""
+    """The type of members that always need the serializer: timestamps and unknown types."""
 
 
 _PLAIN_TYPES: dict[str, type] = {
@@ -44,23 +44,23 @@ _PLAIN_TYPES: dict[str, type] = {
 
 
 def request_check(shape: Shape | None) -> Check:
-    """A test that holds only for requests which botocore's validator and serializer leave as is."""
+    """Return a test that is true only for requests which botocore's validator and serializer do not change."""
     if shape is None:
         return _is_empty
     return _check(shape, ()) or _is_dict
 
 
 def blob_reader(shape: Shape | None) -> Reader | None:
-    """What turns the base64 text of a serialized request into bytes; None where there is none."""
+    """Return a function that turns the base64 text of a serialized request into bytes, or None without binary."""
     if shape is None or not _holds(shape, "blob"):
         return None
     return _reader(shape, "blob", b64decode, {})
 
 
 def time_reader(shape: Shape | None) -> Reader | None:
-    """What turns epoch seconds of an answer into datetimes; None where it has no timestamps.
+    """Return a function that turns epoch seconds of an answer into datetimes, or None without timestamps.
 
-    As botocore's parser does, it leaves out of structures what the model does not know.
+    Like botocore's parser, it leaves members out of structures that the model does not know.
     """
     if shape is None or not _holds(shape, "timestamp"):
         return None
@@ -76,10 +76,10 @@ def _is_dict(value: Any) -> bool:
 
 
 def _are_single(values: Iterable[Any]) -> bool:
-    """Whether each of several attribute values has one member, and so has all inside.
+    """Return True if each of several attribute values has one member, and so do all inside.
 
-    The engine refuses an unknown member that stands alone and every content of a wrong type. What it does
-    not mind, and botocore does, are further members that are unknown, and None.
+    The engine refuses an unknown member that stands alone and every content of a wrong type. It accepts, unlike
+    botocore, further unknown members, and None.
     """
     try:
         for value in values:
@@ -90,24 +90,24 @@ def _are_single(values: Iterable[Any]) -> bool:
                     return False
             elif content is None or (kind == "L" and not _are_single(content)):
                 return False
-    except (TypeError, ValueError, LookupError):  # not of its type, or there are several members or none
+    except (TypeError, ValueError, LookupError):  # the type is wrong, or the number of members is not one
         return False
     return True
 
 
 def _are_named(values: Any) -> bool:
-    """Whether a map has texts as names, and values as above."""
+    """Return True if a map has texts as names, and values as above."""
     if type(values) is not dict:
         return False
     try:
         "".join(values)
-    except TypeError:  # a name that is no text
+    except TypeError:  # a name that is not a text
         return False
     return _are_single(values.values())
 
 
 def _check(shape: Shape, above: tuple[str, ...]) -> Check | None:
-    """The test of a value whose Python type is right already; None if there is no more to ask."""
+    """Return the test of a value whose Python type is right already, or None if nothing else is required."""
     if shape.name == "AttributeValue":
         return lambda value: _are_single((value,))
     if shape.name in above:
@@ -183,7 +183,7 @@ def _list_check(shape: ListShape, above: tuple[str, ...]) -> Check:
 
 
 def _holds(shape: Shape, wanted: str, above: tuple[str, ...] = ()) -> bool:
-    """Whether a scalar of the wanted type is anywhere inside."""
+    """Return True if a scalar of the wanted type is anywhere inside."""
     if shape.type_name == wanted:
         return True
     if shape.name in above:
@@ -197,16 +197,16 @@ def _holds(shape: Shape, wanted: str, above: tuple[str, ...] = ()) -> bool:
 
 
 def _reader(shape: Shape, wanted: str, convert: Reader, known: dict[str, Reader]) -> Reader:
-    """A function that copies a value with every scalar of the wanted type converted.
+    """Return a function that copies a value with every scalar of the wanted type converted.
 
-    Anything that does not have the shape's form is returned as it is: with botocore's validation
-    switched off, a request may hold anything, and the engine is the one to refuse it.
+    A value that does not have the shape's form is returned unchanged: with botocore's validation switched off, a
+    request may hold any value, and the engine refuses it.
     """
     if shape.type_name == wanted:
         return convert
     if shape.name in known:
         return known[shape.name]
-    # A shape may hold itself, so it is known before it is built.
+    # A shape may contain itself, so it is registered before it is built.
     known[shape.name] = lambda value: built(value)  # noqa: PLW0108  bound further down
     if isinstance(shape, StructureShape):
         built = _structure_reader(shape, wanted, convert, known)
@@ -226,7 +226,7 @@ def _structure_reader(shape: StructureShape, wanted: str, convert: Reader, known
         for name, member in shape.members.items()
         if _holds(member, wanted)
     }
-    keeps_all = wanted != "timestamp"  # of an answer, botocore's parser gives only what its model knows
+    keeps_all = wanted != "timestamp"  # of an answer, botocore's parser returns only members of its model
 
     def read(value: Any) -> Any:
         if not isinstance(value, dict):
