@@ -1,4 +1,4 @@
-"""What the tests of backups, recovery and restores share."""
+"""Helpers for the tests of backups, recovery and restores."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ARN = "arn:aws:dynamodb:us-east-1:123456789012:table/things"
 
 
 class Kept:
-    """An engine whose time only the test moves, with the table `things` in it."""
+    """An engine with the table `things` on a clock that only the test moves."""
 
     def __init__(self, **members: Any) -> None:
         options = {name: members.pop(name) for name in ("state_delay_s", "faults") if name in members}
@@ -26,11 +26,11 @@ class Kept:
         self.clock.advance(options.get("state_delay_s", 0.0))
 
     def call(self, operation: str, **members: Any) -> dict[str, Any]:
-        """Any call, its members by name."""
+        """Call an operation, its members by name."""
         return self.engine.call(operation, members)
 
     def keep(self, days: int | None = None) -> dict[str, Any]:
-        """Turn recovery on; the PointInTimeRecoveryDescription."""
+        """Turn recovery on; return the PointInTimeRecoveryDescription."""
         period = {} if days is None else {"RecoveryPeriodInDays": days}
         return self._update({"PointInTimeRecoveryEnabled": True, **period})
 
@@ -40,79 +40,79 @@ class Kept:
 
     def _update(self, given: dict[str, Any]) -> dict[str, Any]:
         answer = self.call("UpdateContinuousBackups", TableName="things", PointInTimeRecoverySpecification=given)
-        told: dict[str, Any] = answer["ContinuousBackupsDescription"]["PointInTimeRecoveryDescription"]
-        return told
+        description: dict[str, Any] = answer["ContinuousBackupsDescription"]["PointInTimeRecoveryDescription"]
+        return description
 
     def back_up(self, name: str = "before", table: str = "things") -> str:
-        """CreateBackup; its ARN."""
+        """Call CreateBackup; return its ARN."""
         arn: str = self.call("CreateBackup", TableName=table, BackupName=name)["BackupDetails"]["BackupArn"]
         return arn
 
     def restore(self, arn: str, target: str = "restored", **members: Any) -> dict[str, Any]:
-        """RestoreTableFromBackup; the TableDescription."""
+        """Call RestoreTableFromBackup; return the TableDescription."""
         answer = self.call("RestoreTableFromBackup", BackupArn=arn, TargetTableName=target, **members)
-        told: dict[str, Any] = answer["TableDescription"]
-        return told
+        description: dict[str, Any] = answer["TableDescription"]
+        return description
 
-    def rewind(self, moment: float | None, target: str = "restored", **members: Any) -> dict[str, Any]:
-        """RestoreTableToPointInTime, None: to the latest; the TableDescription."""
-        at = {"UseLatestRestorableTime": True} if moment is None else {"RestoreDateTime": moment}
+    def rewind(self, time_s: float | None, target: str = "restored", **members: Any) -> dict[str, Any]:
+        """Call RestoreTableToPointInTime, for None to the latest time; return the TableDescription."""
+        at = {"UseLatestRestorableTime": True} if time_s is None else {"RestoreDateTime": time_s}
         answer = self.call(
             "RestoreTableToPointInTime", SourceTableName="things", TargetTableName=target, **at, **members
         )
-        told: dict[str, Any] = answer["TableDescription"]
-        return told
+        description: dict[str, Any] = answer["TableDescription"]
+        return description
 
     def put(self, p: str, s: str = "1", **attributes: Any) -> None:
-        """PutItem into things."""
+        """Put an item into things."""
         self.call("PutItem", TableName="things", Item={"p": {"S": p}, "s": {"S": s}, **attributes})
 
     def delete(self, p: str, s: str = "1") -> None:
-        """DeleteItem of things."""
+        """Delete an item of things."""
         self.call("DeleteItem", TableName="things", Key={"p": {"S": p}, "s": {"S": s}})
 
     def names(self, table: str = "things", **members: Any) -> list[str]:
-        """The partition keys of all items of a table or index, sorted."""
+        """Return the partition keys of all items of a table or index, sorted."""
         return sorted(item["p"]["S"] for item in self.items(table, **members))
 
     def items(self, table: str = "things", **members: Any) -> list[dict[str, Any]]:
-        """All items of a table or index."""
+        """Return all items of a table or index."""
         found: list[dict[str, Any]] = self.call("Scan", TableName=table, **members)["Items"]
         return found
 
     def summaries(self, **members: Any) -> list[str]:
-        """The names of the backups that ListBackups tells of, in its order."""
+        """Return the names of the backups in ListBackups, in its order."""
         return [each["BackupName"] for each in self.call("ListBackups", **members)["BackupSummaries"]]
 
 
 def table_of(kept: Kept) -> Table:
-    """The table as it is."""
+    """Return the current table."""
     return kept.engine.database.table("things")
 
 
 def recovery_of(kept: Kept) -> Recovery:
-    """Its recovery."""
+    """Return the table's recovery."""
     recovery = table_of(kept).recovery
     assert recovery is not None
     return recovery
 
 
-def seen(kept: Kept, moment: float, low: bytes = b"") -> list[dict[str, Any]]:
-    """The items as of a moment, by key."""
+def seen(kept: Kept, time_s: float, low: bytes = b"") -> list[dict[str, Any]]:
+    """Return the items as of a time, by key."""
     with kept.engine.store.snapshot() as view:
-        rows = list(history.rows_at(view, table_of(kept), moment, low))
+        rows = list(history.rows_at(view, table_of(kept), time_s, low))
     assert [key for key, _, _ in rows] == sorted(key for key, _, _ in rows)
     assert all(size > 0 for _, size, _ in rows)
     return [encoding.decode(body) for _, _, body in rows]
 
 
 def by_name(items: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Items by their partition key."""
+    """Return items by their partition key."""
     return {item["p"]["S"]: item for item in items}
 
 
 def stored_trees(engine: Engine) -> set[str]:
-    """The names of all trees and logs that the store has."""
+    """Return the names of all trees and logs in the store."""
     found = engine.store.view().connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
     return {str(name) for (name,) in found if str(name).startswith(("tree_", "log_"))}
 

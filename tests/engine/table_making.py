@@ -1,4 +1,4 @@
-"""What the tests of table operations share: requests for small tables, and calls that fail."""
+"""Helpers for the tests of table operations: requests for small tables, and failing calls."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ IN_USE = "Attempt to change a resource which is still in use: "
 
 
 def definitions(**kinds: str) -> list[dict[str, str]]:
-    """AttributeDefinitions."""
+    """Return AttributeDefinitions."""
     return [{"AttributeName": name, "AttributeType": kind} for name, kind in kinds.items()]
 
 
 def schema(*names: str) -> list[dict[str, str]]:
-    """A KeySchema of a partition key and perhaps a sort key."""
+    """Return a KeySchema of a partition key and an optional sort key."""
     return [{"AttributeName": name, "KeyType": role} for name, role in zip(names, ("HASH", "RANGE"), strict=False)]
 
 
 def units(read: int, write: int) -> dict[str, int]:
-    """A ProvisionedThroughput."""
+    """Return a ProvisionedThroughput."""
     return {"ReadCapacityUnits": read, "WriteCapacityUnits": write}
 
 
 def index(name: str, *keys: str, **more: Any) -> dict[str, Any]:
-    """An index that projects everything."""
+    """Return an index that projects all attributes."""
     return {"IndexName": name, "KeySchema": schema(*keys), "Projection": {"ProjectionType": "ALL"}, **more}
 
 
 def create(engine: Engine, name: str = "notes", **more: Any) -> dict[str, Any]:
-    """Create a table with the key `id`, a string; the TableDescription."""
+    """Create a table with the key `id`, a string; return the TableDescription."""
     request = {
         "TableName": name,
         "AttributeDefinitions": definitions(id="S"),
@@ -51,7 +51,7 @@ def create(engine: Engine, name: str = "notes", **more: Any) -> dict[str, Any]:
 def create_plain_and_indexed(engine: Engine, projection: str, **more: Any) -> None:
     """Create `plain`, keyed by `id`, and `indexed`, keyed by `id` and `at`, with an index of each kind.
 
-    `projection` is the ProjectionType of the global index, by-state; the local one, by-color, projects everything.
+    `projection` is the ProjectionType of the global index, by-state; the local one, by-color, projects all attributes.
     """
     create(engine, "plain")
     create(
@@ -66,19 +66,19 @@ def create_plain_and_indexed(engine: Engine, projection: str, **more: Any) -> No
 
 
 def update(engine: Engine, name: str = "notes", **changes: Any) -> dict[str, Any]:
-    """UpdateTable; the TableDescription."""
+    """Call UpdateTable; return the TableDescription."""
     answer: dict[str, Any] = engine.call("UpdateTable", {"TableName": name, **changes})["TableDescription"]
     return answer
 
 
 def describe(engine: Engine, name: str = "notes") -> dict[str, Any]:
-    """DescribeTable."""
+    """Call DescribeTable; return the TableDescription."""
     answer: dict[str, Any] = engine.call("DescribeTable", {"TableName": name})["Table"]
     return answer
 
 
 def add_index(engine: Engine, name: str, kind: str = "S", **more: Any) -> dict[str, Any]:
-    """UpdateTable with a new index on the attribute of that name plus "Key"; the TableDescription."""
+    """Call UpdateTable with a new index on the attribute of that name plus "Key"; return the TableDescription."""
     key = f"{name}Key"
     return update(
         engine,
@@ -88,23 +88,23 @@ def add_index(engine: Engine, name: str, kind: str = "S", **more: Any) -> dict[s
 
 
 def put(engine: Engine, id_: str, **attributes: Any) -> None:
-    """PutItem into notes."""
+    """Put an item into notes."""
     engine.call("PutItem", {"TableName": "notes", "Item": {"id": {"S": id_}, **attributes}})
 
 
 def scan(engine: Engine, index_name: str) -> list[str]:
-    """The ids that an index of notes holds, in order."""
+    """Return the ids in an index of notes, in order."""
     items = engine.call("Scan", {"TableName": "notes", "IndexName": index_name})["Items"]
     return sorted(item["id"]["S"] for item in items)
 
 
 def failure(engine: Engine, operation: str, request: dict[str, Any]) -> tuple[str, str]:
-    """Code and message with which a call fails."""
+    """Return code and message with which a call fails."""
     with pytest.raises(ServiceError) as caught:
         engine.call(operation, request)
     return caught.value.code, caught.value.message
 
 
 def update_failure(engine: Engine, **changes: Any) -> tuple[str, str]:
-    """Code and message with which an UpdateTable of notes fails."""
+    """Return code and message with which an UpdateTable of notes fails."""
     return failure(engine, "UpdateTable", {"TableName": "notes", **changes})

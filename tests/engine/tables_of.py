@@ -14,12 +14,12 @@ NOW = 1_700_000_000.0
 
 
 def clock() -> ManualClock:
-    """A clock that stands at NOW."""
+    """Return a clock that stands at NOW."""
     return ManualClock(NOW)
 
 
 def create(engine: Engine, name: str = "things", **members: Any) -> dict[str, Any]:
-    """Create a table with partition key `p` and sort key `s`, both strings; its description."""
+    """Create a table with partition key `p` and sort key `s`, both strings; return its description."""
     request: dict[str, Any] = {
         "TableName": name,
         "KeySchema": [
@@ -38,12 +38,12 @@ def create(engine: Engine, name: str = "things", **members: Any) -> dict[str, An
 
 
 def with_stream(view_type: str = "NEW_AND_OLD_IMAGES") -> dict[str, Any]:
-    """The member of CreateTable that switches a stream on."""
+    """Return the member of CreateTable that enables a stream."""
     return {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": view_type}}
 
 
 def with_index(**members: Any) -> dict[str, Any]:
-    """The members of CreateTable that add a global index `by_g` on attribute `g`."""
+    """Return the members of CreateTable that add a global index `by_g` on attribute `g`."""
     return {
         "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in "psg"],
         "GlobalSecondaryIndexes": [
@@ -58,7 +58,7 @@ def with_index(**members: Any) -> dict[str, Any]:
 
 
 def with_local_index(name: str = "by_g") -> dict[str, Any]:
-    """The members of CreateTable that add a local index on attribute `g`."""
+    """Return the members of CreateTable that add a local index on attribute `g`."""
     return {
         "AttributeDefinitions": [{"AttributeName": attribute, "AttributeType": "S"} for attribute in "psg"],
         "LocalSecondaryIndexes": [
@@ -72,7 +72,7 @@ def with_local_index(name: str = "by_g") -> dict[str, Any]:
 
 
 def key(p: str, s: str = "1") -> dict[str, Any]:
-    """A key of such a table."""
+    """Return a key of such a table."""
     return {"p": {"S": p}, "s": {"S": s}}
 
 
@@ -82,7 +82,7 @@ def put(engine: Engine, p: str, s: str = "1", table: str = "things", **attribute
 
 
 def kilobytes(count: int) -> dict[str, str]:
-    """A value that makes an item of so many KB, less than two dozen bytes."""
+    """Return a value for an item of so many KB, less up to two dozen bytes."""
     return {"S": "x" * (count * 1024 - 30)}
 
 
@@ -92,24 +92,24 @@ def delete(engine: Engine, p: str, s: str = "1", table: str = "things") -> dict[
 
 
 def get(engine: Engine, p: str, s: str = "1", table: str = "things", **members: Any) -> dict[str, Any] | None:
-    """An item, eventually consistent."""
+    """Return an item, read eventually consistent."""
     return engine.call("GetItem", {"TableName": table, "Key": key(p, s), **members}).get("Item")
 
 
 def stream_arn(engine: Engine, table: str = "things") -> str:
-    """The ARN of the table's latest stream."""
+    """Return the ARN of the table's latest stream."""
     arn: str = engine.call("DescribeTable", {"TableName": table})["Table"]["LatestStreamArn"]
     return arn
 
 
 def shards(engine: Engine, arn: str) -> list[dict[str, Any]]:
-    """The shards of a stream."""
+    """Return the shards of a stream."""
     described: list[dict[str, Any]] = engine.call("DescribeStream", {"StreamArn": arn})["StreamDescription"]["Shards"]
     return described
 
 
 def iterator(engine: Engine, arn: str, kind: str = "TRIM_HORIZON", shard: int = 0, **members: Any) -> str:
-    """An iterator into a shard of a stream."""
+    """Return an iterator into a shard of a stream."""
     request = {
         "StreamArn": arn,
         "ShardId": shards(engine, arn)[shard]["ShardId"],
@@ -121,7 +121,7 @@ def iterator(engine: Engine, arn: str, kind: str = "TRIM_HORIZON", shard: int = 
 
 
 def records(engine: Engine, arn: str) -> list[dict[str, Any]]:
-    """All records of a stream, shard by shard."""
+    """Return all records of a stream, shard by shard."""
     return [record for shard in range(len(shards(engine, arn))) for record in _read(engine, arn, shard)]
 
 
@@ -134,6 +134,6 @@ def _read(engine: Engine, arn: str, shard: int) -> Iterator[dict[str, Any]]:
 
 
 def wire(answer: dict[str, Any]) -> dict[str, Any]:
-    """An answer in wire form, as a client decodes it."""
+    """Return an answer in wire form, as a client decodes it."""
     decoded: dict[str, Any] = orjson.loads(orjson.dumps(answer))
     return decoded

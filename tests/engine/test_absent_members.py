@@ -1,4 +1,4 @@
-"""An optional member that is None counts as not given: at every depth, at both doors."""
+"""An optional member that is None counts as not given: at every depth, in both forms."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KEPT = ("StreamArn", "ShardId", "ShardIterator", "BackupArn")
 IN_BACKGROUND = {
     "DescribeExport", "DescribeImport", "ExportTableToPointInTime", "ImportTable", "ListExports", "ListImports",
 }  # fmt: skip
-"""Operations whose answers differ from one moment to the next."""
+"""Operations whose answers differ from call to call."""
 
 LIFE: list[tuple[str, dict[str, Any]]] = [
     (
@@ -145,7 +145,7 @@ LIFE: list[tuple[str, dict[str, Any]]] = [
 
 
 def with_nones(shape: Shape, content: Any) -> Any:
-    """The content with every member it may have and has not as None."""
+    """Return the content with None for every member that is allowed and not given."""
     if isinstance(shape, Structure):
         absent = dict.fromkeys(name for name in shape.members if name not in content)
         given = {name: with_nones(shape.members[name], inner) for name, inner in content.items()}
@@ -162,12 +162,12 @@ def plain(_shape: Shape, content: Any) -> Any:
 
 
 def lived(filled: Callable[[Shape, Any], Any], *, wire: bool) -> list[Any]:
-    """The answers to all requests in order, each of them as `filled` makes it."""
+    """Return the answers to all requests in order, each as changed by `filled`."""
     answers: list[Any] = []
     kept: dict[str, str] = {}
     with Engine.memory(clock=ManualClock()) as engine:
-        for operation, told in LIFE:
-            request = copy.deepcopy(told)
+        for operation, template in LIFE:
+            request = copy.deepcopy(template)
             request.update({name: kept[name] for name in KEPT if name in request})
             request = filled(OPERATIONS[operation]()[0], request)
             answer = engine.call_wire(operation, request) if wire else engine.call(operation, request)

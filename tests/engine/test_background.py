@@ -1,4 +1,4 @@
-"""How much a transaction of background work does: less where it takes long, more again where it does not."""
+"""Size of background transactions: smaller after slow ones, larger again after fast ones."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from keyplan.engine.background import FEWEST_ROWS, LONGEST_S, Pace
 
 
 def rows_after(pace: Pace, clock: ManualClock, *seconds: float) -> list[int]:
-    """The rows of the next transaction after each of those that took so long."""
+    """Return the rows of the next transaction after each of those durations."""
     rows: list[int] = []
     for took_s in seconds:
         with pace.measured():

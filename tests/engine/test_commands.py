@@ -1,4 +1,4 @@
-"""Operations that are refused: by name where the service has them, without text where nobody does."""
+"""Refused operations: by name where the service has them, without a message where it does not."""
 
 from __future__ import annotations
 

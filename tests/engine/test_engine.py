@@ -1,4 +1,4 @@
-"""The engine itself: two forms that agree, unknown operations, closing, restarts, groups and copies."""
+"""The engine: two forms that agree, unknown operations, closing, restarts, groups and copies."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ values = st.recursive(
 attributes = st.dictionaries(st.sampled_from(["B", "BS", "x", "y"]), values, max_size=4)
 
 
-def on_wire(told: Any) -> Any:
-    """An answer or request in Python form as JSON says it."""
-    if isinstance(told, bytes):
-        return b64encode(told).decode()
-    if isinstance(told, dict):
-        return {name: on_wire(each) for name, each in told.items()}
-    return [on_wire(each) for each in told] if isinstance(told, list) else told
+def on_wire(result: Any) -> Any:
+    """Return an answer or request in Python form as JSON has it."""
+    if isinstance(result, bytes):
+        return b64encode(result).decode()
+    if isinstance(result, dict):
+        return {name: on_wire(each) for name, each in result.items()}
+    return [on_wire(each) for each in result] if isinstance(result, list) else result
 
 
 @settings(max_examples=examples(60), deadline=None, database=None, derandomize=True)
@@ -148,8 +148,8 @@ def test_an_unknown_operation_is_refused(engine: Engine, name: str) -> None:
 
 def test_operations_are_those_that_can_be_called(engine: Engine) -> None:
     assert engine.operations == frozenset(commands.OPERATIONS)
-    told = {name: _error_of(engine, name) for name in engine.operations}
-    assert UnknownOperationError not in told.values()
+    result = {name: _error_of(engine, name) for name in engine.operations}
+    assert UnknownOperationError not in result.values()
 
 
 def _error_of(engine: Engine, operation: str) -> type[ServiceError] | None:
@@ -182,18 +182,18 @@ def test_a_closed_engine_says_so(operation: str, in_file: bool, tmp_path: Path) 
     }
     with pytest.raises(EngineClosedError):
         engine.call(operation, requests[operation])
-    told: list[BaseException] = []
+    result: list[BaseException] = []
 
     def elsewhere() -> None:
         try:
             engine.call(operation, requests[operation])
         except EngineClosedError as error:
-            told.append(error)
+            result.append(error)
 
     thread = threading.Thread(target=elsewhere)
     thread.start()
     thread.join()
-    assert len(told) == 1
+    assert len(result) == 1
 
 
 @pytest.mark.parametrize("in_file", [False, True])
@@ -225,7 +225,7 @@ def test_maintenance_of_a_closed_engine_says_so(tmp_path: Path) -> None:
 
 
 def test_an_operation_starts_over_when_the_table_has_changed(tmp_path: Path) -> None:
-    """Another engine on the file replaces the table between look-up and write, again and again."""
+    """Replace the table between look-up and write, again and again, through another engine on the file."""
     with Engine.open(tmp_path / "data.db") as engine, Engine.open(tmp_path / "data.db") as other:
         create(engine)
         for _ in range(3):

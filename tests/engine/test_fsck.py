@@ -1,4 +1,4 @@
-"""The proof that a database agrees with itself finds every kind of disagreement."""
+"""The consistency check finds every kind of inconsistency."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def furnished(engine: Engine) -> Engine:
 
 
 def entry_of(table: Table, index: str, name: str) -> bytes:
-    """Stored key of an item's entry."""
+    """Return the stored key of an item's entry."""
     item = {**tables_of.key(name), **attributes(name)}
     entry = table.indexes[index].key.entry(item, table.key.of_item(item))
     assert entry is not None
@@ -138,9 +138,9 @@ def test_progress_is_told(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> No
     tables_of.create(engine)
     for name in "abcde":
         tables_of.put(engine, name)
-    told: list[tuple[str, int]] = []
-    assert fsck.check(engine, lambda table, rows: told.append((table, rows))) == []
-    assert told == [("things", 2), ("things", 4)]
+    reports: list[tuple[str, int]] = []
+    assert fsck.check(engine, lambda table, rows: reports.append((table, rows))) == []
+    assert reports == [("things", 2), ("things", 4)]
 
 
 def test_a_database_that_is_written_to_meanwhile_is_seen_at_one_moment(tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_an_index_that_is_completed_meanwhile_is_seen_as_it_was(
         def snapshot() -> Iterator[StoreView]:
             monkeypatch.setattr(engine.store, "snapshot", true)  # the backfill has its own
             with true() as view:
-                view.sequence("catalog")  # the moment is that of the first read
+                view.sequence("catalog")  # the snapshot is as of the first read
                 with ThreadPoolExecutor(1) as pool:
                     assert pool.submit(backfill.fill_some, engine.database, "notes", "tag", 10).result()
                 yield view

@@ -1,4 +1,4 @@
-"""The proof that a database agrees with itself looks at backups and histories too."""
+"""The consistency check covers backups and recovery records."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Damage = Callable[[Transaction, Tree], None]
 
 
 def first(transaction: Transaction, tree: Tree) -> Any:
-    """The first row of a tree."""
+    """Return the first row of a tree."""
     return transaction.rows(tree, b"", None, limit=1)[0]
 
 
@@ -42,7 +42,7 @@ def _gone(transaction: Transaction, tree: Tree) -> None:
 
 @pytest.fixture
 def kept() -> Kept:
-    """A table with recovery, a change and a backup."""
+    """Return a table with recovery, a change and a backup."""
     kept = Kept(**tables_of.with_index())
     kept.put("a", g={"S": "g"})
     kept.put("b")

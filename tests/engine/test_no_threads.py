@@ -1,4 +1,4 @@
-"""Where no thread is to be had: what was asked for stands, and is worked on once there is one."""
+"""Without available threads: work stays pending, and is done once a thread can start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Progress of long jobs in the log: from two seconds on, then every ten, with how far the job has come."""
+"""Progress of long jobs in the log: after two seconds, then every ten."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def lines(caplog: pytest.LogCaptureFixture) -> Any:
 
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every place is reported."""
+    """Report every place."""
     monkeypatch.setattr(progress, "FIRST_S", 0.0)
     monkeypatch.setattr(progress, "EVERY_S", 0.0)
 

@@ -1,4 +1,4 @@
-"""Moments as requests give them and as messages tell them."""
+"""Timestamps in requests and in messages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_a_datetime_is_what_its_seconds_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("at_s", "told"),
+    ("at_s", "expected"),
     [
         (tables_of.NOW + 0.9, "2023-11-14T22:13:20Z"),
         (0, "1970-01-01T00:00:00Z"),
@@ -28,8 +28,8 @@ def test_a_datetime_is_what_its_seconds_are() -> None:
         (1e20, "9999-12-31T23:59:59Z"),
     ],
 )
-def test_any_moment_can_be_told(at_s: float, told: str) -> None:
-    assert timestamps.text(at_s) == told
+def test_any_moment_can_be_told(at_s: float, expected: str) -> None:
+    assert timestamps.text(at_s) == expected
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf, 10**400])

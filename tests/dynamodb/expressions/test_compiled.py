@@ -1,4 +1,4 @@
-"""The doors: what compiled expressions tell of themselves, caching, and the order of checks."""
+"""Compiled expressions: their attributes, caching, and the order of checks."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_updated_shows_only_the_paths_of_the_update(text: str, updated: dict[str
 
 
 def test_compiled_expressions_stay_below_the_recursion_limit() -> None:
-    """The deepest texts within the limits run on a stack with room for 400 frames."""
+    """Run the deepest texts within the limits on a stack with room for 400 frames."""
     condition = "a=:v"
     for level in range(148):
         condition = f"({condition}){' OR ' if level % 2 else ' AND '}a=:v"

@@ -1,7 +1,7 @@
-"""Conformance cases as data: what the service answers, and where that is known from.
+"""Conformance cases as data: the service's answers and their sources.
 
-`source` of a case is "captured" (an answer of the service), "documented" (its guide says so) or
-"inferred" (from its downloadable version, or from the cases around it).
+`source` of a case is "captured" (an answer of the service), "documented" (in its guide) or "inferred" (from its
+downloadable version, or from similar cases).
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from keyplan.dynamodb.expressions.compiled import (
 from keyplan.dynamodb.expressions.nodes import render_condition, render_projection, render_update
 from keyplan.errors import ValidationError
 
-# Trees as the parsers make them.
+# Trees as the parsers build them.
 
 names = st.sampled_from(["a", "b", "c", "#n", "long_Name9", "#1"])
 steps = st.one_of(names, st.integers(0, 3))
@@ -85,7 +85,7 @@ def test_rendered_projections_parse_to_the_same_paths(tree: tuple[nodes.Path, ..
     assert parser.parse_projection(render_projection(tree), "ProjectionExpression") == tree
 
 
-# Any text at every door.
+# Any text in every entry point.
 
 WORDS = """
 a b #n :v SET REMOVE ADD DELETE AND OR NOT BETWEEN IN size contains begins_with status
@@ -138,7 +138,7 @@ def test_any_text_compiles_or_raises_a_validation_error(use: Callable[[str], Non
         use(text)
 
 
-# Laws over items.
+# Properties over items.
 
 scalars: st.SearchStrategy[dict[str, Any]] = st.one_of(
     st.sampled_from(["", "a", "b", "é"]).map(lambda text: {"S": text}),
@@ -225,7 +225,7 @@ def test_set_values_are_read_back_and_removed_values_are_gone(
     if not path.endswith("]"):
         assert not holds(f"attribute_exists({path})", gone)
     elif not present:
-        # The element was appended: removing the index asked for removes it, or nothing.
+        # The element was appended: removing the requested index removes it, or nothing.
         assert gone in (new, item)
 
 

@@ -1,4 +1,4 @@
-"""The lexer: kinds, positions, and the syntax error that names the place."""
+"""The lexer: kinds, positions, and the syntax error with its position."""
 
 from __future__ import annotations
 

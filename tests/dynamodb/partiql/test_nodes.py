@@ -1,4 +1,4 @@
-"""What is read off terms: names, joints, equalities."""
+"""Functions that read terms: names, joins, equalities."""
 
 from __future__ import annotations
 

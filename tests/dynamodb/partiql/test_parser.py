@@ -1,4 +1,4 @@
-"""Statements to trees. What the service says of those it refuses is in `tests/conformance`."""
+"""Statements to trees. The service's messages for refused statements are in `tests/conformance`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from keyplan.errors import ValidationError
 
 
 def where(condition: str) -> Term:
-    """The condition of a statement, without the places of its paths."""
+    """Return the condition of a statement, without the positions of its paths."""
     statement = parse(f"SELECT * FROM t WHERE {condition}").statement
     assert isinstance(statement, SelectStatement)
     assert statement.where is not None

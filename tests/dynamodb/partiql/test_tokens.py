@@ -1,4 +1,4 @@
-"""Statement text to tokens: what they mean, and where they stand."""
+"""Statement text to tokens: their meaning and their positions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conditions of statements made expressions."""
+"""Conditions of statements translated to expressions."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ _VALUES = st.recursive(
 
 
 def written(attribute_value: dict[str, Any]) -> str:
-    """The literal of a value."""
+    """Return the literal of a value."""
     ((kind, content),) = attribute_value.items()
     match kind:
         case "S":

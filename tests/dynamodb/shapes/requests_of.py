@@ -1,4 +1,4 @@
-"""Hypothesis strategies for requests: good ones made from a shape, and ones with anything in any place."""
+"""Hypothesis strategies for requests: valid ones generated from a shape, and ones with any value in any place."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ ODD = st.one_of(
 
 
 def values(wire: bool) -> st.SearchStrategy[Any]:
-    """Attribute values whose types are right, well formed or not."""
+    """Return attribute values whose types are right, well formed or not."""
     blob = st.binary(max_size=6).map(lambda content: b64encode(content).decode() if wire else content)
     scalar = st.one_of(
         st.fixed_dictionaries({"S": TEXT}),
@@ -66,7 +66,7 @@ def values(wire: bool) -> st.SearchStrategy[Any]:
 
 
 def good(shape: Shape, wire: bool) -> st.SearchStrategy[Any]:
-    """What the shape takes."""
+    """Return valid content of the shape."""
     match shape:
         case Structure():
             needed = {*shape.required, *(() if shape.demanded is None else (shape.demanded.name,))}
@@ -116,7 +116,7 @@ def _matching(pattern: str, low: int, high: int) -> st.SearchStrategy[str]:
 
 
 def damaged(requests: st.SearchStrategy[Any], wire: bool) -> st.SearchStrategy[Any]:
-    """A good request with one or two places that hold anything, or that have gone."""
+    """Return a valid request with one or two members replaced or removed."""
     anything = JSON if wire else JSON | ODD
 
     @st.composite

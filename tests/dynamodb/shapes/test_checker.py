@@ -1,4 +1,4 @@
-"""New items are walked once, by what makes them canonical; every outcome is as if they had been checked before."""
+"""New items are walked once, by the canonical form; every outcome is as if they had been checked before."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def with_item(operation: str, item: Any) -> dict[str, Any]:
 
 
 def with_values(operation: str, values: Any, *, expression: bool) -> dict[str, Any]:
-    """A request whose expression, if it has one, asks for `:a`."""
+    """Return a request whose expression, if it has one, uses `:a`."""
     given: dict[str, Any] = {"TableName": "abc", "ExpressionAttributeValues": values}
     if expression:
         given["ConditionExpression"] = "a = :a"

@@ -83,11 +83,11 @@ _DIGITS = st.text("0123456789", max_size=40)
 @given(st.builds("{}{}{}{}".format, st.sampled_from(["", "-", "+"]), _DIGITS, st.sampled_from(["", "."]), _DIGITS))
 def test_numbers_have_the_size_of_their_canonical_text(text: str) -> None:
     assert measured(text) == measured_at_length(text)
-    assert measured(text) == measured_at_length(text)  # now from memory
+    assert measured(text) == measured_at_length(text)  # now from the cache
 
 
 def measured(text: str) -> tuple[str, int] | str:
-    """A number as it is normalised, with its size, or why it is refused."""
+    """Return a normalised number with its size, or why it is refused."""
     try:
         value, size = normalise({"N": text}, wire=True)
     except ValidationError as error:
@@ -96,7 +96,7 @@ def measured(text: str) -> tuple[str, int] | str:
 
 
 def measured_at_length(text: str) -> tuple[str, int] | str:
-    """The same from the parts that treat every number alike."""
+    """Return the same from the parts that do not depend on the number's length."""
     try:
         canonical = numbers.canonical(text)
     except ValidationError as error:

@@ -47,7 +47,7 @@ def test_items_with_another_value_do_not_contain_the_trace(name: str, value: Any
 
 
 class Folded(str):
-    """A text that is equal to others than it is written as."""
+    """A text that is equal to other texts."""
 
     __slots__ = ()
     __hash__ = str.__hash__
@@ -65,7 +65,7 @@ def test_values_with_several_encodings_have_no_trace(value: Any) -> None:
 
 
 def test_binary_has_no_prefix_trace() -> None:
-    """The base64 text of a beginning is not the beginning of the text."""
+    """Return no trace: the base64 text of a prefix is not the prefix of the text."""
     assert encoding.trace("a", {"B": "YWI="}, is_prefix=True) is None
 
 

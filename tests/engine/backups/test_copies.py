@@ -1,4 +1,4 @@
-"""Copies in chunks: of one moment whatever is written meanwhile, over crashes, and without anything left behind."""
+"""Copies in chunks: as of one time during concurrent writes, across crashes, without orphaned data."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ Items = dict[str, dict[str, Any]]
 
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two rows a chunk, and one chunk by the operation itself."""
+    """Use two rows a chunk, and one chunk in the operation itself."""
     monkeypatch.setattr(copies, "CHUNK_ROWS", 2)
     monkeypatch.setattr(backfill, "CHUNKS_AT_ONCE", 1)
 
 
 @pytest.fixture
 def by_hand(small_chunks: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No thread: the test says when a chunk is copied."""
+    """Start no thread: the test copies each chunk."""
     monkeypatch.setattr(backfill.Backfiller, "wake", lambda self: None)
 
 
@@ -62,12 +62,12 @@ def rows_of(kept: Kept, arn: str) -> int:
 
 
 def status(kept: Kept, arn: str) -> str:
-    told: str = kept.call("DescribeBackup", BackupArn=arn)["BackupDescription"]["BackupDetails"]["BackupStatus"]
-    return told
+    description: str = kept.call("DescribeBackup", BackupArn=arn)["BackupDescription"]["BackupDetails"]["BackupStatus"]
+    return description
 
 
 def work_off(kept: Kept) -> None:
-    """Do all that is under way, by hand."""
+    """Run all pending work in this thread."""
     while pending := backfill.pending(kept.engine.database):
         backfill.fill_some(kept.engine.database, *pending[0], 1)
 
@@ -79,7 +79,7 @@ def restored(kept: Kept, arn: str, target: str = "restored") -> Items:
 
 
 def check_trees(kept: Kept) -> None:
-    """Every tree belongs to something that is there."""
+    """Assert that every tree belongs to an existing table or backup."""
     view, expected = kept.engine.store.view(), set()
     for table in stored_tables(view):
         trees = [table.tree, *(index.tree for index in table.indexes.values()), *table.copies]
@@ -89,7 +89,7 @@ def check_trees(kept: Kept) -> None:
     assert {name for name in stored_trees(kept.engine) if name.startswith("tree_")} == {f"tree_{n}" for n in expected}
 
 
-# What a backup holds.
+# Content of a backup.
 
 
 @pytest.mark.usefixtures("by_hand")
@@ -115,8 +115,8 @@ def test_a_backup_holds_what_there_was_when_it_was_asked_for(kept: Kept) -> None
     assert status(kept, arn) == "AVAILABLE"
     assert restored(kept, arn) == before
     assert content(kept) == now
-    told = kept.call("DescribeBackup", BackupArn=arn)["BackupDescription"]
-    assert told["SourceTableDetails"]["ItemCount"] == 20
+    description = kept.call("DescribeBackup", BackupArn=arn)["BackupDescription"]
+    assert description["SourceTableDetails"]["ItemCount"] == 20
     assert fsck.check(kept.engine) == []
     check_trees(kept)
 
@@ -188,12 +188,12 @@ def test_large_items_make_small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(10):
         kept.put(str(number), x={"S": "x" * 300_000})
     arn = kept.back_up()
-    assert rows_of(kept, arn) == 4  # the fourth crosses the mebibyte
+    assert rows_of(kept, arn) == 4  # the fourth exceeds the mebibyte
     work_off(kept)
     assert rows_of(kept, arn) == 10
 
 
-# What goes away meanwhile.
+# Tables and backups dropped during a copy.
 
 
 @pytest.mark.usefixtures("by_hand")
@@ -294,15 +294,15 @@ def test_history_is_not_trimmed_under_a_restore(kept: Kept) -> None:
 def test_of_an_item_changed_often_only_the_first_change_after_the_moment_counts(kept: Kept) -> None:
     kept.keep()
     kept.put("a", x={"S": "0"})
-    moments = [kept.clock.now()]
+    instants = [kept.clock.now()]
     for number in range(1, 10):
         kept.clock.advance(10)
         kept.put("a", x={"S": str(number)})
         kept.put("b", x={"S": str(number)})
-        moments.append(kept.clock.now())
-    for number, moment in enumerate(moments):
+        instants.append(kept.clock.now())
+    for number, time_s in enumerate(instants):
         target = f"past-{number}"
-        kept.rewind(moment, target)
+        kept.rewind(time_s, target)
         work_off(kept)
         expected = {"a": str(number), **({"b": str(number)} if number else {})}
         assert {name: item["x"]["S"] for name, item in content(kept, target).items()} == expected
@@ -365,7 +365,7 @@ def test_a_deleted_table_with_recovery_leaves_its_rows_to_its_backup() -> None:
     before, tree = content(kept), kept.engine.database.table("things").tree
     kept.call("DeleteTable", TableName="things")
     kept.clock.advance(2)
-    assert kept.engine.sweep() == 0  # nobody changes what a backup has
+    assert kept.engine.sweep() == 0  # items of a backup do not change
     kept.clock.advance(10)
     tables_of.create(kept.engine)
     (system,) = kept.call("ListBackups", BackupType="SYSTEM")["BackupSummaries"]
@@ -378,7 +378,7 @@ def test_a_deleted_table_with_recovery_leaves_its_rows_to_its_backup() -> None:
     check_trees(kept)
 
 
-# Processes that end.
+# Killed processes.
 
 
 @pytest.mark.usefixtures("small_chunks")
@@ -429,15 +429,15 @@ def test_several_processes_share_a_copy(tmp_path: Path) -> None:
         assert restored(kept, arn) == before
 
 
-# Anything, in any order.
+# Random sequences of steps.
 
 
 class Chance:
-    """Random writes, backups, restores and chunks, and what each copy must hold."""
+    """Random writes, backups, restores and chunks, and the expected content of each copy."""
 
     def __init__(self, kept: Kept, seed: int) -> None:
         self.kept, self.chance = kept, random.Random(seed)
-        self.moments: list[tuple[float, Items]] = []
+        self.instants: list[tuple[float, Items]] = []
         self.backups: dict[str, Items] = {}
         self.restored: dict[str, Items] = {}
 
@@ -454,8 +454,8 @@ class Chance:
         elif what == "rewind":
             target = f"restored-{len(self.restored)}"
             latest = chance.random() < 0.3
-            moment, expected = (None, content(kept)) if latest else chance.choice(self.moments)
-            kept.rewind(moment, target)
+            time_s, expected = (None, content(kept)) if latest else chance.choice(self.instants)
+            kept.rewind(time_s, target)
             self.restored[target] = expected
         elif what == "restore":
             ready = [arn for arn in self.backups if status(kept, arn) == "AVAILABLE"]
@@ -466,7 +466,7 @@ class Chance:
         elif pending := backfill.pending(kept.engine.database):
             backfill.fill_some(kept.engine.database, *chance.choice(pending), 1)
         if chance.random() < 0.3:
-            self.moments.append((kept.clock.now(), content(kept)))
+            self.instants.append((kept.clock.now(), content(kept)))
             kept.clock.advance(1)
 
     def _is_restoring(self) -> bool:
@@ -481,7 +481,7 @@ def test_copies_hold_what_a_model_says(seed: int) -> None:
     kept.keep()
     fill(kept, 10)
     run = Chance(kept, seed)
-    run.moments.append((kept.clock.now(), content(kept)))
+    run.instants.append((kept.clock.now(), content(kept)))
     kept.clock.advance(1)
     for _ in range(150):
         run.step()

@@ -1,4 +1,4 @@
-"""What items were: every way of writing leaves its record, and earlier moments can be read."""
+"""Recovery records: every kind of write leaves one, and earlier times can be read."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from keyplan.engine.backups import history
 from keyplan.engine.faults.settings import Faults
 
 
-def names(kept: Kept, moment: float) -> list[str]:
-    """The partition keys as of a moment."""
-    return sorted(item["p"]["S"] for item in seen(kept, moment))
+def names(kept: Kept, time_s: float) -> list[str]:
+    """Return the partition keys as of a time."""
+    return sorted(item["p"]["S"] for item in seen(kept, time_s))
 
 
 def records(kept: Kept) -> int:
-    """How many records there are."""
+    """Return the number of records."""
     return kept.engine.store.view().totals(recovery_of(kept).tree)[0]
 
 
 def keeping(**members: Any) -> Kept:
-    """A table with recovery on and the items a and b, put a second before the test begins."""
+    """Return a table with recovery on and the items a and b, put a second before the test begins."""
     kept = Kept(**members)
     kept.keep()
     kept.put("a", x={"S": "old"})
@@ -170,8 +170,8 @@ def test_a_clock_that_is_set_back_mixes_nothing_up() -> None:
     kept.put("a", x={"S": "2"})
     kept.put("b", x={"S": "2"})
     expected = {NOW: ["old", "old"], NOW + 0.5: ["old", "2"], NOW + 1: ["2", "2"]}
-    for moment, texts in expected.items():
-        assert [item["x"]["S"] for item in sorted(seen(kept, moment), key=lambda item: item["p"]["S"])] == texts
+    for time_s, texts in expected.items():
+        assert [item["x"]["S"] for item in sorted(seen(kept, time_s), key=lambda item: item["p"]["S"])] == texts
     kept.rewind(None)
     assert by_name(kept.items("restored")) == by_name(kept.items())
 
@@ -223,12 +223,12 @@ def test_changes_are_told_with_what_items_were_at_both_ends() -> None:
 
     def changes(start: float, end: float) -> dict[str, tuple[str | None, str | None]]:
         view, table = kept.engine.store.view(), table_of(kept)
-        told = {}
+        pairs_by_name = {}
         for change in history.changes_between(view, table, start, end):
             contents = [None if each is None else encoding.decode(each[1]) for each in (change.old, change.new)]
             name = next(each for each in contents or [] if each is not None)["p"]["S"] if any(contents) else "none"
-            told[name] = tuple(None if each is None else each.get("x", {}).get("S", "") for each in contents)
-        return told  # type: ignore[return-value]  # pairs
+            pairs_by_name[name] = tuple(None if each is None else each.get("x", {}).get("S", "") for each in contents)
+        return pairs_by_name  # type: ignore[return-value]  # pairs
 
     assert changes(NOW, NOW + 1) == {"a": ("old", "mid"), "c": (None, "")}
     assert changes(NOW + 1, NOW + 2) == {"a": ("mid", "new"), "b": ("old", None), "c": ("", None)}

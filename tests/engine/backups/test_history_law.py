@@ -1,4 +1,4 @@
-"""Whatever is written and when: any earlier moment can be had back, to the item and to the index entry."""
+"""Property: every earlier time can be restored, with all items and index entries, after any writes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Items = dict[str, dict[str, Any]]
 
 
 def take(kept: Kept, model: Items, step: tuple[str, Any, Any]) -> None:
-    """Take a step, with the engine and with the model."""
+    """Apply a step to the engine and to the model."""
     kind, name, text = step
     if kind == "wait":
         kept.clock.advance(name)
@@ -74,11 +74,11 @@ def test_any_earlier_moment_can_be_restored_indexes_included(steps: list[tuple[s
         take(kept, model, step)
         states.append((kept.clock.now(), dict(model)))
     earliest = history.earliest_s(recovery_of(kept), kept.clock.now())
-    for moment, expected in dict(states).items():  # the last state of each moment
-        if moment < earliest:
+    for time_s, expected in dict(states).items():  # the last state at each time
+        if time_s < earliest:
             continue
-        assert by_name(seen(kept, moment)) == expected
-        kept.rewind(moment)
+        assert by_name(seen(kept, time_s)) == expected
+        kept.rewind(time_s)
         assert by_name(kept.items("restored")) == expected
         indexed = {name: item for name, item in expected.items() if "g" in item}
         assert by_name(kept.items("restored", IndexName="by_g")) == indexed

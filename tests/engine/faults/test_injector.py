@@ -1,4 +1,4 @@
-"""Fault injection: every kind, that it replays from its seed, and that without it nothing happens."""
+"""Fault injection: every kind, its replay from the seed, and no effect when it is off."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def open_engine(clock: ManualClock) -> Iterator[Callable[..., Engine]]:
-    """Opens engines in memory with a table, an index and a stream."""
+    """Return a function that opens engines in memory with a table, an index and a stream."""
     opened = []
 
     def make(**faults: Any) -> Engine:
@@ -62,24 +62,24 @@ def by_g(engine: Engine, g: str = "g") -> list[dict[str, Any]]:
 
 
 def waiting(engine: Engine) -> int:
-    """How many index writes wait."""
+    """Return how many index writes wait."""
     trees = lag.find(engine.store.view())
     return 0 if trees is None else engine.store.view().totals(trees.waiting)[0]
 
 
 def outcomes(count: int, call: Callable[[int], object]) -> list[str]:
-    """What each of so many calls came to: the code of its error, or nothing."""
-    told = []
+    """Return the error code of each call, or an empty string."""
+    results = []
     for number in range(count):
         try:
             call(number)
-            told.append("")
+            results.append("")
         except ServiceError as error:
-            told.append(error.code)
-    return told
+            results.append(error.code)
+    return results
 
 
-# The settings.
+# Settings.
 
 
 @pytest.mark.parametrize(
@@ -400,10 +400,10 @@ def test_a_batch_of_one_is_always_processed(open_engine: Callable[..., Engine]) 
 
 def test_single_writes_conflict_and_are_not_applied(open_engine: Callable[..., Engine]) -> None:
     engine = open_engine(conflicts=0.3)
-    told = outcomes(100, lambda number: put(engine, str(number), g={"S": "g"}))
-    failed = told.count("TransactionConflictException")
+    results = outcomes(100, lambda number: put(engine, str(number), g={"S": "g"}))
+    failed = results.count("TransactionConflictException")
     assert 15 < failed < 50
-    assert set(told) == {"", "TransactionConflictException"}
+    assert set(results) == {"", "TransactionConflictException"}
     assert engine.call("Scan", {"TableName": "things"})["Count"] == 100 - failed
     assert len(by_g(engine)) == 100 - failed
     assert len(records(engine, stream_arn(engine))) == 100 - failed
@@ -427,8 +427,8 @@ def test_transactions_are_cancelled_with_the_reason_in_its_place(open_engine: Ca
 def test_transactional_reads_conflict_too(open_engine: Callable[..., Engine]) -> None:
     engine = open_engine(conflicts=0.5)
     items = [{"Get": {"TableName": "things", "Key": tables_of.key(name)}} for name in "ab"]
-    told = outcomes(40, lambda _: engine.call("TransactGetItems", {"TransactItems": items}))
-    assert set(told) == {"", "TransactionCanceledException"}
+    results = outcomes(40, lambda _: engine.call("TransactGetItems", {"TransactItems": items}))
+    assert set(results) == {"", "TransactionCanceledException"}
 
 
 def test_what_is_wrong_with_a_request_comes_before_a_conflict(open_engine: Callable[..., Engine]) -> None:
@@ -526,7 +526,7 @@ def history(seed: int) -> list[Any]:
     clock = tables_of.clock()
     with Engine.memory(clock=clock, faults=Faults(seed=seed, **EVERYTHING)) as engine:
         tables_of.create(engine, **tables_of.with_index(), **tables_of.with_stream())
-        told: list[Any] = []
+        results: list[Any] = []
         arn = stream_arn(engine)
         for number in range(150):
             clock.advance(0.1)
@@ -538,10 +538,10 @@ def history(seed: int) -> list[Any]:
             ]
             for call in calls:
                 try:
-                    told.append(call())
+                    results.append(call())
                 except ServiceError as error:
-                    told.append(error.code)
-        return told
+                    results.append(error.code)
+        return results
 
 
 def test_a_failure_replays_from_its_seed() -> None:
@@ -568,8 +568,8 @@ def test_threads_among_faults_lose_nothing(tmp_path: Path, clock: ManualClock) -
         written: list[int] = [0] * 4
 
         def work(worker: int) -> None:
-            told = outcomes(40, lambda number: put(engine, f"{worker}-{number}", g={"S": "g"}))
-            written[worker] = told.count("")
+            results = outcomes(40, lambda number: put(engine, f"{worker}-{number}", g={"S": "g"}))
+            written[worker] = results.count("")
 
         threads = [threading.Thread(target=work, args=(worker,)) for worker in range(4)]
         for thread in threads:

@@ -1,4 +1,4 @@
-"""Lagging indexes under random work: whoever writes, and however often the file is reopened, they end right."""
+"""Lagging indexes under random work: they end correct for any writer and any number of restarts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_indexes_agree_with_their_table_once_nothing_waits(tmp_path: Path, seed:
                 attributes: dict[str, Any] = {"g": {"S": source.choice("xyz")}} if source.random() < 0.8 else {}
                 put(engine, name, v={"N": str(number)}, **attributes)
             if number % 20 == 0:
-                # Only where everybody lags is every difference one that waits.
+                # Only where all engines lag is every difference a waiting write.
                 found = fsck.check(engine)
                 assert not found or any(each.faults is None for each in engines)
         for engine in engines:

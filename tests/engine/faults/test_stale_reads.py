@@ -1,4 +1,4 @@
-"""The memory of former rows: what was when, in what order, and for how long."""
+"""The history of former rows: content, order and duration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Time to live: what expires when, what the sweep removes and leaves, and what it leaves behind."""
+"""Time to live: when items expire, which the sweep removes, and the state after it."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_a_sweep_removes_more_than_one_batch(engine: Engine) -> None:
 
 def test_a_sweep_pauses_after_each_transaction_for_as_long_as_it_took() -> None:
     class Ticking(ManualClock):
-        """Every look at the time takes a second."""
+        """A clock that advances a second at every read."""
 
         paused_s: list[float]
 
@@ -216,7 +216,7 @@ def test_the_thread_sweeps_by_itself() -> None:
 
 
 def damage(engine: Engine, name: str, table: str = "things") -> bytes:
-    """Make an item unreadable; its body as it was."""
+    """Make an item unreadable; return its original body."""
     found = engine.database.table(table)
     key = found.key.of_key(tables_of.key(name))
     row = engine.store.view().point(found.tree, key)
@@ -258,7 +258,7 @@ def test_the_thread_goes_on_whatever_keeps_a_part_of_its_work_from_being_done(
         damage(engine, "a")
         table = engine.database.table("things")
         assert table.expiry is not None
-        # Its time is over from now on: nobody writes an item that cannot be read.
+        # Expired from now on: an item that cannot be read cannot be overwritten.
         tree, key = table.expiry.tree, table.key.of_key(tables_of.key("a"))
         at = int(engine.clock.now()) - 10
         engine.database.write(table, lambda transaction: transaction.put(tree, expiry.expiry_key(at, key), 0, b""))

@@ -1,4 +1,4 @@
-"""Keys of items and index entries: checked, laid out, and in order."""
+"""Keys of items and index entries: validation, encoding and order."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_an_empty_key_is_told_apart() -> None:
 
 
 def test_an_empty_key_is_told_before_what_is_beside_it() -> None:
-    """As the service does, recorded in us-east-1."""
+    """Report the empty key first, as the service does, recorded in us-east-1."""
     with pytest.raises(EmptyKeyError):
         BOTH.of_key({"p": {"S": ""}, "s": {"N": "1"}, "other": {"S": "x"}})
 

@@ -1,4 +1,4 @@
-"""Pages of Query and Scan: where they end, what they hold, what they cost."""
+"""Pages of Query and Scan: their ends, their content, their cost."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from keyplan.engine.items.pages import SMALL_LIMIT
 
 @pytest.fixture
 def filled(engine: Engine) -> Engine:
-    """Forty items of 100 bytes in one partition."""
+    """Return an engine with forty items of 100 bytes in one partition."""
     tables_of.create(engine)
     for number in range(40):
         put(engine, "a", f"{number:02}", x={"S": "x" * 94})
@@ -23,7 +23,7 @@ def filled(engine: Engine) -> Engine:
 
 
 def query(engine: Engine, **members: Any) -> dict[str, Any]:
-    """One page of partition `a`."""
+    """Return one page of partition `a`."""
     request: dict[str, Any] = {
         "TableName": "things",
         "KeyConditionExpression": "p = :p",
@@ -35,8 +35,8 @@ def query(engine: Engine, **members: Any) -> dict[str, Any]:
 
 
 def units(answer: dict[str, Any]) -> float:
-    told: float = answer["ConsumedCapacity"]["CapacityUnits"]
-    return told
+    consumed: float = answer["ConsumedCapacity"]["CapacityUnits"]
+    return consumed
 
 
 def test_a_page_is_summed_first_and_rounded_once(filled: Engine) -> None:

@@ -1,4 +1,4 @@
-"""Capacity receipts in all their details."""
+"""Capacity receipts in every level of detail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filters that look at stored bytes first find what they would find without."""
+"""Filters that search stored bytes first return the same items as those that do not."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ conditions = st.recursive(
 
 @st.composite
 def filtered_items(draw: st.DrawFn) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Items, and a filter whose names and values are mostly those of one of them."""
+    """Draw items, and a filter whose names and values are mostly those of one of them."""
     drawn = draw(items)
     known = draw(st.sampled_from(drawn))
     names = list(dict.fromkeys([*known, *draw(st.permutations(NAMES))]))[:2]
@@ -64,7 +64,7 @@ def filtered_items(draw: st.DrawFn) -> tuple[list[dict[str, Any]], dict[str, Any
 
 
 def _filter(text: str, names: list[str], given: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of a filter, without the values that it does not use."""
+    """Return the parameters of a filter, without unused values."""
     used = {placeholder: value for placeholder, value in given.items() if placeholder in text}
     return {
         "FilterExpression": text,

@@ -1,4 +1,4 @@
-"""Client request tokens: the same transaction again within ten minutes is answered, not applied."""
+"""Client request tokens: a transaction repeated within ten minutes is answered, not applied."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def value(engine: Engine) -> str:
 
 
 def tokens(engine: Engine) -> int:
-    """Rows of the tree of tokens: two for each."""
+    """Return the number of rows in the tree of tokens: two for each token."""
     document = engine.store.view().document(transactions.DOCUMENT)
     assert document is not None
     return engine.store.view().totals(statements.tree(int(document)))[0]
@@ -167,7 +167,7 @@ KEY = {"TableName": "counters", "Key": {"id": {"S": "b"}}}
 def test_a_repeated_call_reads_what_the_first_one_paid_for(
     engine: Engine, before: dict[str, Any], action: dict[str, Any]
 ) -> None:
-    """Whatever has become of the item since. The figures are recorded ones of the service."""
+    """Charge the first call's size whatever has happened to the item since; figures recorded on the service."""
     engine.call("PutItem", {"TableName": "counters", "Item": before})
     request = {"ClientRequestToken": "t", "TransactItems": [action], "ReturnConsumedCapacity": "TOTAL"}
     (first,) = engine.call("TransactWriteItems", request)["ConsumedCapacity"]
@@ -190,7 +190,7 @@ def test_a_token_used_again_after_it_expired_outlives_its_first_use(engine: Engi
     for number in range(9):
         count(engine, f"t{number}")
     clock.advance(601)
-    count(engine, "t8")  # the removal of expired tokens has not come to it yet
+    count(engine, "t8")  # the removal of expired tokens has not reached it yet
     for number in range(5):
         count(engine, f"u{number}")
     before = value(engine)

@@ -1,4 +1,4 @@
-"""One change of one item: what is written with it, and what it costs in each index."""
+"""One change of one item: dependent rows, and the cost in each index."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LOCAL = {
 
 @pytest.fixture
 def indexed(engine: Engine) -> Engine:
-    """A table with a sparse global index on `g` that projects keys only, and a local one on `l` with `x`."""
+    """Create a table with a sparse global index on `g` that projects keys only, and a local one on `l` with `x`."""
     more = tables_of.with_index(Projection={"ProjectionType": "KEYS_ONLY"})
     more["AttributeDefinitions"] = [{"AttributeName": name, "AttributeType": "S"} for name in "psgl"]
     tables_of.create(engine, LocalSecondaryIndexes=[LOCAL], **more, **tables_of.with_stream())
@@ -32,17 +32,17 @@ def indexed(engine: Engine) -> Engine:
 
 
 def spent(engine: Engine, **attributes: Any) -> dict[str, float]:
-    """Units of a put of item `a`, by index."""
+    """Return the units of a put of item `a`, by index."""
     item = {**tables_of.key("a"), **attributes}
     answer = engine.call("PutItem", {"TableName": "things", "Item": item, "ReturnConsumedCapacity": "INDEXES"})
-    told = answer["ConsumedCapacity"]
+    consumed = answer["ConsumedCapacity"]
     assert fsck.check(engine) == []
     return {
-        "table": told["Table"]["CapacityUnits"],
+        "table": consumed["Table"]["CapacityUnits"],
         **{
             name: each["CapacityUnits"]
             for member in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes")
-            for name, each in told.get(member, {}).items()
+            for name, each in consumed.get(member, {}).items()
         },
     }
 

@@ -1,4 +1,4 @@
-"""BatchExecuteStatement: statements that each stand for themselves."""
+"""BatchExecuteStatement: independent statements."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STREAM = {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}
 TABLES = ("alpha", "gamma")
 
 
-@pytest.mark.parametrize("change", ["altered", "made anew"])
+@pytest.mark.parametrize("change", ["altered", "created again"])
 def test_a_table_that_changes_between_two_statements_repeats_only_the_second(
     change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,4 +1,4 @@
-"""BatchGetItem: items by key over tables, what finds no room, what it costs, what it refuses."""
+"""BatchGetItem: items by key over tables, unprocessed keys, cost, refusals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ARN = "arn:aws:dynamodb:us-east-1:123456789012:table/notes"
 
 @pytest.fixture(autouse=True)
 def tables(engine: Engine) -> None:
-    """Two tables: notes by id, lines by page and number."""
+    """Create two tables: notes by id, lines by page and number."""
     create(engine, "notes", id="S")
     create(engine, "lines", page="S", number="N")
 
@@ -52,7 +52,7 @@ def line(page: str, number: int) -> dict[str, Any]:
 
 
 def sized(name: str, size: int) -> dict[str, str]:
-    """Members of a note of exactly this many bytes."""
+    """Return members of a note of exactly this many bytes."""
     return {"id": name, "text": "x" * (size - len("id") - len(name) - len("text"))}
 
 

@@ -1,4 +1,4 @@
-"""BatchWriteItem: puts and deletes over tables in one commit, what they cost, what refuses them all."""
+"""BatchWriteItem: puts and deletes over tables in one commit, their cost, refusals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KIB = 1024
 
 @pytest.fixture(autouse=True)
 def tables(engine: Engine) -> None:
-    """A plain table, and one with an index of each kind."""
+    """Create a plain table, and one with an index of each kind."""
     create_plain_and_indexed(engine, "KEYS_ONLY")
 
 
@@ -48,7 +48,7 @@ def stored(engine: Engine, table: str, **key: str) -> dict[str, Any] | None:
 
 
 def of_size(name: str, size: int) -> dict[str, Any]:
-    """A put of an item of exactly this many bytes."""
+    """Return a put of an item of exactly this many bytes."""
     return put(id=name, text="x" * (size - len("id") - len(name) - len("text")))
 
 

@@ -1,8 +1,8 @@
 """Every recorded request gets the recorded answer: shapes first, then the rules between members.
 
-The cases are data, one file an operation: the request in wire form, the error's code and message or
-`accepted`, and the source. "captured" means an answer of the service that somebody recorded and published;
-"documented" one that follows from the service's guide and model; "inferred" one whose wording is not known.
+The cases are data, one file an operation: the request in wire form, the error's code and message or `accepted`, and the
+source. "captured" means an answer of the service that was recorded and published; "documented" one that follows from
+the service's guide and model; "inferred" one whose exact text is unknown.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def all_cases() -> list[Any]:
 
 
 def examine(operation: str, request: dict[str, Any], *, wire: bool = True) -> None:
-    """All that is checked of a request but its values, expressions and table."""
+    """Check everything of a request except its values, expressions and table."""
     rules = module(operation)
     shapes.compile(rules.SHAPE)(request, wire)
     if rules.SHAPE.layer is Layer.ENVELOPED:
@@ -49,7 +49,7 @@ def examine(operation: str, request: dict[str, Any], *, wire: bool = True) -> No
 
 
 def examine_rules(operation: str, request: dict[str, Any]) -> None:
-    """The rules between members, in their order."""
+    """Check the rules between members, in their order."""
     rules = module(operation)
     if hasattr(rules, "check"):
         rules.check(request)

@@ -1,4 +1,4 @@
-"""CreateBackup: a copy of this moment, of this table, that nothing changes afterwards."""
+"""CreateBackup: a copy as of now, which later changes do not affect."""
 
 from __future__ import annotations
 
@@ -75,8 +75,10 @@ def test_a_backup_takes_its_time_where_everything_does() -> None:
     arn = kept.back_up()
 
     def status() -> str:
-        told: str = kept.call("DescribeBackup", BackupArn=arn)["BackupDescription"]["BackupDetails"]["BackupStatus"]
-        return told
+        description: str = kept.call("DescribeBackup", BackupArn=arn)["BackupDescription"]["BackupDetails"][
+            "BackupStatus"
+        ]
+        return description
 
     assert status() == "CREATING"
     busy = ("BackupInUseException", f"Backup is being created: {arn}")

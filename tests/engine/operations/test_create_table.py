@@ -1,4 +1,4 @@
-"""CreateTable: what it answers, what is there afterwards, what it refuses."""
+"""CreateTable: its answer, the created table, refusals."""
 
 from __future__ import annotations
 

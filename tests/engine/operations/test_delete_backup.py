@@ -1,4 +1,4 @@
-"""DeleteBackup: at once and for good, but not the service's own, and not while it is restored."""
+"""DeleteBackup: at once and permanently, but not system backups, and not during a restore."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ def test_the_answer_describes_what_is_gone() -> None:
     kept = Kept()
     before = stored_trees(kept.engine)
     arn = kept.back_up()
-    told = kept.call("DescribeBackup", BackupArn=arn)["BackupDescription"]
+    description = kept.call("DescribeBackup", BackupArn=arn)["BackupDescription"]
     answer = kept.call("DeleteBackup", BackupArn=arn)["BackupDescription"]
-    assert answer.pop("BackupDetails") == {**told.pop("BackupDetails"), "BackupStatus": "DELETED"}
-    assert answer == told
+    assert answer.pop("BackupDetails") == {**description.pop("BackupDetails"), "BackupStatus": "DELETED"}
+    assert answer == description
     gone = ("BackupNotFoundException", f"Backup not found: {arn}")
     for operation in ("DescribeBackup", "DeleteBackup"):
         assert failure(kept.engine, operation, {"BackupArn": arn}) == gone

@@ -1,4 +1,4 @@
-"""DeleteTable: what it answers, what is gone, what stays, what it refuses."""
+"""DeleteTable: its answer, removed and remaining data, refusals."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_deletion_takes_as_long_as_the_delay(tmp_path: Path) -> None:
         assert failure(engine, "PutItem", item)[0] == "ResourceNotFoundException"
         clock.advance(2.0)
         assert failure(engine, "DescribeTable", {"TableName": "notes"})[0] == "ResourceNotFoundException"
-        create(engine, "other")  # sweeps away what is left of the first
+        create(engine, "other")  # removes the rest of the first
         assert [table.name for table in engine.catalog.known()] == ["other"]
 
 

@@ -1,4 +1,4 @@
-"""DescribeBackup: the backup, the table it is of, and what that table had; and which ARNs are no backup's."""
+"""DescribeBackup: the backup, its source table and that table's features; invalid ARNs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ NOT_FOUND = "arn:aws:dynamodb:us-east-1:123456789012:table/things/backup/0170000
 
 
 def described(kept: Kept, arn: str) -> dict[str, Any]:
-    """The BackupDescription."""
-    told: dict[str, Any] = kept.call("DescribeBackup", BackupArn=arn)["BackupDescription"]
-    return told
+    """Return the BackupDescription."""
+    description: dict[str, Any] = kept.call("DescribeBackup", BackupArn=arn)["BackupDescription"]
+    return description
 
 
 def test_of_a_plain_table_no_features_are_told() -> None:
@@ -65,10 +65,10 @@ def test_what_the_table_had_is_told_as_it_was() -> None:
     arn = kept.back_up()
     update = {"IndexName": "by-g", "ProvisionedThroughput": units(7, 8)}
     kept.call("UpdateTable", TableName="things", GlobalSecondaryIndexUpdates=[{"Update": update}])
-    told = described(kept, arn)
-    assert told["SourceTableDetails"]["BillingMode"] == "PROVISIONED"
-    assert told["SourceTableDetails"]["ProvisionedThroughput"] == units(3, 4)
-    features = told["SourceTableFeatureDetails"]
+    description = described(kept, arn)
+    assert description["SourceTableDetails"]["BillingMode"] == "PROVISIONED"
+    assert description["SourceTableDetails"]["ProvisionedThroughput"] == units(3, 4)
+    features = description["SourceTableFeatureDetails"]
     assert features.pop("SSEDescription")["SSEType"] == "KMS"
     assert features == {
         "GlobalSecondaryIndexes": [{**index("by-g", "g"), "ProvisionedThroughput": units(5, 6)}],
@@ -91,11 +91,11 @@ def test_a_backup_outlives_its_table_and_its_process(tmp_path: Path) -> None:
         asked = {"TableName": "things", "BackupName": "before"}
         arn = engine.call("CreateBackup", asked)["BackupDetails"]["BackupArn"]
         engine.call("DeleteTable", {"TableName": "things"})
-        told = engine.call("DescribeBackup", {"BackupArn": arn})
+        description = engine.call("DescribeBackup", {"BackupArn": arn})
         engine.snapshot(tmp_path / "copy.db")
     for each in (path, tmp_path / "copy.db"):
         with Engine.open(each, clock=tables_of.clock()) as engine:
-            assert engine.call("DescribeBackup", {"BackupArn": arn}) == told
+            assert engine.call("DescribeBackup", {"BackupArn": arn}) == description
             engine.call("RestoreTableFromBackup", {"BackupArn": arn, "TargetTableName": "things"})
             assert tables_of.get(engine, "a") is not None
 

@@ -1,4 +1,4 @@
-"""DescribeStream: what it says of a stream, pages of shards, errors."""
+"""DescribeStream: descriptions of streams, pages of shards, errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DescribeTable: live figures, and tables that are not there."""
+"""DescribeTable: live figures, and missing tables."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def test_the_table_may_be_named_by_arn(engine: Engine) -> None:
 
 def test_no_table_of_another_region(engine: Engine) -> None:
     elsewhere = create(engine)["TableArn"].replace("us-east-1", "eu-west-1")
-    told = ("ValidationException", f"1 validation error detected: Invalid AWS region in '{elsewhere}'")
+    refusal = ("ValidationException", f"1 validation error detected: Invalid AWS region in '{elsewhere}'")
     for operation in ("DescribeTable", "DescribeTimeToLive", "DeleteTable"):
-        assert failure(engine, operation, {"TableName": elsewhere}) == told
+        assert failure(engine, operation, {"TableName": elsewhere}) == refusal
 
 
 def test_changes_of_another_process_are_seen(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""DescribeTimeToLive: tables that are not there, or not yet; what it says otherwise is in test_update_time_to_live."""
+"""DescribeTimeToLive: missing tables, and tables that are not active; see also test_update_time_to_live."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GetRecords: what records say, pages, expired and altered iterators, the ends of shards."""
+"""GetRecords: content of records, pages, expired and altered iterators, the ends of shards."""
 
 from __future__ import annotations
 
@@ -129,9 +129,9 @@ def test_binary_is_bytes_in_python_and_base64_on_the_wire(engine: Engine) -> Non
     (record,) = records(engine, arn)
     assert record["dynamodb"]["NewImage"]["v"] == {"B": b"\x00\x01"}
     assert record["dynamodb"]["NewImage"]["w"] == {"BS": [b"x"]}
-    (told,) = wire(engine.call_wire("GetRecords", {"ShardIterator": iterator(engine, arn)}))["Records"]
-    assert told["dynamodb"]["NewImage"]["v"] == {"B": "AAE="}
-    assert told["dynamodb"]["NewImage"]["w"] == {"BS": ["eA=="]}
+    (delivered,) = wire(engine.call_wire("GetRecords", {"ShardIterator": iterator(engine, arn)}))["Records"]
+    assert delivered["dynamodb"]["NewImage"]["v"] == {"B": "AAE="}
+    assert delivered["dynamodb"]["NewImage"]["w"] == {"BS": ["eA=="]}
 
 
 def test_without_records_there_is_an_empty_list_and_an_iterator(engine: Engine) -> None:

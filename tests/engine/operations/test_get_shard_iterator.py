@@ -1,4 +1,4 @@
-"""GetShardIterator: the four kinds and the fifth, what each needs, what is trimmed or unknown."""
+"""GetShardIterator: iterator types, required members, trimmed and unknown records."""
 
 from __future__ import annotations
 

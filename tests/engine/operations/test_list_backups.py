@@ -1,4 +1,4 @@
-"""ListBackups: which backups, in which order, in which pages."""
+"""ListBackups: selection, order, pages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.engine.table_making import failure
 
 @pytest.fixture
 def kept() -> Kept:
-    """Backups of `things`, a second apart, and one of `more`; a system backup of `gone`."""
+    """Create backups of `things`, a second apart, and one of `more`; a system backup of `gone`."""
     kept = Kept()
     for number in range(4):
         kept.back_up(f"b-{number}")
@@ -54,8 +54,8 @@ def test_of_one_type(kept: Kept) -> None:
 def test_the_span_of_time_has_its_lower_end_in_it(kept: Kept) -> None:
     asked = {"TableName": "things"}
     assert kept.summaries(**asked, TimeRangeLowerBound=NOW + 1, TimeRangeUpperBound=NOW + 3) == ["b-1", "b-2"]
-    moment = datetime.fromtimestamp(NOW + 2, UTC)
-    assert kept.summaries(**asked, TimeRangeLowerBound=moment) == ["b-2", "b-3"]
+    time = datetime.fromtimestamp(NOW + 2, UTC)
+    assert kept.summaries(**asked, TimeRangeLowerBound=time) == ["b-2", "b-3"]
     assert kept.summaries(**asked, TimeRangeUpperBound=NOW + 0.001) == ["b-0"]
     assert kept.summaries(**asked, TimeRangeUpperBound=NOW) == []
 

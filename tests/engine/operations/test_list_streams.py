@@ -1,4 +1,4 @@
-"""ListStreams: by table, in pages, gone a day after they ended."""
+"""ListStreams: by table, in pages, removed a day after they ended."""
 
 from __future__ import annotations
 

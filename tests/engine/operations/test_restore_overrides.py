@@ -1,4 +1,4 @@
-"""What a restored table may have otherwise than its source, and what it may not."""
+"""Overrides of a restored table: allowed and refused ones."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ PROVISIONED: dict[str, Any] = {
 
 
 def refused(kept: Kept, arn: str, **members: Any) -> tuple[str, str]:
-    """Code and message with which a restore fails; it leaves no table."""
+    """Return code and message with which a restore fails; assert that it leaves no table."""
     asked = {"BackupArn": arn, "TargetTableName": "restored", **members}
-    told = failure(kept.engine, "RestoreTableFromBackup", asked)
+    description = failure(kept.engine, "RestoreTableFromBackup", asked)
     assert kept.call("ListTables")["TableNames"] == ["things"]
-    return told
+    return description
 
 
 @pytest.mark.parametrize(
@@ -142,20 +142,23 @@ def test_two_indexes_cannot_have_one_name() -> None:
 
 def test_encryption_is_checked_as_for_a_new_table() -> None:
     kept = Kept()
-    told = refused(kept, kept.back_up(), SSESpecificationOverride={"Enabled": True, "SSEType": "AES256"})
-    assert told == ("ValidationException", "One or more parameter values were invalid: SSEType AES256 is not supported")
+    description = refused(kept, kept.back_up(), SSESpecificationOverride={"Enabled": True, "SSEType": "AES256"})
+    assert description == (
+        "ValidationException",
+        "One or more parameter values were invalid: SSEType AES256 is not supported",
+    )
 
 
 def test_empty_lists_leave_indexes_out() -> None:
     kept = Kept(**INDEXED)
     kept.put("a", g={"S": "g"}, l={"S": "l"})
     arn = kept.back_up()
-    told = kept.restore(arn, GlobalSecondaryIndexOverride=[], LocalSecondaryIndexOverride=[])
-    assert not {"GlobalSecondaryIndexes", "LocalSecondaryIndexes"} & told.keys()
-    assert [each["AttributeName"] for each in told["AttributeDefinitions"]] == ["p", "s"]
+    description = kept.restore(arn, GlobalSecondaryIndexOverride=[], LocalSecondaryIndexOverride=[])
+    assert not {"GlobalSecondaryIndexes", "LocalSecondaryIndexes"} & description.keys()
+    assert [each["AttributeName"] for each in description["AttributeDefinitions"]] == ["p", "s"]
     assert kept.names("restored") == ["a"]
-    told = kept.restore(arn, "half", GlobalSecondaryIndexOverride=[])
-    assert [each["AttributeName"] for each in told["AttributeDefinitions"]] == ["l", "p", "s"]
+    description = kept.restore(arn, "half", GlobalSecondaryIndexOverride=[])
+    assert [each["AttributeName"] for each in description["AttributeDefinitions"]] == ["l", "p", "s"]
     assert kept.names("half", IndexName="by-l") == ["a"]
     assert fsck.check(kept.engine) == []
 
@@ -176,8 +179,8 @@ def test_units_are_overridden_each_for_itself() -> None:
     kept = Kept(**PROVISIONED)
     arn = kept.back_up()
 
-    def capacity(told: dict[str, Any]) -> list[tuple[int, int]]:
-        each = [told, *told["GlobalSecondaryIndexes"]]
+    def capacity(description: dict[str, Any]) -> list[tuple[int, int]]:
+        each = [description, *description["GlobalSecondaryIndexes"]]
         found = [one["ProvisionedThroughput"] for one in each]
         return [(one["ReadCapacityUnits"], one["WriteCapacityUnits"]) for one in found]
 
@@ -185,28 +188,28 @@ def test_units_are_overridden_each_for_itself() -> None:
     assert capacity(kept.restore(arn, "table", ProvisionedThroughputOverride=units(7, 7))) == [(7, 7), (5, 5)]
     override = [index("by-g", "g", ProvisionedThroughput=units(8, 8))]
     assert capacity(kept.restore(arn, "index", GlobalSecondaryIndexOverride=override)) == [(5, 5), (8, 8)]
-    told = kept.restore(
+    description = kept.restore(
         arn,
         "demand",
         BillingModeOverride="PAY_PER_REQUEST",
         OnDemandThroughputOverride={"MaxReadRequestUnits": 50, "MaxWriteRequestUnits": 50},
     )
-    assert capacity(told) == [(0, 0), (0, 0)]
-    assert told["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
-    assert told["OnDemandThroughput"] == {"MaxReadRequestUnits": 50, "MaxWriteRequestUnits": 50}
-    assert "OnDemandThroughput" not in told["GlobalSecondaryIndexes"][0]
+    assert capacity(description) == [(0, 0), (0, 0)]
+    assert description["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
+    assert description["OnDemandThroughput"] == {"MaxReadRequestUnits": 50, "MaxWriteRequestUnits": 50}
+    assert "OnDemandThroughput" not in description["GlobalSecondaryIndexes"][0]
 
 
 def test_from_on_demand_to_provisioned_every_index_needs_units() -> None:
     kept = Kept(**INDEXED)
-    told = kept.restore(
+    description = kept.restore(
         kept.back_up(),
         BillingModeOverride="PROVISIONED",
         ProvisionedThroughputOverride=units(1, 2),
         GlobalSecondaryIndexOverride=[index("by-g", "g", ProvisionedThroughput=units(3, 4))],
     )
-    assert told["GlobalSecondaryIndexes"][0]["ProvisionedThroughput"]["WriteCapacityUnits"] == 4
-    assert "BillingModeSummary" not in told
+    assert description["GlobalSecondaryIndexes"][0]["ProvisionedThroughput"]["WriteCapacityUnits"] == 4
+    assert "BillingModeSummary" not in description
 
 
 @pytest.mark.parametrize("override", [{}, {"Enabled": False}])

@@ -1,4 +1,4 @@
-"""RestoreTableFromBackup: what comes back, what does not, what may be otherwise, what is in the way."""
+"""RestoreTableFromBackup: restored and omitted settings, overrides, conflicts."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ INDEXED: dict[str, Any] = {
 
 
 def described(kept: Kept, table: str = "restored") -> dict[str, Any]:
-    """The TableDescription."""
-    told: dict[str, Any] = kept.call("DescribeTable", TableName=table)["Table"]
-    return told
+    """Return the TableDescription."""
+    description: dict[str, Any] = kept.call("DescribeTable", TableName=table)["Table"]
+    return description
 
 
 def test_the_answer_tells_of_a_restore_under_way() -> None:
     kept = Kept()
     arn = kept.back_up()
     kept.clock.advance(10)
-    told = kept.restore(arn)
-    assert told["TableStatus"] == "CREATING"
-    assert told["RestoreSummary"] == {
+    description = kept.restore(arn)
+    assert description["TableStatus"] == "CREATING"
+    assert description["RestoreSummary"] == {
         "SourceBackupArn": arn,
         "SourceTableArn": ARN,
         "RestoreDateTime": NOW,
@@ -75,12 +75,12 @@ def test_of_the_settings_only_capacity_and_encryption_come_back() -> None:
     kept.call("UpdateTimeToLive", TableName="things", TimeToLiveSpecification={"Enabled": True, "AttributeName": "t"})
     kept.keep()
     kept.restore(kept.back_up())
-    told, source = described(kept), described(kept, "things")
+    description, source = described(kept), described(kept, "things")
     for member in ("SSEDescription", "OnDemandThroughput", "BillingModeSummary", "KeySchema", "AttributeDefinitions"):
-        assert told[member] == source[member], member
-    assert not {"StreamSpecification", "LatestStreamArn", "TableClassSummary"} & told.keys()
-    assert told["DeletionProtectionEnabled"] is False
-    assert kept.call("ListTagsOfResource", ResourceArn=told["TableArn"])["Tags"] == []
+        assert description[member] == source[member], member
+    assert not {"StreamSpecification", "LatestStreamArn", "TableClassSummary"} & description.keys()
+    assert description["DeletionProtectionEnabled"] is False
+    assert kept.call("ListTagsOfResource", ResourceArn=description["TableArn"])["Tags"] == []
     expiry = kept.call("DescribeTimeToLive", TableName="restored")["TimeToLiveDescription"]
     assert expiry == {"TimeToLiveStatus": "DISABLED"}
     recovery = kept.call("DescribeContinuousBackups", TableName="restored")["ContinuousBackupsDescription"]
@@ -118,12 +118,12 @@ def test_a_large_table_is_creating_until_its_indexes_are_filled(
         monkeypatch.setattr(backfill.Backfiller, "wake", lambda _: None)
         asked = {"BackupArn": made["BackupDetails"]["BackupArn"], "TargetTableName": "restored"}
         engine.call("RestoreTableFromBackup", asked)
-        told = engine.call("DescribeTable", {"TableName": "restored"})["Table"]
-        assert (told["TableStatus"], told["RestoreSummary"]["RestoreInProgress"]) == ("CREATING", True)
+        description = engine.call("DescribeTable", {"TableName": "restored"})["Table"]
+        assert (description["TableStatus"], description["RestoreSummary"]["RestoreInProgress"]) == ("CREATING", True)
         assert failure(engine, "Scan", {"TableName": "restored"})[0] == "ResourceNotFoundException"
         assert fsck.check(engine) == []
     monkeypatch.undo()
-    with Engine.open(path, clock=tables_of.clock()) as engine:  # the rest is done by whoever opens the file
+    with Engine.open(path, clock=tables_of.clock()) as engine:  # the next process that opens the file does the rest
         engine.backfiller.wait()
         assert engine.call("DescribeTable", {"TableName": "restored"})["Table"]["TableStatus"] == "ACTIVE"
         assert engine.call("Scan", {"TableName": "restored", "IndexName": "by-l"})["Count"] == 300
@@ -146,7 +146,7 @@ def test_another_process_learns_when_the_table_is_ready(tmp_path: Path, monkeypa
         assert other.call("Scan", {"TableName": "restored"})["Count"] == 0
 
 
-# What is in the way.
+# Conflicts.
 
 
 def test_a_table_of_that_name_is_in_the_way() -> None:

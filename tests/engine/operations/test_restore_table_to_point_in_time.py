@@ -1,4 +1,4 @@
-"""RestoreTableToPointInTime: to which moments, of which tables, and with which settings; see also test_history."""
+"""RestoreTableToPointInTime: valid times, tables and settings; see also test_history."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from keyplan.engine.backups.history import DAY_S
 
 
 def refused(kept: Kept, **members: Any) -> tuple[str, str]:
-    """Code and message with which a restore fails."""
+    """Return code and message with which a restore fails."""
     asked = {"SourceTableName": "things", "TargetTableName": "restored", "UseLatestRestorableTime": True, **members}
     return failure(kept.engine, "RestoreTableToPointInTime", {name: each for name, each in asked.items() if each})
 
 
 @pytest.fixture
 def kept() -> Kept:
-    """Recovery since NOW; a put at NOW + 10, b at NOW + 20, a deleted at NOW + 30."""
+    """Create a table with recovery since NOW; a put at NOW + 10, b at NOW + 20, a deleted at NOW + 30."""
     kept = Kept()
     kept.keep()
     kept.clock.advance(10)
@@ -35,14 +35,14 @@ def kept() -> Kept:
 
 
 @pytest.mark.parametrize(
-    ("moment", "names"),
+    ("time_s", "names"),
     [(0, []), (9.999, []), (10, ["a"]), (15, ["a"]), (20, ["a", "b"]), (29.5, ["a", "b"]), (30, ["b"])],
 )
-def test_to_a_moment(kept: Kept, moment: float, names: list[str]) -> None:
-    told = kept.rewind(NOW + moment)
-    assert told["RestoreSummary"] == {
+def test_to_a_moment(kept: Kept, time_s: float, names: list[str]) -> None:
+    description = kept.rewind(NOW + time_s)
+    assert description["RestoreSummary"] == {
         "SourceTableArn": ARN,
-        "RestoreDateTime": NOW + moment,
+        "RestoreDateTime": NOW + time_s,
         "RestoreInProgress": True,
     }
     assert kept.names("restored") == names
@@ -50,8 +50,8 @@ def test_to_a_moment(kept: Kept, moment: float, names: list[str]) -> None:
 
 
 def test_to_the_latest(kept: Kept) -> None:
-    told = kept.rewind(None)
-    assert told["RestoreSummary"]["RestoreDateTime"] == NOW + 30
+    description = kept.rewind(None)
+    assert description["RestoreSummary"]["RestoreDateTime"] == NOW + 30
     assert kept.names("restored") == ["b"]
 
 
@@ -73,12 +73,12 @@ def test_the_second_in_which_recovery_began_can_be_restored() -> None:
     kept.keep()
     kept.put("after")
     kept.clock.advance(1)
-    kept.rewind(NOW)  # what clients send that know whole seconds alone
+    kept.rewind(NOW)  # sent by clients that use whole seconds
     assert kept.names("restored") == ["before"]
 
 
 @pytest.mark.parametrize(
-    ("moment", "told"),
+    ("time_s", "description"),
     [
         (NOW - 1, "2023-11-14T22:13:19Z"),
         (NOW + 31, "2023-11-14T22:13:51Z"),
@@ -87,11 +87,11 @@ def test_the_second_in_which_recovery_began_can_be_restored() -> None:
         (1e30, "9999-12-31T23:59:59Z"),
     ],
 )
-def test_other_moments_are_refused(kept: Kept, moment: float, told: str) -> None:
-    assert refused(kept, UseLatestRestorableTime=None, RestoreDateTime=moment) == (
+def test_other_moments_are_refused(kept: Kept, time_s: float, description: str) -> None:
+    assert refused(kept, UseLatestRestorableTime=None, RestoreDateTime=time_s) == (
         "InvalidRestoreTimeException",
         (
-            f"RestoreDateTime '{told}' must be within EarliestRestorableDateTime '2023-11-14T22:13:20Z' "
+            f"RestoreDateTime '{description}' must be within EarliestRestorableDateTime '2023-11-14T22:13:20Z' "
             "and LatestRestorableDateTime '2023-11-14T22:13:50Z'"
         ),
     )
@@ -145,7 +145,7 @@ def test_settings_are_those_of_the_table_now(kept: Kept) -> None:
         "Projection": {"ProjectionType": "ALL"},
     }
     kept.put("c", x={"S": "x"})
-    moment = kept.clock.now()
+    time_s = kept.clock.now()
     kept.clock.advance(1)
     kept.delete("c")
     kept.call(
@@ -154,16 +154,16 @@ def test_settings_are_those_of_the_table_now(kept: Kept) -> None:
         AttributeDefinitions=[{"AttributeName": "x", "AttributeType": "S"}],
         GlobalSecondaryIndexUpdates=[{"Create": created}],
     )
-    told = kept.rewind(moment)
-    assert told["OnDemandThroughput"] == {"MaxReadRequestUnits": 9}
+    description = kept.rewind(time_s)
+    assert description["OnDemandThroughput"] == {"MaxReadRequestUnits": 9}
     assert kept.names("restored", IndexName="by_x") == ["c"]
     assert fsck.check(kept.engine) == []
 
 
 def test_overrides_are_those_of_restores_from_backups(kept: Kept) -> None:
     units = {"ReadCapacityUnits": 2, "WriteCapacityUnits": 3}
-    told = kept.rewind(None, BillingModeOverride="PROVISIONED", ProvisionedThroughputOverride=units)
-    assert told["ProvisionedThroughput"]["WriteCapacityUnits"] == 3
+    description = kept.rewind(None, BillingModeOverride="PROVISIONED", ProvisionedThroughputOverride=units)
+    assert description["ProvisionedThroughput"]["WriteCapacityUnits"] == 3
     assert refused(kept, TargetTableName="other", ProvisionedThroughputOverride=units)[0] == "ValidationException"
 
 
@@ -171,8 +171,8 @@ def test_a_target_that_is_being_restored_is_in_use() -> None:
     kept = Kept(state_delay_s=5)
     kept.keep()
     kept.rewind(None)
-    told = ("TableInUseException", f"Table: restored is already being restored from table: {ARN}")
-    assert refused(kept) == told
+    description = ("TableInUseException", f"Table: restored is already being restored from table: {ARN}")
+    assert refused(kept) == description
     kept.clock.advance(5)
     kept.call("DeleteTable", TableName="things")
     assert refused(kept, TargetTableName="other") == ("TableNotFoundException", "Table not found: things")

@@ -1,4 +1,4 @@
-"""TagResource: tags added and changed, what cannot be one, which resources can have them."""
+"""TagResource: added and changed tags, invalid tags, taggable resources."""
 
 from __future__ import annotations
 
@@ -133,17 +133,17 @@ STREAM = NOTES + "/stream/2026-10-09T00:29:04.041"
 
 
 @pytest.mark.parametrize(
-    ("arn", "told"),
+    ("arn", "error"),
     [
         ("arn:aws:dynamodb:us-east-1:000000000000:table/notes", ("AccessDeniedException", "Access is denied")),
         (ELSEWHERE, ("ValidationException", f"Invalid TableArn: Invalid ResourceArn provided as input {ELSEWHERE}")),
         (STREAM, ("ResourceNotFoundException", f"Requested resource not found: ResourceArn: {STREAM} not found")),
     ],
 )
-def test_what_is_no_table_here(engine: Engine, arn: str, told: tuple[str, str]) -> None:
+def test_what_is_no_table_here(engine: Engine, arn: str, error: tuple[str, str]) -> None:
     create(engine)
     for operation, more in (("TagResource", {"Tags": [tag("a")]}), ("ListTagsOfResource", {})):
-        assert failure(engine, operation, {"ResourceArn": arn, **more}) == told
+        assert failure(engine, operation, {"ResourceArn": arn, **more}) == error
 
 
 def test_a_stream_has_tags_of_its_own(engine: Engine) -> None:

@@ -1,4 +1,4 @@
-"""TransactGetItems: items of several tables as of one moment, in order."""
+"""TransactGetItems: items of several tables in one snapshot, in order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KIB = 1024
 
 @pytest.fixture(autouse=True)
 def tables(engine: Engine) -> None:
-    """Two tables of the same shape."""
+    """Create two tables of the same shape."""
     for name in ("notes", "users"):
         engine.call(
             "CreateTable",

@@ -1,4 +1,4 @@
-"""TransactWriteItems: all or none, every reason in order, what it costs, what refuses it outright."""
+"""TransactWriteItems: all or none, every reason in order, cost, immediate refusals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KEY_MISMATCH = "The provided key element does not match the schema"
 
 @pytest.fixture(autouse=True)
 def tables(engine: Engine) -> None:
-    """A plain table, and one with an index of each kind."""
+    """Create a plain table, and one with an index of each kind."""
     create_plain_and_indexed(
         engine, "ALL", StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
     )
@@ -29,7 +29,7 @@ def item(**members: str) -> dict[str, Any]:
 
 
 def of_size(name: str, size: int) -> dict[str, Any]:
-    """An item of exactly this many bytes."""
+    """Return an item of exactly this many bytes."""
     return item(id=name, text="x" * (size - len("id") - len(name) - len("text")))
 
 
@@ -62,7 +62,7 @@ def refusal(engine: Engine, *actions: dict[str, Any]) -> ServiceError:
 
 
 def cancellation(engine: Engine, *actions: dict[str, Any]) -> list[dict[str, Any]]:
-    """The reasons of a transaction that must be cancelled."""
+    """Return the reasons of a transaction that must be cancelled."""
     error = refusal(engine, *actions)
     assert isinstance(error, TransactionCanceledError)
     reasons: list[dict[str, Any]] = error.members["CancellationReasons"]
@@ -73,7 +73,7 @@ def cancellation(engine: Engine, *actions: dict[str, Any]) -> list[dict[str, Any
 
 
 def outright(engine: Engine, *actions: dict[str, Any]) -> str:
-    """The message of a transaction that must be refused before it begins."""
+    """Return the message of a transaction that must be refused before it begins."""
     error = refusal(engine, *actions)
     assert isinstance(error, ValidationError)
     return error.message
@@ -89,7 +89,7 @@ def units(engine: Engine, *actions: dict[str, Any], detail: str = "TOTAL") -> li
     return answer
 
 
-# What it does.
+# Effects.
 
 
 def test_all_four_actions_over_two_tables(engine: Engine) -> None:
@@ -168,7 +168,7 @@ def test_a_failed_condition_shows_the_item_to_the_action_that_asked(engine: Engi
     assert [reason.get("Item") for reason in reasons] == [there, None, None]
 
 
-# What cancels, and what refuses outright.
+# Cancellations and immediate refusals.
 
 
 @pytest.mark.parametrize(
@@ -344,7 +344,7 @@ def test_what_is_deleted_does_not_count_for_the_4_mb(engine: Engine) -> None:
 
 
 def test_an_update_is_measured_by_what_it_writes_before_anything_is_read(engine: Engine) -> None:
-    """With 22 bytes for its one action; what the item would be comes later, and cancels."""
+    """Charge 22 bytes for its one action; the resulting item is checked later, and cancels."""
     at_most = {"S": "x" * (400 * KIB - 23)}
     transact(engine, update(item(id="a"), "SET n = :v", v=at_most))
     assert stored(engine, item(id="a")) is not None
@@ -368,7 +368,7 @@ def test_a_full_item_collection_cancels(engine: Engine) -> None:
     assert stored(engine, item(id="good")) is None
 
 
-# What it costs.
+# Cost.
 
 
 def test_a_write_of_3_kb_costs_six_units(engine: Engine) -> None:

@@ -1,4 +1,4 @@
-"""UntagResource: tags taken away."""
+"""UntagResource: removed tags."""
 
 from __future__ import annotations
 

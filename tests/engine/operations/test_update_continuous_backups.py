@@ -1,4 +1,4 @@
-"""UpdateContinuousBackups and DescribeContinuousBackups: on, off, for how long, back to when."""
+"""UpdateContinuousBackups and DescribeContinuousBackups: on, off, period, earliest time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ON = {"PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True}}
 
 
 def on(days: int, earliest: float, latest: float) -> dict[str, object]:
-    """What is told of recovery that is on."""
+    """Return the expected description of recovery that is on."""
     return {
         "PointInTimeRecoveryStatus": "ENABLED",
         "RecoveryPeriodInDays": days,
@@ -24,8 +24,8 @@ def on(days: int, earliest: float, latest: float) -> dict[str, object]:
     }
 
 
-def told(kept: Kept, table: str = "things") -> dict[str, object]:
-    """The PointInTimeRecoveryDescription."""
+def recovery_of(kept: Kept, table: str = "things") -> dict[str, object]:
+    """Return the PointInTimeRecoveryDescription."""
     answer = kept.call("DescribeContinuousBackups", TableName=table)["ContinuousBackupsDescription"]
     assert answer["ContinuousBackupsStatus"] == "ENABLED"
     described: dict[str, object] = answer["PointInTimeRecoveryDescription"]
@@ -34,13 +34,13 @@ def told(kept: Kept, table: str = "things") -> dict[str, object]:
 
 def test_a_table_has_no_recovery_until_it_is_turned_on() -> None:
     kept = Kept()
-    assert told(kept) == OFF
+    assert recovery_of(kept) == OFF
     kept.clock.advance(0.5)
     assert kept.keep() == on(35, NOW, NOW + 0.5)
     kept.clock.advance(10)
-    assert told(kept, ARN) == on(35, NOW, NOW + 10.5)
+    assert recovery_of(kept, ARN) == on(35, NOW, NOW + 10.5)
     assert kept.forget() == OFF
-    assert told(kept) == OFF
+    assert recovery_of(kept) == OFF
 
 
 def test_turning_on_what_is_on_keeps_the_history() -> None:
@@ -66,7 +66,7 @@ def test_the_period_ends_how_far_back_it_goes() -> None:
     kept = Kept()
     kept.keep(2)
     kept.clock.advance(3 * DAY_S)
-    assert told(kept) == on(2, NOW + DAY_S, NOW + 3 * DAY_S)
+    assert recovery_of(kept) == on(2, NOW + DAY_S, NOW + 3 * DAY_S)
 
 
 def test_a_longer_period_does_not_bring_back_what_was_out_of_reach() -> None:

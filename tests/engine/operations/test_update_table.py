@@ -39,7 +39,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def slow(clock: ManualClock) -> Iterator[Engine]:
-    """An engine whose changes take ten seconds of a clock that stands still."""
+    """Yield an engine whose changes take ten seconds of a clock that stands still."""
     with Engine.memory(clock=clock, state_delay_s=10.0) as engine:
         yield engine
 
@@ -303,7 +303,7 @@ def test_warm_throughput_never_falls(engine: Engine) -> None:
         INVALID + "Requested WriteUnitsPerSecond for WarmThroughput for table is lower than current WarmThroughput,"
         " decreasing WarmThroughput is not supported",
     )
-    answer = update(engine, WarmThroughput={"WriteUnitsPerSecond": 4100})  # as it is
+    answer = update(engine, WarmThroughput={"WriteUnitsPerSecond": 4100})  # the present value
     assert (answer["WarmThroughput"]["WriteUnitsPerSecond"], answer["WarmThroughput"]["Status"]) == (4100, "UPDATING")
     assert describe(engine)["WarmThroughput"]["Status"] == "ACTIVE"
 
@@ -349,14 +349,14 @@ def test_what_waits_for_a_change_of_the_stream(slow: Engine, clock: ManualClock)
     clock.advance(10.0)
     label = update(slow, StreamSpecification=STREAM_ON)["LatestStreamLabel"]
     being_updated = f"when stream status is being updated. Table: notes Stream: {label} Operation: ENABLE"
-    for change, told in (
+    for change, reason in (
         ({"TableClass": "STANDARD_INFREQUENT_ACCESS"}, f"Can't update table class {being_updated}"),
         (
             {"OnDemandThroughput": {"MaxReadRequestUnits": 5}},
             "OnDemandThroughput cannot be updated while stream status update is in progress",
         ),
     ):
-        assert update_failure(slow, **change) == ("ResourceInUseException", IN_USE + told)
+        assert update_failure(slow, **change) == ("ResourceInUseException", IN_USE + reason)
     update(slow, WarmThroughput={"ReadUnitsPerSecond": 12001})
 
 
@@ -381,7 +381,7 @@ def test_what_waits_for_a_change_of_the_class(slow: Engine, clock: ManualClock) 
     update(slow, TableClass="STANDARD_INFREQUENT_ACCESS")
     detail = "TableClassUpdateInProgress: STANDARD_INFREQUENT_ACCESS"
     in_progress = f"when a table class update is in progress. Table: notes {detail}"
-    for change, told in (
+    for change, reason in (
         ({"TableClass": "STANDARD"}, f"Can't update table class {in_progress}"),
         ({"StreamSpecification": STREAM_ON}, f"Can't change stream status {in_progress}"),
         (
@@ -389,7 +389,7 @@ def test_what_waits_for_a_change_of_the_class(slow: Engine, clock: ManualClock) 
             f"OnDemandThroughput cannot be updated while TableClass update is in progress. {detail}",
         ),
     ):
-        assert update_failure(slow, **change) == ("ResourceInUseException", IN_USE + told)
+        assert update_failure(slow, **change) == ("ResourceInUseException", IN_USE + reason)
     update(slow, DeletionProtectionEnabled=True)
 
 

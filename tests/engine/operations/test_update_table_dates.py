@@ -1,4 +1,4 @@
-"""UpdateTable: a change of capacity is dated when it was asked for, and once it is done, when that was."""
+"""UpdateTable: a pending change of capacity has the date of its request, a completed one the date of completion."""
 
 from __future__ import annotations
 

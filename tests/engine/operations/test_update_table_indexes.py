@@ -337,7 +337,7 @@ def test_neither_begins_while_the_table_changes() -> None:
     clock = ManualClock()
     with Engine.memory(clock=clock, state_delay_s=5.0) as engine:
         with_index(engine, ProvisionedThroughput=units(1, 1), index={"ProvisionedThroughput": units(1, 1)})
-        for change, told in (
+        for change, reason in (
             (on, "create or delete an index when stream status is being updated. "),
             (infrequent, "create or delete an index when a table class update is in progress. "),
             (more, "create or delete indexes while table IOPS are being updated. "),
@@ -346,7 +346,7 @@ def test_neither_begins_while_the_table_changes() -> None:
             update(engine, **change)
             code, text = update_failure(engine, **delete_index("tag"))
             assert code == "ResourceInUseException"
-            assert text.startswith(f"{IN_USE}Can't {told}Table: notes")
+            assert text.startswith(f"{IN_USE}Can't {reason}Table: notes")
 
 
 # Update.

@@ -1,4 +1,4 @@
-"""UpdateTimeToLive: switched on and off, with the items that are there already."""
+"""UpdateTimeToLive: switched on and off, with existing items."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_while_the_table_is_being_updated() -> None:
 
 
 def test_while_the_table_is_being_deleted() -> None:
-    # Seen on the service, 8 and 9 October 2026: taken, then known, until the table is gone.
+    # Observed on the service, 8 and 9 October 2026: accepted, then shown, until the table is gone.
     clock = ManualClock()
     with Engine.memory(clock=clock, state_delay_s=4.0) as engine:
         create(engine)

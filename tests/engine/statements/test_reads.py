@@ -1,4 +1,4 @@
-"""SELECT finds what its WHERE clause says, however it is read, in pages of any size."""
+"""SELECT returns the items of its WHERE clause, with any read plan and any page size."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def engine() -> Iterator[Engine]:
 
 
 def found(engine: Engine, statement: str, **more: Any) -> list[tuple[str, str]]:
-    """The keys of all items, page after page."""
+    """Return the keys of all items, page after page."""
     keys: list[tuple[str, str]] = []
     token: dict[str, str] = {}
     while True:
@@ -79,7 +79,7 @@ _MAY_BE_REFUSED = ("Overlapping conditions with range keys", "One or more parame
 
 @given(condition=_WHERE, limit=st.integers(1, 5), source=st.sampled_from(["t12", '"t12"."by-a"']))
 def test_a_keyed_read_finds_what_a_scan_finds(engine: Engine, condition: str, limit: int, source: str) -> None:
-    # With a branch beside it that names no partition it is a scan.
+    # With another branch that does not name a partition it is a scan.
     scan = f"SELECT * FROM {source} WHERE ({condition}) AND n >= 0 OR n < 0"
     try:
         scanned = found(engine, scan)
@@ -117,8 +117,8 @@ def test_a_token_that_is_none_is_refused(engine: Engine, token: str) -> None:
 @pytest.mark.parametrize("pk", ["x", {"S": 5}, {}, {"N": "x"}, {"B": "%"}, None])
 def test_a_token_whose_key_is_altered_is_refused(engine: Engine, pk: Any) -> None:
     request = {"Statement": "SELECT * FROM t12", "Limit": 1}
-    told, step, _ = orjson.loads(urlsafe_b64decode(engine.call("ExecuteStatement", request)["NextToken"]))
-    token = urlsafe_b64encode(orjson.dumps([told, step, {"pk": pk, "sk": {"S": "1"}}])).decode()
+    digest, step, _ = orjson.loads(urlsafe_b64decode(engine.call("ExecuteStatement", request)["NextToken"]))
+    token = urlsafe_b64encode(orjson.dumps([digest, step, {"pk": pk, "sk": {"S": "1"}}])).decode()
     with pytest.raises(ServiceError) as caught:
         engine.call("ExecuteStatement", {**request, "NextToken": token})
     assert caught.value.code == "ValidationException"

@@ -1,4 +1,4 @@
-"""A SELECT finds what a Query or a Scan finds, page by page, at the same cost."""
+"""A SELECT returns the same items as a Query or a Scan, page by page, at the same cost."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def engine() -> Iterator[Engine]:
 
 
 class Source(NamedTuple):
-    """What can be read, by what keys."""
+    """A table or index, and its keys."""
 
     index_name: str | None
     partition: str

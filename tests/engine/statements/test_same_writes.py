@@ -1,4 +1,4 @@
-"""A statement that writes does what the operation does that it stands for, at the same cost."""
+"""A writing statement has the same effect as its operation, at the same cost."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def engine() -> Iterator[Engine]:
 
 
 class Outcome(NamedTuple):
-    """What a write answered and left."""
+    """The answer of a write and the resulting item."""
 
     failure: tuple[str, str] | None
     members: dict[str, Any]
@@ -72,14 +72,14 @@ def start(engine: Engine, before: Value | None) -> None:
 
 
 def same(one: Outcome, other: Outcome, *, faults: int) -> None:
-    """The outcomes are the same; of several faults they may tell different ones."""
+    """Assert that the outcomes are the same; of several faults they may report different ones."""
     if faults > 1 and one.failure != other.failure:
         one, other = (each._replace(failure=each.failure and (each.failure[0], "")) for each in (one, other))
     assert one == other
 
 
 def narrowed(writing: Writing, condition: Node | None) -> tuple[str, str | None]:
-    """The WHERE clause of the item, and the condition as an expression."""
+    """Return the WHERE clause of the item, and the condition as an expression."""
     writing.parameters += KEY.values()
     if condition is None:
         return WHERE, None
@@ -89,7 +89,7 @@ def narrowed(writing: Writing, condition: Node | None) -> tuple[str, str | None]
 
 @st.composite
 def _actions(draw: st.DrawFn) -> tuple[str, Node]:
-    """The clause of an update, and what stands there in both forms."""
+    """Draw the clause of an update, and its content in both forms."""
     path, whole = draw(written.FREE_PATHS), draw(st.sampled_from(["n", "l", "m", "ss", "t", "new"]))
     match draw(st.integers(0, 7)):
         case 0 | 1:
@@ -145,11 +145,11 @@ def test_an_update_is_an_update_of_an_item_that_is_there(
     writing = Writing(literals=literals)
     changes, update = _written(writing, actions)
     where, required = narrowed(writing, condition)
-    told = {"ReturnValuesOnConditionCheckFailure": on_failure}
+    options = {"ReturnValuesOnConditionCheckFailure": on_failure}
     statement = {
         "Statement": f"UPDATE {BY_STATEMENT} {changes} {where} {'' if together else returning}",
         **writing.for_statement(),
-        **told,
+        **options,
     }
     request = {
         "TableName": BY_OPERATION,
@@ -157,7 +157,7 @@ def test_an_update_is_an_update_of_an_item_that_is_there(
         "UpdateExpression": update,
         "ConditionExpression": "attribute_exists(pk)" + (f" AND {required}" if required else ""),
         **writing.for_expressions(),
-        **told,
+        **options,
     }
     if together:
         one = outcome(engine, BY_STATEMENT, "ExecuteTransaction", {"TransactStatements": [statement]})
@@ -181,9 +181,9 @@ def test_a_delete_requires_its_condition_of_an_item_that_is_there(
     start(engine, before)
     writing = Writing(literals=literals)
     where, required = narrowed(writing, condition)
-    told = {"ReturnValuesOnConditionCheckFailure": on_failure}
-    statement = {"Statement": f"DELETE FROM {BY_STATEMENT} {where} {returning}", **writing.for_statement(), **told}
-    request = {"TableName": BY_OPERATION, "Key": KEY, "ReturnValues": RETURNED[returning], **told}
+    options = {"ReturnValuesOnConditionCheckFailure": on_failure}
+    statement = {"Statement": f"DELETE FROM {BY_STATEMENT} {where} {returning}", **writing.for_statement(), **options}
+    request = {"TableName": BY_OPERATION, "Key": KEY, "ReturnValues": RETURNED[returning], **options}
     if required is not None:
         request["ConditionExpression"] = f"attribute_not_exists(pk) OR {required}"
     same(

@@ -1,4 +1,4 @@
-"""What is drawn once and written twice: in a statement of PartiQL, and in expressions of the other operations."""
+"""Generated terms in two forms: as PartiQL statements, and as expressions of the other operations."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Path: TypeAlias = tuple[str | int, ...]
 
 
 class Pair(NamedTuple):
-    """One thing in both forms."""
+    """One term in both forms."""
 
     statement: str
     expression: str
 
 
 class Node(NamedTuple):
-    """Two templates, and what stands in both, in order. Types are named in an expression as :S, :SS and so on."""
+    """Two templates, and their content in order. Types are named in an expression as :S, :SS and so on."""
 
     statement: str
     expression: str
@@ -32,7 +32,7 @@ class Node(NamedTuple):
 
 
 class Writing:
-    """Collects parameters for a statement, and the values and names of placeholders for expressions."""
+    """Collector of parameters for a statement, and of values and names of placeholders for expressions."""
 
     def __init__(self, *, literals: bool = False) -> None:
         self.parameters: list[Value] = []
@@ -86,7 +86,7 @@ def _joined(parts: list[str | int]) -> str:
 
 
 def literal(value: Value) -> str | None:
-    """The value as a literal; None if it has binary in it."""
+    """Return the value as a literal; None if it contains binary."""
     ((kind, content),) = value.items()
     match kind:
         case "S":
@@ -119,7 +119,7 @@ def _enclosed(template: str, texts: list[str | None]) -> str | None:
 
 
 def make(engine: Engine, name: str) -> None:
-    """A table with keys pk and sk, and indexes of every projection."""
+    """Create a table with keys pk and sk, and indexes of every projection."""
     create(
         engine,
         name,
@@ -227,5 +227,5 @@ _BEFORE = re.compile(
 
 
 def failure(error: ServiceError) -> tuple[str, str]:
-    """Code and message of a failure, without what tells where the fault stands."""
+    """Return code and message of a failure, without the position of the fault."""
     return error.code, _BEFORE.sub("", error.message, count=1)

@@ -1,4 +1,4 @@
-"""When the log is moved into the file: as it grows, and without keeping writers waiting for a long read."""
+"""Checkpoints: as the log grows, without blocking writers during a long read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WAIT_S = 60
 
 
 class Log:
-    """Stands in for the connection of a checkpointer: takes down what is asked of it."""
+    """A fake connection of a checkpointer that records its requests."""
 
     def __init__(self) -> None:
         self.asked: queue.Queue[int] = queue.Queue()
@@ -44,7 +44,7 @@ class Log:
         return self.held, 0
 
     def file_control(self, _name: str, _operation: int, _pointer: int) -> bool:
-        """Gives no file to sync, and takes down that one was asked for."""
+        """Return no file to sync, and record the request."""
         self.synced.append(self.writers_wait())
         return False
 
@@ -53,7 +53,7 @@ class Log:
 
 
 class Stage:
-    """A checkpointer, and commits as it hears of them."""
+    """A checkpointer, and its commits."""
 
     def __init__(self) -> None:
         self.log = Log()
@@ -61,7 +61,7 @@ class Stage:
         self.log.writers_wait = lambda: self.checkpointer.crowded
 
     def commit(self, pages: int, *expected: int) -> None:
-        """Let the log be so long; what is expected is asked of the connection then."""
+        """Set the length of the log, and run the checkpointer's hook."""
         self.checkpointer.committed(cast("Any", None), "main", pages)
         assert [self.log.asked.get(timeout=WAIT_S) for _ in expected] == list(expected)
 
@@ -200,6 +200,6 @@ def test_where_no_thread_can_be_had_commits_stand_and_the_log_grows(
         for number in range(5):
             put(b"%d" % number)
             assert store.view().document("n") == b"%d" % number
-    assert 1 <= len(caplog.records) < 5, "it is not told with every commit"
+    assert 1 <= len(caplog.records) < 5, "it is not logged for every commit"
     store.close()
     assert not path.with_name("data.db-wal").exists()

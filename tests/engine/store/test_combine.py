@@ -1,4 +1,4 @@
-"""Calls of several threads in one batch: who leads, who waits for whom, and what each gets."""
+"""Calls of several threads in one batch: leaders, waiting threads, results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WAIT_S = 240
 
 
 class Batches:
-    """Runs calls and takes down how many came together."""
+    """Runner of calls that records the size of each batch."""
 
     def __init__(self) -> None:
         self.sizes: list[int] = []
@@ -47,7 +47,7 @@ def combiner(batches: Batches) -> Combiner:
 
 
 def together(combiner: Combiner, batches: Batches, count: int) -> list[Any]:
-    """Have `count` threads call while a batch of one is held up; their results."""
+    """Have `count` threads call while a batch of one call is held; return their results."""
     results: list[Any] = []
     batches.hold.clear()
     first = threading.Thread(target=combiner.submit, args=(lambda: "first", True))
@@ -98,7 +98,7 @@ def test_it_waits_in_vain_only_for_so_long_and_expects_fewer_each_time(
     monkeypatch.setattr(combine, "give_way", lambda: looks.append(len(batches.sizes)))
     for _ in range(4):
         combiner.submit(lambda: None, settled=True)
-    # Four were answered together, then one while two were expected; one expects nobody.
+    # Four were answered together, then one while two were expected; a single call expects no others.
     assert looks == [2] * LOOKS_IN_VAIN + [3] * LOOKS_IN_VAIN
     assert batches.sizes == [1, 4, 1, 1, 1, 1]
 
@@ -113,11 +113,11 @@ def test_a_call_gets_the_error_it_was_given(combiner: Combiner) -> None:
 
 
 class InterruptedHereError(Exception):
-    """What a signal's handler raises, wherever the thread is."""
+    """Raised by a signal handler, wherever the thread is."""
 
 
 def submit_three_together(combiner: Combiner, batches: Batches, submit: Callable[[int], None]) -> None:
-    """Have three threads wait behind a batch of one, so that they are the next; they are over when this returns."""
+    """Have three threads wait behind a batch of one, so that they are next; return once they have ended."""
     batches.hold.clear()
     first = threading.Thread(target=combiner.submit, args=(lambda: "first", True))
     first.start()
@@ -135,7 +135,7 @@ def submit_three_together(combiner: Combiner, batches: Batches, submit: Callable
 
 
 def submit_late(combiner: Combiner) -> list[str]:
-    """What a call of another thread gives; nothing if it waits for ever."""
+    """Return the result of another thread's call, or an empty list if it waits for ever."""
     results: list[str] = []
     late = threading.Thread(target=lambda: results.append(combiner.submit(lambda: "late", settled=True)), daemon=True)
     late.start()
@@ -155,7 +155,7 @@ def test_a_thread_interrupted_while_it_waits_holds_up_nobody(combiner: Combiner,
     def interrupt_once_queued() -> None:
         while not combiner._queue:
             combine.give_way()
-        while not interrupted.wait(0.01):  # one that comes just before the thread waits does not wake it
+        while not interrupted.wait(0.01):  # an interrupt just before the thread waits does not wake it
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
 
     batches.hold.clear()
@@ -229,14 +229,14 @@ def test_a_thread_interrupted_while_it_runs_a_batch_tells_the_others_so(combiner
         return ticket
 
     combiner._run = run
-    told: list[type[BaseException]] = []
+    raised: list[type[BaseException]] = []
 
     def submit(_number: int) -> None:
         try:
             combiner.submit(lambda: None, settled=True)
         except (InterruptedHereError, StorageError) as error:
-            told.append(type(error))
+            raised.append(type(error))
 
     submit_three_together(combiner, batches, submit)
-    assert sorted(told, key=str) == sorted([InterruptedHereError, StorageError, StorageError], key=str)
+    assert sorted(raised, key=str) == sorted([InterruptedHereError, StorageError, StorageError], key=str)
     assert submit_late(combiner) == ["late"]

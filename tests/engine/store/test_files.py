@@ -1,4 +1,4 @@
-"""Files that are not what they should be."""
+"""Invalid database files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_file_of_another_program_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DatabaseCorruptError, match="not keyplan's"):
         SqliteStore(str(path))
     text = tmp_path / "notes.txt"
-    text.write_text("this is no database, but it is long enough to look at" * 30)
+    text.write_text("this is not a database, but it is long enough to check" * 30)
     with pytest.raises(DatabaseCorruptError, match="not a keyplan database"):
         SqliteStore(str(text))
 
@@ -46,7 +46,7 @@ def test_a_copy_by_sqlites_vacuum_is_a_database_like_any_other(tmp_path: Path) -
     connection.execute("VACUUM INTO ?", (str(tmp_path / "copy.db"),))
     connection.close()
     store = SqliteStore(str(tmp_path / "copy.db"), durability="full")
-    store.write(lambda transaction: transaction.put_document("a", b"1"))  # synced in a log, which there must be
+    store.write(lambda transaction: transaction.put_document("a", b"1"))  # synced in a log, which must exist
     assert store.view().document("a") == b"1"
     store.close()
 

@@ -1,4 +1,4 @@
-"""Stores in a process that is forked: the parent goes on, the child has to open its own."""
+"""Stores in a forked process: the parent continues, the child has to open its own."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ for each in (engine, memory):
 reading, writing = os.pipe()
 child = os.fork()
 if not child:
-    told = []
+    outcomes = []
     try:
         os.read(reading, 1)  # the parent has closed the database
         for work in (
@@ -44,16 +44,16 @@ if not child:
         ):
             try:
                 work()
-                told.append("done")
+                outcomes.append("done")
             except EngineClosedError as error:
-                told.append(str(error).removeprefix(path))
+                outcomes.append(str(error).removeprefix(path))
         engine.close()
         put(memory, "own")
         with Engine.open(path) as own:
             put(own, "child")
     except BaseException as error:
-        told.append(repr(error))
-    print(*sorted(set(told)), sep=" | ", flush=True)
+        outcomes.append(repr(error))
+    print(*sorted(set(outcomes)), sep=" | ", flush=True)
     os._exit(0)
 put(engine, "after")
 engine.close()

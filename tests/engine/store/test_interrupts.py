@@ -1,6 +1,6 @@
-"""A signal's handler that raises, as Ctrl-C and time limits have one, wherever a thread is in the store.
+"""A signal handler that raises, as for Ctrl-C and time limits, wherever a thread is in the store.
 
-What it interrupts may be done or not. After it the thread reads what it writes, and no other waits for it.
+The interrupted work may be done or not. Afterwards the thread reads its own writes, and no other thread waits for it.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ LONGEST_S = 0.001
 
 
 class InterruptedHereError(BaseException):
-    """What the handler raises."""
+    """Raised by the handler."""
 
 
 class Interrupter:
-    """Interrupts the main thread's work, once, a moment after it has begun."""
+    """Interrupts the main thread's work, once, shortly after it has begun."""
 
     def __init__(self) -> None:
         self.armed = False
@@ -52,7 +52,7 @@ class Interrupter:
                 pause.wait(0.001)
 
     def during(self, work: Callable[[], object]) -> None:
-        """Do the work until it is interrupted, be it in a finalizer, where what is raised is dropped."""
+        """Do the work until it is interrupted, possibly in a finalizer, where exceptions are dropped."""
         try:
             self.armed = True
             self._begun.set()

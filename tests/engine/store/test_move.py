@@ -1,4 +1,4 @@
-"""Rows that get another key: moved in one statement, with the outcome of a removal and a write."""
+"""Rows that get another key: moved in one statement, with the result of a removal and a write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads through the write connection: what they see, when they are not made through it, and the mapped file."""
+"""Reads through the write connection: their content, their conditions, and the mapped file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 @pytest.fixture(params=["normal", "full"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqliteStore]:
-    """A store in a file, of each durability."""
+    """Yield a store in a file, for each durability."""
     durability: Durability = request.param
     made = SqliteStore(str(tmp_path / "data.db"), durability=durability)
     yield made
@@ -32,7 +32,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqliteStor
 
 
 def elsewhere(work: Callable[[], T]) -> T:
-    """What the work gives in another thread."""
+    """Return the result of the work in another thread."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(work).result()
 
@@ -46,7 +46,7 @@ def put(store: SqliteStore, tree: Tree, key: bytes, body: bytes = b"x") -> None:
 
 
 def read(store: SqliteStore, tree: Tree, key: bytes) -> bytes | None:
-    """The body under a key; the two ways of reading it agree."""
+    """Return the body under a key; assert that both ways of reading agree."""
     row = store.view().point(tree, key)
     assert [found[1:] for found in store.view().rows(tree, key, key + b"\x00", limit=1)] == (
         [] if row is None else [row]
@@ -56,7 +56,7 @@ def read(store: SqliteStore, tree: Tree, key: bytes) -> bytes | None:
 
 @contextmanager
 def through_the_writer(store: SqliteStore) -> Iterator[list[str]]:
-    """The statements that run on the write connection meanwhile."""
+    """Yield the statements that run on the write connection inside the block."""
     made: list[str] = []
     connection = store._writing.connection
     connection.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: made.append(event["sql"]))
@@ -67,7 +67,7 @@ def through_the_writer(store: SqliteStore) -> Iterator[list[str]]:
 
 
 def lent(store: SqliteStore, tree: Tree) -> int:
-    """How many of two reads, of one row and of some, are made through the write connection."""
+    """Return how many of two reads, of one row and of several, use the write connection."""
     with through_the_writer(store) as made:
         read(store, tree, b"a")
     return len(made)
@@ -164,10 +164,10 @@ def test_a_read_never_waits_for_a_writer(store: SqliteStore) -> None:
 def test_a_snapshot_keeps_its_moment_beside_the_same_thread_s_other_reads(store: SqliteStore) -> None:
     tree = new_tree(store)
     put(store, tree, b"a", b"old")
-    with store.snapshot() as moment:
-        assert moment.point(tree, b"a") == (1, b"old")
+    with store.snapshot() as view:
+        assert view.point(tree, b"a") == (1, b"old")
         put(store, tree, b"a", b"new")
-        assert moment.point(tree, b"a") == (1, b"old")
+        assert view.point(tree, b"a") == (1, b"old")
         assert read(store, tree, b"a") == b"new"
 
 
@@ -189,13 +189,13 @@ def test_threads_that_read_and_write_find_what_they_wrote(store: SqliteStore) ->
 
 @pytest.fixture
 def looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every read looks after the mapping, and small files are mapped too."""
+    """Make every read check the mapping, and map small files too."""
     monkeypatch.setattr(readers, "READS_PER_LOOK", 1)
     monkeypatch.setattr(readers, "LEAST_GROWTH_BYTES", 0)
 
 
 def mapped_bytes(store: SqliteStore) -> int:
-    """How much of the file may be mapped into memory."""
+    """Return how much of the file may be mapped into memory."""
     limit: int = store._writing.connection.pragma("mmap_size")
     return limit
 
@@ -301,7 +301,7 @@ def test_a_file_removed_while_it_is_open_can_still_be_read(store: SqliteStore) -
 
 @pytest.mark.usefixtures("looks")
 def test_a_file_that_grows_by_two_writers_is_read_as_it_is(store: SqliteStore) -> None:
-    """Rows that came after the mapping was made, in the log and moved into the file."""
+    """Read rows written after the mapping, in the log and moved into the file."""
     tree = new_tree(store)
     other = SqliteStore(store.path)
     try:
@@ -348,7 +348,7 @@ def test_closing_ends_the_reads_of_other_threads(tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(read_for_ever)
         assert begun.wait(60)
-        time.sleep(0.05)  # it is within SQLite by now, or is refused
+        time.sleep(0.05)  # it is inside SQLite by now, or is refused
         store.close()
         reading.result(60)
     with pytest.raises(EngineClosedError):

@@ -21,7 +21,7 @@ from keyplan.errors import DatabaseFullError, EngineClosedError, StorageError
 
 @pytest.fixture(params=["memory", "normal", "full"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqliteStore]:
-    """One store of each kind."""
+    """Yield one store of each kind."""
     if request.param == "memory":
         made = SqliteStore(MEMORY)
     else:
@@ -267,7 +267,7 @@ def test_what_was_written_is_there_after_reopening(tmp_path: Path) -> None:
 
 
 def noticed(transaction: Transaction) -> bool:
-    """Whether others have committed since this was asked last."""
+    """Return True if other connections have committed since the last check."""
     found, transaction.foreign = transaction.foreign, False
     return found
 
@@ -328,7 +328,7 @@ def test_one_statement_tells_what_keeps_it_from_writing(tmp_path: Path) -> None:
 
 @pytest.fixture
 def short_log(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The marks of the log are met by a quarter of the commits that it takes in earnest."""
+    """Reduce the marks of the log to a quarter of the usual commits."""
     for mark in ("PASSIVE_PAGES", "RESTART_PAGES", "CROWDED_PAGES"):
         monkeypatch.setattr(checkpoint, mark, getattr(checkpoint, mark) // 4)
 

@@ -1,4 +1,4 @@
-"""The log's file is made longer ahead of the commits, and nothing of that is seen in the database."""
+"""The log's file is extended ahead of the commits, without a visible effect on the database."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BODY = bytes(3000)
 
 
 def filled(path: Path, puts: int, *, durability: Durability = "full") -> SqliteStore:
-    """A store with one tree, in which each row was written by a commit of its own."""
+    """Return a store with one tree, in which each row was written by a separate commit."""
     store = SqliteStore(str(path), durability=durability)
     store.write(lambda transaction: transaction.create_tree())
     for number in range(puts):
@@ -29,7 +29,7 @@ def filled(path: Path, puts: int, *, durability: Durability = "full") -> SqliteS
 
 
 def put(store: SqliteStore, number: int) -> None:
-    """One row, committed."""
+    """Put one row and commit."""
 
     def work(transaction: Transaction) -> None:
         transaction.put(tree(1), b"%06d" % number, 1, BODY)
@@ -38,12 +38,12 @@ def put(store: SqliteStore, number: int) -> None:
 
 
 def keys(store: SqliteStore) -> list[bytes]:
-    """The keys of all rows."""
+    """Return the keys of all rows."""
     return [key for key, _, _ in store.view().span(tree(1), b"", None)]
 
 
 def log_of(path: Path) -> Path:
-    """The log beside a database."""
+    """Return the log file of a database."""
     return path.with_name(path.name + "-wal")
 
 
@@ -63,7 +63,7 @@ def test_the_file_is_longer_than_what_is_in_it_by_a_bounded_piece(tmp_path: Path
 def test_what_is_found_after_a_crash_is_every_commit_and_nothing_else(tmp_path: Path) -> None:
     path, left = tmp_path / "x.db", tmp_path / "left.db"
     store = filled(path, 150)
-    shutil.copy(path, left)  # as a process that was killed leaves them
+    shutil.copy(path, left)  # as a killed process leaves them
     shutil.copy(log_of(path), log_of(left))
     recovered = SqliteStore(str(left))
     assert keys(recovered) == keys(store) == [b"%06d" % number for number in range(150)]

@@ -1,4 +1,4 @@
-"""write_apart: a transaction of its own, whatever group the thread is in."""
+"""write_apart: a separate transaction, also inside a group."""
 
 from __future__ import annotations
 

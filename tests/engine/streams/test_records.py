@@ -1,4 +1,4 @@
-"""Streams beyond their operations: retention, survival of the engine, the background thread."""
+"""Streams beyond their operations: retention, restarts of the engine, the background thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Backfill: in chunks, under writes, over a crash, by several engines, in a thread that ends."""
+"""Backfill: in chunks, during writes, across a crash, by several engines, in a thread that ends."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from keyplan.errors import DatabaseFullError
 
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three rows a chunk, and one chunk by the operation itself."""
+    """Use three rows a chunk, and one chunk in the operation itself."""
     monkeypatch.setattr(backfill, "CHUNK_ROWS", 3)
     monkeypatch.setattr(backfill, "CHUNKS_AT_ONCE", 1)
 
 
 @pytest.fixture
 def by_hand(small_chunks: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No thread: the test says when a chunk is filled."""
+    """Start no thread: the test fills each chunk."""
     monkeypatch.setattr(backfill.Backfiller, "wake", lambda self: None)
 
 
@@ -150,7 +150,7 @@ def test_an_index_can_be_deleted_half_way(anywhere: Engine) -> None:
     update(anywhere, GlobalSecondaryIndexUpdates=[{"Delete": {"IndexName": "tag"}}])
     assert "GlobalSecondaryIndexes" not in describe(anywhere)
     assert anywhere.store.view().documents(backfill.DOCUMENT_PREFIX) == []
-    assert fill_chunk(anywhere)  # nothing left to do
+    assert fill_chunk(anywhere)  # nothing is left to do
     anywhere.call("DeleteTable", {"TableName": "notes"})
     assert fill_chunk(anywhere)
 
@@ -180,7 +180,7 @@ def test_closing_ends_the_thread(path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.usefixtures("small_chunks")
-@pytest.mark.parametrize("why", [DatabaseFullError("no room"), DecodeError("what is stored is no item", "{", 0)])
+@pytest.mark.parametrize("why", [DatabaseFullError("no room"), DecodeError("stored data is not an item", "{", 0)])
 def test_a_failure_interrupts_until_the_next_look(
     path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, why: Exception
 ) -> None:
@@ -263,7 +263,7 @@ def test_a_new_index_in_a_group_of_writes(path: Path) -> None:
 
 @pytest.mark.usefixtures("by_hand")
 def test_a_chunk_is_read_before_its_transaction(path: Path) -> None:
-    """Writers need not wait for the disk: what the transaction reads is in memory then."""
+    """Read the transaction's rows ahead of it, so that writers need not wait for the disk."""
     with Engine.open(path) as engine:
         filled(engine)
         add_index(engine, "tag")

@@ -1,4 +1,4 @@
-"""The catalog: changes seen by writers at once, by late readers never twice, indexes settled by the clock."""
+"""The catalog: writers see changes at once, late readers reload once, indexes settle by the clock."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_a_late_reader_does_not_bring_the_old_tables_back(engine: Engine) -> Non
 
 
 class _FrozenView:
-    """A reader that read before the last change."""
+    """A view of a reader from before the last change."""
 
     def __init__(self, engine: Engine) -> None:
         view = engine.store.view()
@@ -184,7 +184,7 @@ def test_tables_come_and_go_under_writers(tmp_path: Path) -> None:
                 except ServiceError as error:
                     if error.code != "ResourceNotFoundException":
                         odd.append(error)
-                except Exception as error:  # noqa: BLE001 - whatever it is, the test tells
+                except Exception as error:  # noqa: BLE001 - the test reports any error
                     odd.append(error)
 
         threads = [threading.Thread(target=write) for _ in range(3)]

@@ -1,4 +1,4 @@
-"""Figures: exact while they are cheap, kept for twenty times what they cost; a thread counts large trees."""
+"""Figures: exact while they are cheap, cached for twenty times their cost; a thread counts large trees."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WAIT_S = 60
 
 
 class Counting:
-    """A view whose totals grow with every look and cost a second each."""
+    """A view whose totals grow with every read and cost a second each."""
 
     def __init__(self, clock: ManualClock, rows: int) -> None:
         self.clock = clock
@@ -28,7 +28,7 @@ class Counting:
         self.counts.set()
 
     def count_part(self, tree: Any, last: int) -> tuple[int, int, int, bool]:
-        """A thread counts all rows at once; a caller of a tree with many rows sees those of the first part."""
+        """Count all rows at once in a thread; count only the first part for a caller of a large tree."""
         if threading.current_thread() is not threading.main_thread():
             assert self.counts.wait(WAIT_S)
         elif self.rows > COUNTED_AT_ONCE:

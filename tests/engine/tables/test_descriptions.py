@@ -1,4 +1,4 @@
-"""What changes of tables answer where another process drops the table before the answer is made."""
+"""Answers to table changes when another process drops the table before the answer is complete."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ T = TypeVar("T")
 
 @pytest.fixture
 def engines(tmp_path: Path) -> Iterator[tuple[Engine, Engine]]:
-    """Two that have one file open, as two processes would."""
+    """Yield two engines on one file, like two processes."""
     path = tmp_path / "data.db"
     with Engine.open(path) as engine, Engine.open(path) as other:
         yield engine, other
 
 
 def is_creating(engine: Engine, table: str) -> bool:
-    """Whether the table cannot be dropped yet."""
-    told: str = engine.call("DescribeTable", {"TableName": table})["Table"]["TableStatus"]
-    return told == "CREATING"
+    """Return True if the table cannot be dropped yet."""
+    description: str = engine.call("DescribeTable", {"TableName": table})["Table"]["TableStatus"]
+    return description == "CREATING"
 
 
 def changes_met_by_a_drop(
     monkeypatch: pytest.MonkeyPatch, engine: Engine, other: Engine, table: str
 ) -> list[Callable[[Transaction], Any]]:
-    """The changes that the first one makes from now on; after each the other one drops the table."""
+    """Return the changes that the first engine makes from now on; after each the other one drops the table."""
     alter, made = engine.database.alter, []
 
     def altered(work: Callable[[Transaction], T]) -> T:
@@ -60,8 +60,8 @@ def test_a_table_is_changed_once(engines: tuple[Engine, Engine], monkeypatch: py
     put(engine, "1")
     made = changes_met_by_a_drop(monkeypatch, engine, other, "notes")
     request = {"TableName": "notes", "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}}
-    told = engine.call("UpdateTable", request)["TableDescription"]
-    assert (told["TableStatus"], told["ItemCount"]) == ("UPDATING", 1)
+    description = engine.call("UpdateTable", request)["TableDescription"]
+    assert (description["TableStatus"], description["ItemCount"]) == ("UPDATING", 1)
     assert len(made) == 1
 
 
@@ -87,8 +87,8 @@ def test_a_table_is_restored_once(
     put(engine, "1")
     operation, request = prepared(engine)
     made = changes_met_by_a_drop(monkeypatch, engine, other, "restored")
-    told = engine.call(operation, {**request, "TargetTableName": "restored"})["TableDescription"]
-    assert told["RestoreSummary"]["RestoreInProgress"]
-    assert told["ItemCount"] == 0  # as the service tells it
+    description = engine.call(operation, {**request, "TargetTableName": "restored"})["TableDescription"]
+    assert description["RestoreSummary"]["RestoreInProgress"]
+    assert description["ItemCount"] == 0  # as in the service
     assert len(made) == 2  # begun, and complete
     assert engine.call("ListTables", {})["TableNames"] == ["notes"]

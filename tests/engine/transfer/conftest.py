@@ -1,4 +1,4 @@
-"""An engine with buckets, for each test its own."""
+"""An engine with buckets, a new one for each test."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ Item = dict[str, dict[str, Any]]
 
 
 class Workshop:
-    """An engine with a folder of buckets, and what the tests ask of it."""
+    """An engine with a folder of buckets, and helpers of the tests."""
 
     def __init__(self, folder: Path, **options: Any) -> None:
         (folder / BUCKET).mkdir(parents=True, exist_ok=True)
@@ -26,7 +26,7 @@ class Workshop:
         self.engine = Engine.memory(clock=self.clock, buckets=folder, **options)
 
     def create(self, name: str = "notes", *, recovery: bool = True, **members: Any) -> None:
-        """A table keyed by `id`, with point-in-time recovery."""
+        """Create a table keyed by `id`, with point-in-time recovery."""
         self.engine.call("CreateTable", {**table(name), **members})
         if recovery:
             switched = {"PointInTimeRecoveryEnabled": True}
@@ -40,7 +40,7 @@ class Workshop:
             self.engine.call("PutItem", {"TableName": name, "Item": item})
 
     def scan(self, name: str = "notes", **members: Any) -> list[Item]:
-        """All items, by their id."""
+        """Return all items, by their id."""
         found: list[Item] = []
         request = {"TableName": name, **members}
         while True:
@@ -51,24 +51,24 @@ class Workshop:
             request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
 
     def begin_export(self, name: str = "notes", **members: Any) -> dict[str, Any]:
-        """Ask for an export; its description."""
+        """Request an export; return its description."""
         request = {"TableArn": TABLE_ARN + name, "S3Bucket": BUCKET, **members}
         begun: dict[str, Any] = self.engine.call("ExportTableToPointInTime", request)["ExportDescription"]
         return begun
 
     def export(self, name: str = "notes", **members: Any) -> dict[str, Any]:
-        """An export and how it ended."""
+        """Run an export; return its description at the end."""
         begun = self.begin_export(name, **members)
         self.engine.jobs.wait()
         return self.described(begun["ExportArn"])
 
     def described(self, arn: str) -> dict[str, Any]:
-        """DescribeExport."""
+        """Return the ExportDescription."""
         described: dict[str, Any] = self.engine.call("DescribeExport", {"ExportArn": arn})["ExportDescription"]
         return described
 
     def begin_import(self, prefix: str = "", name: str = "copy", **members: Any) -> dict[str, Any]:
-        """Ask for an import; its description."""
+        """Request an import; return its description."""
         request: dict[str, Any] = {
             "ClientToken": f"import {name}",
             "S3BucketSource": {"S3Bucket": BUCKET, **({"S3KeyPrefix": prefix} if prefix else {})},
@@ -80,18 +80,18 @@ class Workshop:
         return begun
 
     def import_(self, prefix: str = "", name: str = "copy", **members: Any) -> dict[str, Any]:
-        """An import and how it ended."""
+        """Run an import; return its description at the end."""
         begun = self.begin_import(prefix, name, **members)
         self.engine.jobs.wait()
         return self.imported(begun["ImportArn"])
 
     def imported(self, arn: str) -> dict[str, Any]:
-        """DescribeImport."""
+        """Return the ImportTableDescription."""
         described: dict[str, Any] = self.engine.call("DescribeImport", {"ImportArn": arn})["ImportTableDescription"]
         return described
 
     def status(self, name: str = "copy") -> str:
-        """TableStatus."""
+        """Return TableStatus."""
         status: str = self.engine.call("DescribeTable", {"TableName": name})["Table"]["TableStatus"]
         return status
 
@@ -102,16 +102,16 @@ class Workshop:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
 
     def read(self, key: str) -> bytes:
-        """An object of the bucket."""
+        """Return an object of the bucket."""
         return (self.folder / BUCKET / key).read_bytes()
 
     def objects(self) -> list[str]:
-        """All keys of the bucket."""
+        """Return all keys of the bucket."""
         base = self.folder / BUCKET
         return sorted(path.relative_to(base).as_posix() for path in base.rglob("*") if path.is_file())
 
     def lines(self, described: dict[str, Any]) -> list[dict[str, Any]]:
-        """The lines of all data files of an export, as its manifest names them."""
+        """Return the lines of all data files of an export, as its manifest names them."""
         summary = json.loads(self.read(described["ExportManifest"]))
         manifest = self.read(summary["manifestFilesS3Key"]).splitlines()
         files = [gzip.decompress(self.read(json.loads(line)["dataFileS3Key"])) for line in manifest]
@@ -119,7 +119,7 @@ class Workshop:
 
 
 def table(name: str) -> dict[str, Any]:
-    """The CreateTable request of a table keyed by `id`, a string."""
+    """Return the CreateTable request of a table keyed by `id`, a string."""
     return {
         "TableName": name,
         "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
@@ -129,10 +129,10 @@ def table(name: str) -> dict[str, Any]:
 
 
 def item(id_: str, **attributes: dict[str, Any]) -> Item:
-    """An item."""
+    """Return an item."""
     return {"id": {"S": id_}, **attributes}
 
 
 def json_lines(*items: Any) -> str:
-    """Lines of DynamoDB JSON."""
+    """Return lines of DynamoDB JSON."""
     return "".join(json.dumps({"Item": each}) + "\n" for each in items)

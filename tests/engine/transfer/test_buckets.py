@@ -1,4 +1,4 @@
-"""Buckets that are folders: what is an object, and that nothing leads out."""
+"""Buckets that are folders: their objects, and keys that would lead out of them."""
 
 from __future__ import annotations
 

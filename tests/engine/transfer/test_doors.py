@@ -1,4 +1,4 @@
-"""Exports and imports through boto3 and over HTTP, and that nothing is lost on the way: a law over all items."""
+"""Exports and imports through boto3 and over HTTP, and a round trip of all items as a property."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_what_is_exported_and_imported_is_equal(
 
 
 def round_trip(client: Any, wait: Any) -> None:
-    """An export and an import by an SDK."""
+    """Run an export and an import by an SDK."""
     client.create_table(**table("notes"))
     client.update_continuous_backups(
         TableName="notes", PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True}

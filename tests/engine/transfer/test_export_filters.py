@@ -1,4 +1,4 @@
-"""Exports of some items alone."""
+"""Exports of some items only."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_key_condition_takes_one_partition(shop: Workshop, monkeypatch: pytest
 
 
 def _rows_read(monkeypatch: pytest.MonkeyPatch) -> list[Row]:
-    """The rows that exports read from now on."""
+    """Return a list that collects the rows that exports read from now on."""
     read: list[Row] = []
     true = history.rows_at
 

@@ -1,4 +1,4 @@
-"""What an export writes: full and incremental, filtered, of any moment; and when it fails."""
+"""Exports: full and incremental, filtered, as of any time; and failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an import makes of files: the table, its items, its counts, and what is said when something is wrong."""
+"""Imports of files: the table, its items, its counts, and errors."""
 
 from __future__ import annotations
 
@@ -158,13 +158,13 @@ def test_an_item_that_cannot_be_in_the_table_is_passed_over(shop: Workshop, capl
         "s3://lake/in, item 1: One or more parameter values were invalid: Missing the key id in the item"
     )
     assert (shop.status(), shop.scan("copy")) == ("ACTIVE", [item("good"), item("last")])
-    told = [json.loads(record.getMessage()) for record in caplog.records]
-    assert told[0] == {
+    logged = [json.loads(record.getMessage()) for record in caplog.records]
+    assert logged[0] == {
         "itemS3Pointer": {"bucket": BUCKET, "key": "in", "itemIndex": 1},
         "importArn": ended["ImportArn"],
         "errorMessages": ["One or more parameter values were invalid: Missing the key id in the item"],
     }
-    assert [each["itemS3Pointer"]["itemIndex"] for each in told] == list(range(1, 9))
+    assert [each["itemS3Pointer"]["itemIndex"] for each in logged] == list(range(1, 9))
 
 
 @pytest.mark.parametrize(

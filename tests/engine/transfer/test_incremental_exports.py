@@ -1,4 +1,4 @@
-"""What an incremental export writes: each item that was changed in a period, once."""
+"""Incremental exports: each item that was changed in a period, once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def period(shop: Workshop, view: str = "NEW_AND_OLD_IMAGES", end: float | None =
 
 
 def changed(shop: Workshop) -> None:
-    """A table in which between NOW + 100 and NOW + 1100 one item was added, one changed twice, one removed."""
+    """Create a table in which between NOW + 100 and NOW + 1100 one item was added, one changed twice, one removed."""
     shop.create()
     shop.put(item("stays"), item("changes", n={"N": "1"}), item("goes", b={"B": b"\x00"}))
     shop.clock.advance(200)

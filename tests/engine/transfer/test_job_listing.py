@@ -1,4 +1,4 @@
-"""Exports and imports asked for again, found, listed, forgotten."""
+"""Exports and imports: repeated, found, listed, expired."""
 
 from __future__ import annotations
 

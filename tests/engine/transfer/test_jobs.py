@@ -31,7 +31,7 @@ class Shop(Workshop):
 
 
 def interrupted(shop: Shop, monkeypatch: pytest.MonkeyPatch, after: int) -> Callable[[], bool]:
-    """Have the engine's jobs stop in the middle, as `close` makes them, at so many a beat; tells whether it came."""
+    """Stop the engine's jobs at this beat, as `close` does; return a function that reports whether it happened."""
     beats = 0
     beat = jobs.Hold.beat
 
@@ -99,7 +99,7 @@ def test_an_export_is_written_again_after_a_restart(
 
 
 def crashed(shop: Workshop, kind: str, arn: str) -> None:
-    """Leave a job as a process that was killed leaves it."""
+    """Leave a job as a killed process leaves it."""
     document = jobs.find(shop.engine.store.view(), kind, arn)
     assert document is not None
     lost = {**document, "runner": "a process that is gone", "beat_s": shop.clock.now()}

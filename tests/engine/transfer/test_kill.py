@@ -1,4 +1,4 @@
-"""An import of a process that is killed: whoever opens the database next ends it, and nothing is counted twice."""
+"""An import of a killed process: the next process that opens the database ends it, and counts each item once."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from keyplan.engine.engine import Engine
 write = imports._write
 imports.BATCH_ITEMS = 50
 
-def told(*arguments):
+def reported(*arguments):
     write(*arguments)
     print("batch", flush=True)
 
-imports._write = told
+imports._write = reported
 engine = Engine.open(sys.argv[1] + "/data.db", buckets=sys.argv[1])
 engine.call("ImportTable", json.loads(sys.argv[2]))
 engine.jobs.wait()

@@ -1,4 +1,4 @@
-"""Exports to S3 and imports from it, by HTTP against a server that answers as S3 does."""
+"""Exports to S3 and imports from it, by HTTP against a server that is compatible with S3."""
 
 from __future__ import annotations
 

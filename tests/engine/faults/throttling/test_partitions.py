@@ -1,4 +1,4 @@
-"""The partition model: burst, splits for heat, what no split can help, ceilings."""
+"""The partition model: burst, splits for heat, loads that no split helps, ceilings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from keyplan.engine.faults.partitions import GROWTH_S, Bucket, OnDemandCeiling, 
 from keyplan.engine.items.keys import partition_bytes_of
 from keyplan.errors import ProvisionedThroughputExceededError, ServiceError, ThrottlingError
 
-STEPS = 50  # of a second; the model is asked in this grain
+STEPS = 50  # in a second: the time resolution of the simulation
 
 
 def partitions(count: int = 1, **options: Callable[[bytes], bytes]) -> Partitions:
@@ -26,7 +26,7 @@ def partitions(count: int = 1, **options: Callable[[bytes], bytes]) -> Partition
 
 
 def refused(model: Partitions, keys: Iterator[bytes], units_per_s: float, seconds: range) -> float:
-    """The share of writes refused between two seconds, with units spread evenly over time and keys."""
+    """Return the share of writes refused between two seconds, with units spread evenly over time and keys."""
     units, asked, denied = units_per_s / STEPS / 10, 0, 0
     for step in range(seconds.start * STEPS, seconds.stop * STEPS):
         now = step / STEPS
@@ -200,8 +200,8 @@ def test_a_load_of_reads_splits_as_well() -> None:
 def test_too_few_requests_in_a_half_tell_nothing_of_where_to_split(first: int, second: int, parts: int) -> None:
     model = partitions()
     keys = forever(*item_keys(10))
-    for moment in (*[10.0] * first, *[40.0] * second, 60.0):
-        model.admits("Write", next(keys), 10**6, moment)
+    for time_s in (*[10.0] * first, *[40.0] * second, 60.0):
+        model.admits("Write", next(keys), 10**6, time_s)
     assert len(model) == parts
 
 
@@ -285,10 +285,10 @@ def test_an_on_demand_ceiling_rises_to_double_the_peak_after_half_an_hour() -> N
 
 def test_an_on_demand_ceiling_saves_nothing_and_rises_for_traffic_alone() -> None:
     ceiling = OnDemandCeiling(4000.0, 0.0)
-    for moment in (GROWTH_S, 3 * GROWTH_S):
-        assert ceiling.admits(4000, moment)
+    for time_s in (GROWTH_S, 3 * GROWTH_S):
+        assert ceiling.admits(4000, time_s)
         ceiling.take(4000)
-        assert not ceiling.admits(1, moment)
+        assert not ceiling.admits(1, time_s)
     assert ceiling.units_per_s == 4000
 
 
@@ -328,7 +328,7 @@ def test_a_ceiling_that_is_warmed_is_never_lowered_by_it() -> None:
     assert ceiling.units_per_s == 5000
 
 
-# Through an engine: coarser grain, the same behaviour.
+# Through an engine: coarser time steps, the same behaviour.
 
 
 def share_refused(
@@ -339,7 +339,7 @@ def share_refused(
     item: Callable[[int], tuple[str, str]],
     **attributes: Callable[[int], str],
 ) -> float:
-    """Write items of 250 KB for some seconds; the share refused."""
+    """Write items of 250 KB for some seconds; return the refused share."""
     writes = kilobytes_per_s // 250
     denied = number = 0
     for _ in range(seconds):
@@ -489,7 +489,7 @@ def test_a_page_that_is_refused_uses_nothing_so_that_enough_gathers_for_the_next
         "ExpressionAttributeValues": {":p": {"S": "one"}},
         "ConsistentRead": True,
     }
-    for _ in range(12):  # ten units each, of a minute's two a second and what is there at first
+    for _ in range(12):  # ten units each, from two a second for a minute and the initial units
         engine.call("Query", page)
     waited = 0.0
     while waited < 60:
@@ -599,7 +599,7 @@ def test_a_new_table_on_demand_saves_nothing_of_its_ceiling_up(engine: Engine, c
 
 
 def protect(engine: Engine) -> None:
-    """Change a setting that has nothing to do with throughput."""
+    """Change a setting without effect on throughput."""
     engine.call("UpdateTable", {"TableName": "things", "DeletionProtectionEnabled": True})
 
 

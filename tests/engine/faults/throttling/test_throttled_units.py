@@ -1,6 +1,6 @@
-"""What throttling charges to whom: a write to its table and every global index it touches, a read to what it reads.
+"""Charges of throttling: writes to the table and every changed global index, reads to the table or index they read.
 
-Each table and index here has as many units as the calls before the last take, and no time passes.
+Each table and index here has as many units as the calls before the last need, and no time passes.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ def capacity(read: int = PLENTY, write: int = PLENTY) -> dict[str, int]:
 
 
 def create(engine: Engine, *, table: int = PLENTY, index: int = PLENTY, read: int = PLENTY) -> None:
-    """A table with a global index `by_g`, of so many write units each."""
+    """Create a table with a global index `by_g`, each with this many write units."""
     members = tables_of.with_index(ProvisionedThroughput=capacity(read, index))
     tables_of.create(engine, BillingMode="PROVISIONED", ProvisionedThroughput=capacity(write=table), **members)
 
 
 def refused(engine: Engine, **attributes: Any) -> list[str]:
-    """Why a put of a new item is refused."""
+    """Return why a put of a new item is refused."""
     with pytest.raises(ProvisionedThroughputExceededError) as caught:
         put(engine, "new", **attributes)
     return [reason["reason"] for reason in caught.value.members["ThrottlingReasons"]]
