@@ -60,6 +60,27 @@ def test_what_is_written_goes_through_every_command(command: str, name: str) -> 
     assert run(command, str(HERE / name)).exit_code == 0
 
 
+def test_schemas_of_electrodb_are_imported_into_a_named_table(tmp_path: Path) -> None:
+    target = tmp_path / "tasks.py"
+    result = run("import", "electrodb", str(HERE / "electrodb.json"), "--table", "tasks", "-o", str(target))
+    assert result.exit_code == 0
+    assert 'tasks = Table(\n    "tasks",' in target.read_text()
+    assert run("check", str(target)).exit_code == 0
+
+
+def test_models_of_pynamodb_are_imported_from_files_and_standard_input(tmp_path: Path) -> None:
+    source, target = tmp_path / "models.py", tmp_path / "design.py"
+    source.write_text(
+        "class Note(Model):\n    class Meta:\n        table_name = 'notes'\n        billing_mode = 'PAY_PER_REQUEST'\n"
+        "    id = UnicodeAttribute(hash_key=True)\n    text = UnicodeAttribute()\n"
+    )
+    result = run("import", "pynamodb", str(source), "-o", str(target))
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert run("check", str(target)).exit_code == 0
+    piped = CliRunner().invoke(app, ["import", "pynamodb", "-"], input=source.read_text())
+    assert piped.stdout.startswith('"""Tables of standard input, models of PynamoDB."""\n')
+
+
 def test_every_pattern_is_explained() -> None:
     for name in ("get_books_prod", "put_books_prod", "delete_books_prod", "list_books_prod_by_reader"):
         assert run("explain", f"{HERE / 'shelves.py'}:{name}").exit_code == 0
@@ -152,6 +173,8 @@ def test_tables_of_a_database_file(tmp_path: Path) -> None:
         (("describe-table", MODEL), "shop.json is not output of aws dynamodb describe-table: it looks like a NoSQL"),
         (("cloudformation", MODEL), "shop.json is not a CloudFormation template: it looks like a NoSQL Workbench"),
         (("nosql-workbench", TEMPLATE), "shelves.yaml is not a NoSQL Workbench model: it looks like a CloudFormation"),
+        (("pynamodb", TEMPLATE), "shelves.yaml is not Python: "),
+        (("electrodb", MODEL), "shop.json is not a schema of ElectroDB: it looks like a NoSQL Workbench model"),
         (("cloudformation", "missing.yaml"), "missing.yaml cannot be read: No such file or directory"),
         (("cloudformation", str(HERE)), "Is a directory"),
         (("cloudformation", TEMPLATE, "--parameter", "Stage"), "--parameter Stage: write it as NAME=VALUE"),

@@ -245,3 +245,39 @@ def test_the_design_can_be_created_and_checked(tmp_path: Path) -> None:
     design = loaded(tmp_path)
     created(design)
     assert [finding for finding in check(design).findings if finding.severity == "error"] == []
+
+
+def test_a_collection_of_several_entities_is_a_query_with_their_common_prefix(tmp_path: Path) -> None:
+    text, _ = of_design(electrodb([Document("electrodb.json", TASKAPP)]), tmp_path)
+    assert text.endswith('''
+@taskapp.query(Employee, Office, index="gsi1")
+def list_workplaces(office: str) -> KeyCondition:
+    """The collection 'workplaces': Employee, Office of a partition."""
+    return pk(office=office).sk.text("begins_with", "$workplaces")
+''')
+
+
+@pytest.mark.parametrize(
+    ("changes", "prefixes"),
+    [
+        ({}, {"malls": "$malls"}),
+        ({"collection": ["malls", "stores"]}, {"malls": "$malls", "stores": "$malls#stores"}),
+        ({"sk": {**SK, "casing": "upper"}}, {"malls": "$MALLS"}),
+        ({"sk": {"field": "sk", "template": "S#${id}"}}, {"malls": ""}),
+    ],
+)
+def test_sort_keys_of_a_collection_start_with_its_name(changes: dict[str, Any], prefixes: dict[str, str]) -> None:
+    pattern = {"pk": PK, "sk": SK, "collection": "malls", **changes}
+    first = {**schema(), "indexes": {"store": pattern}}
+    second = {**first, "model": {**first["model"], "entity": "Other"}}
+    found = only(imported(first, second)).collections
+    assert {each.name: (each.index, each.entities, each.prefix) for each in found} == {
+        name: (None, ("MallStore", "Other"), prefix) for name, prefix in prefixes.items()
+    }
+
+
+def test_a_collection_of_one_entity_is_no_query_of_its_own() -> None:
+    assert (
+        only(imported({**schema(), "indexes": {"store": {"pk": PK, "sk": SK, "collection": "malls"}}})).collections
+        == ()
+    )

@@ -364,6 +364,14 @@ def test_models_of_other_services_and_empty_ones_are_refused() -> None:
         nosql_workbench([Document("m.json", {"Resources": {}})])
 
 
+def test_an_index_of_another_kind_is_named() -> None:
+    found = table(VectorIndexes=[{"IndexName": "by_meaning"}, {}], OtherIndexes=[])
+    assert found.gaps == (
+        "index 'by_meaning' is left out: VectorIndexes is a kind of index that a design does not have",
+        "OtherIndexes: unknown member",
+    )
+
+
 def test_members_that_are_not_known_are_told() -> None:
     index = {**gsi(), "Colour": "blue"}
     found = table(Novelty=1, TableFacets=[facet("a", Colour="red")], GlobalSecondaryIndexes=[index])

@@ -75,7 +75,7 @@ def pynamodb(files: Sources, output: Output = None, force: Force = False) -> Non
     """Import models of PynamoDB from Python files, which are parsed and not executed."""
     from keyplan.importers.pynamodb import pynamodb as tables  # noqa: PLC0415 - as above
 
-    _write("pynamodb", lambda: tables([(name, _text(name)) for name in files]), output, force=force)
+    _write("pynamodb", lambda: tables([(_called(name), _text(name)) for name in files]), output, force=force)
 
 
 @app.command()
@@ -103,7 +103,11 @@ def _documents(files: Sequence[str]) -> list[Document]:
 
     if not files:
         raise KeyplanError("name a file, or - for standard input")
-    return [found for name in files for found in documents("standard input" if name == "-" else name, _text(name))]
+    return [found for name in files for found in documents(_called(name), _text(name))]
+
+
+def _called(name: str) -> str:
+    return "standard input" if name == "-" else name
 
 
 def _text(name: str) -> str:

@@ -16,7 +16,7 @@ from keyplan.design.workload import OnDemand
 from keyplan.importers.documents import ELECTRODB, Document, wrong_kind
 from keyplan.importers.nodes import Node
 from keyplan.importers.python_text import literal
-from keyplan.importers.schemas import ImportSource, SourceEntity, SourceField, SourceTable
+from keyplan.importers.schemas import ImportSource, SourceCollection, SourceEntity, SourceField, SourceTable
 
 _ENTITY, _VERSION = "__edb_e__", "__edb_v__"
 """Attributes that ElectroDB adds to each item: the entity's name and version."""
@@ -123,7 +123,6 @@ def _table(name: str, schemas: Sequence[_Schema]) -> SourceTable:
             index = _index(pattern, key)
             if index is not None and indexes.setdefault(index.name, index) != index:
                 raise pattern.fail(f"the index {index.name!r} has other key attributes in another entity")
-    gaps += _collections(schemas)
     return SourceTable(
         name=name,
         key=key,
@@ -131,6 +130,7 @@ def _table(name: str, schemas: Sequence[_Schema]) -> SourceTable:
         indexes=tuple(indexes.values()),
         billing=OnDemand(),
         entities=tuple(entities),
+        collections=tuple(_collections(schemas)),
         discriminator=_ENTITY,
         gaps=tuple(dict.fromkeys(gaps)),
     )
@@ -167,16 +167,19 @@ def _index(pattern: Node, key: tuple[str, ...]) -> Index | None:
     return Index(name, "LSI" if is_local else "GSI", fields[:1], fields[1:], "all")
 
 
-def _collections(schemas: Sequence[_Schema]) -> Iterator[str]:
-    """Yield a sentence for each collection: a query of several entities."""
-    members: dict[tuple[str, str], list[str]] = {}
+def _collections(schemas: Sequence[_Schema]) -> Iterator[SourceCollection]:
+    """Yield the collections of several entities; their sort keys start with the names of the outer collections."""
+    members: dict[tuple[str, str, str], list[str]] = {}
     for schema in schemas:
         for pattern in _patterns(schema):
-            for name in _collection(pattern):
-                members.setdefault((name, _index_name(pattern)), []).append(schema.entity)
-    for (name, index), entities in members.items():
-        where = f" in the index {index!r}" if index else ""
-        yield f"collection {name!r}: {', '.join(entities)}{where}; a query of several entities reads them together"
+            sort, names = pattern.get("sk"), _collection(pattern)
+            for at, name in enumerate(names):
+                is_custom = sort is None or sort.get("template") is not None
+                prefix = "" if is_custom or sort is None else _cased("$" + "#".join(names[: at + 1]), _casing(sort))
+                members.setdefault((name, _index_name(pattern), prefix), []).append(schema.entity)
+    for (name, index, prefix), entities in members.items():
+        if len(entities) > 1:
+            yield SourceCollection(name, index or None, tuple(entities), prefix)
 
 
 def _collection(pattern: Node) -> list[str]:

@@ -118,8 +118,14 @@ def _properties(table: Node, types: Mapping[str, str], gaps: list[str]) -> Node:
 
 def _unknown(holder: Node, known: frozenset[str], within: Node) -> Iterator[str]:
     """Yield a sentence for each unknown member of a table or of its parts."""
-    for member in holder.mapping():
-        if member not in known:
+    for member, value in holder.mapping().items():
+        if member in known:
+            continue
+        entries = value if isinstance(value, list) and str(member).endswith("Indexes") else []
+        names = [entry["IndexName"] for entry in entries if isinstance(entry, Mapping) and "IndexName" in entry]
+        for name in names:
+            yield f"index {name!r} is left out: {member} is a kind of index that a design does not have"
+        if not names:
             yield f"{_short(holder, within)}{member}: unknown member"
 
 

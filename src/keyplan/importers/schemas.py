@@ -64,6 +64,17 @@ class SourceEntity:
 
 
 @dataclass(frozen=True)
+class SourceCollection:
+    """A query of several kinds of items in one partition."""
+
+    name: str
+    index: str | None
+    entities: tuple[str, ...]
+    prefix: str
+    """The text with which their sort keys start; "" for all items of the partition."""
+
+
+@dataclass(frozen=True)
 class SourceConsumer:
     """A function that reads the table's stream."""
 
@@ -98,6 +109,7 @@ class SourceTable:
     entities: tuple[SourceEntity, ...] = ()
     discriminator: str | None = None
     """The attribute that names the kind of each item, if the source states it."""
+    collections: tuple[SourceCollection, ...] = ()
     consumers: tuple[SourceConsumer, ...] = ()
     figures: TableStatistics | None = None
     gaps: tuple[str, ...] = ()

@@ -23,7 +23,7 @@ from keyplan.importers.python_text import (
     named,
     snake_name,
 )
-from keyplan.importers.schemas import ImportSource, SourceConsumer, SourceTable
+from keyplan.importers.schemas import ImportSource, SourceCollection, SourceConsumer, SourceTable
 
 _FILL_IN = (
     "# To complete:",
@@ -108,6 +108,9 @@ def table_blocks(table: SourceTable, names: PythonNames) -> Iterator[list[str]]:
         yield list(_entity(table, entity, variable, model, value if value != model else None, alone=len(entities) == 1))
         subject = snake_name(entity.name or table.name)
         yield from pattern_blocks(entity, variable, model, subject, names)
+    planned = {entity.name: (entity, model) for entity, model in zip(entities, models, strict=True)}
+    for collection in table.collections:
+        yield from _collection(collection, variable, [planned[name] for name in collection.entities], names)
     for consumer in table.consumers:
         yield list(_consumer(consumer, variable, models, names))
 
@@ -277,6 +280,37 @@ def _field(field: PlannedField) -> str:
     )
     typed = Group("Annotated[", [kind, attribute], "]")
     return lay_out(typed, before=f"{field.name}: ", after=default, indent="    ")
+
+
+def _collection(
+    collection: SourceCollection, table: str, members: Sequence[tuple[PlannedEntity, str]], names: PythonNames
+) -> Iterator[list[str]]:
+    """Yield the lines of the query of a collection, if its entities have the same fields in their partition key."""
+    fields = [_partition_fields(entity, collection.index) for entity, _ in members]
+    if not fields[0] or any(each != fields[0] for each in fields):
+        return
+    models = [model for _, model in members]
+    options = None if collection.index is None else f"index={literal(collection.index)}"
+    name = names.take(f"list_{snake_name(collection.name)}")
+    typed = Group("(", [f"{each}: {members[0][0].fields[each].annotation}" for each in fields[0]], ")")
+    condition = f'.sk.text("begins_with", {literal(_escaped(collection.prefix))})' if collection.prefix else ""
+    given = call("pk", *(f"{each}={each}" for each in fields[0]))
+    yield [
+        *lay_out(call("query", *models, options), f"@{table}.").split("\n"),
+        *lay_out(typed, f"def {name}", " -> KeyCondition:").split("\n"),
+        *docstring(f"The collection {literal(collection.name)}: {', '.join(models)} of a partition.", "    "),
+        *lay_out(given, "return ", condition, indent="    ").split("\n"),
+    ]
+
+
+def _partition_fields(entity: PlannedEntity, index: str | None) -> list[str]:
+    """Return the fields in an entity's partition key of the table or of an index; none if it is not in the index."""
+    parts = entity.key[:1] if index is None else entity.indexes.get(index, ())[: entity.partition_sizes.get(index)]
+    return [name for part in parts for name in part.fields]
+
+
+def _escaped(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
 
 
 def _consumer(consumer: SourceConsumer, table: str, models: Sequence[str], names: PythonNames) -> Iterator[str]:
