@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from keyplan.design.declaring.transactions import transaction
     from keyplan.design.entities import Entity, View, unique
     from keyplan.design.errors import DesignError
-    from keyplan.design.fields.annotations import Attribute, Created, Updated
+    from keyplan.design.fields.annotations import UNSET, Attribute, Created, Unset, Updated
     from keyplan.design.keys.entity_keys import attr, key
     from keyplan.design.parameters import each, every_shard
     from keyplan.design.schema import GSI, LSI, TTL
@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from keyplan.engine.faults.settings import Faults
 
 __all__ = [
-    "GSI", "LSI", "TTL", "Attribute", "Bytes", "Claim", "Created", "Design", "DesignError", "Distinct", "Engine",
-    "Entity", "Expired", "F", "Faults", "Inserted", "ItemKey", "ItemWrite", "KeyCondition", "Modified",
-    "OnDemand", "Page", "Provisioned", "Rate", "Removed", "Table", "Updated", "View", "Volume", "WriteCall", "attr",
+    "GSI", "LSI", "TTL", "UNSET", "Attribute", "Bytes", "Claim", "Created", "Design", "DesignError", "Distinct",
+    "Engine", "Entity", "Expired", "F", "Faults", "Inserted", "ItemKey", "ItemWrite", "KeyCondition", "Modified",
+    "OnDemand", "Page", "Provisioned", "Rate", "Removed", "Table", "Unset", "Updated", "View", "Volume", "WriteCall",
+    "attr",
     "changed", "connect", "connect_async", "each", "every_shard", "everything", "item", "key", "pk", "suppress",
     "transaction", "unique",
 ]  # fmt: skip
@@ -50,7 +51,7 @@ _MODULES = {
     "design.declaring.transactions": ("transaction",),
     "design.entities": ("Entity", "View", "unique"),
     "design.errors": ("DesignError",),
-    "design.fields.annotations": ("Attribute", "Created", "Updated"),
+    "design.fields.annotations": ("UNSET", "Attribute", "Created", "Unset", "Updated"),
     "design.keys.entity_keys": ("attr", "key"),
     "design.parameters": ("each", "every_shard"),
     "design.schema": ("GSI", "LSI", "TTL"),

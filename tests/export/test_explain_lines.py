@@ -10,12 +10,14 @@ from pydantic import Field
 from keyplan import (
     GSI,
     LSI,
+    UNSET,
     Entity,
     F,
     ItemKey,
     ItemWrite,
     KeyCondition,
     Table,
+    Unset,
     each,
     every_shard,
     item,
@@ -76,6 +78,11 @@ def leave(member: str) -> ItemWrite:
 @club.update(Member)
 def rename(member: str, name: str) -> ItemWrite:
     return item(member=member).set(name=name)
+
+
+@club.update(Member)
+def edit(member: str, name: str | Unset = UNSET) -> ItemWrite:
+    return item(member=member).patch(name=name)
 
 
 @club.update(Card)
@@ -145,6 +152,7 @@ THERE, MAY = "refused unless the item is there", "made whether or not the item i
             ["reads the item first: unique values are kept in the same transaction, conditioned on what was read", MAY],
         ),
         (rename, [THERE]),
+        (edit, ["changes name only in calls that give a value", THERE]),
         (tag, [THERE, "refused unless the version is the expected one"]),
         (card, []),
         (cards, ["one key for each card, up to 100 in a request"]),

@@ -9,6 +9,7 @@ import pytest
 
 from keyplan import (
     GSI,
+    UNSET,
     Entity,
     F,
     Inserted,
@@ -16,6 +17,7 @@ from keyplan import (
     ItemWrite,
     KeyCondition,
     Table,
+    Unset,
     each,
     everything,
     item,
@@ -132,6 +134,11 @@ def move(member: str, email: str) -> ItemWrite:
 
 
 @club.update(Member)
+def patch(member: str, email: str | Unset = UNSET, points: int | Unset = UNSET) -> ItemWrite:
+    return item(member=member).patch(email=email, points=points)
+
+
+@club.update(Member)
 def score(member: str, points: int) -> ItemWrite:
     return item(member=member).set(points=points)
 
@@ -149,6 +156,11 @@ def unmark(chip: str, marks: set[str], text: str) -> ItemWrite:
 @club.update(Chip)
 def fill(chip: str, text: str) -> ItemWrite:
     return item(chip=chip).set_if_missing(text=text)
+
+
+@club.update(Chip)
+def edit(chip: str, text: str | Unset = UNSET) -> ItemWrite:
+    return item(chip=chip).patch(text=text)
 
 
 @club.update(Card)
@@ -230,6 +242,7 @@ OF_EMAIL = "UNIQUE#Member#email#* enclosed"
         (score, ["UpdateItem MEMBER#*"]),
         (mark, ["UpdateItem CHIP#*", "ConditionCheckItem CHIP#*"]),
         (fill, ["UpdateItem CHIP#*", "ConditionCheckItem CHIP#*"]),
+        (edit, ["UpdateItem CHIP#*", "ConditionCheckItem CHIP#*"]),
         (unmark, ["UpdateItem CHIP#*"]),
         (mark_card, ["UpdateItem CARD#*"]),
         (write, ["UpdateItem NOTE#*"]),
@@ -249,6 +262,16 @@ def test_a_write_is_granted_with_what_it_may_turn_into(pattern: Pattern[..., Any
         (keep, ["PutItem MEMBER#* enclosed", "GetItem MEMBER#*", f"PutItem {OF_EMAIL}", f"DeleteItem {OF_EMAIL}"]),
         (leave, ["DeleteItem MEMBER#* enclosed", "GetItem MEMBER#*", f"DeleteItem {OF_EMAIL}"]),
         (move, ["UpdateItem MEMBER#* enclosed", "GetItem MEMBER#*", f"PutItem {OF_EMAIL}", f"DeleteItem {OF_EMAIL}"]),
+        (
+            patch,
+            [
+                "UpdateItem MEMBER#*",
+                "GetItem MEMBER#*",
+                f"PutItem {OF_EMAIL}",
+                f"DeleteItem {OF_EMAIL}",
+                "ConditionCheckItem MEMBER#*",
+            ],
+        ),
         (sign_in, ["PutItem LOGIN#* enclosed", "PutItem UNIQUE#Login#device#* enclosed"]),
         (
             sign_in_again,

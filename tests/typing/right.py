@@ -9,6 +9,7 @@ from pydantic import Field
 
 from keyplan import (
     GSI,
+    UNSET,
     Attribute,
     Created,
     Entity,
@@ -22,6 +23,7 @@ from keyplan import (
     Page,
     Rate,
     Table,
+    Unset,
     Updated,
     View,
     WriteCall,
@@ -156,6 +158,14 @@ def count_task(user_id: UserId, by: int) -> ItemWrite:
     return item(user_id=user_id).add(tasks=by).condition(F.tasks < 100)
 
 
+@app.update(Task)
+def edit(
+    user_id: UserId, task_id: TaskId, title: str | Unset = UNSET, due_at: datetime | Unset | None = UNSET
+) -> ItemWrite:
+    """Change the given fields."""
+    return item(user_id=user_id, task_id=task_id).patch(title=title, due_at=due_at).assuming(status="open")
+
+
 @app.delete(Task)
 def drop(user_id: UserId, task_id: TaskId) -> ItemWrite:
     """Delete a task."""
@@ -209,6 +219,11 @@ def mirror(changes: list[Inserted[Task] | Inserted[User]]) -> None:
     """Copy."""
 
 
+def text_of(given: str | Unset) -> str:
+    """A value, or nothing."""
+    return "" if isinstance(given, Unset) else assert_type(given, str)
+
+
 def typed(user_id: UserId, task_id: TaskId, now: datetime) -> None:
     """What calls give."""
     from keyplan import connect, connect_async  # noqa: PLC0415 - only what uses it pays for it
@@ -228,6 +243,7 @@ def typed(user_id: UserId, task_id: TaskId, now: datetime) -> None:
     assert_type(db.run(task(user_id, task_id)), Task | None)
     assert_type(db.run(some_tasks(user_id, [task_id])), list[Task | None])
     assert_type(db.run(finish(user_id, task_id=task_id)), Task)
+    assert_type(db.run(edit(user_id, task_id, due_at=None)), Task)
     assert_type(db.run(drop(user_id, task_id)), Task | None)
     assert_type(db.batch_get(task(user_id, task_id), task(user_id, task_id)), tuple[Task | None, Task | None])
     for one in db.iterate(tasks_due(user_id, now)):

@@ -12,6 +12,7 @@ from right import (
     add_counted,
     add_task,
     app,
+    edit,
     finish,
     open_tasks,
     task,
@@ -28,6 +29,8 @@ tasks_due(task_id, now)  # wrong
 finish(task_id, user_id)  # wrong
 finish("u", task_id)  # wrong
 finish(user_id)  # wrong
+edit(user_id, task_id, title=None)  # wrong
+edit(user_id, task_id, titel="x")  # wrong
 finish(user_id, taskid=task_id)  # wrong
 tasks_due(user_id, before="tomorrow")  # wrong
 tasks_due(user_id, now, 3)  # wrong

@@ -307,14 +307,21 @@ def remove_expired(context: Context, plan: Plan, arguments: Arguments, request: 
             raise
 
 
-def transact(context: Context, calls: Sequence[WriteCall[Any]], token: str | None, pattern: str = "") -> Program[None]:
-    """Apply all of some writes or none; `pattern` names them in errors.
+def transact(
+    context: Context,
+    calls: Sequence[WriteCall[Any]],
+    token: str | None,
+    pattern: str = "",
+    *,
+    now_s: float | None = None,
+) -> Program[None]:
+    """Apply all of some writes or none; `pattern` names them in errors. `now_s`: the time of the call, if it has one.
 
     Raises TransactionFailedError with a reason for each failed call; after all retries WriteConflictError or
     ThrottledError, which name the steps too.
     """
     told = token or str(uuid.UUID(int=context.clock.random.getrandbits(128), version=4))
-    now_s = first_attempt_time(context, token)
+    now_s = first_attempt_time(context, token) if now_s is None else now_s
     skipped: frozenset[Any] = frozenset()
     for attempt in range(1, context.retries.attempts + 1):
         actions: list[Action] = []

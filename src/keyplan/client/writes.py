@@ -14,6 +14,7 @@ from keyplan.client.requests import Context, Outcome, Program, Request, Wait, se
 from keyplan.client.transactions import blocks_update, read_stored, remove_expired, transact
 from keyplan.design.declaring.patterns import WriteCall
 from keyplan.design.fields.stored import decode_value
+from keyplan.design.parameters import WRITE_TIME
 from keyplan.design.planning.plan import Plan
 from keyplan.design.requests.build import batch_request, write_request
 from keyplan.design.requests.items import Item, item_builder
@@ -116,7 +117,7 @@ def _with_sentinels(context: Context, call: WriteCall[Any], arguments: Arguments
     if plan.returns == "old":
         old = yield from read_stored(context, key, table)
     try:
-        yield from transact(context, [call], None)
+        yield from transact(context, [call], None, now_s=arguments[WRITE_TIME._name].timestamp())
     except TransactionFailedError as failed:
         raise failed.reason from failed.__cause__
     if plan.operation == "PutItem":

@@ -76,7 +76,7 @@ def of_plan(plan: Plan, facts: Facts) -> Expected:
             missed = 1 - facts.expected_items
             units = facts.expected_items * units + missed * read_units(0, consistent=plan.consistent)
         return Expected(Units(read=units * times), times, times, guesses)
-    return Expected(_write(plan) * times, times, times, guesses + _new_items_guess(plan))
+    return Expected(_write(plan) * times, times, times, guesses + _write_guesses(plan))
 
 
 def _size_guesses(plan: Plan) -> tuple[str, ...]:
@@ -320,14 +320,16 @@ def index_defaults(plan: Plan, bound: BoundKey) -> dict[str, Any]:
     return defaults if holds(bound.only_if, defaults) is True else {}
 
 
-def _new_items_guess(plan: Plan) -> tuple[str, ...]:
-    """Return the assumption about new items."""
+def _write_guesses(plan: Plan) -> tuple[str, ...]:
+    """Return the assumptions about new items, and about the fields of a patch."""
     assumed = [
         bound
         for bound in plan.entity.indexes
         if index_defaults(plan, bound) and share_in_index(plan.entity, bound) < _share_written(plan, bound)
     ]
-    return tuple(f"every new {plan.entity.name} is in index {bound.index.name}, by its defaults" for bound in assumed)
+    new = tuple(f"every new {plan.entity.name} is in index {bound.index.name}, by its defaults" for bound in assumed)
+    patched = any(action.optional for action in plan.actions)
+    return (*new, f"every call of {plan.pattern} gives all fields of its patch") if patched else new
 
 
 def _entry_units(entity: EntitySpec, bound: BoundKey) -> float:
@@ -349,7 +351,7 @@ def _transaction(plan: Plan, facts: Facts) -> Expected:
     steps = steps_of(plan, facts)
     written = sum(times for _, times, _ in steps)
     guesses = tuple(
-        dict.fromkeys(guess for step in plan.steps for guess in (*_size_guesses(step), *_new_items_guess(step)))
+        dict.fromkeys(guess for step in plan.steps for guess in (*_size_guesses(step), *_write_guesses(step)))
     )
     if facts.expected_items is None:
         guesses += tuple(
@@ -373,6 +375,8 @@ def entries_written(plan: Plan) -> Iterator[tuple[BoundIndexKey, float]]:
     for action in plan.actions:
         if len(action.path.parts) == 1 and action.name in {"set", "remove"}:
             after[action.path.field] = action.source if action.name == "set" else None
+        if action.optional:
+            after.pop(action.path.field, None)
     for bound in entity.indexes:
         was, stays = _is_inside(entity, bound, before), _is_inside(entity, bound, after)
         yield bound, _entries(entity, bound, changed, was, stays)

@@ -168,11 +168,7 @@ class EntitySpec:
         Not those that are stored fields, which change with the field, nor the primary key's.
         """
         own = {stored.attribute for stored in self.fields.values()}
-        return [
-            part
-            for part in bound.attributes
-            if part.attribute not in self.schema.key and (part.template is not None or part.attribute not in own)
-        ]
+        return [part for part in bound.attributes if part.attribute not in own.union(self.schema.key)]
 
     @property
     def is_in_key_only(self) -> frozenset[str]:

@@ -17,9 +17,10 @@ from uuid import UUID
 from pydantic import BaseModel
 
 from keyplan.design.errors import refuse
-from keyplan.design.fields.annotations import annotation_with_limits, without_none
+from keyplan.design.fields.annotations import annotation_with_limits, without_none, without_unset
 
 T = TypeVar("T")
+
 
 _FIX_BRANCH = "declare one pattern for each case, or decide before the pattern is called"
 _FIX_TEXT = "key text is made by the entity's templates: pass the parameter as it is"
@@ -150,7 +151,20 @@ CALL_SOURCES = (Param, Each, EveryShard)
 
 
 def annotation_of(source: Source) -> Any:
-    """Return the annotation of a parameter, or of the attribute of a model that it leads to; None if it has none."""
+    """Return the annotation of a parameter, or of the attribute of a model that it leads to, without Unset.
+
+    None if it has none.
+    """
+    return without_unset(_declared_annotation(source))
+
+
+def may_be_unset(source: Source) -> bool:
+    """Return True if the annotation of a parameter, or of the attribute that it leads to, contains Unset."""
+    annotation = _declared_annotation(source)
+    return without_unset(annotation) is not annotation
+
+
+def _declared_annotation(source: Source) -> Any:
     if not isinstance(source, Param):
         return None
     annotation = source._annotation

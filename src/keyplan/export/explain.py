@@ -121,6 +121,9 @@ def _write_lines(plan: Plan) -> Iterator[str]:
         names = ", ".join(part.attribute for part in effect.key.attributes)
         how = "set if the item is new" if effect.only_if_missing else "set while its condition holds, else removed"
         yield f"keeps {names} of index {effect.key.index.name} right: {how}"
+    patched = [repr(action.path).removeprefix("F.") for action in plan.actions if action.optional]
+    if patched:
+        yield f"changes {', '.join(patched)} only in calls that give a value"
     timed = _write_times(plan)
     if timed:
         yield f"sets {', '.join(timed)} to the time of the write"

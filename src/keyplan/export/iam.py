@@ -20,6 +20,7 @@ from typing import Any
 
 from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.declaring.tables import Table
+from keyplan.design.parameters import WRITE_TIME
 from keyplan.design.planning.indexes import requested_attributes
 from keyplan.design.planning.plan import Plan
 from keyplan.export.examples import example_request
@@ -291,12 +292,17 @@ def _write(plan: Plan, bindings: Bindings, limits: Limits) -> Iterator[Grant]:
         yield Grant("ConditionCheckItem" if action == "ConditionCheck" else action, table, leading=leading)
         return
     guarded = plan.keeps_unique
-    yield Grant(action, table, leading=leading, limits=replace(limits, enclosed=limits.enclosed or guarded))
+    # A patch writes unique values, and so in a transaction, only in calls that give them.
+    enclosed = limits.enclosed or (guarded and not any(one.optional for one in plan.actions))
+    yield Grant(action, table, leading=leading, limits=replace(limits, enclosed=enclosed))
     if guarded:
         yield from _sentinels(plan, bindings, leading)
     if action != "UpdateItem":
         return
-    if plan.entity.version is None and all(action.name in _MAY_CHANGE_NOTHING for action in plan.actions):
+    given = [action for action in plan.actions if not action.optional]
+    patch_only = len(given) < len(plan.actions) and all(one.source is WRITE_TIME for one in given)
+    may_change_nothing = plan.entity.version is None and all(one.name in _MAY_CHANGE_NOTHING for one in given)
+    if may_change_nothing or patch_only:
         yield Grant(
             "ConditionCheckItem", table, leading=leading
         )  # an update without changes becomes a check in a transaction

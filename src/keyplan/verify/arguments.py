@@ -14,8 +14,8 @@ from keyplan.design.conditions.evaluation import fill
 from keyplan.design.declaring.patterns import Pattern, WriteCall
 from keyplan.design.declaring.transactions import Transaction, TransactionStep
 from keyplan.design.entities import Entity, EntitySpec
-from keyplan.design.fields.annotations import without_none
-from keyplan.design.parameters import Each, Param, Source, annotation_of, substitute
+from keyplan.design.fields.annotations import UNSET, without_none
+from keyplan.design.parameters import Each, Param, Source, annotation_of, may_be_unset, substitute
 from keyplan.verify.answers import ReadMeaning, meaning_of
 from keyplan.verify.generate import EntityGenerator
 from keyplan.verify.model import StoredEntities
@@ -26,6 +26,8 @@ from keyplan.verify.values import NothingFitsError, ValueGenerator
 
 _TRIES = 60
 _REPEATS = 3
+_UNSET_SHARE = 0.5
+"""The share of calls of a patch that leave a field out."""
 
 
 class ArgumentGenerator:
@@ -58,10 +60,23 @@ class ArgumentGenerator:
             else:
                 fits = self._write(pattern, {}, binding)
             if fits:
-                return self._arguments(pattern, binding)
+                return self._with_unset(pattern, self._arguments(pattern, binding))
         if pattern.plan.reading:
             return self._read_of_suited(pattern)
         raise _nothing_fits(pattern)
+
+    def _with_unset(self, pattern: Pattern[..., Any], arguments: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments with UNSET in place of some values of a patch, as callers leave fields out."""
+        for name, param in pattern.parameters.items():
+            if may_be_unset(param) and self._chance.random() < _UNSET_SHARE:
+                arguments[name] = UNSET
+        for action in pattern.plan.actions:
+            source = action.source
+            if action.optional and isinstance(source, Param) and source._path and self._chance.random() < _UNSET_SHARE:
+                model = arguments[source._name]
+                if isinstance(model, BaseModel) and len(source._path) == 1:
+                    arguments[source._name] = model.model_copy(update={source._path[0]: UNSET})
+        return arguments
 
     # Reads.
 

@@ -314,11 +314,13 @@ class FieldUpdate:
     source: Source = None
     negative: bool = False
     """Whether the value of an addition is subtracted."""
+    optional: bool = False
+    """Whether it is left out of calls whose value is UNSET."""
 
     @property
     def word(self) -> str:
         """The name of the method that the pattern calls."""
-        return "subtract" if self.negative else self.name
+        return "subtract" if self.negative else "patch" if self.optional else self.name
 
 
 class _NoValue:
@@ -350,10 +352,20 @@ class ItemWrite:
     """The condition under which a create replaces an existing item."""
     places: Mapping[str, Place] = field(default_factory=dict)
     """The place where each field is named."""
+    nothing_given: bool = False
+    """Whether it stands for a call that gives no field of a patch and changes nothing else."""
 
     def set(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
         """Set fields, or a member of one; None removes it."""
         return self._changed("set", path, value, fields)
+
+    def patch(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
+        """Set only the fields whose value is given in a call, as in HTTP PATCH; None removes a field.
+
+        Parameters are declared as `title: str | Unset = UNSET`. A call in which no field is given checks the condition
+        and the version, changes nothing, and returns the item.
+        """
+        return self._changed("set", path, value, fields, optional=True)
 
     def set_if_missing(
         self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object
@@ -421,17 +433,18 @@ class ItemWrite:
         fields: Mapping[str, object],
         *,
         negative: bool = False,
+        optional: bool = False,
     ) -> ItemWrite:
         here = calling_place()
         pairs = [(FieldPath(field, place=here), source) for field, source in fields.items()]
         if path is not None or value is not _NO_VALUE:
-            method = "subtract" if negative else name
+            method = "subtract" if negative else "patch" if optional else name
             if not isinstance(path, FieldPath):
                 refuse(f"{method} is given {path!r}, which is not a path", f"write .{method}(F.field[...], value)")
             if value is _NO_VALUE:
                 refuse(f"{method} is given {path!r} without a value", f"write .{method}({path!r}, value)")
             pairs.insert(0, (path, value))
-        changes = (FieldUpdate(name, path, source, negative) for path, source in pairs)
+        changes = (FieldUpdate(name, path, source, negative, optional) for path, source in pairs)
         # Returns the plain class: with a change it is not a key any more.
         return ItemWrite(**{**_parts_of(self), "actions": (*self.actions, *changes)})
 

@@ -19,7 +19,7 @@ from pydantic import BaseModel
 
 from keyplan.design.arguments import shorten
 from keyplan.design.conditions.conditions import Condition, FieldPath, FieldSize, FunctionCondition, paths_of
-from keyplan.design.fields.annotations import plain_value, without_none
+from keyplan.design.fields.annotations import UNSET, plain_value, without_none
 from keyplan.design.fields.stored import StoredField
 from keyplan.design.parameters import CALL_SOURCES, Each, EveryShard, Param, Source, annotation_of
 from keyplan.design.planning.plan import KeyValue, Plan
@@ -87,7 +87,14 @@ def argument_checks(plan: Plan, parameters: Mapping[str, Param]) -> tuple[Argume
             if expected.get(values._name) is None or type_check(expected[values._name]) is None:
                 expected[values._name] = declared
     typed = build_checks({name: kind for name, kind in expected.items() if name not in instances})
-    return (*instances.values(), *typed)
+    patched = {one.source._name for one in plan.actions if one.optional and isinstance(one.source, Param)}
+    return (*instances.values(), *(or_unset(one) if one.parameter in patched else one for one in typed))
+
+
+def or_unset(check: ArgumentCheck) -> ArgumentCheck:
+    """Return a check that accepts UNSET too."""
+    accepts = check.accepts
+    return check._replace(accepts=lambda value: value is UNSET or accepts(value))
 
 
 def instance_check(parameter: str, model: type, *, several: bool) -> ArgumentCheck:

@@ -10,10 +10,10 @@ from typing import Any, Literal, TypedDict
 from keyplan.design.arguments import as_tuple, check_flags, check_text, unknown_option
 from keyplan.design.conditions.builders import ItemWrite, KeyCondition
 from keyplan.design.conditions.conditions import FieldPath, paths_of, sources_of
-from keyplan.design.declaring.patterns import Batch, Facts, Kind, Pattern, Read, Write, as_claims
+from keyplan.design.declaring.patterns import Batch, Facts, Kind, Pattern, Read, Write, as_claims, params_in
 from keyplan.design.entities import EntitySpec, ReadModel, spec_in_schema, view_of, viewed_entity
 from keyplan.design.errors import DesignError, refuse
-from keyplan.design.parameters import Each, EveryShard, Source
+from keyplan.design.parameters import Each, EveryShard, Source, may_be_unset
 from keyplan.design.planning.indexes import missing_in_index
 from keyplan.design.planning.plan import Operation, PatternDeclaration, Plan
 from keyplan.design.planning.queries import plan_query, plan_scan, read_notes
@@ -199,6 +199,7 @@ def build_pattern(
             f"{pattern.name} returns {pattern._terms!r}", place=pattern.place, fix=_RETURN_FIXES[form.terms]
         )
     _check_single_values(pattern)
+    _check_unset(pattern)
     pattern.plan  # noqa: B018 - what has no meaning is refused where it is declared
     _check_returns(pattern)
     return pattern
@@ -233,6 +234,8 @@ def plan_maker(
             )
         draft = replace(_draft(form, declaration, siblings, options), view=view, undeclared=undeclared)
         plan = form.plan(declaration, terms, draft)
+        if pattern.declared is not pattern:  # no call of a faulty pattern is sent, whatever it leaves out
+            plan = replace(plan, faults=tuple(dict.fromkeys((*pattern.declared.plan.faults, *plan.faults))))
         _check_hydration(declaration, plan)
         check_expression_limits(declaration, plan)
         return plan
@@ -293,6 +296,21 @@ def _check_single_values(pattern: Pattern[..., Any]) -> None:
                 place=pattern.place.at("each(" if isinstance(source, Each) else "every_shard("),
                 fix="pass several values only to fields of a key, and to F.x.is_in(each(values))",
             )
+
+
+def _check_unset(pattern: Pattern[..., Any]) -> None:
+    """Refuse a parameter that may be UNSET anywhere but in a patch."""
+    terms = pattern._terms
+    if isinstance(terms, ItemWrite):
+        others = tuple(replace(action, source=None) if action.optional else action for action in terms.actions)
+        terms = replace(terms, actions=others)
+    unset = next((param for param in params_in(terms) if may_be_unset(param)), None)
+    if unset is not None:
+        raise DesignError(
+            f"{pattern.name} uses {unset!r}, which may be UNSET, outside of patch",
+            place=pattern.place.at(unset._name),
+            fix="pass it to .patch(...), or remove Unset from its annotation",
+        )
 
 
 def _single_sources(terms: KeyCondition | ItemWrite) -> Iterator[Source]:

@@ -14,13 +14,13 @@ import inspect
 import textwrap
 import typing
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from types import FunctionType
 from typing import Any, Generic, Literal, ParamSpec, TypeVar, overload
 
 from keyplan.design.arguments import check_flags, check_numbers, check_text
-from keyplan.design.conditions.builders import KeyCondition
+from keyplan.design.conditions.builders import ItemWrite, KeyCondition
 from keyplan.design.conditions.conditions import FieldPath
 from keyplan.design.declaring.argument_checks import ArgumentCheck, argument_checks
 from keyplan.design.errors import (
@@ -32,7 +32,8 @@ from keyplan.design.errors import (
     refuse,
     traceback_place,
 )
-from keyplan.design.parameters import Each, Param
+from keyplan.design.fields.annotations import UNSET
+from keyplan.design.parameters import CALL_SOURCES, Each, Param, Source, value_of
 from keyplan.design.planning.plan import Plan
 from keyplan.design.planning.sort_keys import optional_parameters, without_absent
 from keyplan.design.workload import Claim, Rate
@@ -290,11 +291,19 @@ class Pattern(Generic[P, R]):
         self._set_terms(terms, optional_parameters(terms) if isinstance(terms, KeyCondition) else frozenset())
 
     def _set_terms(self, terms: Any, optional: frozenset[str]) -> None:
+        self.declared: Pattern[P, R] = self
+        """The pattern as it is declared, of which this may be a variant."""
         self._terms = terms
         self.optional = optional
         """Parameters that may be None, which leaves out the end of the sort key condition."""
-        self._shorter: dict[frozenset[str], Pattern[P, R]] = {}
-        """By the parameters that are None: the pattern without their fields."""
+        self._patched = tuple(
+            (number, action.source)
+            for number, action in enumerate(terms.actions if isinstance(terms, ItemWrite) else ())
+            if action.optional
+        )
+        """The changes of a patch, by number."""
+        self._variants: dict[frozenset[Any], Pattern[P, R]] = {}
+        """By what a call leaves out: the pattern without that."""
 
     @cached_property
     def plan(self) -> Plan:
@@ -302,22 +311,40 @@ class Pattern(Generic[P, R]):
         return self._make_plan(self, self._terms)
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
-        arguments = self.arguments(args, kwargs)
-        return self.call_type(self._shortened(arguments) if self.optional else self, arguments)
+        return self.call_with(self.arguments(args, kwargs))
 
-    def _shortened(self, arguments: Mapping[str, Any]) -> Pattern[P, R]:
-        """Return the pattern without the sort key fields whose parameters are None in a call."""
-        absent = frozenset(name for name in self.optional if arguments[name] is None)
-        if not absent:
+    def call_with(self, arguments: Mapping[str, Any]) -> Call[R]:
+        """Return a call with checked arguments."""
+        return self.call_type(self.variant(arguments) if self.optional or self._patched else self, arguments)
+
+    def variant(self, arguments: Mapping[str, Any]) -> Pattern[P, R]:
+        """Return the pattern of a call.
+
+        It is without the sort key fields whose parameters are None, and without the changes of a patch whose value is
+        UNSET.
+        """
+        absent: frozenset[Any] = frozenset(name for name in self.optional if arguments[name] is None)
+        if self._patched:
+            absent |= {number for number, source in self._patched if _is_unset(source, arguments)}
+        elif not absent:
             return self
-        shorter = self._shorter.get(absent)
-        if shorter is None:
-            terms = without_absent(self.called, self.plan, self._terms, absent)
-            shorter = copy.copy(self)
-            shorter.__dict__.pop("plan")
-            shorter._set_terms(terms, frozenset())
-            self._shorter[absent] = shorter
-        return shorter
+        variant = self._variants.get(absent)
+        if variant is None:
+            variant = copy.copy(self)
+            variant.__dict__.pop("plan", None)
+            variant._set_terms(self._terms_without(absent), frozenset())
+            variant.declared = self.declared
+            self._variants[absent] = variant
+        return variant
+
+    def _terms_without(self, absent: frozenset[Any]) -> Any:
+        terms = self._terms
+        if not isinstance(terms, ItemWrite):
+            return without_absent(self.called, self.plan, terms, absent)
+        given = [action for number, action in enumerate(terms.actions) if number not in absent]
+        return replace(
+            terms, actions=tuple(replace(action, optional=False) for action in given), nothing_given=not given
+        )
 
     @property
     def called(self) -> str:
@@ -375,11 +402,22 @@ class Write(Pattern[P, R]):
     call_type = WriteCall
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> WriteCall[R]:
-        return WriteCall(self, self.arguments(args, kwargs))
+        return self.call_with(self.arguments(args, kwargs))
+
+    def call_with(self, arguments: Mapping[str, Any]) -> WriteCall[R]:
+        """Return a call with checked arguments."""
+        return WriteCall(self.variant(arguments) if self._patched else self, arguments)
 
 
 class Batch(Pattern[P, R]):
     """A pattern that writes many items, one by one."""
+
+
+def _is_unset(source: Source, arguments: Mapping[str, Any]) -> bool:
+    """Return True if a source is UNSET in a call. Within a transaction's body the stand-in of a value is given."""
+    if isinstance(source, Param) and isinstance(arguments[source._name], CALL_SOURCES):
+        return False
+    return value_of(source, arguments) is UNSET
 
 
 def check_function(function: object, of_what: str) -> None:
@@ -440,26 +478,27 @@ def _run(function: Callable[..., Any], parameters: Mapping[str, Param], place: P
 def unused_parameters(pattern: Pattern[..., Any]) -> list[str]:
     """Return the parameters that the returned terms do not use, in order."""
     terms = pattern._terms
-    used = set(_names(terms))
+    used = {param._name for param in params_in(terms)}
     return [name for name in pattern.parameters if name not in used and not _is_in_key_text(name, terms)]
 
 
-def _names(term: object) -> Iterator[str]:
+def params_in(term: object) -> Iterator[Param]:
+    """Yield every parameter that the returned terms of a body use."""
     if isinstance(term, Param):
-        yield term._name
+        yield term
     elif isinstance(term, Each):
-        yield from _names(term.values)
+        yield from params_in(term.values)
     elif isinstance(term, FieldPath):
-        yield from _names(term.parts)
+        yield from params_in(term.parts)
     elif isinstance(term, Call):
-        yield from _names(term.arguments)
+        yield from params_in(term.arguments)
     elif isinstance(term, Mapping):
-        yield from _names(tuple(term.values()))
+        yield from params_in(tuple(term.values()))
     elif isinstance(term, (tuple, list)):
         for part in term:
-            yield from _names(part)
+            yield from params_in(part)
     elif is_dataclass(term):
-        yield from _names([getattr(term, one.name) for one in fields(term)])
+        yield from params_in([getattr(term, one.name) for one in fields(term)])
 
 
 def _is_in_key_text(name: str, terms: object) -> bool:

@@ -10,12 +10,18 @@ from typing import Any, ParamSpec
 from pydantic import BaseModel
 
 from keyplan.design.arguments import checked_call
-from keyplan.design.declaring.argument_checks import ArgumentCheck, build_checks, declared_type, instance_check
-from keyplan.design.declaring.patterns import Facts, Pattern, TransactionCall, WriteCall, as_claims
+from keyplan.design.declaring.argument_checks import (
+    ArgumentCheck,
+    build_checks,
+    declared_type,
+    instance_check,
+    or_unset,
+)
+from keyplan.design.declaring.patterns import Facts, Pattern, TransactionCall, Write, WriteCall, as_claims
 from keyplan.design.errors import DesignError
-from keyplan.design.fields.annotations import without_none
+from keyplan.design.fields.annotations import UNSET, without_none
 from keyplan.design.fields.stored import validator
-from keyplan.design.parameters import Each, Param, Source, annotation_of, value_of
+from keyplan.design.parameters import Each, Param, Source, annotation_of, may_be_unset, value_of
 from keyplan.design.planning.plan import Plan, field_uses
 from keyplan.design.workload import Claim, Rate
 
@@ -31,12 +37,12 @@ class TransactionStep:
 
     def calls(self, arguments: Mapping[str, Any]) -> list[WriteCall[Any]]:
         """Return the step's writes, with a transaction's arguments."""
+        pattern = self.call.pattern.declared
+        assert isinstance(pattern, Write), "the steps of a transaction are writes"
         if self.repeated is None:
-            return [WriteCall(self.call.pattern, _step_arguments(self.call.arguments, arguments, None))]
+            return [pattern.call_with(_step_arguments(self.call.arguments, arguments, None))]
         values = value_of(self.repeated, arguments)
-        return [
-            WriteCall(self.call.pattern, _step_arguments(self.call.arguments, arguments, (value,))) for value in values
-        ]
+        return [pattern.call_with(_step_arguments(self.call.arguments, arguments, (value,))) for value in values]
 
 
 def _step_arguments(
@@ -83,7 +89,8 @@ class Transaction(Pattern[P, None]):
                 elif not values._path:
                     expected.setdefault(values._name, declared_type(values, check.expected, each=several))
         typed = build_checks({name: kind for name, kind in expected.items() if name not in instances})
-        return (*instances.values(), *typed)
+        unset = {name for name, param in self.parameters.items() if may_be_unset(param)}
+        return (*instances.values(), *(or_unset(check) if check.parameter in unset else check for check in typed))
 
     def calls(self, arguments: Mapping[str, Any]) -> list[WriteCall[Any]]:
         """Return every write of a call, in order."""
@@ -133,7 +140,7 @@ def _check_constants(call: WriteCall[Any], transaction: Transaction[Any]) -> Non
     """Refuse a constant that a field does not accept: every call would fail."""
     for name, source, use in field_uses(call.pattern.plan):
         given = call.arguments.get(source._name) if isinstance(source, Param) and not source._path else None
-        if use != "set" or given is None or isinstance(given, (Param, Each)):
+        if use != "set" or given is None or given is UNSET or isinstance(given, (Param, Each)):
             continue
         try:
             validator(call.pattern.plan.entity.fields[name])(given)

@@ -13,11 +13,23 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from itertools import permutations
-from typing import Annotated, Any, ForwardRef, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Final, ForwardRef, Literal, Union, final, get_args, get_origin
 from uuid import UUID
 
-from pydantic import BaseModel, EncodedBytes, EncodedStr, Field, Json, JsonValue, RootModel
+from pydantic import (
+    BaseModel,
+    EncodedBytes,
+    EncodedStr,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    Json,
+    JsonValue,
+    RootModel,
+)
 from pydantic.fields import FieldInfo
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticOmit, core_schema
 
 from keyplan.design.arguments import checked_call
 
@@ -37,6 +49,38 @@ class UnstorableTypeError(TypeError):
             "use str, int, Decimal, float, bool, bytes, datetime, date, UUID, an Enum or Literal of these, list, set,"
             " dict or a pydantic model"
         )
+
+
+@final
+class Unset:
+    """The type of UNSET, an argument that is not given: `title: str | Unset = UNSET`."""
+
+    # Not an Enum: pydantic converts members of an Enum to text where a model expects a str.
+    __slots__ = ()
+
+    def __bool__(self) -> Literal[False]:
+        return False
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+    def __reduce__(self) -> str:
+        return "UNSET"
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Accept UNSET itself only; JSON schemas show null as the default."""
+        to_json = core_schema.plain_serializer_function_ser_schema(lambda _unset: None, when_used="json")
+        return core_schema.is_instance_schema(cls, serialization=to_json)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, _schema: CoreSchema, _handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Leave UNSET out of the types that a JSON schema lists."""
+        raise PydanticOmit
+
+
+UNSET: Final = Unset()
+"""The default of parameters of a patch: their fields are not written. It is false."""
 
 
 def without_none(annotation: Any) -> tuple[Any, bool]:
@@ -64,6 +108,21 @@ def unwrap(annotation: Any) -> tuple[Any, bool, list[Any]]:
             annotation = named
         else:
             return annotation, optional, metadata
+
+
+def without_unset(annotation: Any) -> Any:
+    """Return an annotation without Unset."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        inner = without_unset(annotation.__origin__)
+        return annotation if inner is annotation.__origin__ else Annotated[(inner, *annotation.__metadata__)]
+    if origin in {Union, types.UnionType} and Unset in get_args(annotation):
+        return Union[tuple(part for part in get_args(annotation) if part is not Unset)]  # noqa: UP007 - at run time
+    named = without_alias(annotation)
+    if named is annotation:
+        return annotation
+    bare = without_unset(named)
+    return annotation if bare is named else bare
 
 
 def without_alias(annotation: Any) -> Any:
@@ -135,6 +194,8 @@ def _check_model(model: type[BaseModel]) -> None:
 
 
 def _scalar_code(kind: type) -> TypeCode:
+    if kind is Unset:
+        raise UnstorableTypeError("Unset is the type of an argument that is not given", "use None for an absent value")
     if issubclass(kind, Enum):
         if not len(kind):
             raise UnstorableTypeError(f"{kind.__name__} has no members", "add members: no value could have this type")

@@ -27,6 +27,7 @@ from keyplan.design.fields.annotations import (
     DeclaredField,
     StoredAs,
     TypeCode,
+    Unset,
     UnstorableTypeError,
     WriteEvent,
     annotation_with_limits,
@@ -185,6 +186,10 @@ def _encode_text(value: Any) -> AttributeValue:
     return {"S": str.__str__(value)}
 
 
+def _refuse_unset(value: Any) -> AttributeValue:
+    raise UnstorableTypeError(f"{value!r} is not a value: only .patch(...) accepts it")
+
+
 def _encode_set(value: set[Any] | frozenset[Any]) -> AttributeValue:
     members = [encode_value(member) for member in value]
     if not members:
@@ -230,6 +235,7 @@ _ENCODERS: dict[type, Encoder] = {
     time: lambda value: {"S": value.isoformat()},
     timedelta: lambda value: {"N": number_text(Decimal(value // timedelta(microseconds=1)) / 1_000_000)},
     type(None): lambda _value: {"NULL": True},
+    Unset: _refuse_unset,
     list: lambda value: {"L": [encode_value(member) for member in value]},
     tuple: lambda value: {"L": [encode_value(member) for member in value]},
     dict: lambda value: {"M": {_map_key(name): encode_value(member) for name, member in value.items()}},

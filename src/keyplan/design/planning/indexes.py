@@ -14,9 +14,9 @@ does not hold: the service refuses such a query, and a scan finds the attribute 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import chain, combinations, product
 from math import prod
 
 from keyplan.design.conditions.builders import ItemWrite
@@ -37,8 +37,19 @@ _MOST_CASES = 1_000
 _MAKES_PRESENT = frozenset({"add", "append"})
 
 
-def index_effects(pattern: PatternDeclaration, change: ItemWrite, *, creates: bool) -> Effects:
-    """Return the effects of an update on the index keys of its entity; `creates`: the item may not exist yet."""
+def index_effects(
+    pattern: PatternDeclaration,
+    change: ItemWrite,
+    *,
+    creates: bool,
+    indexes: Sequence[BoundIndexKey] | None = None,
+    left_out: Collection[str] = (),
+) -> Effects:
+    """Return the effects of an update on the index keys of its entity.
+
+    `creates`: the item may not exist yet. `indexes`: only these index keys. `left_out`: fields of a patch that the
+    change does not contain.
+    """
     entity = pattern.entities[0]
     changed = {action.path.field for action in change.actions}
     if entity.version is not None:
@@ -52,21 +63,49 @@ def index_effects(pattern: PatternDeclaration, change: ItemWrite, *, creates: bo
     before = _cases(said | change.assumed | change.key, choices)
     after = _cases(values, {name: choices[name] for name in choices.keys() - changed})
     effects = []
-    for bound in entity.indexes:
+    for bound in entity.indexes if indexes is None else indexes:
         if creates and _is_fixed_at_creation(bound, entity):
             effects.append(IndexEffect(bound, _sources_at_creation(bound, change), only_if_missing=True))
             continue
         touched = changed & _deciding_fields(bound, entity)
         if not touched or (not creates and _keeps_key(bound, entity, touched, before=before, after=after)):
             if creates and (lacking := _default_entry_fields(bound, entity, values, change)):
-                faults.append(_stale_index(pattern, entity, bound, lacking, "creates"))
+                faults.append(_stale_index(pattern, entity, bound, lacking, "creates", left_out=left_out))
             continue
         lacking = _missing_fields(bound, entity, values, _present_fields(entity, change))
         if lacking:
-            faults.append(_stale_index(pattern, entity, bound, lacking, f"changes {', '.join(sorted(touched))} of"))
+            does = f"changes {', '.join(sorted(touched))} of"
+            faults.append(_stale_index(pattern, entity, bound, lacking, does, left_out=left_out))
         else:
             effects.append(IndexEffect(bound, {name: values.get(name, UNKNOWN) for name in bound.depends_on}))
     return tuple(effects), faults
+
+
+_MOST_VARYING = 8
+
+
+def patch_faults(pattern: PatternDeclaration, change: ItemWrite, *, creates: bool) -> list[Fault]:
+    """Return a fault for each index key that would go stale in calls that leave out some fields of a patch.
+
+    Of more than eight fields that decide one key, calls without one of them and calls with one of them are examined
+    here, and other calls when they are made.
+    """
+    optional = {action.path.field for action in change.actions if action.optional}
+    faults = []
+    for bound in pattern.entities[0].indexes if optional else ():
+        varying = [name for name in bound.depends_on if name in optional]
+        sizes = range(len(varying) + 1) if len(varying) <= _MOST_VARYING else (0, 1, len(varying) - 1)
+        for left_out in chain.from_iterable(combinations(varying, size) for size in sizes):
+            actions = tuple(one for one in change.actions if not (one.optional and one.path.field in left_out))
+            if not creates and all(action.source is WRITE_TIME for action in actions):
+                continue  # the call changes nothing
+            given = replace(change, actions=actions)
+            _, found = index_effects(pattern, given, creates=creates, indexes=(bound,), left_out=left_out)
+            stale = [fault for fault in found if fault.code == "KP401"]
+            if stale:
+                faults += stale if left_out else []  # otherwise the caller found it
+                break
+    return faults
 
 
 def _key_fields(bound: BoundKey, entity: EntitySpec) -> set[str]:
@@ -189,9 +228,25 @@ def _key_change(pattern: PatternDeclaration, entity: EntitySpec, name: str) -> F
 
 
 def _stale_index(
-    pattern: PatternDeclaration, entity: EntitySpec, bound: BoundIndexKey, lacking: Sequence[str], does: str
+    pattern: PatternDeclaration,
+    entity: EntitySpec,
+    bound: BoundIndexKey,
+    lacking: Sequence[str],
+    does: str,
+    *,
+    left_out: Collection[str] = (),
 ) -> Fault:
     names = ", ".join(lacking)
+    unset = [name for name in lacking if name in left_out]
+    if unset:
+        return pattern.fault(
+            "KP401",
+            f"calls of {pattern.name} without {', '.join(unset)} {_plural(does)} {entity.name}, and its key of index"
+            f" {bound.index.name} ({bound.text}) also needs {names}: the index would go stale",
+            f"require {', '.join(unset)}: remove Unset from the annotation and use .set(...), or pass the stored value"
+            f" with .assuming({', '.join(f'{name}=...' for name in lacking)})",
+            bound.place,
+        )
     them = "it" if len(lacking) == 1 else "them"
     fix = f"pass {names} with .assuming({', '.join(f'{name}={name}' for name in lacking)})"
     if does == "creates":
@@ -205,6 +260,12 @@ def _stale_index(
         f"{fix}, or replace the whole item",
         bound.place,
     )
+
+
+def _plural(does: str) -> str:
+    """Return a phrase such as "changes due of" for several calls."""
+    verb, _, rest = does.partition(" ")
+    return f"{verb.removesuffix('s')} {rest}".rstrip()
 
 
 def missing_in_index(index: Index, spec: EntitySpec) -> list[str]:

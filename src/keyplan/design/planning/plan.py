@@ -148,6 +148,9 @@ class Plan:
     item: Source = None
     """The item that is put, or the list of items of a batch."""
     actions: tuple[FieldUpdate, ...] = ()
+    """The changes of an update; those of a patch are optional."""
+    changes_nothing: bool = False
+    """Whether an update only checks its condition and returns the item, because no field of a patch is given."""
     assumed: Mapping[str, Source] = field(default_factory=dict)
     effects: tuple[IndexEffect, ...] = ()
     reads_first: bool = False

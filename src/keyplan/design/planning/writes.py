@@ -15,7 +15,7 @@ from keyplan.design.fields.annotations import without_none
 from keyplan.design.fields.stored import amount_validator, validator
 from keyplan.design.keys.entity_keys import unknown_field_error
 from keyplan.design.parameters import WRITE_TIME, Each, EveryShard, Param, Source, annotation_of
-from keyplan.design.planning.indexes import index_effects
+from keyplan.design.planning.indexes import index_effects, patch_faults
 from keyplan.design.planning.plan import KeySelection, PatternDeclaration, Plan, SortCondition, key_value
 from keyplan.design.planning.queries import plan_walk
 
@@ -222,15 +222,20 @@ def plan_update(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> 
     check_conditions(pattern, change)
     check_fields(pattern, {name: pattern.at(name, change.places) for name in change.assumed})
     _check_actions(pattern, entity, change.actions)
-    change = replace(change, actions=(*change.actions, *_write_times(entity, creates=draft.exists == "may")))
-    effects, faults = index_effects(pattern, change, creates=draft.exists == "may")
+    creates = draft.exists == "may"
+    changes_nothing = change.nothing_given and not creates
+    if not changes_nothing:
+        change = replace(change, actions=(*change.actions, *_write_times(entity, creates=creates)))
+    effects, faults = index_effects(pattern, change, creates=creates)
+    faults += patch_faults(pattern, change, creates=creates)
     draft = replace(
         draft,
         actions=change.actions,
+        changes_nothing=changes_nothing,
+        effects=() if changes_nothing else effects,
         condition=change.required,
         version=change.version,
         assumed=change.assumed,
-        effects=effects,
         reads_first=_touches_unique(entity, change) or (draft.exists == "may" and bool(entity.sentinels)),
     )
     planned = plan_key(pattern, change, draft)
@@ -300,7 +305,7 @@ def _removed_fields(pattern: PatternDeclaration, change: ItemWrite) -> list[Faul
 
 def _creates_field(action: FieldUpdate) -> bool:
     """Return True if the action creates the field in a new item."""
-    if len(action.path.parts) > 1 or action.name in {"remove", "remove_from_set"}:
+    if len(action.path.parts) > 1 or action.name in {"remove", "remove_from_set"} or action.optional:
         return False
     return action.source is not None
 

@@ -200,6 +200,7 @@ def _value_name(path: FieldPath) -> str:
 
 CLAUSES: dict[str, Callable[[NewWriter, FieldPath, Source, Encoder], UpdateClause]] = {
     "set": set_clause,
+    "patch": set_clause,
     "set_if_missing": _set_if_missing,
     "remove": _remove,
     "add": _adding(encode_value),
@@ -217,7 +218,7 @@ class UpdateExpression:
     def __init__(self, plan: Plan, placeholders: RequestPlaceholders) -> None:
         self._spec, self._placeholders = plan.entity, placeholders
         self._clauses: list[UpdateClause] = [self._clause(action) for action in plan.actions]
-        if self._spec.version is not None:
+        if self._spec.version is not None and not plan.changes_nothing:
             self._clauses.append(self._counting(self._spec.version))
         effects = plan.effects
         if plan.exists == "may":
