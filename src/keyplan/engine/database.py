@@ -109,7 +109,7 @@ class Database:
         self.counts = TreeCounts(clock, store.view)
         self.catalog = Catalog(store.view(), observed=observed)
         self.view: Callable[[], StoreView] = store.view
-        """StoreView for reads of items, each as of its own time."""
+        """View for reads of items, each as of its own time."""
         self.snapshot: Callable[[], AbstractContextManager[StoreView]] = store.snapshot
         """Views for reads of items that are all as of one time."""
         self.wake_backfiller: Callable[[], None] = _do_nothing
