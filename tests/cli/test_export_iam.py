@@ -88,9 +88,9 @@ def test_what_no_policy_can_say_is_refused(option: str, value: str, tmp_path: Pa
 @pytest.mark.parametrize(
     ("bound", "problem"),
     [
-        ("line", "--bind 'line'has no value: write --bind user_id='${aws:PrincipalTag/user_id}'"),
-        ("line=", "--bind 'line='has no value: write --bind user_id='${aws:PrincipalTag/user_id}'"),
-        ("=x", "--bind '=x'has no value: write --bind user_id='${aws:PrincipalTag/user_id}'"),
+        ("line", "--bind 'line' has no value: write --bind user_id='${aws:PrincipalTag/user_id}'"),
+        ("line=", "--bind 'line=' has no value: write --bind user_id='${aws:PrincipalTag/user_id}'"),
+        ("=x", "--bind '=x' has no value: write --bind user_id='${aws:PrincipalTag/user_id}'"),
         ("other=x", "no partition key of these patterns is made of other, so it cannot be bound"),
     ],
 )

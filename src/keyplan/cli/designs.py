@@ -89,7 +89,7 @@ def pattern_of(command: str, design: Design, name: str) -> Pattern[..., Any]:
     try:
         return design.pattern(name)
     except KeyError:
-        known = ", ".join(one.name for one in design.patterns)
+        known = ", ".join(pattern.name for pattern in design.patterns)
         raise refusal(f"keyplan {command}: {design.name} has no pattern {name}; it has {known}") from None
 
 

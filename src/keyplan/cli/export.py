@@ -118,10 +118,11 @@ def _unread_streams(tables: Sequence[TableResource]) -> Iterable[str]:
     """Return a note for each stream without a declared consumer, where no table of checkpoints is written."""
     from keyplan.streams.checkpoints_table import DEFAULT_NAME  # noqa: PLC0415 - as above
 
-    if any(one.table.name == DEFAULT_NAME for one in tables):
+    if any(resource.table.name == DEFAULT_NAME for resource in tables):
         return []
     return [
-        f"table {one.table.name} has a stream and declares no consumer: --checkpoints writes the table {DEFAULT_NAME}"
-        for one in tables
-        if one.table.schema.stream is not None and not one.table.consumers
+        f"table {resource.table.name} has a stream and declares no consumer:"
+        f" --checkpoints writes the table {DEFAULT_NAME}"
+        for resource in tables
+        if resource.table.schema.stream is not None and not resource.table.consumers
     ]

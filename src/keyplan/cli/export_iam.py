@@ -126,22 +126,23 @@ def _wanted(design: Design, names: Sequence[str]) -> list[Pattern[..., Any]]:
     for name in names:
         pattern_of("export iam", design, name)
     found = []
-    for one in design.patterns:
-        if names and one.name not in names:
+    for pattern in design.patterns:
+        if names and pattern.name not in names:
             continue
-        if faults := all_faults(one.plan):
-            _note(f"{one.name} cannot work as declared, and is not allowed: {faults[0].code}, {faults[0].problem}")
+        if faults := all_faults(pattern.plan):
+            _note(f"{pattern.name} cannot work as declared, and is not allowed: {faults[0].code}, {faults[0].problem}")
         else:
-            found.append(one)
+            found.append(pattern)
     return found
 
 
 def _bound(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
-    for one in texts:
-        name, equals, value = one.partition("=")
+    for text in texts:
+        name, equals, value = text.partition("=")
         if not (name and equals and value):
             raise refusal(
-                f"keyplan export iam: --bind {one!r}has no value: write --bind user_id='${{aws:PrincipalTag/user_id}}'"
+                f"keyplan export iam: --bind {text!r} has no value: write"
+                " --bind user_id='${aws:PrincipalTag/user_id}'"
             )
         yield name, value
 
@@ -150,7 +151,7 @@ def _of_patterns(patterns: Sequence[Pattern[..., Any]], bindings: Bindings) -> I
     """Yield the grants of the patterns, and print the reach of their bindings."""
     from keyplan.export.iam import of_pattern  # noqa: PLC0415 - as above
 
-    by_pattern = {one.name: list(of_pattern(one, bindings)) for one in patterns}
+    by_pattern = {pattern.name: list(of_pattern(pattern, bindings)) for pattern in patterns}
     found = [grant for grants in by_pattern.values() for grant in grants]
     used = {name for grant in found for name in grant.leading.bound}
     if unused := [name for name in bindings.values if name not in used]:
@@ -196,7 +197,7 @@ def _of_consumers(design: Design, read: Sequence[Table], prefix: str, *, checkpo
 
 
 def _tell_destinations(table: Table) -> None:
-    if names := sorted({one.on_failure for one in table.consumers if one.on_failure is not None}):
+    if names := sorted({consumer.on_failure for consumer in table.consumers if consumer.on_failure is not None}):
         _note(f"where failed records of {table.name} go ({', '.join(names)}) is not declared: allow that yourself")
 
 

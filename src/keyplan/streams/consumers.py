@@ -229,7 +229,9 @@ def _check_callable(name: str, function: Callable[..., Any]) -> None:
 
 def sorter_of(table: Table, consumers: Sequence[BoundConsumer]) -> RecordSorter:
     """Return the sorter for some consumers of a table."""
-    return RecordSorter(table, list(dict.fromkeys(spec for one in consumers for spec in one.declared.entities)))
+    return RecordSorter(
+        table, list(dict.fromkeys(spec for consumer in consumers for spec in consumer.declared.entities))
+    )
 
 
 def _named(table: Table, wanted: Callable[..., Any] | str) -> Consumer:

@@ -149,24 +149,24 @@ def _segments(consumer: BoundConsumer, records: Sequence[Sorted], begins_at_s: f
     oldest = float("-inf") if begins_at_s is None else begins_at_s // 1
     found: list[Segment] = []
     batch: Segment | None = None
-    for one in records:
-        if one.record.at_s < oldest:
+    for entry in records:
+        if entry.record.at_s < oldest:
             continue
         try:
-            changes = consumer.changes(one)
+            changes = consumer.changes(entry)
         except Exception as error:  # noqa: BLE001 - whatever a model's or a condition's own code raises
-            found.append(Segment([one], [()], one.record.sequence, error=error))
+            found.append(Segment([entry], [()], entry.record.sequence, error=error))
             batch = None
             continue
         if not changes:
             continue
         if batch is None or len(batch.records) >= size:
-            batch = Segment([], [], one.record.sequence)
+            batch = Segment([], [], entry.record.sequence)
             found.append(batch)
         assert batch.changes is not None, "set above"
-        batch.records.append(one)
+        batch.records.append(entry)
         batch.changes.append(changes)
-        batch.upto = one.record.sequence
+        batch.upto = entry.record.sequence
     return found
 
 
@@ -236,7 +236,7 @@ class Delivery:
     def _give_up(self, track: Track, segment: Segment, error: Exception, counts: Counts) -> bool:
         attempts = max(1, segment.attempts + segment.before)
         attempt = error_text(error), trace_of(error), attempts, self._clock.now()
-        failures = [Failure(track.consumer.name, one.record, *attempt) for one in segment.records]
+        failures = [Failure(track.consumer.name, entry.record, *attempt) for entry in segment.records]
         if track.consumer.declared.on_failure is None:
             track.stopped = failures[0]
             return False
@@ -263,7 +263,7 @@ def _call(consumer: BoundConsumer, segment: Segment) -> int:
     """Call the consumer's function with a segment, and return the number of its changes."""
     made = segment.changes
     if made is None:
-        made = segment.changes = [consumer.changes(one) for one in segment.records]
+        made = segment.changes = [consumer.changes(entry) for entry in segment.records]
     changes = [change for of_record in made for change in of_record]
     consumer.hand_over(changes)
     return len(changes)

@@ -151,7 +151,7 @@ def _arns(call: Call, table: str) -> Iterator[str]:
     request: dict[str, Any] = {"TableName": table}
     while True:
         answer = call("ListStreams", request)
-        yield from (one["StreamArn"] for one in answer.get("Streams", ()))
+        yield from (stream["StreamArn"] for stream in answer.get("Streams", ()))
         if "LastEvaluatedStreamArn" not in answer:
             return
         request["ExclusiveStartStreamArn"] = answer["LastEvaluatedStreamArn"]
@@ -168,7 +168,7 @@ def describe(call: Call, arn: str) -> TableStream | None:
             if error.code != "ResourceNotFoundException":
                 raise
             return None
-        shards += [_shard(arn, one) for one in described.get("Shards", ())]
+        shards += [_shard(arn, shard) for shard in described.get("Shards", ())]
         if "LastEvaluatedShardId" not in described:
             return TableStream(arn, described["StreamViewType"], tuple(shards))
         request["ExclusiveStartShardId"] = described["LastEvaluatedShardId"]

@@ -257,10 +257,10 @@ def _features(document: Document) -> dict[str, Any]:
     source = document["description"]
     features: dict[str, Any] = {}
     if "LocalSecondaryIndexes" in source:
-        features["LocalSecondaryIndexes"] = [documents.bare_index(each) for each in source["LocalSecondaryIndexes"]]
+        features["LocalSecondaryIndexes"] = [documents.bare_index(index) for index in source["LocalSecondaryIndexes"]]
     if "GlobalSecondaryIndexes" in source:
         features["GlobalSecondaryIndexes"] = [
-            {**documents.bare_index(each), **_throughput(each)} for each in source["GlobalSecondaryIndexes"]
+            {**documents.bare_index(index), **_throughput(index)} for index in source["GlobalSecondaryIndexes"]
         ]
     if "StreamSpecification" in source:
         features["StreamDescription"] = source["StreamSpecification"]

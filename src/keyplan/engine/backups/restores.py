@@ -201,7 +201,7 @@ def _definitions(source: Description, indexes: list[Request]) -> list[dict[str, 
     """Return the attribute definitions for the keys of the table and of the remaining indexes."""
     schemas = [source["KeySchema"], *(index["KeySchema"] for index in indexes)]
     used = {element["AttributeName"] for schema in schemas for element in schema}
-    return [each for each in source["AttributeDefinitions"] if each["AttributeName"] in used]
+    return [definition for definition in source["AttributeDefinitions"] if definition["AttributeName"] in used]
 
 
 def _encryption(source: Description, request: Request) -> Request:

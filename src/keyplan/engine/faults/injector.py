@@ -68,7 +68,7 @@ class Injector:
         """Whether global indexes lag."""
         self._database = database
         # Seeded, so that runs repeat: no secret depends on these numbers.
-        self._random = {each.name: random.Random(f"{faults.seed}/{each.name}") for each in fields(Faults)}  # noqa: S311
+        self._random = {field.name: random.Random(f"{faults.seed}/{field.name}") for field in fields(Faults)}  # noqa: S311
         self._history = History(faults.stale_s) if faults.stale_reads else None
         self._throttle = Throttle(self._random["throttle"], database.catalog.known) if faults.throttle else None
         self._local = threading.local()

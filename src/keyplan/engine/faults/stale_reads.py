@@ -61,7 +61,7 @@ class History:
             found = {}
             for key, versions in rows.items():
                 if low <= key and (high is None or key < high):
-                    former = next((each for each in versions if each.changed_at > time_s), None)
+                    former = next((version for version in versions if version.changed_at > time_s), None)
                     if former is not None:
                         found[key] = former.content
             return found

@@ -111,7 +111,7 @@ class ThrottledResource:
         if self.index is None:
             return description
         name = self.index.name
-        return next(each for each in description["GlobalSecondaryIndexes"] if each["IndexName"] == name)
+        return next(index for index in description["GlobalSecondaryIndexes"] if index["IndexName"] == name)
 
     def _configure(self, now: float) -> None:
         described = self._described()

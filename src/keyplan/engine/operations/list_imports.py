@@ -44,7 +44,10 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
     listed, more = jobs.page(documents, jobs.IMPORT, _age, size=request.get("PageSize"), token=request.get("NextToken"))
     descriptions = (document["description"] for document in listed)
     answer: dict[str, Any] = {
-        "ImportSummaryList": [{name: each[name] for name in _SUMMARY_MEMBERS if name in each} for each in descriptions]
+        "ImportSummaryList": [
+            {name: description[name] for name in _SUMMARY_MEMBERS if name in description}
+            for description in descriptions
+        ]
     }
     return answer if more is None else {**answer, "NextToken": more}
 

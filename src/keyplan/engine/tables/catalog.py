@@ -124,7 +124,9 @@ class Table:
 def parse(document: dict[str, Any], *, observed: bool = False) -> Table:
     """Return the table that a stored document describes; `observed`: see `Catalog`."""
     description = document["description"]
-    kinds = {each["AttributeName"]: each["AttributeType"] for each in description["AttributeDefinitions"]}
+    kinds = {
+        definition["AttributeName"]: definition["AttributeType"] for definition in description["AttributeDefinitions"]
+    }
     primary = _schema(description["KeySchema"], kinds)
     indexes: dict[str, Index] = {}
     # Global ones first: where several indexes refuse an item, the service names one of those.
@@ -175,9 +177,9 @@ def stored_tables(view: StoreView) -> list[Table]:
 def _schema(elements: list[dict[str, str]], kinds: dict[str, str]) -> KeySchema:
     def role(wanted: str) -> tuple[KeyAttribute, ...]:
         return tuple(
-            KeyAttribute(each["AttributeName"], kinds[each["AttributeName"]])
-            for each in elements
-            if each["KeyType"] == wanted
+            KeyAttribute(element["AttributeName"], kinds[element["AttributeName"]])
+            for element in elements
+            if element["KeyType"] == wanted
         )
 
     return KeySchema(role("HASH"), role("RANGE"))

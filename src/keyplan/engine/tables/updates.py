@@ -246,7 +246,7 @@ def check_names(table: Table, request: Request, now: float) -> None:
 def deleted(request: Request) -> str | None:
     """Return the name of the index that the request deletes; a request deletes at most one."""
     updates = request.get("GlobalSecondaryIndexUpdates") or ()
-    return next((each["Delete"]["IndexName"] for each in updates if each.get("Delete") is not None), None)
+    return next((update["Delete"]["IndexName"] for update in updates if update.get("Delete") is not None), None)
 
 
 def _check_exists(table: Table, name: str, verb: str, now: float) -> None:
@@ -357,7 +357,9 @@ def _check_units(given: dict[str, Any], mode: str) -> None:
 
 def _define_attributes(description: dict[str, Any], given: dict[str, Any], request: Request) -> None:
     """Add the definitions that the new index needs; others in the request are ignored."""
-    defined = {each["AttributeName"]: each["AttributeType"] for each in description["AttributeDefinitions"]}
+    defined = {
+        definition["AttributeName"]: definition["AttributeType"] for definition in description["AttributeDefinitions"]
+    }
     wanted = {each["AttributeName"]: each["AttributeType"] for each in request.get("AttributeDefinitions") or ()}
     for element in given["KeySchema"]:
         name, role = element["AttributeName"], element["KeyType"]
@@ -376,7 +378,7 @@ def _set_definitions(description: dict[str, Any], defined: dict[str, str]) -> No
 
 def _role(description: dict[str, Any], name: str) -> str:
     """Return the KeyType of an attribute where it first occurs in a key."""
-    return next(each["KeyType"] for each in _key_elements(description) if each["AttributeName"] == name)
+    return next(element["KeyType"] for element in _key_elements(description) if element["AttributeName"] == name)
 
 
 def _key_elements(description: dict[str, Any]) -> list[dict[str, str]]:
@@ -390,8 +392,10 @@ def _delete(database: Database, transaction: Transaction, document: Document, na
     gone = next(each for each in description[_MEMBER] if each["IndexName"] == name)
     rest = [each for each in description[_MEMBER] if each["IndexName"] != name]
     descriptions.keep(description, _MEMBER, rest)
-    used = {each["AttributeName"] for each in _key_elements(description)}
-    defined = {each["AttributeName"]: each["AttributeType"] for each in description["AttributeDefinitions"]}
+    used = {element["AttributeName"] for element in _key_elements(description)}
+    defined = {
+        definition["AttributeName"]: definition["AttributeType"] for definition in description["AttributeDefinitions"]
+    }
     _set_definitions(description, {attribute: kind for attribute, kind in defined.items() if attribute in used})
     tree = statements.tree(document["index_trees"].pop(name))
     documents.drop_tree(database, transaction, tree)

@@ -174,7 +174,7 @@ class S3Buckets:
                 page = self._files.call_s3("list_objects_v2", Bucket=bucket, Prefix=prefix, **more)
             except OSError as error:
                 raise _bucket_error(error) from error
-            yield from (each["Key"] for each in page.get("Contents", ()) if each["Size"])
+            yield from (content["Key"] for content in page.get("Contents", ()) if content["Size"])
             if not page.get("IsTruncated"):
                 return
             more = {"ContinuationToken": page["NextContinuationToken"]}
