@@ -171,6 +171,17 @@ def keys(entities: list[PlannedEntity]) -> dict[str, tuple[str | None, ...]]:
     return {entity.name: tuple(part.template for part in entity.key) for entity in entities}
 
 
+def test_a_product_catalog_whose_items_name_their_type() -> None:
+    entities = imported(
+        ("PK", "SK"),
+        {"PK": "BRANDS", "SK": "B#1", "type": "BRAND", "brandId": "1"},
+        {"PK": "BRANDS", "SK": "B#2", "type": "BRAND", "brandId": "2"},
+        {"PK": "P#1", "SK": "METADATA", "type": "PRODUCT", "categoryId": "1", "productId": "1"},
+        {"PK": "P#2", "SK": "METADATA", "type": "PRODUCT", "categoryId": "2", "productId": "2"},
+    )
+    assert keys(entities) == {"BRAND": ("BRANDS", "B#{brandId}"), "PRODUCT": ("P#{productId}", "METADATA")}
+
+
 def test_employees() -> None:
     (made,) = imported(
         ("LoginAlias",),

@@ -507,7 +507,10 @@ class _Planner:
             known = [text for text in own if text is not None]
             if called in {candidate.name, candidate.attribute} or is_telling(known):
                 found.append(candidate.name)
-        return found[0] if found and not (besides_placed and len(found) > 1) else ""
+        if besides_placed and len(found) > 1:
+            return ""
+        word = called.lower().rpartition("_")[0]  # of P#17, productId rather than another attribute that is 17 too
+        return min(found, key=lambda name: not (word and name.lower().startswith(word)), default="")
 
     # Fields.
 

@@ -101,7 +101,8 @@ def table_blocks(table: SourceTable, names: PythonNames) -> Iterator[list[str]]:
     yield [*_notes(table, tells), *lay_out(_table(table, tells), f"{variable} = ").split("\n")]
     entities, models = plan_entities(table, tells), list[str]()
     for number, entity in enumerate(entities):
-        written = class_name(entity.name) if entity.name else f"{class_name(table.name)}Item"
+        called = entity.name.lower() if entity.name.isupper() else entity.name
+        written = class_name(called) if called else f"{class_name(table.name)}Item"
         model = names.take(written)
         models.append(model)
         value = values[number] if values else None
