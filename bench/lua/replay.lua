@@ -1,5 +1,5 @@
--- Replays prepared requests through wrk and prints what came back as one line of JSON.
--- The file named by the first argument holds, for each request, four bytes of length (big-endian) and the request.
+-- Replays prepared requests through wrk and prints the results as one line of JSON.
+-- The file named by the first argument has, for each request, its length (four bytes, big-endian) and its bytes.
 
 local requests, count, index = {}, 0, 0
 
