@@ -13,7 +13,7 @@ that other code can notice happens in the same order:
     after-call                attribute values become Python values
     return, or raise of the client's modeled exception
 
-There is no HTTP request, so `request-created`, `before-sign`, `before-send`, `response-received` and
+No HTTP request is made, so `request-created`, `before-sign`, `before-send`, `response-received` and
 `before-parse` are not emitted, and no credentials are needed.
 
 `exchange` is a generator so that blocking and asynchronous clients share it: it yields functions, and
