@@ -1,6 +1,6 @@
-"""The commands that this package adds to `keyplan`: up, demo, token and lake.
+"""Commands that this package adds to `keyplan`: up, demo, token and lake.
 
-They import the systems when they run, so that `keyplan --help` stays quick.
+They import the systems when they run, so that `keyplan --help` stays fast.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ def up(  # noqa: PLR0917 - one parameter per option, given by name
         str | None,
         typer.Option(
             "--issuer",
-            help="Whose tokens are accepted, instead of those of `keyplan token`. There is no DynamoDB endpoint then;"
+            help="Accept this issuer's tokens instead of those of `keyplan token`. Disables the DynamoDB endpoint;"
             " with a --host beyond this machine, home page, API docs and health details need a token.",
         ),
     ] = None,
     audience: Annotated[
-        str | None, typer.Option("--audience", help="Audience that the issuer's tokens must name.")
+        str | None, typer.Option("--audience", help="Audience required in the issuer's tokens.")
     ] = None,
     keys: Annotated[
-        str | None, typer.Option("--keys", help="The issuer's public keys, a JWKS: an address or a file.")
+        str | None, typer.Option("--keys", help="The issuer's public keys, a JWKS: a URL or a file.")
     ] = None,
 ) -> None:
     """Run the systems: APIs, sweepers, stream consumers and the DynamoDB endpoint on one port."""
@@ -118,7 +118,7 @@ def lake(
     ] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="A parameter as name=value.")] = None,
     database: Annotated[
-        str | None, typer.Option("--database", help="Of the table: a file, http://host:port or aws://region.")
+        str | None, typer.Option("--database", help="Database of the table: a file, http://host:port or aws://region.")
     ] = None,
     export: Annotated[Path | None, typer.Option("--export", help="A folder with a full export of the table.")] = None,
     format: Annotated[Format, typer.Option("--format", help="Output format of rows.")] = "table",

@@ -64,7 +64,7 @@ def test_what_cannot_be_reviewed_is_told_in_one_line(tmp_path: Path) -> None:
     flagged(address)
     unknown = "6f1b3c1e-7d7e-4a53-9f0e-3f1d4b1c2a55"
     for arguments, problem in (
-        (("decide", unknown, "approved", "--url", address), f"there is no flag {unknown}"),
+        (("decide", unknown, "approved", "--url", address), f"flag {unknown} does not exist"),
         (("waiting", "--url", "ftp://x"), "ftp://x"),
     ):
         command = [sys.executable, "-m", "keyplan_systems.ask_a_human.reviewing", *arguments]

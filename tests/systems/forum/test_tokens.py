@@ -124,4 +124,4 @@ def test_what_a_token_says_does_not_come_back_in_the_refusal(issuer: ThreadToken
     token = ".".join(base64.urlsafe_b64encode(part).rstrip(b"=").decode() for part in parts)
     with pytest.raises(BadTokenError) as refused:
         issuer.checker().check(token)
-    assert str(refused.value) == "this is no thread token of ours"
+    assert str(refused.value) == "this is not a thread token of this service"

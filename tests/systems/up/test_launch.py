@@ -297,7 +297,7 @@ def test_a_taken_port_is_a_clear_error(tmp_path: Path) -> None:
 
 
 def test_an_unknown_system_is_a_clear_error(tmp_path: Path) -> None:
-    with ExitStack() as stack, pytest.raises(UpError, match="there is no system attic; there are shelf"):
+    with ExitStack() as stack, pytest.raises(UpError, match="unknown system attic; available: shelf"):
         prepare(Settings(tmp_path, systems=("attic",)), stack, lambda _line: None)
 
 
@@ -327,7 +327,7 @@ def test_an_item_of_the_sample_that_cannot_be_read_keeps_nothing_from_starting(
     monkeypatch.setattr(registry, "load", lambda _name: replace(shelf.SYSTEM, build=build))
     with running(Settings(tmp_path)) as (url, said):
         assert get(f"{url}/shelf/notes/first").json() == {"text": "a sample"}
-    assert said[1].startswith("shelf: the sample is not whole: Note note_id='odd' cannot be read as Note: text:")
+    assert said[1].startswith("shelf: the sample is incomplete: Note note_id='odd' cannot be read as Note: text:")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="files have no modes")

@@ -69,5 +69,5 @@ def test_a_key_of_another_kind_is_refused(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(KeyFileError, match="cannot make or read"):
+    with pytest.raises(KeyFileError, match="cannot create or read"):
         development_key(tmp_path / "file")

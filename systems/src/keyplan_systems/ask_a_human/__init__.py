@@ -1,1 +1,1 @@
-"""Ask-a-Human: agents put questions, people answer them for points, and a push reaches those who want one."""
+"""Ask-a-Human: agents ask questions, people answer them for points, and push notifications reach subscribers."""

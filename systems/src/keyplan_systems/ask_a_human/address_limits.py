@@ -12,35 +12,36 @@ from keyplan.clock import Clock
 from keyplan_systems.web.rate_limits import Limit, SharedLimit, limit_from
 
 AGENTS_VARIABLE: Final = "KEYPLAN_ASK_A_HUMAN_AGENT_LIMIT"
-"""The environment variable that limits registrations of agents."""
+"""Environment variable that limits registrations of agents."""
 AGENTS: Final = Limit("agent registrations", 20, 3_600, per="address")
 
 
 DEVICES_VARIABLE: Final = "KEYPLAN_ASK_A_HUMAN_DEVICE_LIMIT"
-"""The environment variable that limits registrations of devices."""
+"""Environment variable that limits registrations of devices."""
 DEVICES: Final = Limit("device registrations", 60, 3_600, per="address")
 ANSWERS_VARIABLE: Final = "KEYPLAN_ASK_A_HUMAN_ANSWER_LIMIT"
-"""The environment variable that limits answers to all questions."""
+"""Environment variable that limits answers to all questions."""
 ANSWERS: Final = Limit("answers", 120, 3_600, per="address")
 PER_QUESTION_VARIABLE: Final = "KEYPLAN_ASK_A_HUMAN_ANSWERS_PER_ADDRESS"
-"""The environment variable that limits answers to one question: a number, or "off"."""
+"""Environment variable that limits answers to one question: a number, or "off"."""
 PER_QUESTION: Final = 3
-"""The default: a family or a few colleagues behind one address can answer, and no one there closes a question alone."""
+"""Default: a household or a few colleagues behind one address can answer, but cannot close a question alone."""
 
 
 @dataclass(frozen=True)
 class AddressLimits:
-    """What one address may do. Each limit raises TooManyRequestsError."""
+    """Limits of one address. Each limit raises TooManyRequestsError."""
 
     agents: SharedLimit
     devices: SharedLimit
     answers: SharedLimit
     answers_per_question: int | None
-    """How many answers to one question are stored; None for any number. The transaction of an answer counts them."""
+    """Maximum number of stored answers to one question; None for any number. The transaction of an answer counts
+    them."""
 
     @classmethod
     def over(cls, connection: Connection, clock: Clock, environment: Mapping[str, str] | None = None) -> AddressLimits:
-        """Read the limits from the environment. Raises ValueError for a malformed one."""
+        """Read the limits from the environment. Raises ValueError for a malformed limit."""
         limits = ((AGENTS_VARIABLE, AGENTS), (DEVICES_VARIABLE, DEVICES), (ANSWERS_VARIABLE, ANSWERS))
         agents, devices, answers = (
             SharedLimit(connection, clock, limit_from(variable, default, environment)) for variable, default in limits
@@ -49,7 +50,7 @@ class AddressLimits:
 
     @classmethod
     def off(cls, connection: Connection, clock: Clock) -> AddressLimits:
-        """Return limits that nothing exceeds, for callers that are no clients of the API."""
+        """Return unlimited limits, for callers that are not clients of the API."""
         unlimited = SharedLimit(connection, clock, None)
         return cls(unlimited, unlimited, unlimited, None)
 

@@ -39,7 +39,10 @@ class Agents:
         return secret
 
     def authenticate(self, agent: str, secret: str) -> bool:
-        """Return whether a secret is the agent's. The first use of a rotated secret invalidates the one before."""
+        """Return True if a secret belongs to the agent.
+
+        The first use of a rotated secret invalidates the previous secret.
+        """
         given = credentials.secret_hash(secret)
         for attempt in range(ATTEMPTS):
             stored = self._connection.run(design_questions.agent_by_id(agent))
@@ -60,14 +63,15 @@ class Agents:
     def rotate(self, agent: str) -> str:
         """Return a new secret of an authenticated agent.
 
-        The current secret stays valid until the new one is used for the first time: a lost reply locks nobody out.
+        The current secret stays valid until the new one is used for the first time, so a lost reply does not lock the
+        agent out.
         """
         secret = credentials.new_secret("agent")
         self._base.decide(design_questions.rotate_secret(agent, credentials.secret_hash(secret)))
         return secret
 
     def issue(self, agent: str) -> str | None:
-        """Return a new secret for an agent whose secret is lost, and invalidate all others; None for an unknown id."""
+        """Return a new secret for an agent whose secret is lost, and invalidate all others; None for an unknown ID."""
         secret = credentials.new_secret("agent")
         try:
             self._base.decide(design_questions.issue_secret(agent, credentials.secret_hash(secret)))
@@ -86,7 +90,7 @@ def issue(
     agent: Annotated[str, typer.Argument(help="The agent's id, as in X-Agent-Id.")],
     url: Annotated[str, typer.Option(help="A database file, http://host:port or aws://region.")],
 ) -> None:
-    """Print a new secret of an agent and invalidate the others: after a loss, or for an agent that never had one."""
+    """Print a new secret of an agent and invalidate the others: after a loss, or for an agent without a secret."""
     clock = SystemClock()
     try:
         with keyplan.connect(url, clock=clock) as connection:

@@ -1,4 +1,4 @@
-"""What people do with questions: find some, look at one, answer it, once and in one transaction."""
+"""Operations of people on questions: list open questions, read a question, answer it once in one transaction."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from keyplan_systems.ask_a_human.entities import UserStats
 
 @dataclass(frozen=True)
 class Answered:
-    """An answer that was stored, and what it brought; a repeated one has no allowance: nothing was counted."""
+    """Stored answer, and its effects; a repeated answer has no allowance, because it was not counted."""
 
     response: Response
     reply: Reply
@@ -41,18 +41,18 @@ class Answered:
 
     @property
     def repeated(self) -> bool:
-        """Whether the answer was stored by an earlier request."""
+        """True if an earlier request stored the answer."""
         return self.allowance is None
 
 
 class Answering:
-    """The uses of people around questions. Threads may share it."""
+    """Operations of people on questions. Threads may share it."""
 
     def __init__(self, base: Base, limits: AddressLimits) -> None:
         self._base, self._connection, self._limits = base, base.connection, limits
 
     def feed(self, audience: Audience | None, limit: int, cursor: str | None) -> Page[Question]:
-        """Questions that take answers, newest first. Raises CursorError for a cursor of another list."""
+        """Return answerable questions, newest first. Raises CursorError for a cursor of another list."""
         now_s = self._base.now_ms // SECOND_MS
         call = (
             design_questions.open_questions(now_s)
@@ -63,7 +63,7 @@ class Answering:
         return Page(tuple(readable(records.question, page)), page.cursor)
 
     def look(self, question_id: str, caller: Identity) -> tuple[Question, bool]:
-        """A question, and whether the caller can answer it. Raises QuestionNotFoundError."""
+        """Return a question, and whether the caller can answer it. Raises QuestionNotFoundError."""
         now_ms = self._base.now_ms
         question = self._base.question(question_id, now_ms)
         can_answer = questions.status_at(question, now_ms).answerable and self._response(question_id, caller) is None
@@ -72,10 +72,10 @@ class Answering:
     def answer(
         self, caller: Identity, zone: ZoneInfo, body: Mapping[str, object], address: str | None = None
     ) -> Answered:
-        """Store an answer with all that it changes; the same answer of the same device again gets the same reply.
+        """Store an answer with all its effects; a repeated answer of the same device gets the same reply.
 
-        `address` is where the request came from; None within this process. Raises RefusedError, in the documented
-        order of checks, and TooManyRequestsError.
+        `address` is the network address of the request; None within this process. Raises RefusedError, in the
+        documented order of checks, and TooManyRequestsError.
         """
         question_id = body.get("question_id")
         if not isinstance(question_id, str):
@@ -104,9 +104,9 @@ class Answering:
         return self._connection.run(design_responses.response_of(question_id, response_id))
 
     def _counted(self, person: str, address: str | None) -> Allowance:
-        self._base.count(limits.RESPONSE_PACE, person)  # first: whoever is only too quick keeps the hour's allowance
+        self._base.count(limits.RESPONSE_PACE, person)  # first, so that its refusal does not use up the hourly limit
         allowance = self._base.count(limits.RESPONSES, person)
-        if address is not None:  # last: others behind the address lose nothing by requests that are refused anyway
+        if address is not None:  # last: refused requests do not use up the limit of others behind the address
             self._limits.answers.take(address)
         return allowance
 
@@ -120,7 +120,7 @@ class Answering:
         device: str | None,
         address: str | None,
     ) -> Scored | None:
-        """Write the answer; None if something it rests on has changed since it was read."""
+        """Write the answer; return None if an item it depends on has changed since it was read."""
         person = response.fingerprint_hash
         known = self._connection.run(design_people.stats_of_user(person))
         notice = self._connection.run(design_push.notice_of(question.question_id, person))
@@ -146,7 +146,7 @@ class Answering:
 
 
 def _repeated(stored: StoredResponse, caller: Identity, body: Mapping[str, object]) -> Answered | None:
-    """The first reply, if the request is the one that stored the response: from its device, with its content."""
+    """Return the first reply if this request stored the response: from its device, with its content."""
     reply, response = records.reply(stored), records.response(stored)
     if reply is None or caller.device is None or stored.device != caller.device:
         return None

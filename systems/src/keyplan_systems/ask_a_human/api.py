@@ -1,4 +1,4 @@
-"""The HTTP interface: one group of routes for agents, one for people."""
+"""HTTP interface: a group of routes for agents and a group for people."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _ANSWER_BODY = {
 
 
 def application(service: Service, checks: Mapping[str, Check], trusted_proxies: int = 0) -> FastAPI:
-    """The API over a service; `checks` are what health asks; for the proxies see `api_asking.address`."""
+    """Return the API over a service; `checks` are its health checks; `api_asking.address` explains the proxies."""
     app = web_application(
         "Ask a Human", style=STYLE, translations=TRANSLATIONS, checks=checks, clock=service.base.clock
     )
@@ -78,7 +78,7 @@ def application(service: Service, checks: Mapping[str, Check], trusted_proxies: 
 
 
 def agent_routes(service: Service, trusted_proxies: int) -> APIRouter:
-    """Routes of agents: register, ask and poll."""
+    """Return the routes of agents: register, ask and poll."""
     router = APIRouter(prefix="/agent", tags=["agents"])
     authenticated = Authenticated(service.agents)
     polling: Any = Depends(Polling(service.base, authenticated))
@@ -150,7 +150,7 @@ def _add_polling(router: APIRouter, service: Service, polling: Any) -> None:
 
 
 def human_routes(service: Service, trusted_proxies: int) -> APIRouter:
-    """Routes of people: register a device, look, answer, be told, compare."""
+    """Return the routes of people: register a device, read, answer, subscribe, compare."""
     router = APIRouter(prefix="/human", tags=["people"])
     reading = Depends(Counting(service.base, limits.HUMAN_READS, trusted_proxies))
     from_device = FromDevice(service.devices)

@@ -1,4 +1,4 @@
-"""What the routes share: who asks, how often, and how refusals and failures become HTTP."""
+"""Shared parts of the routes: authentication, rate limits, and translation of refusals and failures to HTTP."""
 
 from __future__ import annotations
 
@@ -55,29 +55,29 @@ Cursor: TypeAlias = Annotated[
 
 
 def show_allowance(response: Response, allowance: Allowance | None) -> None:
-    """Say in the headers how many requests are left."""
+    """Set the headers that state the remaining requests."""
     if allowance is not None:
         response.headers.update(allowance.headers())
 
 
 class Counting:
-    """A dependency that counts a request against a limit by the caller's address."""
+    """Dependency that counts a request against a limit by the caller's address."""
 
     def __init__(self, base: Base, limit: Limit, trusted_proxies: int) -> None:
         self._base, self._limit, self._trusted_proxies = base, limit, trusted_proxies
 
     def __call__(self, request: Request, response: Response) -> None:
-        """Count it. Raises RateLimitedError."""
+        """Count the request. Raises RateLimitedError."""
         show_allowance(response, self._base.count(self._limit, address(request, self._trusted_proxies)))
 
 
 def address(request: Request, trusted_proxies: int) -> str:
-    """The caller's address: that of the connection, or what the outermost trusted proxy says it saw.
+    """Return the caller's address: that of the connection, or the address that the outermost trusted proxy reports.
 
-    An IPv6 address stands for its /64 network, of which a caller usually has all addresses.
+    An IPv6 address stands for its /64 network, because a caller usually has all of its addresses.
 
-    With n trusted proxies it is the n-th entry from the right of X-Forwarded-For: all left of it anybody can invent.
-    Several lines of the header are one list (RFC 9110, 5.3): proxies may add a line of their own behind the caller's.
+    With n trusted proxies it is the n-th entry from the right of X-Forwarded-For: a client can forge every entry left
+    of it. Several lines of the header are one list (RFC 9110, 5.3): proxies may add their own line after the caller's.
     """
     told = ",".join(request.headers.getlist("X-Forwarded-For"))
     hops = [hop.strip() for hop in told.split(",") if hop.strip()]
@@ -97,7 +97,7 @@ def _network(address: str) -> str:
 
 
 class PerAddress:
-    """A dependency that counts a request against a limit which all processes share, by the caller's address."""
+    """Dependency that counts a request against a limit shared by all processes, by the caller's address."""
 
     def __init__(self, limit: SharedLimit, trusted_proxies: int) -> None:
         self._limit, self._trusted_proxies = limit, trusted_proxies
@@ -108,7 +108,7 @@ class PerAddress:
 
 
 class Authenticated:
-    """A dependency that returns the id of the agent which proves itself with its secret."""
+    """Dependency that returns the ID of the agent that authenticates with its secret."""
 
     def __init__(self, agents: Agents) -> None:
         self._agents = agents
@@ -125,7 +125,7 @@ class Authenticated:
 
 
 class Polling:
-    """A dependency that returns the authenticated agent's id, and counts the request as a poll."""
+    """Dependency that returns the authenticated agent's ID, and counts the request as a poll."""
 
     def __init__(self, base: Base, authenticated: Authenticated) -> None:
         self._base, self._authenticated = base, authenticated
@@ -138,7 +138,7 @@ class Polling:
 
 
 class FromDevice:
-    """A dependency that returns the identity behind a device token."""
+    """Dependency that returns the identity behind a device token."""
 
     def __init__(self, devices: Devices) -> None:
         self._devices = devices
@@ -155,7 +155,7 @@ class FromDevice:
 
 
 class FromPerson:
-    """A dependency that returns the identity of a person: a fingerprint, and a token that was issued for it."""
+    """Dependency that returns the identity of a person: a fingerprint, and a token that was issued for it."""
 
     def __init__(self, from_device: FromDevice) -> None:
         self._from_device = from_device
@@ -170,7 +170,7 @@ class FromPerson:
 
 
 class FromAnybody:
-    """A dependency that returns the identity of a person, or None for a request without a fingerprint."""
+    """Dependency that returns the identity of a person, or None for a request without a fingerprint."""
 
     def __init__(self, from_person: FromPerson) -> None:
         self._from_person = from_person
@@ -186,7 +186,7 @@ def fingerprint(x_fingerprint: FingerprintHeader = None) -> str:
 
 
 def zone(x_timezone: ZoneHeader = None) -> ZoneInfo:
-    """The calendar the person lives by. Raises InvalidRequestError."""
+    """Return the time zone of the person's calendar. Raises InvalidRequestError."""
     return moments.zone(x_timezone)
 
 
@@ -223,7 +223,7 @@ def _busy(_error: Exception) -> Problem:
 
 
 def _invalid(error: RequestValidationError) -> Problem:
-    """What the framework finds, in the shape of what the rules find: fields without the part of the request."""
+    """Return the framework's findings in the format of the rules' findings: fields without the part of the request."""
     found = error.errors()
     if any(one["type"] == "json_invalid" for one in found):
         found = [{"loc": (), "msg": "is not valid JSON", "type": "json_invalid"}]
@@ -247,4 +247,4 @@ TRANSLATIONS: Mapping[type[Exception], Translation] = {
     WriteConflictError: _busy,
     UnavailableError: _busy,
 }
-"""Every refusal and failure that routes let through, and its answer."""
+"""Responses for every refusal and failure that routes let through."""

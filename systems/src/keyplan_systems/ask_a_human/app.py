@@ -1,4 +1,4 @@
-"""Ask-a-Human put together: API, sweep, push, ranks."""
+"""Assembly of Ask-a-Human: API, sweeper, push worker, rank counter."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from keyplan_systems.web.health import in_thread
 from keyplan_systems.web.system import Built, Resources, System, Worker
 
 CREDENTIALS = "KEYPLAN_ASK_A_HUMAN_FCM_CREDENTIALS"
-"""The variable that names the JSON file of the service account; without it pushes go to a local outbox."""
+"""Environment variable of the service account's JSON file; without it pushes go to a local outbox."""
 LINKS = "KEYPLAN_ASK_A_HUMAN_LINK_BASE"
-"""The variable that says where the web app is, such as https://ask.example: pushes link to its questions."""
+"""Environment variable of the web app's URL, such as https://ask.example: pushes link to its questions."""
 PROXIES = "KEYPLAN_ASK_A_HUMAN_TRUSTED_PROXIES"
-"""The variable that says how many proxies of one's own stand before the API; 0 without it."""
+"""Environment variable with the number of trusted proxies before the API; default 0."""
 OUTBOX = "outbox.jsonl"
 
 
 def build(resources: Resources) -> Built:
-    """The system on its resources. Raises ValueError for settings that cannot be, OSError for unreadable files."""
+    """Build the system on its resources. Raises ValueError for invalid settings, OSError for unreadable files."""
     proxies = os.environ.get(PROXIES) or "0"
     if not proxies.isdecimal():
-        raise ValueError(f"{PROXIES} is a number of proxies, not {proxies!r}")
+        raise ValueError(f"{PROXIES} must be a number of proxies, not {proxies!r}")
     links = os.environ.get(LINKS) or "https://ask-a-human.example"
     if not links.startswith("https://"):
-        raise ValueError(f"{LINKS} is an https address, since the push service takes no other links: {links!r}")
+        raise ValueError(f"{LINKS} must be an https URL, because the push service accepts no other links: {links!r}")
     limits = AddressLimits.over(resources.connection, resources.clock)
     service = Service.over(resources.connection, resources.clock, limits)
     outbound = Outbound(_notifier(resources))

@@ -1,4 +1,4 @@
-"""What agents do: ask, once for each idempotency key, look at a question, list their own."""
+"""Operations of agents: ask once per idempotency key, read a question, list their own questions."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ from keyplan_systems.ask_a_human.entities import KeyRecord as StoredKey
 
 EXPIRE, PUSH = "EXPIRE", "PUSH"
 SWEPT_WITHIN_S = 30 * DAY_S
-"""How long the sweep may stand still without a question staying in its agent's quota for ever."""
+"""How long the sweep may stop before a question stays in its agent's quota permanently."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A question that was made, or that a repeated key stands for; the latter has no allowance: nothing was counted."""
+    """Created question, or the question of a repeated key; the latter has no allowance, because it was not counted."""
 
     question: Question
     allowance: Allowance | None
 
     @property
     def repeated(self) -> bool:
-        """Whether nothing was made."""
+        """True if no question was created."""
         return self.allowance is None
 
 
 class Asking:
-    """The uses of agents. Threads may share it."""
+    """Operations of agents. Threads may share it."""
 
     def __init__(self, base: Base) -> None:
         self._base, self._connection = base, base.connection
 
     def ask(self, agent: str, request: QuestionRequest, key: str | None) -> Asked:
-        """Put a question to people; under a known key, find it. Raises RefusedError."""
+        """Create a question; return the existing one for a known key. Raises RefusedError."""
         allowance = None
         for attempt in range(ATTEMPTS):
             now_ms = self._base.now_ms
@@ -66,7 +66,7 @@ class Asking:
         """Return a question of the agent and its answers, oldest first.
 
         Raises QuestionNotFoundError, also for a question of another agent. Question and answers are two reads. An
-        answer that came in between is left for the next poll, so that answers and count agree.
+        answer stored in between is left for the next poll, so that answers and count agree.
         """
         question = self._base.question(question_id, self._base.now_ms)
         if question.agent_id != agent:
@@ -78,7 +78,10 @@ class Asking:
         return question, given[: question.current_responses]
 
     def own(self, agent: str, limit: int, cursor: str | None) -> Page[Question]:
-        """An agent's questions, newest first; one made a moment ago may be missing. Raises CursorError."""
+        """Return an agent's questions, newest first; a new question may be missing for a short time.
+
+        Raises CursorError.
+        """
         call = design_questions.agents_questions(agent)
         page = self._connection.run(call, limit=limit, cursor=cursor, unreadable=log_unreadable)
         return Page(tuple(readable(records.question, page)), page.cursor)
@@ -90,7 +93,7 @@ class Asking:
         return None if question_id is None else self._base.question(question_id, now_ms)
 
     def _made(self, made: Question, digest: str) -> bool:
-        """Write the question with all that belongs to it; False: its key was taken, or others write the same now."""
+        """Write the question with its records; return False if its key is in use, or on a concurrent write."""
         over = iso(made.created_at_ms - questions.KEY_VALID_S * SECOND_MS)
         call = design_questions.ask(
             records.stored_question(made),
@@ -103,7 +106,8 @@ class Asking:
         try:
             self._connection.run(call)
         except TransactionFailedError as failed:
-            # The key first: where the same request was faster, it is the quota's last question that this one repeats.
+            # Check the key first: if the same request was faster, the quota's last question is the one that this
+            # request repeats.
             if isinstance(failed.reasons[-1], AlreadyExistsError | ConditionFailedError):
                 return False
             if any(isinstance(reason, PASSING) for reason in failed.reasons):

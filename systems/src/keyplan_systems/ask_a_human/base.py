@@ -1,4 +1,4 @@
-"""What all uses share: connection and clock, requests counted against limits, failures that mean something stale."""
+"""Shared parts of all operations: connection and clock, request limits, failures caused by stale reads."""
 
 from __future__ import annotations
 
@@ -37,40 +37,40 @@ _log = logging.getLogger(__name__)
 Thing = TypeVar("Thing")
 Given = TypeVar("Given")
 ATTEMPTS = 80
-"""How often something is made anew because what it rests on has changed: more often than a question takes answers."""
+"""Number of attempts after conflicting changes: more than the number of answers to a question."""
 
 
 STALE = (AlreadyExistsError, ConditionFailedError, NotFoundError, VersionConflictError)
-"""What a write fails with because something has changed since it was read."""
+"""Failures of a write whose items have changed since they were read."""
 PASSING = (ThrottledError, WriteConflictError)
-"""What a part of a transaction fails with that may be done a moment later, as it is."""
+"""Failures of a transaction's part that may succeed shortly afterwards, unchanged."""
 UNREADABLE = (UnreadableItemError, ValueError)
-"""What nobody can read, now or later: no item of its entity, or one of values that the rules do not know."""
+"""Failures of unreadable items: not an item of its entity, or values that the rules do not know."""
 
 
 class BusyError(Exception):
-    """Others kept changing the same for longer than a caller can be made to wait."""
+    """Too many concurrent changes of the same items for a caller to wait."""
 
 
 @dataclass(frozen=True)
 class Failures:
-    """What a worker could not do just now: it goes on with the rest, and tells in the end."""
+    """Failures of a worker, which continues with the other units and reports them at the end."""
 
     found: list[Exception] = field(default_factory=list)
 
     def each(self, do: Callable[[Thing], Given | None], things: Iterable[Thing]) -> list[Given]:
-        """What is given for each thing, where something is; a thing that fails keeps none behind it waiting."""
+        """Return the results for each input, without None; a failure does not block the inputs after it."""
         return list(self.some(do, things))
 
     def some(self, do: Callable[[Thing], Given | None], things: Iterable[Thing]) -> Iterator[Given]:
-        """The same, one after the other."""
+        """Yield the results as `each` returns them, sequentially."""
         for thing in things:
             given = self._try(partial(do, thing))
             if given is not None:
                 yield given
 
     def first(self, do: Callable[[Thing], Given | None], things: Iterable[Thing], most: int) -> list[Given]:
-        """The same for so many things; those that rest on what nobody can read, now or later, take no place."""
+        """Return the results of at most `most` inputs; inputs with unreadable items do not count."""
         given: list[Given] = []
         tried, waiting = 0, iter(things)
         while tried < most and (thing := self._try(lambda: next(waiting, None))) is not None:
@@ -89,14 +89,14 @@ class Failures:
             return None
 
     def tell(self, done: int) -> None:
-        """Raise an UnfinishedError of what failed, if anything did, beside so much that was done."""
+        """Raise an UnfinishedError with the failures, if any, and the number of completed units."""
         if self.found:
             raise UnfinishedError.of(self.found, done)
 
 
 @dataclass(frozen=True)
 class Base:
-    """Where everything happens, and by which time."""
+    """Connection and clock of the operations."""
 
     connection: Connection
     clock: Clock
@@ -104,7 +104,7 @@ class Base:
 
     @property
     def now_ms(self) -> int:
-        """The moment, in whole milliseconds."""
+        """Current time in whole milliseconds."""
         return from_seconds(self.clock.now())
 
     def count(self, limit: Limit, caller: str) -> Allowance:
@@ -117,7 +117,7 @@ class Base:
         except ConditionFailedError as failed:
             raise limits.refusal(window, now_ms) from failed
         except OutcomeUnknownError:
-            # Counted or not, nobody knows. Counting again can only make the limit stricter by one.
+            # The outcome is unknown. Counting again can only make the limit stricter by one.
             return self._again(window, now_ms)
         return limits.allowance(window, counter.requests)
 
@@ -141,7 +141,7 @@ class Base:
             raise failed.reason from failed
 
     def question(self, question_id: str, now_ms: int) -> Question:
-        """A question that is still kept. Raises QuestionNotFoundError."""
+        """Return a stored question that has not expired. Raises QuestionNotFoundError."""
         stored = self.connection.run(design_questions.question_by_id(question_id)) if is_uuid(question_id) else None
         found = None if stored is None else records.question(stored)
         if found is None or questions.removable(found, now_ms):
@@ -149,12 +149,12 @@ class Base:
         return found
 
     def rest(self, attempt: int) -> None:
-        """Let those who write the same go first, for a random while that grows."""
+        """Wait for a random, growing time, so that concurrent writers of the same items finish first."""
         self.clock.wait(self._never, self.clock.random.uniform(0, 0.004 * 2 ** min(attempt, 5)))
 
 
 def readable(read: Callable[[Thing], Given], stored: Iterable[Thing]) -> list[Given]:
-    """What is stored, as the rules know it; one whose values they do not know is left out and logged."""
+    """Return the stored items as the rules know them; items with unknown values are omitted and logged."""
     found = []
     for one in stored:
         try:
@@ -165,16 +165,16 @@ def readable(read: Callable[[Thing], Given], stored: Iterable[Thing]) -> list[Gi
 
 
 def log_unreadable(error: Exception) -> None:
-    """Tell the log of an item that a list is shown without, because nobody can read it."""
+    """Log an unreadable item that a list omits."""
     _log.error("an item cannot be read and is left out", exc_info=error)
 
 
 def unknown_question(question_id: str) -> QuestionNotFoundError:
-    """Return the refusal of a question id that names no question, or none that the caller may see."""
+    """Return the refusal of a question ID that does not exist, or that the caller may not see."""
     return QuestionNotFoundError("there is no such question", {"question_id": question_id})
 
 
 def is_uuid(text: str) -> bool:
-    """Whether a caller's text can be an id at all; other texts are not handed to the store."""
+    """Return True if a caller's text can be an ID; other texts are not passed to the database."""
     parts = text.split("-")
     return [len(part) for part in parts] == [8, 4, 4, 4, 12] and all(char in "0123456789abcdef-" for char in text)

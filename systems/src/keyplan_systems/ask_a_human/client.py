@@ -1,14 +1,14 @@
-"""The client an agent uses: submit a question, look at it, wait for answers; for threads and for event loops.
+"""Client for agents: submit a question, read it, wait for answers; for threads and for event loops.
 
     with AgentClient("https://ask.example") as client:
-        credentials = client.register("my-agent")  # once: store credentials.secret, it is shown only here
+        credentials = client.register("my-agent")  # once: store credentials.secret, it is shown only once
 
     with AgentClient("https://ask.example", "my-agent", credentials.secret) as client:
         asked = client.submit("Which label is clearer?", type="multiple_choice", options=["Send", "Submit"])
         question = client.wait_for_answers(asked.question_id, timeout_s=900, min_answers=3)
 
-Every submit carries an idempotency key, made here if none is given, so that a retry after a lost answer finds the
-question it already made. Pass a key of your own to be safe across restarts of the agent too; it holds for 24 hours.
+Every submit carries an idempotency key, generated if none is given, so that a retry after a lost answer finds the
+existing question. Pass your own key to be safe across restarts of the agent too; it is valid for 24 hours.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ TIMEOUT_S = 30.0
 
 
 class Wishes(TypedDict, total=False):
-    """What a question may say beside its prompt; the server's ranges and defaults hold for what is left out."""
+    """Optional parts of a question besides its prompt; omitted parts get the server's defaults."""
 
     type: QuestionType | Literal["text", "multiple_choice"]
     options: Sequence[str]
@@ -56,7 +56,7 @@ class Wishes(TypedDict, total=False):
 
 
 class _Flows:
-    """What both clients share: requests written out, and the flows that carry them."""
+    """Shared part of both clients: the requests, and the flows that send them."""
 
     def __init__(self, agent_id: str | None, secret: str | None, manner: Manner) -> None:
         self._headers = {} if agent_id is None else {"X-Agent-Id": agent_id}
@@ -72,14 +72,14 @@ class _Flows:
         return (yield from self._credentials(Call("POST", "/agent/secret", self._headers)))
 
     def _credentials(self, call: Call) -> Flow[AgentCredentials]:
-        """Request credentials and send them from now on."""
+        """Request credentials and use them from now on."""
         issued = yield from request_flow(call, AgentCredentials, self._manner)
         self._headers = {"X-Agent-Id": issued.agent_id, "Authorization": f"Bearer {issued.secret}"}
         return issued
 
     def submit(self, prompt: str, wishes: Wishes) -> Flow[CreatedQuestion]:
         if unknown := wishes.keys() - Wishes.__annotations__.keys():
-            raise TypeError(f"a question has no {', '.join(sorted(unknown))}")
+            raise TypeError(f"unknown question fields: {', '.join(sorted(unknown))}")
         key = str(uuid.UUID(int=self._manner.chance.getrandbits(128), version=4))
         body: dict[str, object] = {"type": "text", "idempotency_key": key, **wishes, "prompt": prompt}
         call = Call("POST", "/agent/questions", self._headers, body)
@@ -96,12 +96,12 @@ class _Flows:
 
 
 def _own_chance() -> random.Random:
-    """Chance with a seed of its own: agents started together must make different keys and pauses."""
+    """Return a separately seeded generator: agents that start together must generate different keys and pauses."""
     return random.Random(uuid.uuid4().int)  # noqa: S311 - no secrets
 
 
 class AgentClient:
-    """The client for threads. `sleep`, `monotonic`, `epoch` and `chance` can be replaced where time must not pass."""
+    """Client for threads. `sleep`, `monotonic`, `epoch` and `chance` can be replaced in tests."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class AgentClient:
         self._sleep, self._monotonic, self._epoch = sleep, monotonic, epoch
 
     def register(self, agent_id: str | None = None) -> AgentCredentials:
-        """Register an agent and use its credentials from now on; the server generates an id if none is given.
+        """Register an agent and use its credentials from now on; the server generates an ID if none is given.
 
         Raises AgentIdTakenError, also if the reply to a first attempt was lost: choose another id then.
         """
@@ -132,23 +132,23 @@ class AgentClient:
         return self._drive(self._flows.rotate_secret())
 
     def submit(self, prompt: str, **wishes: Unpack[Wishes]) -> CreatedQuestion:
-        """Put a question to people; AskError if it cannot be put."""
+        """Submit a question. Raises AskError if the server refuses it or cannot be reached."""
         return self._drive(self._flows.submit(prompt, wishes))
 
     def get(self, question_id: str) -> AgentQuestion:
-        """The question as it stands; QuestionNotFoundError if there is none."""
+        """Return the current question. Raises QuestionNotFoundError if it does not exist."""
         return self._drive(self._flows.get(question_id))
 
     def wait_for_answers(self, question_id: str, *, timeout_s: float, min_answers: int | None = None) -> AgentQuestion:
-        """The question once it is finished or has `min_answers`, or as it stands after `timeout_s` seconds.
+        """Return the question once it is finished or has `min_answers`, or its state after `timeout_s` seconds.
 
-        Look at `finished` and `current_responses` to tell which; answers that came in time are there in any case.
-        AskError of a server that asks for a pause beyond that time.
+        Check `finished` and `current_responses` to distinguish these cases; answers that arrived in time are always
+        included. Raises the server's AskError if it requests a pause beyond that time.
         """
         return self._drive(self._flows.wait(question_id, timeout_s, min_answers))
 
     def close(self) -> None:
-        """Give back the connections."""
+        """Close the connections."""
         self._http.close()
 
     def __enter__(self) -> Self:
@@ -182,7 +182,7 @@ class AgentClient:
 
 
 class AsyncAgentClient:
-    """The client for event loops; the same calls as `AgentClient`, each to be awaited."""
+    """Client for event loops, with the same calls as `AgentClient`, each to be awaited."""
 
     def __init__(
         self,
@@ -202,29 +202,29 @@ class AsyncAgentClient:
         self._sleep, self._monotonic, self._epoch = sleep, monotonic, epoch
 
     async def register(self, agent_id: str | None = None) -> AgentCredentials:
-        """As `AgentClient.register`."""
+        """Register an agent, as `AgentClient.register` does."""
         return await self._drive(self._flows.register(agent_id))
 
     async def rotate_secret(self) -> AgentCredentials:
-        """As `AgentClient.rotate_secret`."""
+        """Replace the agent's secret, as `AgentClient.rotate_secret` does."""
         return await self._drive(self._flows.rotate_secret())
 
     async def submit(self, prompt: str, **wishes: Unpack[Wishes]) -> CreatedQuestion:
-        """Put a question to people; AskError if it cannot be put."""
+        """Submit a question. Raises AskError if the server refuses it or cannot be reached."""
         return await self._drive(self._flows.submit(prompt, wishes))
 
     async def get(self, question_id: str) -> AgentQuestion:
-        """The question as it stands; QuestionNotFoundError if there is none."""
+        """Return the current question. Raises QuestionNotFoundError if it does not exist."""
         return await self._drive(self._flows.get(question_id))
 
     async def wait_for_answers(
         self, question_id: str, *, timeout_s: float, min_answers: int | None = None
     ) -> AgentQuestion:
-        """As `AgentClient.wait_for_answers`."""
+        """Wait for answers, as `AgentClient.wait_for_answers` does."""
         return await self._drive(self._flows.wait(question_id, timeout_s, min_answers))
 
     async def close(self) -> None:
-        """Give back the connections."""
+        """Close the connections."""
         await self._http.aclose()
 
     async def __aenter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""What can go wrong for an agent's client: one tree of exceptions.
+"""Errors of an agent's client: one tree of exceptions.
 
 AskError
 ├── ApiError                    the server refused; has code, status, details and retry_after_s
@@ -10,8 +10,8 @@ AskError
 │   ├── KeyReusedError          IDEMPOTENCY_KEY_REUSED, 422
 │   ├── RateLimitedError        RATE_LIMITED, 429
 │   └── ServerFailedError       SERVER_ERROR, and any other answer of 500 and above
-├── UnreachableError            no answer came, not even after the retries
-└── UnexpectedAnswerError       an answer that is not of this interface
+├── UnreachableError            no response, even after the retries
+└── UnexpectedAnswerError       a response that does not follow this interface
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from keyplan_systems.ask_a_human.wire import ErrorBody
 
 
 class AskError(Exception):
-    """Anything the client raises."""
+    """Base class of the client's errors."""
 
 
 class ApiError(AskError):
-    """A refusal of the server, in its own words; `retry_after_s` is the pause it asks for, None if it names none."""
+    """Error response with the server's message; `retry_after_s` is the pause that it requests, or None."""
 
     def __init__(self, body: ErrorBody, status: int, retry_after_s: float | None) -> None:
         super().__init__(f"{body.code} ({status}): {body.message}")
@@ -38,43 +38,43 @@ class ApiError(AskError):
 
 
 class ValidationFailedError(ApiError):
-    """The request's content is outside the ranges; `details` names the field."""
+    """Request with values outside the ranges; `details` names the field."""
 
 
 class NotAuthenticatedError(ApiError):
-    """No secret, or not that of the agent."""
+    """Missing or wrong secret."""
 
 
 class AgentIdTakenError(ApiError):
-    """The agent id is registered or in use."""
+    """Agent ID that is registered or in use."""
 
 
 class AgentQuotaError(ApiError):
-    """The agent has as many open questions as it may."""
+    """Agent with the maximum number of open questions."""
 
 
 class QuestionNotFoundError(ApiError):
-    """No such question, or one already removed."""
+    """Unknown or removed question."""
 
 
 class KeyReusedError(ApiError):
-    """The idempotency key stands for another question already."""
+    """Idempotency key that belongs to another question."""
 
 
 class RateLimitedError(ApiError):
-    """Too many requests, and the pause asked for is longer than the client may wait."""
+    """Too many requests, with a requested pause longer than the client may wait."""
 
 
 class ServerFailedError(ApiError):
-    """The server failed, again after each retry."""
+    """Failure of the server, also after the retries."""
 
 
 class UnreachableError(AskError):
-    """No connection, or no answer on it, again after each retry."""
+    """Failed connection or missing response, also after the retries."""
 
 
 class UnexpectedAnswerError(AskError):
-    """An answer that cannot be read: a wrong address, or a proxy in between."""
+    """Unreadable response: a wrong address, or a proxy in between."""
 
 
 BY_CODE: Mapping[str, type[ApiError]] = {
@@ -90,6 +90,6 @@ BY_CODE: Mapping[str, type[ApiError]] = {
 
 
 def api_error(body: ErrorBody, status: int, retry_after_s: float | None) -> ApiError:
-    """The exception for a refusal, by its code; codes not known yet become ApiError itself."""
+    """Return the exception for a refusal, by its code; unknown codes become ApiError itself."""
     kind = BY_CODE.get(body.code, ServerFailedError if status >= 500 else ApiError)
     return kind(body, status, retry_after_s)

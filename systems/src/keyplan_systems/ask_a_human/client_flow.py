@@ -1,7 +1,7 @@
-"""The agent client without sockets: generators that yield what to do next and are sent what came of it.
+"""Agent client without sockets: generators that yield the next step and receive its result.
 
-A flow yields `Call` and `Pause`. The driver sends back an `Answer` or a `Lost` for a call and the clock's seconds for a
-pause. So the same flow serves threads, event loops and tests with a clock that only moves when told to.
+A flow yields `Call` and `Pause`. The driver sends back an `Answer` or a `Lost` for a call, and the clock's seconds for
+a pause. So the same flow serves threads, event loops and tests with a controlled clock.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TRANSIENT = frozenset({429, 500, 502, 503, 504})
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Make this request."""
+    """Request to send."""
 
     method: str
     path: str
@@ -33,14 +33,14 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Wait this many seconds; 0 only asks what time it is."""
+    """Pause in seconds; 0 only requests the current time."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back; header names in lower case."""
+    """Response; header names in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -49,14 +49,14 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """No answer came; whether the request arrived is unknown."""
+    """Missing response; whether the request arrived is unknown."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """The driver's clocks after a pause: seconds that never run backwards, and seconds since the Unix epoch."""
+    """Clocks of the driver after a pause: monotonic seconds, and seconds since the Unix epoch."""
 
     monotonic: float
     epoch: float
@@ -69,10 +69,10 @@ Flow = Generator[Call | Pause, Answer | Lost | Now, Result]
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """How often and how long one request is tried again: 1 s, doubled each time up to 30 s, plus up to a tenth.
+    """Retry policy of one request: 1 s, doubled each time up to 30 s, plus up to a tenth.
 
-    A pause the server asks for is kept to, unless it is longer than `longest_pause_s`, or than what is left of the time
-    for the whole: then its error is raised at once, because an agent can use the time better.
+    A pause that the server requests is respected, unless it is longer than `longest_pause_s` or than the remaining
+    total time: then its error is raised immediately, because the agent can use the time better.
     """
 
     attempts: int = 5
@@ -83,11 +83,11 @@ class Retries:
 
 @dataclass(frozen=True, slots=True)
 class Polling:
-    """How often a question is looked at while waiting: after 30 s, then 1.5 times as long each time up to 5 minutes.
+    """Poll intervals while waiting: 30 s, then 1.5 times as long each time up to 5 minutes.
 
-    The sources name this pace and a faster one (5 s to 60 s). The slower is right here: half of all first answers take
-    longer than some minutes, and 600 polls an hour must last for up to 100 open questions. Each pause varies by a tenth
-    either way, so that agents started together do not poll together.
+    The sources name this pace and a faster one (5 s to 60 s). The slower pace is used here: half of all first answers
+    take longer than several minutes, and 600 polls per hour must suffice for up to 100 open questions. Each pause
+    varies by a tenth either way, so that agents started together do not poll together.
     """
 
     first_s: float = 30.0
@@ -96,15 +96,15 @@ class Polling:
     jitter: float = 0.1
 
     def pause(self, number: int, chance: random.Random) -> float:
-        """Seconds to wait before poll `number` (from 0)."""
-        # The exponent is bounded, because a float overflows long before a patient agent gives up.
+        """Return the seconds to wait before poll `number` (from 0)."""
+        # The exponent is bounded, because a float overflows long before a patient agent stops.
         steady = min(self.longest_s, self.first_s * self.factor ** min(number, 64))
         return steady * chance.uniform(1 - self.jitter, 1 + self.jitter)
 
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How a client retries, polls and varies its pauses."""
+    """Policy of a client for retries, polls and jitter."""
 
     retries: Retries
     polling: Polling
@@ -112,9 +112,9 @@ class Manner:
 
 
 def request(call: Call, model: type[Model], manner: Manner, deadline: float = math.inf) -> Flow[Model]:
-    """One request with its retries, its answer as a model. Only for requests that may safely arrive twice.
+    """Send one request with its retries, and return its answer as a model. Only for idempotent requests.
 
-    `deadline`, by the monotonic clock: no pause that the server asks for goes beyond it.
+    `deadline` is by the monotonic clock: the flow does not wait beyond it for a pause that the server requests.
     """
     retries = manner.retries
     for attempt in range(1, retries.attempts + 1):
@@ -132,11 +132,11 @@ def request(call: Call, model: type[Model], manner: Manner, deadline: float = ma
                 raise error
             pause = min(left, asked_s * manner.chance.uniform(1.0, 1.1))
         yield Pause(pause)
-    raise ValueError(f"{retries.attempts} attempts are none at all")
+    raise ValueError(f"{retries.attempts} attempts are too few: at least 1 is required")
 
 
 def wait(poll: Call, min_answers: int | None, timeout_s: float, manner: Manner) -> Flow[AgentQuestion]:
-    """Poll until the question is finished, has `min_answers`, or the time is up; the last look is at the deadline."""
+    """Poll until the question is finished, has `min_answers`, or the time is up; the last poll is at the deadline."""
     deadline = (yield from _now()).monotonic + timeout_s
     number = 0
     while True:
@@ -152,7 +152,7 @@ def wait(poll: Call, min_answers: int | None, timeout_s: float, manner: Manner) 
 def _now() -> Flow[Now]:
     reply = yield Pause(0.0)
     if not isinstance(reply, Now):
-        raise TypeError(f"a pause is answered by the time, not by {reply!r}")
+        raise TypeError(f"expected the time as the reply to a pause, got {reply!r}")
     return reply
 
 
@@ -161,17 +161,19 @@ def _transient(reply: Answer | Lost | Now) -> bool:
 
 
 def _failure(reply: Answer | Lost | Now) -> Flow[tuple[AskError, float]]:
-    """The exception a reply would be, and the seconds it asks to wait."""
+    """Return the exception for a reply, and the seconds that it requests to wait."""
     if isinstance(reply, Lost):
         return UnreachableError(reply.reason), 0.0
     if not isinstance(reply, Answer):
-        raise TypeError(f"a call is answered by an answer, not by {reply!r}")
+        raise TypeError(f"expected an Answer as the reply to a call, got {reply!r}")
     asked_s = asked_pause_s(reply.headers.get("retry-after"), (yield from _now()).epoch)
     try:
         body = ErrorAnswer.model_validate_json(reply.body).error
     except ValidationError:
         if not _transient(reply):
-            return UnexpectedAnswerError(f"answer {reply.status} is not of this interface: {reply.body[:200]!r}"), 0.0
+            return UnexpectedAnswerError(
+                f"answer {reply.status} does not follow this interface: {reply.body[:200]!r}"
+            ), 0.0
         body = ErrorBody(code="SERVER_ERROR", message=f"answer {reply.status} without an error body")
     return api_error(body, reply.status, asked_s), asked_s or 0.0
 
@@ -180,4 +182,6 @@ def _read(model: type[Model], answer: Answer) -> Model:
     try:
         return model.model_validate_json(answer.body)
     except ValidationError as error:
-        raise UnexpectedAnswerError(f"answer {answer.status} is no {model.__name__}: {answer.body[:200]!r}") from error
+        raise UnexpectedAnswerError(
+            f"answer {answer.status} is not a {model.__name__}: {answer.body[:200]!r}"
+        ) from error

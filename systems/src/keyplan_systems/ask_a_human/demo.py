@@ -1,4 +1,4 @@
-"""Ask-a-Human's part of a demonstration: an agent asks, two people answer, the agent reads."""
+"""Ask-a-Human's part of the demo: an agent asks, two people answer, the agent reads the answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from keyplan_systems.web.system import Stage
 
 
 def play(stage: Stage) -> None:
-    """Play it. Raises AskError or httpx.HTTPError where the system refuses."""
+    """Play the part. Raises AskError or httpx.HTTPError if the system refuses."""
     conversation = converse(stage.url, uuid.uuid4().hex[:8])
     question = conversation.question
     stage.say(f"an agent asks: {question.prompt}")

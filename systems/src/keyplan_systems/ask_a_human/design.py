@@ -1,25 +1,26 @@
-"""Ask-a-Human's design: four tables, their access patterns and their load.
+"""Design of Ask-a-Human: four tables, their access patterns and their load.
 
-Tables, attributes and indexes have the documented names. What differs, and why:
+Tables, attributes and indexes have the documented names. Differences, and reasons:
 
-* The deadline `expires_at` and the time to live `ttl` are two attributes: by one, a closed question would go at its
-  old deadline and an expired one before its agent has looked. Responses have a `ttl` too, since none cascades.
+* The deadline `expires_at` and the time to live `ttl` are two attributes: with one, a closed question would be deleted
+  at its old deadline and an expired one before its agent has read it. Responses have a `ttl` too, because deletes do
+  not cascade.
 * EXPIRED is derived on reading and stored by a sweep: a time to live deletes and never sets a status.
 * `ByStatus` has the sparse key `feed_pk` in eight shards, present while a question takes answers: by `status`, OPEN and
   PARTIAL would be two lists, and all open questions one partition.
-* `response_id` is made of question and fingerprint, so that the primary key refuses a second answer; an index cannot.
-  A response also has the hash of its device's token and the reply, which a retry gets again.
+* `response_id` is derived from question and fingerprint, so that the primary key refuses a second answer; an index
+  cannot. A response also has the hash of its device's token and the reply, which a retry gets again.
 * `ByLastNotified` has `notify_pk`, present while active (a Boolean is no key, and an attribute that is always there
-  makes no index sparse), and `next_eligible_at`, since each person has an own interval.
+  makes no index sparse), and `next_eligible_at`, because each person has an own interval.
 * `ByTotalPoints` holds a row per person and board (the day's, the week's, of all time), in eight shards of the key
   `_leaderboard`, ordered by `place`, which also settles ties. A row of its own and not the record, so that one index
-  shows all boards alike, and a record's other changes rewrite no index.
-* `badges` is a map of id to moment, `daily_points` and the counters of badges are added, and a version: what an answer
-  earns depends on the record, which must be as it was read.
+  shows all boards alike, and a record's other changes do not rewrite an index.
+* `badges` is a map of ID to timestamp. `daily_points`, the counters of badges and a version are added: the points of an
+  answer depend on the record, which must be unchanged since it was read.
 * A response, the question's count and status, the person's record, their rows and flags are written in one
   transaction. The histograms, by which ranks are counted, follow by the table's stream: eight items that every answer
-  would write are what answers would conflict over.
-* Records that the documents need and have no place for live in the table of what they are about: idempotency keys,
+  writes would cause conflicts between answers.
+* Records that the documents require without naming a table are stored next to their subject: idempotency keys,
   agents (hashes of their secrets, open questions) and errands of workers with questions; flags and request counters
   with responses, which the document counts for its limits; devices, notices and retries with
   subscriptions.
@@ -39,34 +40,36 @@ __all__ = [
 ]  # fmt: skip
 
 claims = [
-    Claim("four clear and simple tables", "consequences"),
+    Claim("the document asks for four clear and simple tables", "consequences"),
 ]
 
 _MIXED = "the documented keys are plain ids; what else lives in the table has a prefix that no id can have"
 _WORDS = "the documented names; every expression is made with placeholders"
-_MARKS = "a mark is named by the consumer and the change's id, and written as often as a person moves"
-_MEANT = "the newest one is meant to stand, and the transaction's other conditions decide who writes it"
+_MARKS = "a mark's key is the consumer and the change's id, and it is written whenever a person moves"
+_MEANT = "the newest row wins, and the transaction's other conditions decide which write succeeds"
 suppressed = [
     *(suppress("KP114", on=table.name, reason=_WORDS) for table in (questions, responses, subscriptions, user_stats)),
     *(suppress("KP210", on=entity, reason=_MIXED) for entity in ("Question", "Response", "Subscription", "UserStats")),
     *(
         suppress(
-            "KP303", on=name, reason="a page asks eight shards; the filter only removes what no sweep has found yet"
+            "KP303",
+            on=name,
+            reason="a page reads eight shards; the filter only removes questions that the sweep has not expired yet",
         )
         for name in ("open_questions", "open_questions_for")
     ),
-    suppress("KP309", on="eligible_for_notification", reason="a fair choice among all who may be told reads them all"),
+    suppress("KP309", on="eligible_for_notification", reason="a uniform sample of all eligible people reads them all"),
     suppress("KP102", on="SeenMark", reason=_MARKS),
     suppress("KP112", on="SeenMark", reason=_MARKS),
     suppress("KP316", on="aah-user-stats", reason=_MARKS),
     suppress(
-        "KP405", on="claim", reason="whoever was told leaves the range of those who may be: that makes it a claim"
+        "KP405", on="claim", reason="a notified person leaves the range of the eligible, which makes the write a claim"
     ),
     suppress("KP412", on="answer_question", reason="an agent's list shows status and count of each question"),
     suppress("KP606", on="place_row", reason=_MEANT),
     suppress("KP606", on="note_notice", reason=_MEANT),
-    suppress("KP606", on="try_later", reason="its predecessor was taken away before the send that failed"),
-    suppress("KP608", on="review_flag", reason="a reviewer may think better of it: the later decision stands"),
+    suppress("KP606", on="try_later", reason="its predecessor was deleted before the send that failed"),
+    suppress("KP608", on="review_flag", reason="a reviewer may change a decision: the later decision wins"),
     suppress("KP712", on="count_places", reason="three of four writes are not rows: records and histograms"),
-    suppress("KP805", on="answer_question", reason="answers are what the system is for; each changes three boards"),
+    suppress("KP805", on="answer_question", reason="answers are the main write; each changes three boards"),
 ]

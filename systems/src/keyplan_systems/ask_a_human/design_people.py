@@ -36,61 +36,61 @@ def stats_of_user(fingerprint_hash: str) -> ItemKey:
 
 @user_stats.create(UserStats)
 def first_stats(stats: UserStats) -> ItemWrite:
-    """The record of a person's first answer."""
+    """Store the record of a person's first answer."""
     return item(stats)
 
 
 @user_stats.replace(UserStats)
 def next_stats(stats: UserStats) -> ItemWrite:
-    """The record after an answer, if it is as it was read."""
+    """Store the record after an answer, if it is unchanged since it was read."""
     return item(stats)
 
 
 @user_stats.put(BoardRow)
 def place_row(row: BoardRow) -> ItemWrite:
-    """A person's place on a board. In the transaction that holds the record as it was read."""
+    """Store a person's row of a board, in the transaction of the record."""
     return item(row)
 
 
 @user_stats.get(BoardRow, consistent=True, rate=Rate(average=10, peak=100), after=["answer_question"])
 def row_of(board: str, person: str) -> ItemKey:
-    """A person's row of a board."""
+    """Read a person's row of a board."""
     return item(board=board, person=person)
 
 
 @user_stats.query(BoardRow, index="ByTotalPoints", rate=Rate(average=20, peak=100), expected_items=10)
 def leaderboard(partitions: Annotated[list[Partition], Field(max_length=8)]) -> KeyCondition:
-    """Leaderboard: the shards of a board merged, best first."""
+    """Read a leaderboard: the shards of a board merged, best first."""
     return pk(leaderboard=each(partitions))
 
 
 @user_stats.count(BoardRow, index="ByTotalPoints", rate=Rate(average=30, peak=200), expected_items=200)
 def better_in_bucket(partitions: Annotated[list[Partition], Field(max_length=8)], low: str, high: str) -> KeyCondition:
-    """How many rows of one's own bucket of points stand before one's own."""
+    """Count the rows of a points bucket that rank before the own row."""
     return pk(leaderboard=each(partitions)).sk.between(place=(low, high))
 
 
 @user_stats.batch_get(Histogram, rate=Rate(average=30, peak=200))
 def histograms(partitions: Annotated[list[Partition], Field(max_length=8)]) -> ItemKey:
-    """The counts of people by points, of all shards of a board."""
+    """Read the numbers of people by points, of all shards of a board."""
     return item(leaderboard=each(partitions))
 
 
 @user_stats.create(Histogram, rate=Rate.monthly(300))
 def begin_histogram(histogram: Histogram) -> ItemWrite:
-    """A histogram with its empty map: nothing can be added to a map that is not there."""
+    """Create a histogram with its empty map, because ADD fails inside a missing map."""
     return item(histogram)
 
 
 @user_stats.update(Histogram, rate=Rate(average=150, peak=2_000))
 def move_into(leaderboard: str, bucket: str) -> ItemWrite:
-    """A person new on a board."""
+    """Count a person who is new on a board."""
     return item(leaderboard=leaderboard).add(F.buckets[bucket], 1)
 
 
 @user_stats.update(Histogram, rate=Rate(average=50, peak=500))
 def move_between(leaderboard: str, old: str, new: str) -> ItemWrite:
-    """A person from one bucket into another."""
+    """Move a person from one bucket to another."""
     return item(leaderboard=leaderboard).add(F.buckets[old], -1).add(F.buckets[new], 1)
 
 
@@ -109,9 +109,9 @@ def answer_question(
     allowed: int,
     windows_end: int,
 ) -> list[WriteCall[Any]]:
-    """An answer with all that it changes.
+    """Store an answer with all its effects.
 
-    `first` or `later` is the person's record, `flags` has one for each reason, `ended` the agent and `done` the
+    `first` or `later` is the person's record, `flags` has an entry for each reason, `ended` is the agent and `done` the
     question if it closes. `windows` is the count of answers to the question from one address, at most `allowed`.
     """
     return [
@@ -128,14 +128,14 @@ def answer_question(
 
 
 counted_changes = Seen(user_stats)
-"""Which changes of rows are in the histograms: a mark in the transaction that counts, since deliveries repeat."""
+"""Changes of rows that the histograms contain: a mark in the counting transaction, because deliveries repeat."""
 FAILED_COUNTS = "failed-counts"
-"""The destination of changes that could not be counted."""
+"""Destination of changes that could not be counted."""
 counting: ContextVar[Callable[[Inserted[BoardRow] | Modified[BoardRow]], None]] = ContextVar("counting")
-"""What the consumer below hands changes to: set by whoever runs it, since a design knows no connection."""
+"""Receiver of the changes of the consumer below; the program that runs it sets it, as a design has no connection."""
 
 
 @user_stats.on_change(BoardRow, retries=20, on_failure=FAILED_COUNTS, idempotent=True)
 def count_places(change: Inserted[BoardRow] | Modified[BoardRow]) -> None:
-    """Keep the histograms, by which ranks are counted, in step with the rows."""
+    """Keep the histograms, which determine the ranks, consistent with the rows."""
     counting.get()(change)

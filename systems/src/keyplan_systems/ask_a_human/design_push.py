@@ -1,4 +1,4 @@
-"""Patterns of push: subscriptions, who may be told, claims, notices, retries."""
+"""Patterns of push notifications: subscriptions, eligible people, claims, notices, retries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from keyplan_systems.ask_a_human.entities import (
 
 @dataclass(frozen=True)
 class Claimed:
-    """A subscription claimed: as it was seen, and when it was and may next be notified."""
+    """Claimed subscription: its state as read, and the times of this and the next possible notification."""
 
     subscription_id: str
     seen: str
@@ -41,7 +41,7 @@ def add_device(device: Device) -> ItemWrite:
 
 @subscriptions.create(FingerprintOwner)
 def add_owner(owner: FingerprintOwner) -> ItemWrite:
-    """Make a device the first one of its fingerprint, unless another one is."""
+    """Make a device the first of its fingerprint, unless another device is."""
     return item(owner)
 
 
@@ -53,37 +53,37 @@ def set_person(token_hash: str, person: str) -> ItemWrite:
 
 @transaction(rate=Rate(average=0.1, peak=5))
 def claim_fingerprint(owner: FingerprintOwner, token_hash: str, person: str) -> list[WriteCall[Any]]:
-    """Make a device the first one of its fingerprint, with the person whose record the fingerprint names."""
+    """Make a device the first of its fingerprint, with the person whose record the fingerprint names."""
     return [add_owner(owner), set_person(token_hash, person)]
 
 
 @subscriptions.get(Subscription, consistent=True, rate=Rate(average=1, peak=10))
 def subscription_by_id(subscription_id: str) -> ItemKey:
-    """One subscription."""
+    """Read a subscription."""
     return item(subscription_id=subscription_id)
 
 
 @subscriptions.create(Subscription, rate=Rate(average=0.1, peak=2))
 def add_subscription(subscription: Subscription) -> ItemWrite:
-    """A new subscription, if no other has its token."""
+    """Add a subscription, unless its token is in use."""
     return item(subscription)
 
 
 @subscriptions.replace(Subscription, rate=Rate(average=0.1, peak=2))
 def change_subscription(subscription: Subscription) -> ItemWrite:
-    """A changed subscription, if it is as it was read."""
+    """Change a subscription, if it is unchanged since it was read."""
     return item(subscription)
 
 
 @subscriptions.query(Subscription, index="ByLastNotified", rate=Rate(average=0.2, peak=1), expected_items=40_000)
 def eligible_for_notification(now: Moment) -> KeyCondition:
-    """Get eligible for notification: everybody whose own interval is over."""
+    """Get eligible for notification: every subscriber whose own interval has passed."""
     return pk(subscription_id=every_shard()).sk.lte(next_eligible_at=now)
 
 
 @subscriptions.update(Subscription)
 def claim_subscription(claimed: Claimed) -> ItemWrite:
-    """Take the right to notify a subscriber: of several workers one, before anything is sent."""
+    """Claim the right to notify a subscriber before sending: only one of several workers succeeds."""
     return (
         item(subscription_id=claimed.subscription_id)
         .set(
@@ -97,7 +97,7 @@ def claim_subscription(claimed: Claimed) -> ItemWrite:
 
 @subscriptions.update(Subscription, rate=Rate(average=0.1, peak=2))
 def deactivate(subscription_id: str, token_digest: str, updated_at: Moment) -> ItemWrite:
-    """Switch a subscription off, unless it has another token by now."""
+    """Deactivate a subscription, unless it has another token by now."""
     return (
         item(subscription_id=subscription_id)
         .set(active=False, updated_at=updated_at)
@@ -107,41 +107,41 @@ def deactivate(subscription_id: str, token_digest: str, updated_at: Moment) -> I
 
 @subscriptions.put(Notice)
 def note_notice(notice: Notice) -> ItemWrite:
-    """That a person was told of a question; the newest push counts."""
+    """Record that a person was notified of a question; the newest push counts."""
     return item(notice)
 
 
 @subscriptions.delete(Notice, rate=Rate(average=0.1, peak=10))
 def forget_notice(question: str, person: str, notified_at: Moment) -> ItemWrite:
-    """That a push did not reach its person."""
+    """Delete the record of a push that did not reach its person."""
     return item(question=question, person=person).condition(F.notified_at == notified_at)
 
 
 @subscriptions.get(Notice, consistent=True, rate=Rate(average=120, peak=1_600), after=["claim"])
 def notice_of(question: str, person: str) -> ItemKey:
-    """Whether and when a person was told of a question."""
+    """Read whether and when a person was notified of a question."""
     return item(question=question, person=person)
 
 
 @transaction(rate=Rate(average=20, peak=200))
 def claim(claimed: Claimed, notice: Notice) -> list[WriteCall[Any]]:
-    """A subscriber claimed for a question."""
+    """Claim a subscriber for a question."""
     return [claim_subscription(claimed), note_notice(notice)]
 
 
 @subscriptions.put(Delivery, rate=Rate(average=0.1, peak=50))
 def try_later(delivery: Delivery) -> ItemWrite:
-    """A push to be tried again."""
+    """Schedule a retry of a push."""
     return item(delivery)
 
 
 @subscriptions.query(Delivery, index="ByDue", rate=Rate(average=0.5, peak=1), expected_items=5)
 def due_deliveries(now: Moment) -> KeyCondition:
-    """Pushes to be tried again by now."""
+    """Read the pushes whose retry is due."""
     return pk(subscription=every_shard()).sk.lte(due_at=now)
 
 
 @subscriptions.delete(Delivery, rate=Rate(average=0.1, peak=50))
 def claim_delivery(question: str, subscription: str, seen: int) -> ItemWrite:
-    """Take a push that is to be tried again: of several workers one."""
+    """Claim the retry of a push: only one of several workers succeeds."""
     return item(question=question, subscription=subscription).condition(F.attempt == seen)

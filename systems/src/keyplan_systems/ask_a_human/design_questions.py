@@ -1,4 +1,4 @@
-"""Patterns of questions: what agents and people read, what an answer and a sweep change, errands of workers."""
+"""Patterns of questions: reads of agents and people, effects of answers and sweeps, errands of workers."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from keyplan_systems.ask_a_human.entities import Agent, Errand, KeyRecord, Momen
 
 T = TypeVar("T")
 One = Annotated[list[T], Field(max_length=1)]
-"""What a transaction holds or not."""
+"""Conditional parts of a transaction."""
 Two = Annotated[list[T], Field(max_length=2)]
 
 
 @dataclass(frozen=True)
 class Counted:
-    """What one more answer makes of a question: what it was read as, and what it becomes."""
+    """Effect of another answer on a question: the state as read, and the next state."""
 
     question_id: str
     before: int
@@ -45,7 +45,7 @@ def question_by_id(question_id: str) -> ItemKey:
     expected_scanned=160,
 )
 def open_questions(now_s: int) -> KeyCondition:
-    """List open questions, newest first, those past their deadline left out."""
+    """List open questions, newest first, without those past their deadline."""
     return pk(question_id=every_shard()).filter(F.expires_at > now_s)
 
 
@@ -59,25 +59,25 @@ def open_questions_for(now_s: int, audience: str) -> KeyCondition:
 
 @questions.query(Question, index="ByAgentId", descending=True, rate=Rate(average=1, peak=10), expected_items=20)
 def agents_questions(agent_id: str) -> KeyCondition:
-    """Agent's questions, newest first."""
+    """List an agent's questions, newest first."""
     return pk(agent_id=agent_id)
 
 
 @questions.get(KeyRecord, consistent=True, rate=Rate(average=5, peak=50))
 def key_record(agent: str, idempotency_key: str) -> ItemKey:
-    """What an idempotency key stands for."""
+    """Read the question of an idempotency key."""
     return item(agent=agent, idempotency_key=idempotency_key)
 
 
 @questions.create(Question)
 def add_question(question: Question) -> ItemWrite:
-    """A new question."""
+    """Add a question."""
     return item(question)
 
 
 @questions.create(KeyRecord)
 def keep_key(record: KeyRecord, over: Moment) -> ItemWrite:
-    """An idempotency key, unless it stands for a question made after this moment."""
+    """Store an idempotency key, unless it belongs to a question created after this time."""
     return item(record).replace_if(F.created <= over)
 
 
@@ -95,7 +95,7 @@ def add_agent(agent: Agent) -> ItemWrite:
 
 @questions.update(Agent, rate=Rate.monthly(200))
 def rotate_secret(agent: str, next_secret_hash: str) -> ItemWrite:
-    """Give an agent another secret next to the one it has."""
+    """Give an agent another secret besides its current one."""
     return item(agent=agent).set(next_secret_hash=next_secret_hash)
 
 
@@ -117,31 +117,31 @@ def issue_secret(agent: str, secret_hash: str) -> ItemWrite:
 
 @questions.update(Agent, upsert=True)
 def open_one(agent: str, most: int) -> ItemWrite:
-    """One more open question of an agent, if it may."""
+    """Increment an agent's open questions, up to the maximum."""
     return item(agent=agent).add(open_questions=1).condition(F.open_questions.missing() | (F.open_questions < most))
 
 
 @questions.update(Agent)
 def end_one(agent: str) -> ItemWrite:
-    """One open question less of an agent."""
+    """Decrement an agent's open questions."""
     return item(agent=agent).add(open_questions=-1)
 
 
 @questions.create(Errand)
 def add_errand(errand: Errand) -> ItemWrite:
-    """Something to do for a question."""
+    """Schedule an errand for a question."""
     return item(errand)
 
 
 @questions.query(Errand, index="ByDue", rate=Rate(average=1, peak=4), expected_items=10)
 def due_errands(kind: str, now: Moment) -> KeyCondition:
-    """What workers have to do by now."""
+    """Read the errands that are due."""
     return pk(kind=kind, question=every_shard()).sk.lte(due_at=now)
 
 
 @questions.update(Errand, rate=Rate(average=3, peak=30))
 def claim_round(kind: str, question: str, seen: int, last_round_at: Moment, due_at: Moment) -> ItemWrite:
-    """Take a question's round of pushes: of several workers one."""
+    """Claim a question's round of pushes: only one of several workers succeeds."""
     return (
         item(kind=kind, question=question)
         .add(rounds_done=1)
@@ -152,25 +152,25 @@ def claim_round(kind: str, question: str, seen: int, last_round_at: Moment, due_
 
 @questions.delete(Errand, rate=Rate(average=10, peak=100))
 def claim_last_round(kind: str, question: str, seen: int) -> ItemWrite:
-    """Take a question's last round of pushes, or end the rounds of one that takes no answers."""
+    """Claim a question's last round of pushes, or end the rounds of an unanswerable question."""
     return item(kind=kind, question=question).condition(F.rounds_done == seen)
 
 
 @questions.delete(Errand)
 def end_errand(kind: str, question: str) -> ItemWrite:
-    """Nothing is left to do."""
+    """Delete an errand that is done."""
     return item(kind=kind, question=question)
 
 
 @questions.delete(Errand)
 def take_errand(kind: str, question: str) -> ItemWrite:
-    """Nothing is left to do once this is done, by this worker."""
+    """Delete an errand in the transaction that does it, for one worker."""
     return item(kind=kind, question=question).condition(F.due_at.exists())
 
 
 @questions.update(Question)
 def count_response(step: Counted) -> ItemWrite:
-    """One more answer: only if the count is as it was read, and the question takes answers."""
+    """Increment the answers, if the count is unchanged since it was read and the question is answerable."""
     return (
         item(question_id=step.question_id)
         .set(
@@ -189,7 +189,7 @@ def count_response(step: Counted) -> ItemWrite:
 
 @questions.update(Question)
 def store_expiry(question_id: str, now_s: int) -> ItemWrite:
-    """Store EXPIRED, if the question still takes answers and its deadline has come."""
+    """Store EXPIRED, if the question is still answerable and its deadline has passed."""
     return (
         item(question_id=question_id)
         .set(status=Status.EXPIRED)
@@ -201,7 +201,7 @@ def store_expiry(question_id: str, now_s: int) -> ItemWrite:
 def ask(
     question: Question, *, agent: str, most: int, errands: Two[Errand], records: One[KeyRecord], over: Moment
 ) -> list[WriteCall[Any]]:
-    """A new question within its agent's quota, with the errands of the workers, and under a key if there is one."""
+    """Create a question within its agent's quota, with the errands of the workers, and optionally under a key."""
     return [
         add_question(question),
         open_one(agent, most),
@@ -212,11 +212,11 @@ def ask(
 
 @transaction(rate=Rate(average=1, peak=10))
 def expire(question_id: str, agent: str, now_s: int, kind: str) -> list[WriteCall[Any]]:
-    """The sweep: EXPIRED stored, the agent's quota given back, the errand done."""
+    """Sweep a question: store EXPIRED, release the agent's quota, delete the errand."""
     return [store_expiry(question_id, now_s), end_one(agent), take_errand(kind, question_id)]
 
 
 @transaction(rate=Rate.monthly(10))
 def give_back(agent: str, kind: str, question_id: str) -> list[WriteCall[Any]]:
-    """The sweep that came so late that the question is gone: the quota is given back all the same."""
+    """Release the quota of a question that was removed before the sweep."""
     return [end_one(agent), take_errand(kind, question_id)]

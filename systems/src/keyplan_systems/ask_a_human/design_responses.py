@@ -11,13 +11,13 @@ from keyplan_systems.ask_a_human.entities import Counter, Flag, Moment, Response
     Response, consistent=True, rate=Rate(average=50, peak=200), expected_items=5, after=["answer_question"]
 )
 def responses_of_question(question_id: str) -> KeyCondition:
-    """Get responses for question; shows every acknowledged answer."""
+    """Get responses for question, including every acknowledged answer."""
     return pk(question_id=question_id)
 
 
 @responses.query(Response, index="ByFingerprint", descending=True, rate=Rate(average=0.1), expected_items=20)
 def recent_answers(fingerprint_hash: str) -> KeyCondition:
-    """User's recent answers, newest first; for reviewers."""
+    """List a user's recent answers, newest first; for reviewers."""
     return pk(fingerprint_hash=fingerprint_hash)
 
 
@@ -29,35 +29,35 @@ def response_of(question_id: str, response_id: str) -> ItemKey:
 
 @responses.create(Response)
 def add_response(response: Response) -> ItemWrite:
-    """A person's answer, if it is their first to this question."""
+    """Store a person's answer, if it is their first to this question."""
     return item(response)
 
 
 @responses.create(Flag)
 def add_flag(flag: Flag) -> ItemWrite:
-    """A flag for the reviewers."""
+    """Add a flag for the reviewers."""
     return item(flag)
 
 
 @responses.query(Flag, index="ByReview", rate=Rate(average=0.01), expected_items=20)
 def unreviewed_flags() -> KeyCondition:
-    """Flags nobody has looked at, oldest first."""
+    """List unreviewed flags, oldest first."""
     return pk(flag_id=every_shard())
 
 
 @responses.update(Flag, rate=Rate(average=0.01))
 def review_flag(flag_id: str, action: Action, reviewed_at: Moment) -> ItemWrite:
-    """A reviewer's decision."""
+    """Store a reviewer's decision."""
     return item(flag_id=flag_id).set(reviewed=True, action=action, reviewed_at=reviewed_at)
 
 
 @responses.update(Counter, upsert=True, rate=Rate(average=250, peak=2_500))
 def count_request(window: str, allowed: int, ttl: int) -> ItemWrite:
-    """One more request in a window, if it may be."""
+    """Count a request in a window, up to the maximum."""
     return item(window=window).add(requests=1).set(ttl=ttl).condition(F.requests.missing() | (F.requests < allowed))
 
 
 @responses.get(Counter, consistent=True, rate=Rate.monthly(100), after=["count_request"])
 def counter_of(window: str) -> ItemKey:
-    """How many requests a window has seen."""
+    """Read the number of counted requests in a window."""
     return item(window=window)

@@ -1,4 +1,4 @@
-"""Devices that people answer with: register them, and find whom a token speaks for."""
+"""Devices of people: registration, and identification by token."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from keyplan_systems.ask_a_human.entities import Device, FingerprintOwner
 
 @dataclass(frozen=True)
 class Identity:
-    """The person behind a request, all as hashes.
+    """Person behind a request, as hashes.
 
-    `fingerprint` may answer each question once, with whatever device. `person` has the record and its limits: the
-    fingerprint's own for the first device that was used with it, another one for every further device.
+    `fingerprint` may answer each question once, from any device. `person` has the record and its limits: the
+    fingerprint's own for its first device, a separate one for every further device.
     """
 
     fingerprint: str
     person: str
     device: str | None = None
-    """The hash of the device's token; None within this process, which needs no token."""
+    """Hash of the device's token; None within this process, which needs no token."""
 
 
 class Devices:
@@ -34,7 +34,7 @@ class Devices:
         self._base, self._connection = base, base.connection
 
     def register(self, fingerprint: str) -> str:
-        """Register a device and return its token. It claims its person with its first request, not before."""
+        """Register a device and return its token. The device claims its person with its first request, not earlier."""
         token = credentials.new_secret("device")
         made = Device(
             token_hash=credentials.secret_hash(token),
@@ -45,9 +45,9 @@ class Devices:
         return token
 
     def identify(self, token: str) -> Identity | None:
-        """Return whom a token speaks for, None for an unknown one.
+        """Return the identity of a token, None for an unknown token.
 
-        The hash of the token is the key of its item, so nothing is compared byte by byte with what a caller sends.
+        The hash of the token is the key of its item, so no bytes of a caller's input are compared.
         """
         hashed = credentials.secret_hash(token)
         for attempt in range(ATTEMPTS):
@@ -61,7 +61,7 @@ class Devices:
         raise BusyError("this device is being used for the first time by many requests at once")
 
     def _set_person(self, device: Device) -> None:
-        """Set the person of a device unless a concurrent request has: the next read shows it."""
+        """Set the person of a device unless a concurrent request has set it: the next read returns it."""
         owner = FingerprintOwner(fingerprint=device.fingerprint, device=device.token_hash)
         try:
             self._connection.run(design_push.claim_fingerprint(owner, device.token_hash, device.fingerprint))

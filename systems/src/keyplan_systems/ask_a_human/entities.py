@@ -1,4 +1,4 @@
-"""The four tables of Ask-a-Human and what they hold."""
+"""Four tables of Ask-a-Human and their entities."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from keyplan_systems.ask_a_human.domain.requests import Audience, QuestionType
 Uuid = Annotated[str, Field(pattern=r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$")]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Moment = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$")]
-"""A moment in its one stored form: UTC, three decimals, Z. Sort keys made of it order as the moments do."""
+"""Timestamp in its stored form: UTC, three decimals, Z. Sort keys that contain it order by time."""
 Name = Annotated[str, Field(pattern=r"^[!-~]{1,128}$", max_length=128)]
-"""What callers call themselves."""
+"""Self-chosen names of callers."""
 Partition = Annotated[str, Field(pattern=r"^(ALL_TIME|DAILY#[0-9-]{10}|WEEKLY#[0-9-]{10})#0[0-7]$")]
 """One shard of one board."""
 
@@ -56,7 +56,7 @@ questions = Table(
     ),
 )
 class Question(Entity):
-    """A question as stored. Its status may lag behind its deadline until a sweep; readers derive it."""
+    """Stored question. Its status may lag behind its deadline until a sweep; readers derive it."""
 
     question_id: Uuid
     status: Status
@@ -70,7 +70,7 @@ class Question(Entity):
     idempotency_key: str | None = None
     created_at: Moment
     expires_at: int
-    """The deadline in epoch seconds: the first second at which no answer is taken."""
+    """Deadline in epoch seconds: the first second at which the question is unanswerable."""
     closed_at: Moment | None = None
     ttl: int
     """When the item may be removed, epoch seconds."""
@@ -80,7 +80,7 @@ class Question(Entity):
     key=key("KEY#{agent} {idempotency_key}"), volume=Volume(count=60_000, bytes=Bytes(260)), store_key_fields=False
 )
 class KeyRecord(Entity):
-    """What an agent's idempotency key stands for. An agent's name holds no space, so the first one ends it."""
+    """Question of an agent's idempotency key. An agent's name contains no space, so the first space ends it."""
 
     agent: Name
     idempotency_key: Annotated[str, Field(min_length=1, max_length=200)]
@@ -96,13 +96,13 @@ class KeyRecord(Entity):
     store_key_fields=False,
 )
 class Agent(Entity):
-    """An agent: hashes of its secrets, and how many of its questions still take answers until a sweep expires them."""
+    """Agent: hashes of its secrets, and the number of its questions that are answerable and not swept yet."""
 
     agent: Name
     secret_hash: Sha256 | None = None
-    """None for an agent that asked before agents had secrets: an operator issues its first one."""
+    """None for an agent from before agents had secrets: an operator issues its first secret."""
     next_secret_hash: Sha256 | None = None
-    """The secret of a rotation, until its first use replaces the other one."""
+    """Secret of a rotation, until its first use replaces the other one."""
     registered_at: Moment | None = None
     open_questions: int = 0
 
@@ -114,7 +114,7 @@ class Agent(Entity):
     store_key_fields=False,
 )
 class Errand(Entity):
-    """What a worker has to do for a question at some moment: store its expiry, or push it to people."""
+    """Task of a worker for a question at some time: store its expiry, or push it to people."""
 
     kind: Annotated[str, Field(pattern=r"^(EXPIRE|PUSH)$")]
     question: Uuid
@@ -125,7 +125,7 @@ class Errand(Entity):
     ttl: int
 
 
-# Responses, and what watches over them.
+# Responses, and their flags.
 
 responses = Table(
     "aah-responses",
@@ -150,7 +150,7 @@ responses = Table(
     )
 )
 class Response(Entity):
-    """One person's answer to one question."""
+    """Answer of one person to one question."""
 
     question_id: Uuid
     response_id: Uuid
@@ -162,11 +162,11 @@ class Response(Entity):
     created_at: Moment
     response_time_ms: int | None = None
     device: Sha256 | None = None
-    """The token hash of its device, to which the reply is repeated."""
+    """Token hash of its device, to which the reply is repeated."""
     points_earned: int | None = None
     total_points: int | None = None
     new_badges: list[str] | None = None
-    """With points and total what the reply says; absent from responses of before replies were repeated."""
+    """Content of the reply, with points and total; absent from responses stored before replies were repeated."""
     ttl: int
 
 
@@ -177,7 +177,7 @@ class Response(Entity):
     store_key_fields=False,
 )
 class Flag(Entity):
-    """A suspicious answer that waits for a reviewer, or was reviewed."""
+    """Suspicious answer that waits for a reviewer, or was reviewed."""
 
     flag_id: Uuid
     question: Annotated[Uuid, Attribute("flagged_question_id")]
@@ -197,7 +197,7 @@ class Flag(Entity):
     store_key_fields=False,
 )
 class Counter(Entity):
-    """How many requests of one kind a caller has made in one window."""
+    """Number of requests of one kind from a caller in one window."""
 
     window: Annotated[str, Field(min_length=1, max_length=400)]
     requests: int = 0
@@ -232,12 +232,12 @@ subscriptions = Table(
     volume=Volume(count=100_000, bytes=Bytes(700), distinct={"active": {True: 0.8, False: 0.2}}),
 )
 class Subscription(Entity):
-    """One browser's wish to be told of questions."""
+    """Subscription of one browser to push notifications."""
 
     subscription_id: Uuid
     fcm_token: str
     token_digest: Sha256
-    """SHA-256 of the token, which may be longer than a key: no two subscriptions have one token."""
+    """SHA-256 of the token, which may be longer than a key: two subscriptions never have the same token."""
     fingerprint_hash: Sha256
     min_interval_minutes: int
     last_notified_at: Moment | None = None
@@ -246,7 +246,7 @@ class Subscription(Entity):
     updated_at: Moment
     active: bool
     device: Sha256 | None = None
-    """The token hash of the device that may change it; None for one made before devices had tokens."""
+    """Token hash of the device that may change it; None for subscriptions from before devices had tokens."""
     version: int = 0
 
 
@@ -256,13 +256,13 @@ class Subscription(Entity):
     store_key_fields=False,
 )
 class Device(Entity):
-    """A browser or an app that people answer with."""
+    """Browser or app that people answer with."""
 
     token_hash: Sha256
     fingerprint: Sha256
-    """The hash of the fingerprint it was registered with."""
+    """Hash of the fingerprint it was registered with."""
     person: Sha256 | None = None
-    """The person it acts for, from its first request on."""
+    """Person it acts for, from its first request on."""
     registered_at: Moment
 
 
@@ -270,7 +270,7 @@ class Device(Entity):
     key=key("FINGERPRINT#{fingerprint}"), volume=Volume(count=100_000, bytes=Bytes(160)), store_key_fields=False
 )
 class FingerprintOwner(Entity):
-    """The first device of a fingerprint: it acts for the person whose record has the fingerprint's hash."""
+    """First device of a fingerprint: it acts for the person whose record has the fingerprint's hash."""
 
     fingerprint: Sha256
     device: Sha256
@@ -280,7 +280,7 @@ class FingerprintOwner(Entity):
     key=key("NOTICE#{question}#{person}"), volume=Volume(count=500_000, bytes=Bytes(210)), store_key_fields=False
 )
 class Notice(Entity):
-    """That a person was told of a question, and when."""
+    """Time at which a person was notified of a question."""
 
     question: Uuid
     person: Sha256
@@ -295,14 +295,14 @@ class Notice(Entity):
     store_key_fields=False,
 )
 class Delivery(Entity):
-    """A push that the service did not take yet, to be tried again."""
+    """Push that the service did not accept yet, to be tried again."""
 
     question: Uuid
     subscription: Uuid
     attempt: int
-    """How many sends were made."""
+    """Number of sends."""
     claimed_at: Moment
-    """When the subscription was claimed for it: told of something else since then, its person is left alone."""
+    """When the subscription was claimed for it; if another push has claimed it since then, this one is dropped."""
     due_at: Moment
     ttl: int
 
@@ -322,7 +322,7 @@ user_stats = Table(
 
 
 class DayRecord(BaseModel):
-    """What a person did on one UTC day."""
+    """Points and answers of a person on one UTC day."""
 
     points: int
     answers: int
@@ -330,7 +330,7 @@ class DayRecord(BaseModel):
 
 @user_stats.entity(version="version", volume=Volume(count=100_000, bytes=Bytes(1_100, p99=1_900, most=3_000)))
 class UserStats(Entity):
-    """One person's points, streak, badges, and what the rules must remember of them."""
+    """Points, streak and badges of one person, and the history that the rules need."""
 
     fingerprint_hash: Sha256
     total_points: int
@@ -338,10 +338,10 @@ class UserStats(Entity):
     streak_days: int
     streak_last_date: str | None = None
     badges: dict[str, Moment]
-    """By id: when it was earned."""
+    """Time when each badge was earned, by its ID."""
     answers_by_category: dict[str, int]
     daily_points: dict[str, DayRecord]
-    """By UTC date, the newest seven with an answer."""
+    """Newest seven UTC dates with an answer."""
     scored_at: Moment
     early_answers: int
     night_answers: int
@@ -359,13 +359,13 @@ class UserStats(Entity):
     volume=Volume(count=250_000, bytes=Bytes(300), distinct={"leaderboard": Distinct(24, hottest=0.05)}),
 )
 class BoardRow(Entity):
-    """One person's place on one board."""
+    """Row of one person on one board."""
 
     board: Annotated[str, Field(pattern=r"^(ALL_TIME|DAILY#[0-9-]{10}|WEEKLY#[0-9-]{10})$")]
     person: Sha256
     leaderboard: Annotated[Partition, Attribute("_leaderboard")]
     place: Annotated[str, Field(min_length=1, max_length=100)]
-    """Orders better rows first: points downwards, then the moment they were reached, then the person."""
+    """Orders better rows first: points descending, then the time they were reached, then the person."""
     total_points: int
     total_answers: int
     ttl: int | None = None
@@ -377,7 +377,7 @@ class BoardRow(Entity):
     store_key_fields=False,
 )
 class Histogram(Entity):
-    """How many people of one shard of a board stand in each bucket of points."""
+    """Number of people of one shard of a board in each bucket of points."""
 
     leaderboard: Annotated[Partition, Attribute("histogram_of")]
     buckets: dict[str, int]

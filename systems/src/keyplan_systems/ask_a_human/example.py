@@ -20,16 +20,16 @@ OPTIONS = ["Send", "Submit", "Place order"]
 
 @dataclass(frozen=True)
 class Conversation:
-    """What was asked and answered, and the headers with which the first person speaks."""
+    """Question, answers, and the headers of the first person."""
 
     question: AgentQuestion
     ada: Mapping[str, str]
 
 
 def converse(url: str, run: str) -> Conversation:
-    """Ask, answer twice and read. `run` names agent and people apart from those of earlier runs.
+    """Ask, answer twice and read. `run` distinguishes agent and people from those of earlier runs.
 
-    Raises AskError where the question cannot be put, httpx.HTTPError where an answer is not taken.
+    Raises AskError if the question is refused, httpx.HTTPError if an answer is refused.
     """
     with AgentClient(url) as agent:
         agent.register(f"example-agent-{run}")
@@ -44,7 +44,7 @@ def converse(url: str, run: str) -> Conversation:
 
 
 def _person(people: httpx.Client, fingerprint: str) -> dict[str, str]:
-    """Register a device and return the headers it sends."""
+    """Register a device and return its request headers."""
     headers = {"X-Fingerprint": fingerprint, "X-Timezone": "Europe/Berlin"}
     token = people.post("/human/devices", headers=headers).raise_for_status().json()["token"]
     return {**headers, "Authorization": f"Bearer {token}"}
@@ -56,9 +56,9 @@ def _answer(people: httpx.Client, question_id: str, person: dict[str, str], cont
 
 
 def main(
-    url: Annotated[str, typer.Argument(help="Where the system runs.")] = "http://127.0.0.1:8000/ask_a_human",
+    url: Annotated[str, typer.Argument(help="URL of the running system.")] = "http://127.0.0.1:8000/ask_a_human",
 ) -> None:
-    """Do it against a running server, and print what the agent read."""
+    """Run the conversation against a server, and print the agent's result."""
     question, console = converse(url, uuid.uuid4().hex[:8]).question, Console()
     console.print(f"{question.prompt} [{question.status.value}]", markup=False)
     for option, count in (question.summary or {}).items():

@@ -1,10 +1,10 @@
-"""Push messages on their way out: Firebase Cloud Messaging when credentials are configured, else an outbox on disk.
+"""Delivery of push messages: Firebase Cloud Messaging with configured credentials, else an outbox on disk.
 
-Errors of the service are told apart as its reference describes (firebase.google.com, FCM REST v1, ErrorCode): the
-service's own code stands in a detail of type FcmError, while the status of the answer is only the general kind. A token
-is held dead only where the answer says so of the token itself: INVALID_ARGUMENT also means a faulty message of ours,
-and SENDER_ID_MISMATCH that the credentials are another project's, which must not cost anybody their subscription. Links
-must be https addresses; the service takes no others.
+Errors of the service are distinguished as its reference describes (firebase.google.com, FCM REST v1, ErrorCode): the
+service's own code is in a detail of type FcmError, while the status of the answer is only the general kind. A token is
+treated as dead only if the answer blames the token itself: INVALID_ARGUMENT also means a faulty message, and
+SENDER_ID_MISMATCH means that the credentials belong to another project, which must not cost people their subscription.
+Links must be https URLs; the service accepts no others.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from keyplan_systems.ask_a_human.domain.notifications import DeadToken, Delivere
 FCM_URL = "https://fcm.googleapis.com"
 FCM_SCOPE = "https://www.googleapis.com/auth/firebase.messaging"
 TIMEOUT_S = 10.0
-QUOTA_PAUSE_S = 60.0  # the quota refills each minute; used where the answer names no time
-LONGEST_PAUSE_S = 30 * 86_400.0  # longer than any question waits: thousands of digits are no number any more
+QUOTA_PAUSE_S = 60.0  # the quota refills each minute; used if the answer does not name a time
+LONGEST_PAUSE_S = 30 * 86_400.0  # longer than any question waits; longer values are ignored
 
 
 @dataclass(frozen=True, slots=True)
 class PushMessage:
-    """One push to one browser; worthless after `lives_s` seconds, when its question takes no more answers."""
+    """Push message to one browser; it expires after `lives_s` seconds, when its question becomes unanswerable."""
 
     token: str
     question_id: str
@@ -47,17 +47,17 @@ class PushMessage:
 
 
 class Notifier(Protocol):
-    """Sends push messages; every result is a value, no failure of the service is an exception."""
+    """Sender of push messages; every result is a value, failures of the service are not exceptions."""
 
     async def send(self, message: PushMessage) -> Outcome:
-        """Send one message and say what became of it."""
+        """Send one message and return its outcome."""
 
     async def close(self) -> None:
-        """Give back connections and files."""
+        """Close connections and files."""
 
 
 class HttpxTransport(google_transport.Request):
-    """Lets google-auth fetch its tokens through httpx, so that no second HTTP library is needed."""
+    """Transport that lets google-auth fetch its tokens with httpx, so that no second HTTP library is needed."""
 
     def __init__(self, client: httpx.Client) -> None:
         self._client = client
@@ -71,7 +71,7 @@ class HttpxTransport(google_transport.Request):
         timeout: float | None = None,
         **_: object,
     ) -> _TransportResponse:
-        """Make one request; TransportError if it gets no answer, as google-auth expects."""
+        """Make one request. Raises TransportError without a response, as google-auth expects."""
         try:
             answer = self._client.request(
                 method, url, content=body, headers=dict(headers or {}), timeout=timeout or TIMEOUT_S
@@ -111,15 +111,15 @@ class FcmNotifier:
 
     @classmethod
     def from_file(cls, path: Path, clock: Clock, *, base_url: str = FCM_URL) -> FcmNotifier:
-        """A notifier for the service account in a JSON key file; ValueError or OSError if it cannot be used."""
+        """Return a notifier for the service account in a JSON key file. Raises ValueError or OSError."""
         read = service_account.Credentials.from_service_account_file
         credentials = read(str(path), scopes=[FCM_SCOPE])  # type: ignore[no-untyped-call]  # has no annotations
         if not credentials.project_id:
-            raise ValueError(f"{path} names no project_id: it is no service account key for Firebase")
+            raise ValueError(f"{path} has no project_id: it is not a service account key for Firebase")
         return cls(credentials, credentials.project_id, clock, base_url=base_url)
 
     async def send(self, message: PushMessage) -> Outcome:
-        """Send one message. An answer lost or garbled means TryLater, so that in rare cases a message arrives twice."""
+        """Send one message. A lost or garbled answer means TryLater, so in rare cases a message arrives twice."""
         try:
             answer = await self._post(message, await self._token(renew=None))
             if answer.status_code == httpx.codes.UNAUTHORIZED and not _is_push_key_error(answer):
@@ -144,21 +144,21 @@ class FcmNotifier:
         return await self._client.post(self._url, json=payload(message), headers={"Authorization": f"Bearer {token}"})
 
     async def _token(self, renew: str | None) -> str:
-        """A valid access token, fetched in a thread where needed; `renew` is one the service no longer takes."""
+        """Return a valid access token, fetched in a thread if needed; `renew` is a token that the service rejected."""
         if self._credentials.valid and self._credentials.token != renew:
             return str(self._credentials.token)
         await asyncio.to_thread(self._refresh, renew)
         return str(self._credentials.token)
 
     def _refresh(self, renew: str | None) -> None:
-        with self._refreshing:  # whoever waited here finds the token another one fetched
+        with self._refreshing:  # a concurrent task has fetched the token already
             if not self._credentials.valid or self._credentials.token == renew:
                 transport = HttpxTransport(self._token_client)
                 self._credentials.refresh(transport)  # type: ignore[no-untyped-call]  # has no annotations
 
 
 def payload(message: PushMessage) -> dict[str, object]:
-    """The message as FCM takes it: a web push that is dropped once it is too late to answer."""
+    """Return the message as FCM accepts it: a web push that is dropped once it is too late to answer."""
     return {
         "message": {
             "token": message.token,
@@ -191,12 +191,12 @@ class _Fault(BaseModel):
 
     @property
     def code(self) -> str:
-        """The service's own code, else the general status."""
+        """Code of the service, else the general status."""
         return next((one.errorCode for one in self.details if one.errorCode), self.status)
 
     @property
     def blames_token(self) -> bool:
-        """Whether the fault is in the token and not in the rest of the message."""
+        """True if the fault is in the token and not in the rest of the message."""
         fields = [violation.field for one in self.details for violation in one.fieldViolations]
         return "message.token" in fields if fields else "registration token" in self.message
 
@@ -211,7 +211,7 @@ class _Sent(BaseModel):
 
 
 def outcome(answer: httpx.Response, now_s: float) -> Outcome:
-    """What an answer of FCM means for the message, the token and the next try."""
+    """Return the meaning of an FCM answer for the message, the token and the next try."""
     if answer.is_success:
         try:
             return Delivered(_Sent.model_validate_json(answer.content).name)
@@ -231,7 +231,7 @@ def outcome(answer: httpx.Response, now_s: float) -> Outcome:
 
 
 def _fault(answer: httpx.Response) -> _Fault:
-    """The fault in an answer's body; a proxy's page of HTML has none, and its status must do."""
+    """Return the fault in an answer's body, or only its status if the body is not from FCM, such as a proxy's HTML."""
     try:
         return _FaultAnswer.model_validate_json(answer.content).error
     except ValidationError:

@@ -1,4 +1,4 @@
-"""Sending many push messages at once from ordinary threads: an event loop in a thread of its own."""
+"""Concurrent sending of push messages from ordinary threads, on an event loop in its own thread."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _log = logging.getLogger(__name__)
 
 
 class Outbound:
-    """A notifier with its loop. Threads may share it; `close` ends both."""
+    """Notifier with its event loop. Threads may share it; `close` ends both."""
 
     def __init__(self, notifier: Notifier) -> None:
         self._notifier = notifier
@@ -24,11 +24,11 @@ class Outbound:
         self._thread.start()
 
     def send(self, messages: Sequence[PushMessage]) -> list[Outcome]:
-        """What became of each message, in order; at most twenty are under way at a time."""
+        """Return the outcome of each message, in order; at most twenty are sent at a time."""
         return asyncio.run_coroutine_threadsafe(self._send(messages), self._loop).result()
 
     def close(self) -> None:
-        """Let go of connections, files and the thread."""
+        """Close connections, files and the thread."""
         asyncio.run_coroutine_threadsafe(self._notifier.close(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()

@@ -1,9 +1,8 @@
-"""The local outbox: push messages kept as JSON lines in a file of the owner's, for runs without credentials.
+"""Local outbox: push messages as JSON lines in a private file, for runs without credentials.
 
-Each message is one line, appended by a single write, so readers and other writers never see half of one. What a crash
-of the machine may leave is a torn last line: the next message starts on a line of its own. A writer that opens the
-file while another is in the middle of a line takes it for torn too; what it then adds comes behind that line and is an
-empty one, which means nothing.
+Each message is one line, appended by a single write, so readers and other writers never see a partial line. A crash of
+the machine may leave a torn last line: the next message starts on a new line. A writer that opens the file while
+another is in the middle of a line treats it as torn too; it then adds an empty line, which has no meaning.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from keyplan_systems.ask_a_human.notifier import FcmNotifier, Notifier, PushMess
 
 
 class OutboxNotifier:
-    """A notifier whose messages end in a file; its directory is made if there is none."""
+    """Notifier that writes its messages to a file; its directory is created if it is missing."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -33,7 +32,7 @@ class OutboxNotifier:
         self._end_torn_line()
 
     async def send(self, message: PushMessage) -> Outcome:
-        """Append one message; OSError if the disk does not take it."""
+        """Append one message. Raises OSError if the disk is full."""
         with self._lock:
             identity = f"outbox/{self._clock.random.getrandbits(64):016x}"
             sent_at = iso(from_seconds(self._clock.now()))
@@ -59,5 +58,5 @@ class OutboxNotifier:
 
 
 def choose_notifier(credentials: Path | None, outbox: Path, clock: Clock) -> Notifier:
-    """Firebase Cloud Messaging if a service account key file is configured, else the outbox."""
+    """Return Firebase Cloud Messaging if a service account key file is configured, else the outbox."""
     return OutboxNotifier(outbox, clock) if credentials is None else FcmNotifier.from_file(credentials, clock)

@@ -1,7 +1,7 @@
-"""The push worker: rounds taken, people sampled, each claimed before anything is sent to them, failures tried again.
+"""Push worker: claim rounds, sample people, claim each person before sending, retry failures.
 
-Whoever claimed a subscription and died before sending has told nobody: a push lost is better than one sent twice. The
-same holds for retries, whose record is taken away before they are sent.
+If a worker dies between claim and send, nobody is notified: a lost push is better than a duplicate. The same holds for
+retries, whose record is deleted before they are sent.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Push:
-    """One person to be told of one question; `attempt` counts sends from 1."""
+    """Push of one question to one person; `attempt` counts sends from 1."""
 
     question: Question
     subscription: Subscription
@@ -43,17 +43,17 @@ class Push:
 
 
 class Pusher:
-    """The worker that tells people of questions. Several may run at once, also in other processes."""
+    """Worker that notifies people of questions. Several may run at once, also in other processes."""
 
     def __init__(self, base: Base, outbound: Outbound, link_base: str) -> None:
         self._base, self._connection, self._outbound = base, base.connection, outbound
         self._link_base = link_base.rstrip("/")
 
     def run_once(self) -> int:
-        """Do the rounds and retries that are due; how many there were.
+        """Process the due rounds and retries; return their number.
 
-        Raises an UnfinishedError of what failed, after all the rest: a round or a retry that fails waits for the next
-        run, and nobody else's push with it.
+        Raises an UnfinishedError of the failures at the end: a failed round or retry waits for the next run, without
+        blocking others.
         """
         failures = Failures()
         done = sum(failures.each(lambda part: part(failures), (self._do_rounds, self._do_retries)))
@@ -63,7 +63,7 @@ class Pusher:
     # Rounds.
 
     def _do_rounds(self, failures: Failures) -> int:
-        """Whoever may be told is read before any round is taken: a round is over once it is taken."""
+        """Read the eligible people before claiming any round, because a claimed round is over."""
         now_ms = self._base.now_ms
         waiting = design_questions.due_errands(PUSH, iso(now_ms))
         errands = self._connection.iterate(waiting, page_size=ROUNDS_AT_ONCE, unreadable=failures.found.append)
@@ -75,7 +75,7 @@ class Pusher:
         return len(taken)
 
     def _due(self, errand: Errand, now_ms: int) -> tuple[Errand, Question] | None:
-        """An errand with its question, if a round is due; the errand of a question that has no more rounds ends."""
+        """Return an errand with its question if a round is due; end the errand of a question without further rounds."""
         question = self._kept(errand.question, now_ms)
         last_ms = None if errand.last_round_at is None else parse_iso(errand.last_round_at)
         due_ms = None if question is None else notifications.next_round(question, errand.rounds_done, last_ms, now_ms)
@@ -86,7 +86,7 @@ class Pusher:
         return None if due_ms > now_ms else (errand, question)
 
     def _take(self, errand: Errand, question: Question, now_ms: int) -> Question | None:
-        """The question, if its round is now this worker's; None where another worker has it."""
+        """Return the question if this worker has claimed its round; None if another worker has."""
         then_ms = notifications.next_round(question, errand.rounds_done + 1, now_ms, now_ms)
         if then_ms is None:
             call = design_questions.claim_last_round(PUSH, errand.question, errand.rounds_done)
@@ -95,7 +95,7 @@ class Pusher:
                 PUSH, errand.question, errand.rounds_done, last_round_at=iso(now_ms), due_at=iso(then_ms)
             )
         try:
-            # In a transaction: only there does a repetition after a lost answer tell whether the claim is one's own.
+            # In a transaction: only there can a repetition after a lost answer distinguish its own claim.
             self._base.decide(call)
         except STALE:
             return None
@@ -108,7 +108,7 @@ class Pusher:
             return None
 
     def _sample(self, size: int, now_ms: int, failures: Failures) -> list[Subscription]:
-        """A uniform sample of all who may be told now, in random order: one pass for all rounds."""
+        """Return a uniform sample of all eligible people, in random order: one pass for all rounds."""
         sample = Reservoir[Subscription](size, self._base.clock.random)
         if size:
             waiting = design_push.eligible_for_notification(iso(now_ms))
@@ -118,15 +118,16 @@ class Pusher:
         return sample.sample()
 
     def _dealt(self, people: Sequence[Subscription], taken: Sequence[Question]) -> list[tuple[Subscription, Question]]:
-        """The people dealt to the questions at random, to each as many as it may tell."""
+        """Assign the people to the questions at random, to each up to its target."""
         slots = [question for question in taken for _ in range(notifications.target(question))]
         self._base.clock.random.shuffle(slots)
         return list(zip(people, slots, strict=False))
 
     def _claim(self, subscription: Subscription, question: Question) -> Push | None:
-        """The push, if this worker may send it; whoever else claimed the subscription first sends theirs instead.
+        """Return the push if this worker has claimed the subscription; None if another worker has.
 
-        Also none once the question is over: claiming many takes its time, and a person told in vain is told no other.
+        Also None once the question is over: claiming many people takes time, and a person who is notified in vain
+        misses another question.
         """
         now_ms = self._base.now_ms
         claimed = notifications.claim(subscription, now_ms)
@@ -185,12 +186,12 @@ class Pusher:
 
     def _forget(self, push: Push) -> None:
         person, told_at = push.subscription.fingerprint_hash, iso(push.claimed_at_ms)
-        with suppress(*STALE):  # told through another subscription meanwhile, or forgotten by an earlier attempt
+        with suppress(*STALE):  # notified through another subscription concurrently, or deleted by an earlier attempt
             self._connection.run(design_push.forget_notice(push.question.question_id, person, told_at))
 
     def _deactivate(self, one: Subscription, now_ms: int) -> None:
         digest = notifications.token_digest(one.fcm_token)
-        with suppress(*STALE):  # refreshed meanwhile: the token that died is not its token any more
+        with suppress(*STALE):  # refreshed concurrently: the dead token is no longer its token
             self._connection.run(design_push.deactivate(one.subscription_id, digest, iso(now_ms)))
 
     # Retries.
@@ -203,7 +204,7 @@ class Pusher:
         return len(again)
 
     def _retake(self, delivery: Delivery) -> Push | None:
-        """The push to be tried again, taken from the other workers; None if it is worthless by now."""
+        """Return the claimed push to be tried again; None if it is obsolete or another worker has claimed it."""
         now_ms = self._base.now_ms
         question = self._kept(delivery.question, now_ms)
         stored = self._connection.run(design_push.subscription_by_id(delivery.subscription))

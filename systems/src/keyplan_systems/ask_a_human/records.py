@@ -1,4 +1,4 @@
-"""Between what is stored and what the rules reckon with: one function for each way of each kind."""
+"""Conversion between stored items and the values of the rules: one function per direction and kind."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _iso(at_ms: int | None) -> str | None:
 
 
 def stored_question(of: questions.Question) -> entities.Question:
-    """A question as it is stored."""
+    """Return a question as it is stored."""
     return entities.Question(
         question_id=of.question_id,
         status=of.status,
@@ -43,7 +43,7 @@ def stored_question(of: questions.Question) -> entities.Question:
 
 
 def question(stored: entities.Question) -> questions.Question:
-    """A stored question."""
+    """Return a stored question."""
     return questions.Question(
         question_id=stored.question_id,
         agent_id=stored.agent_id,
@@ -62,7 +62,7 @@ def question(stored: entities.Question) -> questions.Question:
 
 
 def stored_response(of: questions.Response, device: str | None, reply: scoring.Reply) -> entities.Response:
-    """A response as it is stored, with the reply to its device."""
+    """Return a response as it is stored, with the reply to its device."""
     return entities.Response(
         question_id=of.question_id,
         response_id=of.response_id,
@@ -81,7 +81,7 @@ def stored_response(of: questions.Response, device: str | None, reply: scoring.R
 
 
 def response(stored: entities.Response) -> questions.Response:
-    """A stored response."""
+    """Return a stored response."""
     return questions.Response(
         question_id=stored.question_id,
         response_id=stored.response_id,
@@ -95,14 +95,14 @@ def response(stored: entities.Response) -> questions.Response:
 
 
 def reply(stored: entities.Response) -> scoring.Reply | None:
-    """The reply to a stored response; None if none was kept."""
+    """Return the reply to a stored response; None if none was stored."""
     if stored.points_earned is None or stored.total_points is None:
         return None
     return scoring.Reply(stored.points_earned, tuple(stored.new_badges or ()), stored.total_points)
 
 
 def stored_stats(of: scoring.Stats, past: Past, version: int) -> UserStats:
-    """A record as it is stored; `version` is the one it was read at, which the write counts up."""
+    """Return a record as it is stored; `version` is the version that was read, which the write increments."""
     return UserStats(
         fingerprint_hash=of.fingerprint_hash,
         total_points=of.total_points,
@@ -128,7 +128,7 @@ def stored_stats(of: scoring.Stats, past: Past, version: int) -> UserStats:
 
 
 def stats(stored: UserStats) -> scoring.Stats:
-    """A stored record. Raises UnreadableItemError for values that the rules do not know."""
+    """Return a stored record. Raises UnreadableItemError for values that the rules do not know."""
     try:
         return _stats(stored)
     except ValueError as error:
@@ -160,12 +160,12 @@ def _stats(stored: UserStats) -> scoring.Stats:
 
 
 def past(stored: UserStats) -> Past:
-    """What is remembered of a person for the heuristics."""
+    """Return a person's history for the heuristics."""
     return Past(tuple(stored.text_digests), stored.minimal_run)
 
 
 def stored_row(of: boards.Row, period: Period, now_ms: int) -> BoardRow:
-    """A person's row of the board of a period that is current at this moment."""
+    """Return a person's row of the current board of a period."""
     board = boards.period_key(period, now_ms)
     return BoardRow(
         board=board,
@@ -179,13 +179,13 @@ def stored_row(of: boards.Row, period: Period, now_ms: int) -> BoardRow:
 
 
 def row(stored: BoardRow) -> boards.Row:
-    """A stored row."""
+    """Return a stored row."""
     points, reached_at_ms, person = boards.read_sort_key(stored.place)
     return boards.Row(person, points, stored.total_answers, reached_at_ms)
 
 
 def stored_flag(of: abuse.Flag) -> Flag:
-    """A flag as it is stored: for as long as the response that it is about."""
+    """Return a flag as it is stored: for as long as its response."""
     return Flag(
         flag_id=of.flag_id,
         question=of.question_id,
@@ -201,7 +201,7 @@ def stored_flag(of: abuse.Flag) -> Flag:
 
 
 def stored_subscription(of: notifications.Subscription, version: int) -> entities.Subscription:
-    """A subscription as it is stored; `version` is the one it was read at, 0 for a new one."""
+    """Return a subscription as it is stored; `version` is the version that was read, 0 for a new one."""
     return entities.Subscription(
         subscription_id=of.subscription_id,
         fcm_token=of.fcm_token,
@@ -219,7 +219,7 @@ def stored_subscription(of: notifications.Subscription, version: int) -> entitie
 
 
 def subscription(stored: entities.Subscription) -> notifications.Subscription:
-    """A stored subscription."""
+    """Return a stored subscription."""
     return notifications.Subscription(
         subscription_id=stored.subscription_id,
         fcm_token=stored.fcm_token,

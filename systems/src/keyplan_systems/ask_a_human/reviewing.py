@@ -1,4 +1,4 @@
-"""What reviewers do: see flags and a person's answers, decide: `python -m keyplan_systems.ask_a_human.reviewing`."""
+"""Review of flags and of a person's answers: `python -m keyplan_systems.ask_a_human.reviewing`."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from keyplan_systems.ask_a_human.domain.abuse import Action
 from keyplan_systems.ask_a_human.domain.moments import iso
 from keyplan_systems.ask_a_human.entities import Flag, Response
 
-app = typer.Typer(help="Review flagged answers. What is told is a JSON object a line.", no_args_is_help=True)
+app = typer.Typer(help="Review flagged answers. Prints one JSON object per line.", no_args_is_help=True)
 Url: TypeAlias = Annotated[str, typer.Option(help="A database file, http://host:port or aws://region.")]
-Most: TypeAlias = Annotated[int, typer.Option(min=1, help="How many to tell at most.")]
+Most: TypeAlias = Annotated[int, typer.Option(min=1, help="Maximum number of lines.")]
 
 
 class Reviewing:
-    """The uses of reviewers, for the operator's commands: there is no route to them."""
+    """Operations of reviewers, for the operator's commands: the API has no route to them."""
 
     def __init__(self, base: Base) -> None:
         self._base, self._connection = base, base.connection
 
     def waiting(self, most: int) -> list[Flag]:
-        """Flags nobody has decided about, oldest first."""
+        """Return undecided flags, oldest first."""
         return list(self._connection.run(design_responses.unreviewed_flags(), limit=most))
 
     def recent_answers(self, person: str, most: int) -> list[Response]:
-        """A person's answers, newest first; those of the last moments may be missing."""
+        """Return a person's answers, newest first; the newest may be missing for a short time."""
         return list(self._connection.run(design_responses.recent_answers(person), limit=most))
 
     def decide(self, flag_id: str, action: Action) -> Flag | None:
-        """Record a decision, which replaces an earlier one; None if there is no such flag any more."""
+        """Record a decision, which replaces an earlier one; return None if the flag does not exist any more."""
         try:
             return self._connection.run(design_responses.review_flag(flag_id, action, iso(self._base.now_ms)))
         except NotFoundError:
@@ -47,25 +47,27 @@ class Reviewing:
 
 @app.command()
 def waiting(url: Url, most: Most = 100) -> None:
-    """Tell the flags that nobody has decided about, oldest first."""
+    """Print the undecided flags, oldest first."""
     with _reviewing(url) as reviewing:
         _tell(*reviewing.waiting(most))
 
 
 @app.command()
-def answers(person: Annotated[str, typer.Argument(help="As a flag names them.")], url: Url, most: Most = 100) -> None:
-    """Tell a person's answers, newest first."""
+def answers(
+    person: Annotated[str, typer.Argument(help="The person's id in a flag.")], url: Url, most: Most = 100
+) -> None:
+    """Print a person's answers, newest first."""
     with _reviewing(url) as reviewing:
         _tell(*reviewing.recent_answers(person, most))
 
 
 @app.command()
 def decide(flag: Annotated[str, typer.Argument(help="Its flag_id.")], action: Action, url: Url) -> None:
-    """Record a decision about a flag, in place of an earlier one, and tell the flag."""
+    """Record a decision about a flag, in place of an earlier one, and print the flag."""
     with _reviewing(url) as reviewing:
         decided = reviewing.decide(flag, action)
         if decided is None:
-            raise ValueError(f"there is no flag {flag}, or no longer")
+            raise ValueError(f"flag {flag} does not exist, or was removed")
         _tell(decided)
 
 

@@ -1,4 +1,4 @@
-"""A little to look at: three questions, some answers, a subscriber. Loading it again changes nothing."""
+"""Sample data: three questions, some answers, a subscriber. Loading it again changes nothing."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ ANSWERS: tuple[tuple[int, str, dict[str, object]], ...] = (
 
 
 def load_sample(service: Service) -> None:
-    """Ask, answer and subscribe, under keys that make it once a day at most.
+    """Ask, answer and subscribe, with keys that limit it to once a day.
 
-    What is there already may refuse a part of it, such as yesterday's sample of another release; the rest is left out.
+    Existing data, such as yesterday's sample of another release, may make a part of it fail; the rest is skipped.
     """
     try:
         _load(service)
     except RefusedError as refusal:
-        _log.warning("the sample is not whole: %s", refusal.message)
+        _log.warning("the sample is incomplete: %s", refusal.message)
 
 
 def _load(service: Service) -> None:

@@ -1,4 +1,4 @@
-"""The uses of Ask-a-Human, put together over one connection."""
+"""Operations of Ask-a-Human on one connection."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from keyplan_systems.ask_a_human.subscribing import Subscribing
 
 @dataclass(frozen=True)
 class Service:
-    """Every use, by who uses it. Threads may share it."""
+    """All operations, by kind of user. Threads may share it."""
 
     base: Base
     limits: AddressLimits
@@ -33,7 +33,7 @@ class Service:
 
     @classmethod
     def over(cls, connection: Connection, clock: Clock, limits: AddressLimits | None = None) -> Service:
-        """Return the service on the tables that a connection reaches; without limits an address may do anything."""
+        """Return the service on the tables of a connection; without limits an address is unrestricted."""
         base = Base(connection, clock)
         limits = limits or AddressLimits.off(connection, clock)
         return cls(

@@ -1,4 +1,4 @@
-"""Answers of the HTTP interface to people, and the agent's list; those an agent's client reads are in `wire`."""
+"""Answers of the HTTP interface to people, and the agent's list; `wire` has those that an agent's client reads."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _Shape(BaseModel):
 
 
 class ListedQuestion(_Shape):
-    """A question in its agent's list; its answers are read one question at a time."""
+    """Question in its agent's list; its answers are read one question at a time."""
 
     question_id: str
     status: Status
@@ -50,20 +50,20 @@ class ListedQuestion(_Shape):
 
 
 class ListedQuestions(_Shape):
-    """200 of `GET /agent/questions`; `cursor` goes on behind them."""
+    """200 of `GET /agent/questions`; `cursor` continues after them."""
 
     questions: list[ListedQuestion]
     cursor: str | None = None
 
 
 class DeviceCredentials(_Shape):
-    """201 of `POST /human/devices`: the token is shown only here."""
+    """201 of `POST /human/devices`: the token is shown only once."""
 
     token: str
 
 
 class HumanQuestion(_Shape):
-    """A question as people see it; who asked stays unsaid."""
+    """Question as people see it, without its agent."""
 
     question_id: str
     prompt: str
@@ -76,7 +76,7 @@ class HumanQuestion(_Shape):
 
 
 class Feed(_Shape):
-    """200 of `GET /human/questions`: questions that take answers, newest first; `cursor` goes on behind them."""
+    """200 of `GET /human/questions`: answerable questions, newest first; `cursor` continues after them."""
 
     questions: list[HumanQuestion]
     cursor: str | None = None
@@ -90,7 +90,7 @@ class LookedAt(HumanQuestion):
 
 
 class ShownBadge(_Shape):
-    """A badge, and when it was earned."""
+    """Badge, and when it was earned."""
 
     id: str
     name: str
@@ -120,7 +120,7 @@ class ShownStats(_Shape):
 
 
 class ShownEntry(_Shape):
-    """A line of a board; people stay nameless."""
+    """Line of a board, without a name."""
 
     rank: int
     points: int
@@ -129,14 +129,14 @@ class ShownEntry(_Shape):
 
 
 class OwnPlace(_Shape):
-    """Where the caller stands; no rank without an answer in the period."""
+    """Position of the caller; no rank without an answer in the period."""
 
     rank: int | None = None
     points: int
 
 
 class ShownBoard(_Shape):
-    """200 of `GET /human/leaderboard`; `you` is there where the request names a fingerprint."""
+    """200 of `GET /human/leaderboard`; `you` is present if the request names a fingerprint."""
 
     period: Period
     entries: list[ShownEntry]

@@ -1,4 +1,4 @@
-"""From what the uses give to what the HTTP interface shows."""
+"""Conversion of results to answers of the HTTP interface."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from keyplan_systems.ask_a_human.wire import AgentQuestion, CreatedQuestion, Hum
 
 
 def created(question: Question, poll_url: str, now_ms: int) -> CreatedQuestion:
-    """A question that was asked."""
+    """Return a question that was asked."""
     return CreatedQuestion(
         question_id=question.question_id,
         status=questions.status_at(question, now_ms),
@@ -39,7 +39,7 @@ def created(question: Question, poll_url: str, now_ms: int) -> CreatedQuestion:
 
 
 def polled(question: Question, responses: Sequence[Response], now_ms: int) -> AgentQuestion:
-    """A question with its answers, each without its person."""
+    """Return a question with its answers, each without its person."""
     is_choice = question.type is QuestionType.MULTIPLE_CHOICE
     closed = None if question.closed_at_ms is None else as_datetime(question.closed_at_ms)
     return AgentQuestion(
@@ -62,7 +62,7 @@ def polled(question: Question, responses: Sequence[Response], now_ms: int) -> Ag
 
 
 def listed(question: Question, now_ms: int) -> ListedQuestion:
-    """A question in its agent's list."""
+    """Return a question in its agent's list."""
     return ListedQuestion(
         question_id=question.question_id,
         status=questions.status_at(question, now_ms),
@@ -77,7 +77,7 @@ def listed(question: Question, now_ms: int) -> ListedQuestion:
 
 
 def offered(question: Question) -> HumanQuestion:
-    """A question in the feed."""
+    """Return a question in the feed."""
     return HumanQuestion(
         question_id=question.question_id,
         prompt=question.prompt,
@@ -91,13 +91,13 @@ def offered(question: Question) -> HumanQuestion:
 
 
 def looked_at(question: Question, now_ms: int, *, can_answer: bool) -> LookedAt:
-    """A question somebody is about to answer."""
+    """Return a question to be answered."""
     status: Status = questions.status_at(question, now_ms)
     return LookedAt(**offered(question).model_dump(), status=status, can_answer=can_answer)
 
 
 def given(answered: Answered) -> AnswerGiven:
-    """What an answer brought."""
+    """Return the result of an answer."""
     reply, at_ms = answered.reply, answered.response.created_at_ms
     return AnswerGiven(
         response_id=answered.response.response_id,
@@ -109,7 +109,7 @@ def given(answered: Answered) -> AnswerGiven:
 
 
 def record(found: Record, now_ms: int) -> ShownStats:
-    """A person's record; zeros for somebody who never answered."""
+    """Return a person's record; zeros for a person without answers."""
     stats = found.stats or scoring.fresh("", now_ms)
     return ShownStats(
         total_points=stats.total_points,
@@ -123,7 +123,7 @@ def record(found: Record, now_ms: int) -> ShownStats:
 
 
 def board(period: boards.Period, entries: Sequence[Entry], own: Own | None) -> ShownBoard:
-    """A board."""
+    """Return a board."""
     lines = [
         ShownEntry(rank=one.rank, points=one.points, answers=one.answers, is_current_user=one.is_current_user)
         for one in entries
@@ -133,14 +133,14 @@ def board(period: boards.Period, entries: Sequence[Entry], own: Own | None) -> S
 
 
 def subscription(one: Subscription) -> ShownSubscription:
-    """A subscription; its token stays with its browser."""
+    """Return a subscription without its token."""
     return ShownSubscription(
         subscription_id=one.subscription_id, min_interval_minutes=one.min_interval_minutes, active=one.active
     )
 
 
 def _badges(earned: Mapping[str, int]) -> list[ShownBadge]:
-    """Badges by the moment they were earned."""
+    """Return badges by the time they were earned."""
     return [
         ShownBadge(id=badge, name=badges.NAMES[badge], earned_at=as_datetime(at_ms))
         for badge, at_ms in sorted(earned.items(), key=lambda one: (one[1], one[0]))

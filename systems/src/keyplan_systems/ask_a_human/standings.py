@@ -23,7 +23,7 @@ CONSUMER = "count_places"
 
 @dataclass(frozen=True)
 class Own:
-    """Where the caller stands on a board; no rank without an answer in its period."""
+    """Position of the caller on a board; no rank without an answer in its period."""
 
     rank: int | None
     points: int
@@ -31,7 +31,7 @@ class Own:
 
 @dataclass(frozen=True)
 class Record:
-    """A person's record as shown; `stats` is None for somebody who never answered."""
+    """Record of a person as shown; `stats` is None for a person without answers."""
 
     stats: Stats | None
     streak_days: int
@@ -39,13 +39,13 @@ class Record:
 
 
 class Standings:
-    """Who stands where. Boards and ranks follow the answers within moments. Threads may share it."""
+    """Boards and ranks, which follow the answers with a short delay. Threads may share it."""
 
     def __init__(self, base: Base) -> None:
         self._base, self._connection = base, base.connection
 
     def board(self, period: Period, limit: int, caller: str | None) -> tuple[list[Entry], Own | None]:
-        """The best of the current board of a period, and the caller's own place."""
+        """Return the top of the current board of a period, and the caller's own position."""
         board = boards.period_key(period, self._base.now_ms)
         call = design_people.leaderboard(list(boards.partitions(board)))
         page = self._connection.run(call, limit=limit, unreadable=log_unreadable)
@@ -53,7 +53,7 @@ class Standings:
         return entries, None if caller is None else self._own(board, caller)
 
     def record(self, person: str, zone: ZoneInfo) -> Record:
-        """A person's own record."""
+        """Return a person's own record."""
         now_ms = self._base.now_ms
         stored = self._connection.run(design_people.stats_of_user(person))
         if stored is None:
@@ -63,7 +63,7 @@ class Standings:
         return Record(stats, scoring.streak_at(stats, now_ms, zone), None if own is None else own.rank)
 
     def _own(self, board: str, person: str) -> Own | None:
-        """Where somebody stands; None where it cannot be told, since nobody can read what it rests on."""
+        """Return a person's position; None if it cannot be computed because its items are unreadable."""
         try:
             stored = self._connection.run(design_people.row_of(board, person))
             if stored is None:
@@ -83,12 +83,12 @@ class Standings:
 
 
 class Ranking:
-    """The worker behind the ranks: counts who moves from one bucket of points to another, each move once."""
+    """Worker behind the ranks: counts each move between buckets of points once."""
 
     def __init__(self, base: Base, failures: Destination, runner: str | None = None) -> None:
-        """`failures`: where changes go that could not be counted; `keyplan.streams.runner` counts them later.
+        """Create the worker. `failures` receives changes that could not be counted, for `keyplan.streams.runner`.
 
-        `runner`: its name among the readers of the stream.
+        `runner` is its name among the readers of the stream.
         """
         self._connection = base.connection
         self._runner = Runner(
@@ -104,12 +104,12 @@ class Ranking:
         self._lock = threading.Lock()
 
     def run_once(self) -> int:
-        """Count what has changed; how many changes there were."""
+        """Count the pending changes; return their number."""
         with self._lock:
             return contextvars.copy_context().run(self._deliver)
 
     def close(self) -> None:
-        """Give the stream's shards up."""
+        """Release the stream's shards."""
         with self._lock:
             self._runner.close()
 

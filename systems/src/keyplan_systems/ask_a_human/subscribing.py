@@ -1,4 +1,4 @@
-"""Push subscriptions: made, refreshed and switched off; of one token there is one."""
+"""Push subscriptions: create, refresh and deactivate; each token has at most one subscription."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _STALE = (AlreadyExistsError, VersionConflictError, ConditionFailedError)
 
 
 class Subscribing:
-    """The uses of subscriptions. Threads may share it."""
+    """Operations on subscriptions. Threads may share it."""
 
     def __init__(self, base: Base) -> None:
         self._base, self._connection = base, base.connection
 
     def subscribe(self, caller: Identity, request: SubscribeRequest) -> Subscription:
-        """A new subscription, or the one that has this token, renewed."""
+        """Return a new subscription, or the renewed one that has this token."""
         subscription_id = notifications.subscription_id(request.fcm_token)
         for attempt in range(ATTEMPTS):
             stored = self._connection.run(design_push.subscription_by_id(subscription_id))
@@ -43,7 +43,7 @@ class Subscribing:
         raise BusyError("this token is being subscribed by many requests at once")
 
     def change(self, caller: Identity, subscription_id: str, wishes: SubscriptionChange) -> Subscription:
-        """A refreshed token or another interval. Raises SubscriptionNotFoundError, InvalidRequestError."""
+        """Change token or interval. Raises SubscriptionNotFoundError, InvalidRequestError."""
         for attempt in range(ATTEMPTS):
             stored = self._known(caller, subscription_id)
             made = notifications.change(records.subscription(stored), wishes, self._base.now_ms)
@@ -57,7 +57,7 @@ class Subscribing:
         raise BusyError("this subscription is being changed by many requests at once")
 
     def end(self, caller: Identity, subscription_id: str) -> None:
-        """Switch a subscription off; it stays. Raises SubscriptionNotFoundError."""
+        """Deactivate a subscription; it stays stored. Raises SubscriptionNotFoundError."""
         for attempt in range(ATTEMPTS):
             stored = self._known(caller, subscription_id)
             if not stored.active:
@@ -73,7 +73,7 @@ class Subscribing:
         raise BusyError("this subscription is being changed by many requests at once")
 
     def _known(self, caller: Identity, subscription_id: str) -> Stored:
-        """Return a subscription of the caller's device. Raises SubscriptionNotFoundError, also for one of another."""
+        """Return a subscription of the caller's device. Raises SubscriptionNotFoundError, also for another device's."""
         found = (
             self._connection.run(design_push.subscription_by_id(subscription_id)) if is_uuid(subscription_id) else None
         )

@@ -1,8 +1,8 @@
-"""The sweep: EXPIRED stored for questions whose deadline has passed, and their agents' quota given back.
+"""Sweep: EXPIRED stored for questions whose deadline has passed, and their agents' quota released.
 
-A question's errand of this kind is there exactly as long as its agent's quota counts it: made with the question, and
-removed by the transaction that closes or expires it. So a sweep that comes late, even after the question itself is
-gone, still gives back what is counted, and never more.
+A question's errand of this kind exists exactly as long as its agent's quota counts it: created with the question, and
+deleted by the transaction that closes or expires it. So a late sweep, even after the question itself is deleted, still
+releases exactly the counted quota.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ AT_ONCE = 100
 
 
 class Sweeper:
-    """The worker that stores expiry. Several may run at once."""
+    """Worker that stores expiry. Several may run at once."""
 
     def __init__(self, base: Base) -> None:
         self._base, self._connection = base, base.connection
 
     def run_once(self) -> int:
-        """Expire what is due; how many questions were. Raises an UnfinishedError of what failed, after all the rest."""
+        """Expire the due questions; return their number. Raises an UnfinishedError of the failures at the end."""
         now_ms, failures = self._base.now_ms, Failures()
         waiting = design_questions.due_errands(EXPIRE, iso(now_ms))
         due = self._connection.iterate(waiting, page_size=AT_ONCE, unreadable=failures.found.append)
@@ -38,7 +38,7 @@ class Sweeper:
         if stored is None:
             call = design_questions.give_back(errand.agent, EXPIRE, errand.question)
         elif questions.expired(records.question(stored), now_ms) is None:
-            return 0  # closed meanwhile: the index still shows an errand that is gone
+            return 0  # closed concurrently: the index still shows the deleted errand
         else:
             call = design_questions.expire(errand.question, errand.agent, now_ms // SECOND_MS, EXPIRE)
         try:

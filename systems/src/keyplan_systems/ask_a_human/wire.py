@@ -11,7 +11,7 @@ from keyplan_systems.ask_a_human.domain.requests import QuestionType
 
 
 class _Answer(BaseModel):
-    # A client must go on working when a newer server says more.
+    # A client must accept fields that a newer server adds.
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
@@ -26,14 +26,14 @@ class CreatedQuestion(_Answer):
 
 
 class AgentCredentials(_Answer):
-    """201 of `POST /agent/register` and 200 of `POST /agent/secret`: the secret is shown only here."""
+    """201 of `POST /agent/register` and 200 of `POST /agent/secret`: the secret is shown only once."""
 
     agent_id: str
     secret: str
 
 
 class HumanAnswer(_Answer):
-    """One answer as agents see it: no ids, no fingerprints."""
+    """Answer as agents see it: without IDs or fingerprints."""
 
     answer: str | None = None
     selected_option: int | None = None
@@ -58,12 +58,12 @@ class AgentQuestion(_Answer):
 
     @property
     def finished(self) -> bool:
-        """Whether no further answer can come."""
+        """True if no further answer can arrive."""
         return not self.status.answerable
 
 
 class ErrorBody(_Answer):
-    """What is inside `error` of every refusal."""
+    """Content of `error` in every refusal."""
 
     code: str
     message: str
@@ -71,6 +71,6 @@ class ErrorBody(_Answer):
 
 
 class ErrorAnswer(_Answer):
-    """The one shape of every refusal."""
+    """Format of every refusal."""
 
     error: ErrorBody

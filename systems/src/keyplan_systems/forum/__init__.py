@@ -1,1 +1,1 @@
-"""The forum: discussion threads between a participant and those who help, one thread per task and participant."""
+"""Forum: discussion threads between a participant and helpers, one thread per task and participant."""

@@ -1,4 +1,4 @@
-"""The forum's routes: parse, call, answer. Under /forum they have the platform's own paths."""
+"""Routes of the forum: parse, call, answer. Under /forum they have the platform's own paths."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ from keyplan_systems.web.problems import Problem, ProblemStyle
 from keyplan_systems.web.tokens import Principal, TokenVerifier
 
 PLATFORM: Final = "platform"
-"""The role of the backend that tells of attempts, submissions and grades."""
+"""Role of the backend that reports attempts, submissions and grades."""
 
 MESSAGES_DEFAULT, MESSAGES_MOST = 10, 20
 MOST_SEQ: Final = 10**10 - 1
-"""The greatest number an event can have: keys are as wide."""
-NextCursor = Annotated[str | None, Query(alias="next", description="From the answer before, to go on.")]
-PageLimit = Annotated[int, Query(ge=1, le=PAGE_MOST, description="How many at most.")]
+"""Greatest sequence number of an event; keys have the same width."""
+NextCursor = Annotated[str | None, Query(alias="next", description="Cursor from the previous page.")]
+PageLimit = Annotated[int, Query(ge=1, le=PAGE_MOST, description="Maximum number of entries.")]
 
 router = APIRouter()
 _bearer = HTTPBearer(auto_error=False, scheme_name="ThreadToken", description="The token of one thread.")
 
 
 def service_of(request: Request) -> Service:
-    """The application's service."""
+    """Return the application's service."""
     service = request.app.state.service
-    assert isinstance(service, Service), "the app puts it there"
+    assert isinstance(service, Service), "the application sets it"
     return service
 
 
@@ -52,7 +52,7 @@ Uses = Annotated[Service, Depends(service_of)]
 
 
 def user_of(caller: Principal) -> str:
-    """The platform's id of who sent the request. Raises NotAllowedError for a token without one."""
+    """Return the platform's ID of the request's sender. Raises NotAllowedError for a token without an ID."""
     try:
         return checked_id(caller.subject, "the token's subject")
     except BadRequestError as error:
@@ -66,7 +66,7 @@ def rights_of(
     uses: Uses,
     credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
 ) -> ThreadRights:
-    """Return what the thread token allows in the thread that the path names.
+    """Return the rights that the thread token grants in the thread of the path.
 
     Raises ForumError for another token, and TooManyRequestsError for a user who has sent too many requests.
     """
@@ -96,16 +96,16 @@ def _shown(thread: Thread) -> dict[str, Any]:
 
 @router.get("/items/{item_id}/participant/{participant_id}/thread", tags=["threads"])
 def thread(item_id: str, participant_id: str, caller: Caller, uses: Uses) -> dict[str, Any]:
-    """A thread's status, `not_started` if there is none, and a token for its messages, good for two hours."""
+    """Return a thread's status (`not_started` without a thread) and a token for its messages, valid for two hours."""
     view = uses.thread(user_of(caller), thread_key(item_id, participant_id))
     return {"item_id": item_id, "participant_id": participant_id, "status": view.status, "token": view.token}
 
 
 @router.put("/items/{item_id}/participant/{participant_id}/thread", tags=["threads"])
 def update(item_id: str, participant_id: str, body: Wish, caller: Caller, uses: Uses) -> dict[str, Any]:
-    """Open, close or change a thread; it is started where there is none.
+    """Open, close or change a thread; create it if it is missing.
 
-    Who names the status that is set already, and may not read the thread, is told no more than that.
+    A caller who may not read the thread and sends its current status gets an empty answer.
     """
     changed = uses.update(user_of(caller), thread_key(item_id, participant_id), body.update())
     if changed is None:
@@ -123,14 +123,14 @@ def listed(
     limit: PageLimit = PAGE_DEFAULT,
     after: NextCursor = None,
 ) -> dict[str, Any]:
-    """Threads that the caller may read, latest update first: of a group, one's own, or others'."""
+    """List the threads that the caller may read, latest update first: of a group, the caller's own, or others'."""
     page = uses.threads(user_of(caller), watched_group_id, is_mine, limit, _after(after))
     return {"threads": [_listed(one) for one in page.threads], "next": _end(page.after)}
 
 
 @router.post("/items/{item_id}/help-grants", status_code=204, tags=["threads"])
 def grant_help(item_id: str, body: Grant, caller: Caller, uses: Uses) -> None:
-    """Let a group ask another one for help on an item."""
+    """Let a group ask another group for help on an item."""
     uses.grant_help(user_of(caller), body.group_id, item_id, body.helper_group_id)
 
 
@@ -163,20 +163,20 @@ def messages(
     limit: Annotated[int, Query(ge=1, le=MESSAGES_MOST)] = MESSAGES_DEFAULT,
     cursor: NextCursor = None,
 ) -> dict[str, Any]:
-    """A thread's messages, newest first."""
+    """Return a thread's messages, newest first."""
     page = uses.messages(rights, limit, cursor)
     return with_unreadable({"messages": [event_shown(one) for one in page], "next": page.cursor})
 
 
 @router.post(f"{_THREAD}/messages", status_code=201, tags=["messages"])
 def post(body: NewMessage, rights: Rights, uses: Uses) -> dict[str, Any]:
-    """Write a message. Sent again with the same uuid it is stored once, and the answer is the same."""
+    """Store a message. A repeated request with the same uuid stores it once and returns the same answer."""
     return event_shown(uses.post(rights, str(body.uuid), body.text).event)
 
 
 @router.get(f"{_THREAD}/events", tags=["messages"])
 def history(rights: Rights, uses: Uses, limit: PageLimit = 20, cursor: NextCursor = None) -> dict[str, Any]:
-    """Everything that happened in a thread by its own time, newest first."""
+    """Return all events of a thread by their own time, newest first."""
     page = uses.history(rights, limit, cursor)
     return with_unreadable({"events": [event_shown(one) for one in page], "next": page.cursor})
 
@@ -185,9 +185,9 @@ def history(rights: Rights, uses: Uses, limit: PageLimit = 20, cursor: NextCurso
 def arrivals(
     rights: Rights, uses: Uses, since: Annotated[int, Query(ge=0, le=MOST_SEQ)], limit: PageLimit = 100
 ) -> dict[str, Any]:
-    """What arrived after an event, in order and without a gap, whatever time it carries.
+    """Return the events stored after an event, in order and without a gap, whatever their own time is.
 
-    Fewer than `last_seq` says: ask again from the last one.
+    If the last number is less than `last_seq`, request the events after it.
     """
     place = place_of(rights.key)
     last_seq = uses.log.last_seq(place)
@@ -197,7 +197,7 @@ def arrivals(
 
 @router.post(f"{_THREAD}/events", tags=["messages"], dependencies=[Depends(require_role(PLATFORM))])
 def tell(item_id: str, participant_id: str, body: Told, uses: Uses) -> dict[str, Any]:
-    """The platform tells of attempts, submissions and grades, new or past; what it told before changes nothing."""
+    """Record attempts, submissions and grades of the platform, new or past; repeated reports change nothing."""
     done = uses.record(place_of(thread_key(item_id, participant_id)), [one.fact() for one in body.events])
     return {"events": [event_shown(one.event) for one in done], "new": sum(one.is_new for one in done)}
 
@@ -207,25 +207,25 @@ def tell(item_id: str, participant_id: str, body: Told, uses: Uses) -> dict[str,
 
 @router.get(f"{_THREAD}/follow", tags=["notifications"])
 def is_following(rights: Rights, uses: Uses) -> dict[str, bool]:
-    """Whether the token's user follows the thread."""
+    """Return whether the token's user follows the thread."""
     return {"follows": uses.following.is_following(place_of(rights.key), rights.user_id)}
 
 
 @router.put(f"{_THREAD}/follow", status_code=204, tags=["notifications"])
 def follow(rights: Rights, uses: Uses) -> None:
-    """Be told of new messages."""
+    """Subscribe the user to notifications of new messages."""
     uses.follow(rights)
 
 
 @router.delete(f"{_THREAD}/follow", status_code=204, tags=["notifications"])
 def unfollow(rights: Rights, uses: Uses) -> None:
-    """No longer be told of new messages."""
+    """Unsubscribe the user from notifications of new messages."""
     uses.following.unfollow(place_of(rights.key), rights.user_id)
 
 
 @router.get("/notifications", tags=["notifications"])
 def notifications(caller: Caller, uses: Uses, limit: PageLimit = 20, cursor: NextCursor = None) -> dict[str, Any]:
-    """The caller's notifications, newest first."""
+    """Return the caller's notifications, newest first."""
     page = uses.following.notifications(user_of(caller), limit, cursor)
     return with_unreadable({"notifications": [notification_shown(one) for one in page], "next": page.cursor})
 
@@ -258,7 +258,7 @@ def _busy(_error: Exception) -> Problem:
 
 
 def _silent(_error: Exception) -> Problem:
-    """Either database, the relational one also where no lock or none of its connections was given back in time."""
+    """Return problem 503 for an unavailable database, or for a relational lock or connection that timed out."""
     return Problem(503, "The database does not answer.", headers={"Retry-After": "5"})
 
 
@@ -282,7 +282,7 @@ def application(
     sockets: APIRouter | None = None,
     lifespan: Callable[[FastAPI], AbstractAsyncContextManager[Any]] | None = None,
 ) -> FastAPI:
-    """The API over a service, with the websocket's route and what its connections need around them."""
+    """Return the API over a service, with the websocket's route and the lifespan of its connections."""
     app = web_application(
         "Forum",
         style=ProblemStyle(invalid_status=400),

@@ -1,4 +1,4 @@
-"""The forum put together: API and websocket, the outbox's carrier, the notifier, the reader for the watchers."""
+"""Assembly of the forum: API and websocket, the outbox drainer, the notifier, the stream reader for the watchers."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from keyplan_systems.web.rate_limits import limit_from
 from keyplan_systems.web.system import Built, Resources, System, Worker
 
 DATABASE = "KEYPLAN_FORUM_DATABASE"
-"""The variable that names the relational database: postgresql://... or sqlite:///file; a file of its own without it."""
+"""Environment variable of the relational database, a postgresql:// or sqlite:/// URL; default: a file in the folder."""
 IDLE = "KEYPLAN_FORUM_IDLE_SECONDS"
 TOTAL = "KEYPLAN_FORUM_CONNECTION_SECONDS"
 SOCKETS = "KEYPLAN_FORUM_SOCKETS"
-"""The variable that says how many connections a user can have open to one process."""
+"""Environment variable that limits the connections of a user to one process."""
 ACTIONS_VARIABLE = "KEYPLAN_FORUM_ACTION_LIMIT"
-"""The variable that limits a user's actions on connections to one process."""
+"""Environment variable that limits a user's actions on connections to one process."""
 KEY_FILE = "thread-tokens.pem"
-"""The key that signs thread tokens where replicas share no secret."""
+"""File of the key that signs thread tokens if replicas do not share a secret."""
 CARRIED_KEPT_SECONDS = 7 * 24 * 3600
-"""How long the outbox keeps what it has carried over, to look at."""
+"""How long the outbox retains delivered entries, for inspection."""
 
 
 def build(resources: Resources) -> Built:
-    """The system on its resources. Raises ValueError for settings that cannot be."""
+    """Build the system on its resources. Raises ValueError for invalid settings."""
     url = os.environ.get(DATABASE) or f"sqlite:///{resources.folder / 'forum.db'}"
     migrations.upgrade(url)
     database = Database(url)
@@ -97,7 +97,10 @@ def build(resources: Resources) -> Built:
 
 
 def _signing_key(resources: Resources) -> Ed25519PrivateKey:
-    """Return the key of thread tokens: that of all replicas, or that of this folder. Raises KeyFileError."""
+    """Return the key that signs thread tokens, shared by all replicas or by this folder's processes.
+
+    Raises KeyFileError.
+    """
     if resources.secret is not None:
         return resources.secret.signing_key("forum thread tokens")
     return private_key(resources.folder / KEY_FILE)
@@ -109,7 +112,7 @@ def _positive(variable: str, default: float, unit: str) -> float:
     if not text:
         return default
     if not text.isdecimal() or int(text) == 0:
-        raise ValueError(f"{variable} is a whole number of {unit}, not {text!r}")
+        raise ValueError(f"{variable} must be a whole number of {unit}, not {text!r}")
     return float(text)
 
 

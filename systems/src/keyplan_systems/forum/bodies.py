@@ -1,4 +1,4 @@
-"""What is sent to the forum's routes."""
+"""Request bodies of the forum's routes."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from keyplan_systems.forum.entities import MOST_CHARACTERS, EventType, Id
 from keyplan_systems.forum.service import Fact
 
 SCORE_DIGITS: Final = 9
-"""Digits of a score behind the point. A float can be smaller than any number that DynamoDB stores (1e-130)."""
+"""Decimal places of a score. A float can be smaller than any number that DynamoDB stores (1e-130)."""
 
 
 class Body(BaseModel):
-    """Unknown fields are refused."""
+    """Base of the request bodies; unknown fields are rejected."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class Wish(Body):
-    """What shall change about a thread; what is left out stays as it is."""
+    """Requested changes of a thread; omitted fields stay unchanged."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -44,19 +44,19 @@ class Wish(Body):
     message_count_increment: StrictInt | None = None
 
     def update(self) -> ThreadUpdate:
-        """The wish as the rules take it."""
+        """Return the change for the domain rules."""
         return ThreadUpdate(self.status, self.helper_group_id, self.message_count, self.message_count_increment)
 
 
 class Grant(Body):
-    """Who may ask whom for help."""
+    """Permission of a group to ask another group for help."""
 
     group_id: Id
     helper_group_id: Id
 
 
 class NewMessage(Body):
-    """A message. The uuid is the sender's: sent again with the same one, it is stored once."""
+    """Message. The sender chooses the uuid: a repeated message with the same uuid is stored once."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -72,7 +72,7 @@ class NewMessage(Body):
         try:
             self.text.encode()
         except UnicodeEncodeError as error:
-            raise ValueError("the text holds half of a surrogate pair") from error
+            raise ValueError("the text contains half of a surrogate pair") from error
         return self
 
 
@@ -80,7 +80,7 @@ Score = Annotated[StrictFloat, Field(ge=0, le=100), AfterValidator(lambda score:
 
 
 class ToldFact(Body):
-    """An attempt, a submission or a grade, with its own time in milliseconds."""
+    """Attempt, submission or grade, with its own time in milliseconds."""
 
     type: Literal["attempt_started", "submission", "grade_updated"]
     time: Annotated[StrictInt, Field(ge=0, lt=10**13)]
@@ -102,7 +102,7 @@ class ToldFact(Body):
         return self
 
     def fact(self) -> Fact:
-        """As the service takes it."""
+        """Return the fact for the service."""
         return Fact(
             EventType(self.type),
             self.time,
@@ -115,7 +115,7 @@ class ToldFact(Body):
 
 
 class Told(Body):
-    """What the platform tells about a thread."""
+    """Facts that the platform reports about a thread."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -141,6 +141,6 @@ class Told(Body):
 
 
 class Reading(Body):
-    """Whether a notification has been read."""
+    """Read state of a notification."""
 
     is_read: StrictBool

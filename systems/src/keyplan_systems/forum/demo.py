@@ -1,4 +1,4 @@
-"""The forum's part of a demonstration: the tutor watches Ann's thread, she writes, he sees it as it is stored."""
+"""Forum part of the demo: the tutor watches Ann's thread, she writes, and he receives the stored message."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WAIT_S = 20.0
 
 
 def play(stage: Stage) -> None:
-    """Play it. Raises httpx.HTTPError where the system refuses, TimeoutError where nothing is pushed."""
+    """Play the part. Raises httpx.HTTPError if the system refuses, TimeoutError if no message is pushed."""
     thread = f"/items/{LOOPS}/participant/{ANN}/thread"
     with stage.client(ANN) as ann, stage.client(TUTOR) as tutor, stage.client(BEN) as ben:
         tokens = [told(client.get(thread))["token"] for client in (ann, tutor)]
@@ -30,7 +30,7 @@ def play(stage: Stage) -> None:
 
 
 async def _watch(stage: Stage, ann: httpx.Client, her_token: str, his_token: str) -> dict[str, Any]:
-    """Subscribe as the tutor, write as Ann, and give what is pushed."""
+    """Subscribe as the tutor, write as Ann, and return the pushed message."""
     address = stage.url.replace("http", "ws", 1) + f"/ws?token={stage.token(TUTOR)}"
     text = f"It ends now, thank you! ({uuid.uuid4().hex[:4]})"
     async with asyncio.timeout(_WAIT_S), websockets.connect(address) as socket:
@@ -50,5 +50,5 @@ def _write(ann: httpx.Client, token: str, text: str) -> None:
 
 
 def _of_thread(token: str) -> dict[str, str]:
-    """What is said in a thread is said with the thread's own token."""
+    """Return headers with the thread's own token."""
     return {"Authorization": f"Bearer {token}"}

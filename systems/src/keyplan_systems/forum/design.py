@@ -1,6 +1,6 @@
-"""The forum's table: the log of its threads, who watches and follows them, and what users are told.
+"""Table of the forum: the log of its threads, their watchers and followers, and the users' notifications.
 
-One table with the document's names: `PK`, `time`, the prefixes THREADEV# and THREADSUB#. What differs, and why:
+One table with the document's names: `PK`, `time`, the prefixes THREADEV# and THREADSUB#. Differences, and reasons:
 
 * `time` is a String. An event's is its time in thirteen digits and, behind `#`, its number in the thread: two events of
   one millisecond are two items. A subscription's is its connection's id: subscribing twice is one item, and no id has
@@ -54,38 +54,38 @@ from keyplan_systems.forum.entities import (
 )
 
 EVENTS = Rate(average=5, peak=100)
-"""Events stored a second."""
+"""Events stored per second."""
 
 # Events.
 
 
 @forum.get(Head, consistent=True, after=["store_event", "store_first_event"], rate=Rate(average=8, peak=150))
 def head_of(place: Place) -> ItemKey:
-    """How far a thread has come."""
+    """Read the head of a thread: the number of its newest event."""
     return item(participant_id=place.participant_id, item_id=place.item_id)
 
 
 @forum.create(Head)
 def begin_head(head: Head) -> ItemWrite:
-    """A thread's first event."""
+    """Create the head with a thread's first event."""
     return item(head)
 
 
 @forum.replace(Head)
 def move_head(head: Head) -> ItemWrite:
-    """One more event, if no other came in between."""
+    """Advance the head by an event, unless another event was stored concurrently."""
     return item(head)
 
 
 @forum.create(Mark)
 def add_mark(mark: Mark) -> ItemWrite:
-    """An event that was not stored before."""
+    """Mark an event as stored, unless it is marked already."""
     return item(mark)
 
 
 @forum.create(Event)
 def add_event(event: Event) -> ItemWrite:
-    """A new event."""
+    """Store a new event."""
     return item(event)
 
 
@@ -93,43 +93,43 @@ def add_event(event: Event) -> ItemWrite:
 def store_first_event(
     head: Head, mark: Mark, event: Event
 ) -> list[WriteCall[Head] | WriteCall[Mark] | WriteCall[Event]]:
-    """A thread's first event, with its mark and the thread's head."""
+    """Store a thread's first event, with its mark and the thread's head."""
     return [begin_head(head), add_mark(mark), add_event(event)]
 
 
 @transaction(rate=EVENTS)
 def store_event(head: Head, mark: Mark, event: Event) -> list[WriteCall[Head] | WriteCall[Mark] | WriteCall[Event]]:
-    """One more event, with its mark, on the head as it was read."""
+    """Store another event with its mark, on the head as it was read."""
     return [move_head(head), add_mark(mark), add_event(event)]
 
 
 @forum.get(Mark, consistent=True, rate=Rate(average=0.1, peak=5))
 def mark_of(place: Place, event_id: str) -> ItemKey:
-    """Under which key an event is stored."""
+    """Read the key under which an event is stored."""
     return item(participant_id=place.participant_id, item_id=place.item_id, event_id=event_id)
 
 
 @forum.get(Event, consistent=True, rate=Rate(average=0.1, peak=5))
 def event_at(place: Place, at_ms: int, seq: int) -> ItemKey:
-    """An event by its key."""
+    """Read an event by its key."""
     return item(participant_id=place.participant_id, item_id=place.item_id, at_ms=at_ms, seq=seq)
 
 
 @forum.query(Event, index="arrivals", limit=100, expected_items=5, rate=Rate(average=5, peak=200))
 def events_since(place: Place, seq: int) -> KeyCondition:
-    """What arrived in a thread after an event, in the order of arrival."""
+    """Read the events stored after an event, in the order of storage."""
     return pk(participant_id=place.participant_id, item_id=place.item_id).sk.gt(seq=seq)
 
 
 @forum.query(Event, descending=True, limit=20, expected_items=20, rate=Rate(average=5, peak=50))
 def history(place: Place) -> KeyCondition:
-    """A thread's events by their own time, newest first."""
+    """Read a thread's events by their own time, newest first."""
     return pk(participant_id=place.participant_id, item_id=place.item_id)
 
 
 @forum.query(Event, descending=True, limit=10, expected_items=10, expected_scanned=20, rate=Rate(average=5, peak=50))
 def messages(place: Place) -> KeyCondition:
-    """A thread's messages, newest first: as many as are asked for, however many other events lie between them."""
+    """Read a thread's messages, newest first: the requested number, however many other events lie between them."""
     return pk(participant_id=place.participant_id, item_id=place.item_id).filter(F.type == EventType.MESSAGE)
 
 
@@ -138,44 +138,44 @@ def messages(place: Place) -> KeyCondition:
 
 @forum.create(Connected, rate=Rate(average=1, peak=50))
 def connect(connection: Connected) -> ItemWrite:
-    """A websocket is open."""
+    """Store an open websocket."""
     return item(connection)
 
 
 @forum.get(Connected, consistent=True, rate=Rate(average=1, peak=50))
 def connection_by_id(connection_id: str) -> ItemKey:
-    """A websocket and what it watches."""
+    """Read a websocket and its watched threads."""
     return item(connection_id=connection_id)
 
 
 @forum.put(Subscription)
 def add_subscription(subscription: Subscription) -> ItemWrite:
-    """A connection watches a thread: once, however often it says so."""
+    """Store that a connection watches a thread; repeating it changes nothing."""
     return item(subscription)
 
 
 @forum.update(Connected)
 def note_thread(connection_id: str, threads: frozenset[str]) -> ItemWrite:
-    """The connection remembers what it watches."""
+    """Add a thread to the connection's list."""
     room = F.threads.missing() | (F.threads.size() < MOST_WATCHED)
     return item(connection_id=connection_id).add_to_set(threads=threads).condition(room)
 
 
 @forum.delete(Subscription)
 def drop_subscription(place: Place, connection_id: str) -> ItemWrite:
-    """A connection no longer watches a thread."""
+    """Delete a connection's subscription to a thread."""
     return item(participant_id=place.participant_id, item_id=place.item_id, connection_id=connection_id)
 
 
 @forum.update(Connected)
 def forget_thread(connection_id: str, threads: frozenset[str]) -> ItemWrite:
-    """The connection no longer lists it."""
+    """Remove a thread from the connection's list."""
     return item(connection_id=connection_id).remove_from_set(threads=threads)
 
 
 @forum.delete(Connected)
 def drop_connection(connection_id: str, version: int) -> ItemWrite:
-    """A websocket is gone, which still lists what was read."""
+    """Delete a closed websocket, if its list of threads is unchanged since it was read."""
     return item(connection_id=connection_id).if_version(version)
 
 
@@ -183,7 +183,7 @@ def drop_connection(connection_id: str, version: int) -> ItemWrite:
 def subscribe(
     subscription: Subscription, connection_id: str, threads: frozenset[str]
 ) -> list[WriteCall[Subscription] | WriteCall[Connected]]:
-    """A connection watches a thread, and lists it."""
+    """Subscribe a connection to a thread, and list the thread in the connection."""
     return [add_subscription(subscription), note_thread(connection_id, threads)]
 
 
@@ -191,7 +191,7 @@ def subscribe(
 def unsubscribe(
     place: Place, connection_id: str, threads: frozenset[str]
 ) -> list[WriteCall[Subscription | None] | WriteCall[Connected]]:
-    """A connection no longer watches a thread, nor lists it."""
+    """Unsubscribe a connection from a thread, and remove the thread from the connection's list."""
     return [drop_subscription(place, connection_id), forget_thread(connection_id, threads)]
 
 
@@ -202,25 +202,25 @@ Watched = Annotated[list[Place], Field(max_length=MOST_WATCHED)]
 def disconnect(
     connection_id: str, version: int, places: Watched
 ) -> list[WriteCall[Connected | None] | WriteCall[Subscription | None]]:
-    """A connection is gone, and with it all that it watched."""
+    """Delete a closed connection and all its subscriptions."""
     return [drop_connection(connection_id, version), drop_subscription(each(places), connection_id)]
 
 
 @forum.query(Subscription, consistent=True, expected_items=2, rate=Rate(average=3, peak=50))
 def watchers(place: Place) -> KeyCondition:
-    """Who watches a thread now; what has expired is left out although it may still be stored."""
+    """Read the current watchers of a thread; expired ones are filtered out although they may still be stored."""
     return pk(participant_id=place.participant_id, item_id=place.item_id)
 
 
 @forum.update(Server, upsert=True, rate=Rate(average=0.2, peak=1))
 def beat(server_id: str, ttl: int) -> ItemWrite:
-    """A process lives, for a while."""
+    """Record that a process is alive, until the expiry."""
     return item(server_id=server_id).set(ttl=ttl)
 
 
 @forum.query(Server, consistent=True, after=["beat"], expected_items=2, rate=Rate(average=3, peak=50))
 def servers() -> KeyCondition:
-    """The processes that live."""
+    """Read the live processes."""
     return pk()
 
 
@@ -229,31 +229,31 @@ def servers() -> KeyCondition:
 
 @forum.create(Follow, rate=Rate(average=0.3, peak=10))
 def follow(follower: Follow) -> ItemWrite:
-    """A user follows a thread."""
+    """Store that a user follows a thread."""
     return item(follower)
 
 
 @forum.delete(Follow, rate=Rate(average=0.1, peak=5))
 def unfollow(place: Place, user_id: str) -> ItemWrite:
-    """A user no longer follows a thread."""
+    """Delete a user's follow of a thread."""
     return item(participant_id=place.participant_id, item_id=place.item_id, user_id=user_id)
 
 
 @forum.get(Follow, consistent=True, rate=Rate(average=1, peak=20))
 def follow_of(place: Place, user_id: str) -> ItemKey:
-    """Whether a user follows a thread."""
+    """Read a user's follow of a thread."""
     return item(participant_id=place.participant_id, item_id=place.item_id, user_id=user_id)
 
 
 @forum.query(Follow, consistent=True, expected_items=3, rate=Rate(average=3, peak=50))
 def followers(place: Place) -> KeyCondition:
-    """Who follows a thread."""
+    """Read the followers of a thread."""
     return pk(participant_id=place.participant_id, item_id=place.item_id)
 
 
 @forum.update(Follow, rate=Rate(average=0.3, peak=10))
 def keep_follow(place: Place, user_id: str, status_seq: int) -> ItemWrite:
-    """The thread was opened: the follow stays; not if a later closing was followed already."""
+    """Keep a follow of an opened thread, unless a later closing was applied already."""
     return (
         item(participant_id=place.participant_id, item_id=place.item_id, user_id=user_id)
         .set(status_seq=status_seq, ttl=None)
@@ -263,7 +263,7 @@ def keep_follow(place: Place, user_id: str, status_seq: int) -> ItemWrite:
 
 @forum.update(Follow, rate=Rate(average=0.3, peak=10))
 def end_follow(place: Place, user_id: str, status_seq: int, ttl: int) -> ItemWrite:
-    """The thread was closed: the follow ends in a while; not if a later opening was followed already."""
+    """End a follow of a closed thread after a while, unless a later opening was applied already."""
     return (
         item(participant_id=place.participant_id, item_id=place.item_id, user_id=user_id)
         .set(status_seq=status_seq, ttl=ttl)
@@ -276,13 +276,13 @@ def end_follow(place: Place, user_id: str, status_seq: int, ttl: int) -> ItemWri
 
 @forum.create(Notification, rate=Rate(average=3, peak=60))
 def notify(notification: Notification) -> ItemWrite:
-    """A user is told of a message: once."""
+    """Notify a user of a message; repeating it changes nothing."""
     return item(notification)
 
 
 @forum.query(Notification, descending=True, limit=20, expected_items=20, rate=Rate(average=2, peak=20))
 def notifications(user_id: str) -> KeyCondition:
-    """A user's notifications, newest first."""
+    """Read a user's notifications, newest first."""
     return pk(user_id=user_id)
 
 
@@ -298,12 +298,12 @@ def drop_notification(user_id: str, at_ms: int, event_id: str) -> ItemWrite:
     return item(user_id=user_id, at_ms=at_ms, event_id=event_id)
 
 
-# What follows from changes. The app hands in what does it.
+# Consumers of changes. The application provides their handlers.
 
 
 @forum.on_change(Event, batch=100, retries=5, on_failure="unpushed", idempotent=True)
 def push_events(changes: list[Inserted[Event]]) -> None:
-    """Events that are stored go to the connections of this process."""
+    """Push stored events to the connections of this process."""
     raise NotImplementedError(f"no handler was given for {len(changes)} events")
 
 
@@ -315,7 +315,7 @@ def push_notifications(changes: list[Inserted[Notification]]) -> None:
 
 @forum.on_change(Event, filter=F.type == EventType.MESSAGE, retries=10, on_failure="unnotified", idempotent=True)
 def notify_followers(change: Inserted[Event]) -> None:
-    """A message is stored: followers who are not watching are told."""
+    """Notify the followers of a stored message who are not watching its thread."""
     raise NotImplementedError(f"no handler was given for message {change.new.event_id}")
 
 

@@ -1,13 +1,13 @@
-"""The forum's words: ids, levels of permission, a thread and its status, a wished change, and what can go wrong.
+"""Vocabulary of the forum: IDs, permission levels, threads and their status, requested changes, and errors.
 
     ForumError
-    +-- BadRequestError        the wish itself is malformed or contradicts the thread's state (HTTP 400)
+    +-- BadRequestError        a malformed request, or one that contradicts the thread's state (HTTP 400)
     +-- NotAllowedError        the user may not do this (HTTP 403)
     |   +-- WrongThreadError   a valid thread token, but of another thread (HTTP 403)
     +-- BadTokenError          a thread token that is forged, expired or of another kind (HTTP 401)
 
 A thread belongs to one item (a task) and one participant (a user or a team). A pair without a row was never
-started; it can be opened but never be returned to that state.
+started; it can be opened, but it can never return to that state.
 """
 
 from __future__ import annotations
@@ -21,39 +21,39 @@ CLOSED_READABLE_MS: Final = 14 * 24 * 3600 * 1000
 """How long after closing a helper who validated the item may still read the thread, in milliseconds."""
 
 MESSAGE_COUNT_MOST: Final = 2**31 - 1
-"""The greatest message count that is stored: a 32-bit integer on every database."""
+"""Greatest stored message count: a 32-bit integer on every database."""
 
 _ID = re.compile(r"[0-9]{1,19}")
 
 
 class ForumError(Exception):
-    """Whatever the forum refuses; the text says what to do."""
+    """Refusal of a request; the text says what to do."""
 
     status: int = 400
 
 
 class BadRequestError(ForumError):
-    """The wish is malformed, or contradicts the state of the thread."""
+    """Malformed request, or one that contradicts the state of the thread."""
 
 
 class NotAllowedError(ForumError):
-    """The user may not do this."""
+    """Request that the user has no permission for."""
 
     status = 403
 
 
 class WrongThreadError(NotAllowedError):
-    """The token is good, but was issued for another thread."""
+    """Valid token that was issued for another thread."""
 
 
 class BadTokenError(ForumError):
-    """The token is forged, expired or of another kind."""
+    """Token that is forged, expired or of another kind."""
 
     status = 401
 
 
 class Status(StrEnum):
-    """The stored states of a thread. The two waiting states together are called open."""
+    """Stored states of a thread. The two waiting states together are called open."""
 
     WAITING_FOR_PARTICIPANT = "waiting_for_participant"
     WAITING_FOR_TRAINER = "waiting_for_trainer"
@@ -61,16 +61,16 @@ class Status(StrEnum):
 
     @property
     def is_open(self) -> bool:
-        """Whether somebody is still expected to answer."""
+        """True if an answer is still expected."""
         return self is not Status.CLOSED
 
 
 NOT_STARTED: Final = "not_started"
-"""What is told about a pair that has no row; never a stored state, so never one to return to."""
+"""Reported status of a pair without a row; never stored, so a thread never returns to it."""
 
 
 class View(IntEnum):
-    """How much of an item a group sees."""
+    """Access of a group to an item."""
 
     NONE = 0
     INFO = 1
@@ -80,7 +80,7 @@ class View(IntEnum):
 
 
 class GrantView(IntEnum):
-    """How much of an item a group may show to others."""
+    """Access to an item that a group may grant to others."""
 
     NONE = 0
     ENTER = 1
@@ -91,7 +91,7 @@ class GrantView(IntEnum):
 
 
 class Watch(IntEnum):
-    """How much of others' work on an item a group may watch."""
+    """Access of a group to others' work on an item."""
 
     NONE = 0
     RESULT = 1
@@ -100,7 +100,7 @@ class Watch(IntEnum):
 
 
 class GroupKind(StrEnum):
-    """What a group is. Users and teams can be participants; everybody is a member of the all-users group."""
+    """Kind of a group. Users and teams can be participants; everybody is a member of the all-users group."""
 
     USER = "user"
     TEAM = "team"
@@ -110,7 +110,7 @@ class GroupKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ThreadKey:
-    """The pair that names a thread."""
+    """Pair that identifies a thread."""
 
     item_id: str
     participant_id: str
@@ -118,7 +118,7 @@ class ThreadKey:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """A stored thread. Times are milliseconds since the Unix epoch; `revision` counts changes of status."""
+    """Stored thread. Times are milliseconds since the Unix epoch; `revision` counts changes of status."""
 
     key: ThreadKey
     status: Status
@@ -131,7 +131,7 @@ class Thread:
 
 @dataclass(frozen=True, slots=True)
 class ThreadUpdate:
-    """What a caller wishes to change; None leaves a field as it is."""
+    """Requested change of a thread; None leaves a field unchanged."""
 
     status: Status | None = None
     helper_group_id: str | None = None
@@ -140,13 +140,13 @@ class ThreadUpdate:
 
     @property
     def touches_more_than_status(self) -> bool:
-        """Whether the asked group or the message count is part of the wish."""
+        """True if the request contains the asked group or the message count."""
         rest = (self.helper_group_id, self.message_count, self.message_count_increment)
         return any(field is not None for field in rest)
 
 
 class LogKind(StrEnum):
-    """The entries of the event log that follow from a thread's status."""
+    """Kinds of event-log entries that result from a thread's status."""
 
     THREAD_OPENED = "thread_opened"
     THREAD_CLOSED = "thread_closed"
@@ -154,7 +154,7 @@ class LogKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """One line for the event log. `key` is the same however often the entry is written: write it once per key."""
+    """Entry for the event log. `key` is the same however often the entry is written: write it once per key."""
 
     key: str
     kind: LogKind
@@ -164,7 +164,7 @@ class LogEntry:
 
 
 def checked_id(value: str, name: str) -> str:
-    """The id itself if it is 1 to 19 decimal digits, so that it can never hold a separator of a composed key.
+    """Return the ID if it has 1 to 19 decimal digits, so that it cannot contain a separator of a composed key.
 
     Raises `BadRequestError` otherwise.
     """

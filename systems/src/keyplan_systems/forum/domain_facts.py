@@ -1,7 +1,7 @@
-"""The facts that the permission rules look at: groups, memberships, managers, items and what was granted on them.
+"""Facts for the permission rules: groups, memberships, managers, items and permissions on them.
 
-Facts are plain values about one moment. They may hold more than a rule needs, never less: for every group a rule
-asks about, all memberships above it; for every item, all edges above it.
+Facts are plain values about one instant. They may contain more than a rule needs, never less: for every group of a
+rule, all memberships above it; for every item, all edges above it.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from keyplan_systems.forum.domain import GrantView, GroupKind, View, Watch
 
 Edges = Mapping[str, frozenset[str]]
-"""From a group or item to those directly above it."""
+"""Edges from a group or item to its direct parents."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group of the tree: a user, a team, a class, or everybody."""
+    """Group of the tree: a user, a team, a class, or everybody."""
 
     id: str
     kind: GroupKind
@@ -26,7 +26,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Manager:
-    """That members of `manager_id` manage `group_id` and all groups below it."""
+    """Permission of members of `manager_id` to manage `group_id` and all groups below it."""
 
     group_id: str
     manager_id: str
@@ -35,7 +35,7 @@ class Manager:
 
 @dataclass(frozen=True, slots=True)
 class ItemEdge:
-    """That `child_id` stands below `parent_id`, and whether the right to request help comes down this edge."""
+    """Position of `child_id` below `parent_id`, and whether the right to request help propagates along this edge."""
 
     child_id: str
     parent_id: str
@@ -44,7 +44,7 @@ class ItemEdge:
 
 @dataclass(frozen=True, slots=True)
 class ItemPermission:
-    """What a group holds on an item. An owner holds the highest level of everything."""
+    """Permissions of a group on an item. An owner has the highest level of every permission."""
 
     group_id: str
     item_id: str
@@ -56,7 +56,7 @@ class ItemPermission:
 
 @dataclass(frozen=True, slots=True)
 class HelpGrant:
-    """That `group_id` may request help on `item_id` from `helper_group_id` and every group below it."""
+    """Right of `group_id` to request help on `item_id` from `helper_group_id` and every group below it."""
 
     group_id: str
     item_id: str
@@ -65,7 +65,7 @@ class HelpGrant:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Everything the rules look at."""
+    """All facts that the rules need."""
 
     groups: Mapping[str, Group] = field(default_factory=dict)
     group_parents: Edges = field(default_factory=dict)
@@ -79,7 +79,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """The highest levels a user holds on one item, over all his groups."""
+    """Highest levels of a user on one item, over all the user's groups."""
 
     view: View = View.NONE
     grant_view: GrantView = GrantView.NONE
@@ -88,7 +88,7 @@ class Levels:
 
 
 def upward(edges: Edges, start: Iterable[str]) -> frozenset[str]:
-    """The starting nodes and everything above them; a cycle in the data ends where it began."""
+    """Return the starting nodes and everything above them; cycles in the data end the walk."""
     seen = set(start)
     waiting = list(seen)
     while waiting:
@@ -100,7 +100,7 @@ def upward(edges: Edges, start: Iterable[str]) -> frozenset[str]:
 
 
 def edges_of(pairs: Iterable[tuple[str, str]]) -> dict[str, frozenset[str]]:
-    """Edges from (child, parent) pairs."""
+    """Return the edges of (child, parent) pairs."""
     parents: dict[str, set[str]] = {}
     for child, parent in pairs:
         parents.setdefault(child, set()).add(parent)

@@ -1,16 +1,16 @@
-"""What a wished change makes of a thread: rules of status, asked group and message count, without any I/O.
+"""Effect of a requested change on a thread: rules for status, asked group and message count, without I/O.
 
-Who may set which status (no row counts as not open; the wish of the status that is set already changes nothing):
+Permissions per status (no row counts as not open; requesting the current status changes nothing):
 
-    now       wish      participant                       observer   other writer   anybody who sees the item
+    now       request   participant                       observer   other writer   others who see the item
     same      same      yes                               yes        yes            yes
     open      open      yes                               yes        yes            no
     open      closed    yes                               no         no             no
     not open  open      if he may ask that group for help yes        no             no
     no row    closed    no                                no         no             no
 
-The wish of a new status decides about the fields sent with it. Without one the asked group and the message count are
-for those who may write.
+Permission for a new status includes the fields sent with it. Without a new status, the asked group and the
+message count require the permission to write.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from keyplan_systems.forum.permissions import (
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """Who looks at which thread, and what is known: the thread as it is stored, and the facts about both."""
+    """Thread and its observer: the stored thread, and the facts about both."""
 
     facts: Facts
     user_id: str
@@ -52,33 +52,33 @@ class Situation:
 
     @property
     def is_open(self) -> bool:
-        """Whether the thread is open; without a row it is not."""
+        """True if the thread is open; a thread without a row is not open."""
         return self.thread is not None and self.thread.status.is_open
 
     @property
     def is_mine(self) -> bool:
-        """Whether the user is, or acts for, the participant."""
+        """True if the user is, or acts for, the participant."""
         return is_participant(self.facts, self.user_id, self.key)
 
     @property
     def may_write(self) -> bool:
-        """Whether the user may write into the thread as it is."""
+        """True if the user may write into the thread in its current state."""
         return may_write(self.facts, self.user_id, self.key, self.thread)
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The thread as it shall be stored, and the log entries that must be stored with it."""
+    """Thread to store, and the log entries to store with it."""
 
     thread: Thread
     entries: tuple[LogEntry, ...] = ()
 
 
 def changed_thread(now: Situation, update: ThreadUpdate, at_ms: int) -> Change | None:
-    """What the update makes of the thread; None if everything is already as wished.
+    """Return the changed thread; None if the update changes nothing.
 
-    Raises `BadRequestError` for a wish that contradicts itself or the thread's state, `NotAllowedError` if the user
-    may not.
+    Raises `BadRequestError` if the update contradicts itself or the thread's state, `NotAllowedError` if the user may
+    not change the thread.
     """
     check_shape(update)
     if levels(now.facts, now.user_id, now.key.item_id).view < View.CONTENT:
@@ -92,7 +92,7 @@ def changed_thread(now: Situation, update: ThreadUpdate, at_ms: int) -> Change |
 
 
 def check_shape(update: ThreadUpdate) -> None:
-    """Raise `BadRequestError` for a wish that is wrong whatever the thread is."""
+    """Raise `BadRequestError` for an update that is invalid for every thread."""
     if update.status is None and not update.touches_more_than_status:
         raise BadRequestError("send status, helper_group_id, message_count or message_count_increment")
     if update.message_count is not None and update.message_count_increment is not None:
@@ -111,12 +111,12 @@ def check_participant(facts: Facts, key: ThreadKey) -> None:
 
 
 def may_set_status(now: Situation, update: ThreadUpdate) -> bool:
-    """Whether the user may give the thread the wished status, as the table above says."""
+    """Return True if the user may set the requested status, by the table above."""
     wish = update.status
     if wish is None or not _sets_new_status(now, update):
         return True
     if now.is_mine:
-        # Even an observer of his own work opens it only towards a group that he may ask.
+        # Even an observer opens their own work only towards a group that they may ask.
         return now.is_open or (wish.is_open and _may_ask(now, update))
     if not wish.is_open:
         return False
@@ -139,7 +139,7 @@ def _may_ask(now: Situation, update: ThreadUpdate) -> bool:
 
 
 def _check_helper_fits(now: Situation, update: ThreadUpdate) -> None:
-    """The asked group comes with opening, may come while open, and never with closing or staying closed."""
+    """Check the asked group: required for opening, optional while open, and invalid when closing or staying closed."""
     will_be_open = now.is_open if update.status is None else update.status.is_open
     if update.helper_group_id is not None and not will_be_open:
         raise BadRequestError("helper_group_id must not be sent when a thread is closed or stays closed")
@@ -162,7 +162,7 @@ def _change(now: Situation, update: ThreadUpdate, at_ms: int) -> Change | None:
     new = _with_wishes(old, update)
     if new == now.thread:
         return None
-    # Two changes never share a time, so the log keeps their order even when the clock stands still or steps back.
+    # Two changes never share a time, so the log keeps their order even if the clock stops or steps back.
     new = replace(new, latest_update_at_ms=max(at_ms, old.latest_update_at_ms + 1))
     if not _sets_new_status(now, update):
         return Change(new)
@@ -183,7 +183,7 @@ def _with_wishes(old: Thread, update: ThreadUpdate) -> Thread:
 
 
 def _entry(now: Situation, new: Thread) -> LogEntry:
-    """The log entry of an opening or closing; its key is new with every change of status, and the same on a repeat."""
+    """Return the log entry of an opening or closing; its key differs for each change and is the same on a repeat."""
     kind = LogKind.THREAD_OPENED if new.status.is_open else LogKind.THREAD_CLOSED
     key = f"{kind}-{new.key.item_id}-{new.key.participant_id}-{new.revision}"
     return LogEntry(key, kind, new.key, now.user_id, new.latest_update_at_ms)

@@ -1,4 +1,4 @@
-"""What the forum keeps in DynamoDB: events and their marks, heads, watchers, servers, follows, notifications."""
+"""Entities of the forum in DynamoDB: events and their marks, heads, watchers, servers, follows, notifications."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from pydantic import Field, StringConstraints
 from keyplan import GSI, TTL, Bytes, Distinct, Entity, Table, Volume, key
 
 MOST_CHARACTERS: Final = 8_000
-"""How long a message may be: far below the 128 KB of a websocket message, whatever the characters are."""
+"""Maximum length of a message: far below the 128 KB of a websocket message, whatever the characters are."""
 
 MOST_WATCHED: Final = 50
-"""How many threads one connection may watch: all of its items go in one transaction when it ends."""
+"""Maximum number of threads per connection: one transaction removes all of its items."""
 
 Id = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,19}$")]
-"""An id of the platform: digits, so that it never holds the separator of a key."""
+"""ID of the platform: digits, so that it never contains the separator of a key."""
 
 EventId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,100}$")]
-"""What an event is known by to who sends it; the same event sent again has the same one."""
+"""Identity of an event for its sender; the same event sent again has the same identity."""
 
 Milliseconds = Annotated[int, Field(ge=0, lt=10**13)]
-"""A moment, in milliseconds since the Unix epoch: thirteen digits, until the year 2286."""
+"""Timestamp in milliseconds since the Unix epoch: thirteen digits, until the year 2286."""
 
 
 class EventType(StrEnum):
-    """What can happen in a thread. The first five are the document's."""
+    """Kinds of events in a thread. The first five are the document's."""
 
     THREAD_OPENED = "thread_opened"
     ATTEMPT_STARTED = "attempt_started"
@@ -35,19 +35,19 @@ class EventType(StrEnum):
     THREAD_CLOSED = "thread_closed"
     MESSAGE = "message"
     GRADE_UPDATED = "grade_updated"
-    """A submission was graded, or graded anew."""
+    """A submission was graded, or graded again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A thread as keys name it: participant first."""
+    """Thread as keys name it: participant first."""
 
     participant_id: str
     item_id: str
 
 
 THREADS, SAMPLE = 60_000, 24
-"""Threads there are, and events in each, on average."""
+"""Average number of threads, and of events in each."""
 
 forum = Table(
     "forum",
@@ -83,13 +83,13 @@ _OF_A_THREAD = {"participant_id": _PARTICIPANTS, "item_id": _ITEMS}
     ),
 )
 class Event(Entity):
-    """Something that happened in a thread. Keyed by when it happened; `seq` counts what arrived in the thread."""
+    """Event in a thread. Keyed by its time; `seq` counts the events stored in the thread."""
 
     participant_id: Id
     item_id: Id
     at_ms: Milliseconds
     seq: int
-    """1, 2, 3, ... in the order in which events were stored, without a gap; breaks ties of `at_ms`."""
+    """Position 1, 2, 3, ... in the order of storage, without a gap; breaks ties of `at_ms`."""
     event_id: EventId
     type: EventType
     user_id: Id | None = None
@@ -102,7 +102,7 @@ class Event(Entity):
 
     @property
     def place(self) -> Place:
-        """Its thread."""
+        """Thread of the event."""
         return Place(self.participant_id, self.item_id)
 
 
@@ -111,7 +111,7 @@ class Event(Entity):
     volume=Volume(count=THREADS * SAMPLE, bytes=Bytes(180), distinct=_OF_A_THREAD),
 )
 class Mark(Entity):
-    """That an event is stored, and under which key: an event that is sent again is not stored again."""
+    """Record that an event is stored, and under which key: a repeated event is not stored again."""
 
     participant_id: Id
     item_id: Id
@@ -126,12 +126,15 @@ class Mark(Entity):
     volume=Volume(count=THREADS, bytes=Bytes(160), distinct=_OF_A_THREAD),
 )
 class Head(Entity):
-    """How far a thread has come. Every event writes it under the version that was read, so events never share a seq."""
+    """Newest position of a thread.
+
+    Every event writes it under the version that was read, so events never share a seq.
+    """
 
     participant_id: Id
     item_id: Id
     last_ms: Milliseconds
-    """The latest time of an event; what is written now is never earlier."""
+    """Latest time of an event; a new event is never earlier."""
     last_seq: int = 0
 
 
@@ -140,13 +143,13 @@ class Head(Entity):
     volume=Volume(count=2_000, bytes=Bytes(260), distinct=_OF_A_THREAD),
 )
 class Subscription(Entity):
-    """That a connection watches a thread."""
+    """Subscription of a connection to a thread."""
 
     participant_id: Id
     item_id: Id
     connection_id: str
     server_id: str | None = None
-    """The process that has the connection; None in what was stored before it was kept."""
+    """Process that has the connection; None in items stored before this attribute existed."""
     user_id: Id
     ttl: int
     """Seconds since 1970."""
@@ -154,7 +157,7 @@ class Subscription(Entity):
 
 @forum.entity(key=key("SERVERS", "{server_id}"), volume=Volume(count=4, bytes=Bytes(100)))
 class Server(Entity):
-    """A process that has connections, for as long as it says so: one that was killed has none."""
+    """Process with connections. It renews its item; connections of an expired process count as closed."""
 
     server_id: str
     ttl: int
@@ -169,7 +172,7 @@ class Server(Entity):
     ),
 )
 class Connected(Entity):
-    """A websocket that is open, with the threads that it watches as `participant#item`."""
+    """Open websocket, with its watched threads as `participant#item`."""
 
     connection_id: str
     user_id: Id
@@ -178,7 +181,7 @@ class Connected(Entity):
     ttl: int
 
     def places(self) -> list[Place]:
-        """What it watches."""
+        """Return the watched threads."""
         return [Place(*one.split("#")) for one in sorted(self.threads)]
 
 
@@ -187,19 +190,19 @@ class Connected(Entity):
     volume=Volume(count=3 * THREADS, bytes=Bytes(160), distinct=_OF_A_THREAD, present={"ttl": 0.6}),
 )
 class Follow(Entity):
-    """That a user wants to be told of new messages."""
+    """Request of a user for notifications of new messages."""
 
     participant_id: Id
     item_id: Id
     user_id: Id
     status_seq: int = 0
-    """The opening or closing of the thread that it has followed last."""
+    """Sequence number of the last opening or closing that was applied."""
     ttl: int | None = None
-    """Seconds since 1970; nothing while the thread is open."""
+    """Expiry in seconds since 1970; None while the thread is open."""
 
     @property
     def place(self) -> Place:
-        """Its thread."""
+        """Thread of the follow."""
         return Place(self.participant_id, self.item_id)
 
 
@@ -208,7 +211,7 @@ class Follow(Entity):
     volume=Volume(count=400_000, bytes=Bytes(420, p99=700), distinct={"user_id": Distinct(20_000, hottest=0.001)}),
 )
 class Notification(Entity):
-    """That a message was written in a thread that the user follows."""
+    """Notification of a message in a thread that the user follows."""
 
     user_id: Id
     at_ms: Milliseconds

@@ -1,4 +1,4 @@
-"""The event log of all threads: stored once each, numbered without a gap, read by number or by time."""
+"""Event log of all threads: each event is stored once, numbered without a gap, and read by number or by time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from keyplan_systems.forum.relational.threads import now_ms
 from keyplan_systems.web.notes import leave_out
 
 AHEAD_MS: Final = 60_000
-"""How far a sender's clock may be ahead of ours."""
+"""Allowed lead of a sender's clock."""
 
 _RETRIES: Final = Retries(attempts=40, first_s=0.005, most_s=0.25)
 _TURNS: Final = 64
@@ -26,10 +26,10 @@ _TURNS: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An event before it has its place in the log.
+    """Event before it has its position in the log.
 
-    `event_id` is its identity: a draft whose id is known is not stored again. `at_ms` is when it happened, None
-    for now.
+    `event_id` is its identity: a draft with a stored ID is not stored again. `at_ms` is its time; None stands for the
+    current time.
     """
 
     place: Place
@@ -47,26 +47,26 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """The event as it is stored, and whether this call has stored it."""
+    """Stored event, and whether this call has stored it."""
 
     event: Event
     is_new: bool
 
 
 class EventLog:
-    """Appends and reads; may be shared by threads, and any number of processes may write."""
+    """Log of events; threads and processes may share it."""
 
     def __init__(self, db: Connection, clock: Clock) -> None:
         self._db, self._clock = db, clock
-        # Writers of one thread in this process take turns, so that they do not race for its head; between
-        # processes the head's version decides.
+        # Writers of one thread in this process take turns, so that they do not race for its head; between processes the
+        # version of the head decides.
         self._turns = tuple(threading.Lock() for _ in range(_TURNS))
 
     def append(self, draft: Draft) -> Appended:
-        """Store an event as the next of its thread, or find it where it is stored already.
+        """Store an event as the next event of its thread, or return the event that is stored already.
 
-        What happens now is never earlier than what is stored. Raises BadRequestError for a time in the future, and
-        RunError where the database cannot do it.
+        A current event is never earlier than the stored ones. Raises BadRequestError for a time in the future, and
+        RunError if the database fails.
         """
         self.check_time(draft)
         with self._turns[hash(draft.place) % _TURNS]:
@@ -77,23 +77,23 @@ class EventLog:
                 self._clock.wait(threading.Event(), _RETRIES.wait_s(attempt, self._clock))
             done = self._try(draft)
         if done is None:
-            raise WriteConflictError(f"others kept writing to the thread of event {draft.event_id}")
+            raise WriteConflictError(f"too many concurrent writes to the thread of event {draft.event_id}")
         return done
 
     def check_time(self, draft: Draft) -> None:
         """Raise BadRequestError for a time in the future."""
         if draft.at_ms is not None and draft.at_ms > now_ms(self._clock) + AHEAD_MS:
-            raise BadRequestError("an event that is still to come cannot be stored")
+            raise BadRequestError("an event in the future cannot be stored")
 
     def last_seq(self, place: Place) -> int:
-        """The number of the newest event of a thread; 0 where there is none."""
+        """Return the number of the newest event of a thread; 0 without events."""
         head = self._db.run(design.head_of(place))
         return 0 if head is None else head.last_seq
 
     def since(self, place: Place, seq: int, most: int = 100) -> list[Event]:
-        """Return the events that come next after this number, without a gap but for those that cannot be read.
+        """Return the next events after this number, without a gap except for unreadable ones.
 
-        The index may lag: then fewer events are found than the head says, or none; ask again.
+        The index may lag behind the head and return fewer events or none; ask again.
         """
         found: list[Event] = []
         unreadable: list[RunError] = []
@@ -110,15 +110,15 @@ class EventLog:
         return found
 
     def history(self, place: Place, limit: int, cursor: str | None) -> Page[Event]:
-        """A thread's events by their own time, newest first. Raises CursorError."""
+        """Return a thread's events by their own time, newest first. Raises CursorError."""
         return self._db.run(design.history(place), limit=limit, cursor=cursor, unreadable=leave_out)
 
     def messages(self, place: Place, limit: int, cursor: str | None) -> Page[Event]:
-        """A thread's messages, newest first, as many as asked for if there are. Raises CursorError."""
+        """Return a thread's messages, newest first, up to the limit. Raises CursorError."""
         return self._db.run(design.messages(place), limit=limit, cursor=cursor, unreadable=leave_out)
 
     def _try(self, draft: Draft) -> Appended | None:
-        """One attempt; None where another event came in between."""
+        """Try to store the event; return None if another event was stored concurrently."""
         head = self._db.run(design.head_of(draft.place))
         event = self._next(draft, head)
         place = {"participant_id": event.participant_id, "item_id": event.item_id}
@@ -144,7 +144,7 @@ class EventLog:
         mark = self._db.run(design.mark_of(draft.place, draft.event_id))
         event = None if mark is None else self._db.run(design.event_at(draft.place, mark.at_ms, mark.event_seq))
         if event is None:
-            raise RunError(f"event {draft.event_id} is marked as stored, and is not there")
+            raise RunError(f"event {draft.event_id} is marked as stored, but is missing")
         return event
 
     def _next(self, draft: Draft, head: Head | None) -> Event:

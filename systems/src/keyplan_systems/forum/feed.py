@@ -1,8 +1,8 @@
-"""Brings what is stored to the watchers: a reader of the table's stream in a thread, the hub in the event loop.
+"""Delivery of stored events to the watchers: a stream reader in a thread, and the hub in the event loop.
 
-Every process has its own reader with a place of its own, which begins with the latest change: each process hears of
-everything and serves its own connections. The reader has found its place before the first connection is taken. From
-there on nothing is lost to a watch, which asks for the number of the newest event after it has joined.
+Every process has its own reader with its own checkpoint, which starts with the latest change: each process receives all
+changes and serves its own connections. The reader has its position before the first connection is accepted. From then
+on a watch misses nothing, because it requests the number of the newest event after it has joined.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from keyplan_systems.forum.hub import Hub
 
 POLL_S: Final = 0.1
 HANDING_OVER_S: Final = 30.0
-"""How long the event loop may take to listen before a delivery counts as failed."""
+"""Maximum time for the event loop to accept a delivery."""
 
 
 class Feed:
-    """The reader of one process."""
+    """Stream reader of one process."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Feed:
         poll_s: float = POLL_S,
         checkpoints: Path | None = None,
     ) -> None:
-        """`checkpoints`: an empty folder for where it is; by default a temporary one."""
+        """Create the reader. `checkpoints` is an empty folder for its position; by default a temporary folder."""
         self.hub = hub
         self._db, self._clock, self._destinations, self._poll_s = db, clock, destinations, poll_s
         self._checkpoints = checkpoints
@@ -54,7 +54,7 @@ class Feed:
 
     @asynccontextmanager
     async def lifespan(self, _app: FastAPI) -> AsyncIterator[None]:
-        """Read and sweep for as long as the application lives."""
+        """Read and sweep for the lifetime of the application."""
         self._loop = asyncio.get_running_loop()
         with tempfile.TemporaryDirectory(prefix="forum-feed-") as folder:
             runner = self._runner = self._reader(self._checkpoints or Path(folder))
@@ -71,7 +71,7 @@ class Feed:
                 self._runner = None
 
     async def works(self) -> object:
-        """Raises what has ended the reader, if anything has: for the health check."""
+        """Raise the error that ended the reader, if any: for the health check."""
         runner = self._runner
         if runner is None:
             raise RuntimeError("the stream is not being read")
@@ -99,7 +99,7 @@ class Feed:
         self._hand_over(self.hub.notifications, [change.new for change in changes])
 
     def _hand_over(self, listen: Callable[[Any], None], news: list[Any]) -> None:
-        """Call it in the event loop and wait, so that the reader is never far ahead of the loop."""
+        """Run the coroutine in the event loop and wait, so that the reader never gets far ahead of the loop."""
         assert self._loop is not None, "the reader runs within the lifespan"
 
         async def told() -> None:

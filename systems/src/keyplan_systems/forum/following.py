@@ -1,4 +1,4 @@
-"""Who wants to be told of a thread, and what they are told."""
+"""Followers of threads and their notifications."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ NOTIFICATION_SECONDS: Final = 60 * _DAY
 EXCERPT_CHARACTERS: Final = 200
 
 _PASSED = (ConditionFailedError, NotFoundError)
-"""It has followed this change, or a later one, or has been given up."""
+"""Condition failure: the item has this change or a later change already, or is deleted."""
 
 _NOTIFICATION_ID = re.compile(r"([0-9]{13})-([A-Za-z0-9._-]{1,100})")
 
 
 class UnknownNotificationError(ForumError):
-    """The user has no such notification."""
+    """Refusal of a notification ID that the user does not have."""
 
     status = 404
 
 
 class Following:
-    """Follows and notifications."""
+    """Follows and notifications of users."""
 
     def __init__(self, db: Connection, clock: Clock, watching: Watching) -> None:
         self._db, self._clock, self._watching = db, clock, watching
@@ -44,35 +44,35 @@ class Following:
     # Follows.
 
     def follow(self, place: Place, user_id: str, *, ends: bool = False) -> None:
-        """The user follows the thread, for a while only where it is closed; again is as good as once."""
+        """Make the user follow the thread, temporarily if it is closed; idempotent."""
         self._add(place, user_id, 0, self._end_s() if ends else None)
 
     def let_end(self, place: Place, user_id: str, status_seq: int) -> None:
-        """Let a follow of a closed thread end, unless it ends already or an event after this one has said otherwise."""
+        """Let a follow of a closed thread expire, unless it expires already or a later event has changed it."""
         follower = self._db.run(design.follow_of(place, user_id))
         if follower is not None and follower.ttl is None:
             self._end(follower, status_seq)
 
     def let_stay(self, place: Place, user_id: str, status_seq: int) -> None:
-        """Let a follow of a thread that was opened meanwhile stay, unless a later event has said otherwise."""
+        """Keep a follow of a reopened thread, unless a later event has changed it."""
         follower = self._db.run(design.follow_of(place, user_id))
         if follower is not None and follower.ttl is not None:
             self._keep(follower, status_seq)
 
     def unfollow(self, place: Place, user_id: str) -> None:
-        """The user no longer follows the thread; again is as good as once."""
+        """End the user's follow of the thread; idempotent."""
         self._db.run(design.unfollow(place, user_id))
 
     def is_following(self, place: Place, user_id: str) -> bool:
-        """Whether the user follows the thread."""
+        """Return True if the user follows the thread."""
         return self._db.run(design.follow_of(place, user_id)) is not None
 
     def status_changed(self, event: Event, people: Iterable[str]) -> None:
-        """Follow an opening or closing, as often as it is told.
+        """Apply an opening or closing to the follows; idempotent.
 
-        An opening makes these people followers and keeps all follows; a closing lets them end in two weeks. Item by
-        item, because a thread may have more followers than a transaction takes; an item that has followed a
-        later change stays as it is.
+        An opening makes these people followers and keeps all follows; a closing lets them expire in two weeks. The
+        items are updated separately, because a thread may have more followers than a transaction accepts; an item with
+        a later change stays as it is.
         """
         opened = event.type is EventType.THREAD_OPENED
         if opened:
@@ -95,7 +95,7 @@ class Following:
         try:
             self._db.run(design.follow(new))
         except AlreadyExistsError:
-            return  # he follows it already
+            return  # they follow it already
 
     def _keep(self, follower: Follow, status_seq: int) -> None:
         with suppress(*_PASSED):
@@ -111,12 +111,12 @@ class Following:
     # Notifications.
 
     def to_tell(self, message: Event) -> set[str]:
-        """Who follows a message's thread, but for its author and who watches."""
+        """Return the followers of a message's thread, without its author and its current watchers."""
         followers = {follower.user_id for follower in self._db.iterate(design.followers(message.place))}
         return followers - self._watching.users(message.place) - {message.user_id}
 
     def tell(self, user_id: str, message: Event) -> None:
-        """Leave the user a notification of a message; once, however often called."""
+        """Store a notification of a message for the user; idempotent."""
         assert message.user_id is not None, "a message has an author"
         assert message.content is not None, "a message has a text"
         notification = Notification(
@@ -132,14 +132,14 @@ class Following:
         try:
             self._db.run(design.notify(notification))
         except AlreadyExistsError:
-            return  # told before: what is marked as read stays so
+            return  # notified before: the read state stays unchanged
 
     def notifications(self, user_id: str, limit: int, cursor: str | None) -> Page[Notification]:
-        """The user's notifications, newest first. Raises CursorError."""
+        """Return the user's notifications, newest first. Raises CursorError."""
         return self._db.run(design.notifications(user_id), limit=limit, cursor=cursor, unreadable=leave_out)
 
     def mark(self, user_id: str, notification_id: str, *, is_read: bool) -> Notification:
-        """Mark one as read or unread. Raises UnknownNotificationError."""
+        """Mark a notification as read or unread. Raises UnknownNotificationError."""
         at_ms, event_id = _parts(notification_id)
         try:
             return self._db.run(design.mark_read(user_id, at_ms, event_id, is_read))
@@ -147,11 +147,11 @@ class Following:
             raise UnknownNotificationError("you have no such notification") from error
 
     def drop(self, user_id: str, notification_id: str) -> None:
-        """Delete one; again is as good as once."""
+        """Delete a notification; idempotent."""
         self._db.run(design.drop_notification(user_id, *_parts(notification_id)))
 
     def drop_all(self, user_id: str) -> int:
-        """Delete all that there are now; how many they were."""
+        """Delete all existing notifications and return their number."""
         found = list(self._db.iterate(design.notifications(user_id)))
         for one in found:
             self._db.run(design.drop_notification(user_id, one.at_ms, one.event_id))
@@ -159,7 +159,7 @@ class Following:
 
 
 def notification_id(notification: Notification) -> str:
-    """What a notification is called outside."""
+    """Return the public ID of a notification."""
     return f"{notification.at_ms:013d}-{notification.event_id}"
 
 

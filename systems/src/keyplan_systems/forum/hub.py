@@ -1,12 +1,12 @@
-"""The watchers of this process: every event of a thread, once, in the order of arrival, to each of them.
+"""Watchers of this process: each of them gets every event of a thread once, in the order of storage.
 
-The rule: a thread's events are numbered 1, 2, 3 without a gap, in the order in which they were stored. A watch knows
-the last number that it has sent, and only ever sends the next one. What the stream brings is kept for a while by
-thread and number; where the next number is not there (the stream brought a later one first, the watch begins in the
-past, or its reader is slow), it is read from the log. So nothing depends on the order or the repetition of what
-the stream delivers: it only says how far a thread has come, and saves reading.
+A thread's events are numbered 1, 2, 3 without a gap, in the order of storage. A watch knows the last number that it has
+sent, and only ever sends the next number. Events from the stream are buffered by thread and number; if the next number
+is not in the buffer (the stream delivered a later event first, the watch starts in the past, or its reader is slow),
+the hub reads it from the log. So correctness does not depend on the order or the repetition of stream records: they
+only announce the newest number, and save reads.
 
-All of this lives in one event loop; `Feed` brings changes into it from the stream reader's thread.
+All of this runs in one event loop; `Feed` brings changes into it from the stream reader's thread.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from keyplan_systems.forum.event_log import EventLog
 from keyplan_systems.forum.wire import event_pushed, notification_pushed
 
 KEPT_EVENTS: Final = 256
-"""How many events of a watched thread are kept at hand."""
+"""Number of buffered events of a watched thread."""
 MOST_WAITING: Final = 1_000
-"""How many answers and notifications may wait for one connection."""
+"""Maximum number of queued answers and notifications of one connection."""
 MOST_PAUSES: Final = 400
-"""How often the log is asked again for an event that must be there, before the connection is told to come back."""
+"""Number of reads of the log for an event that must exist, before the connection is closed with "try again"."""
 PAUSE_S: Final = 0.025
 LOOKED_EVERY_S: Final = 30.0
-"""How long heartbeats rely on the stream before a thread's log is read again, once for all its watchers here."""
+"""Interval between reads of a thread's log that heartbeats cause, shared by all its watchers in this process."""
 
 GOING_AWAY, TRY_AGAIN_LATER = 1001, 1013
-"""Codes of RFC 6455 and its registry."""
+"""Close codes of RFC 6455 and its registry."""
 
 _log = logging.getLogger(__name__)
 
@@ -47,35 +47,35 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How long connections last, in seconds."""
+    """Lifetimes of connections, in seconds."""
 
     idle_s: float = 600.0
-    """Without anything sent either way."""
+    """Maximum idle time."""
     total_s: float = 7_200.0
     sweep_s: float = 1.0
-    """How often they are looked at."""
+    """Interval between checks."""
 
 
 @dataclass(eq=False, slots=True)
 class Room:
-    """What is known of a thread that somebody here watches."""
+    """State of a thread with watchers in this process."""
 
     top: int = 0
-    """The greatest number that is known to be stored."""
+    """Greatest number that is known to be stored."""
     recent: dict[int, Event] = field(default_factory=dict)
     watches: set[Watch] = field(default_factory=set)
     looked_s: float = -math.inf
-    """When a heartbeat last had the log read, in monotonic seconds."""
+    """Time of the last read of the log that a heartbeat caused, in monotonic seconds."""
 
     def take(self, event: Event) -> None:
-        """Remember an event, and forget the oldest beyond KEPT_EVENTS."""
+        """Buffer an event, and drop the oldest beyond KEPT_EVENTS."""
         self.top = max(self.top, event.seq)
         self.recent[event.seq] = event
         if len(self.recent) > KEPT_EVENTS:
             del self.recent[min(self.recent)]
 
     def learn(self, top: int) -> None:
-        """The thread has come as far as this; all watches look."""
+        """Record the newest number of the thread and wake all watches."""
         self.top = max(self.top, top)
         for watch in self.watches:
             watch.pipe.wake.set()
@@ -83,26 +83,26 @@ class Room:
 
 @dataclass(eq=False, slots=True)
 class Watch:
-    """One connection's way through one thread."""
+    """Position of one connection in one thread."""
 
     place: Place
     pipe: Pipe
     room: Room
     until_s: float
-    """When the token ends that allows it, seconds since 1970."""
+    """Expiry of the token that allows it, in seconds since 1970."""
     last: int | None = None
-    """The last number that was sent; None until it begins."""
+    """Last number that was sent; None before the start."""
     is_over: bool = False
 
     @property
     def is_behind(self) -> bool:
-        """Whether there is something to send."""
+        """True if unsent events exist."""
         return not self.is_over and self.last is not None and self.last < self.room.top
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """Why a connection is closed."""
+    """Reason for closing a connection."""
 
     code: int
     reason: str
@@ -110,7 +110,7 @@ class Ending:
 
 @dataclass(eq=False)
 class Pipe:
-    """One connection: the only place that sends to it."""
+    """Queue of one connection; the only sender on it."""
 
     connection_id: str
     user_id: str
@@ -123,20 +123,20 @@ class Pipe:
     ending: asyncio.Future[Ending] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
     def say(self, message: dict[str, Any]) -> None:
-        """Send a message before any further event; a reader that lets too many wait is sent away."""
+        """Send a message before any further event; a reader that falls too far behind is disconnected."""
         self.waiting.append(message)
         self.wake.set()
         if len(self.waiting) > MOST_WAITING:
             self.end(TRY_AGAIN_LATER, "too much is waiting to be read")
 
     def end(self, code: int, reason: str) -> None:
-        """Have it closed; the first reason counts."""
+        """Close the connection; the first reason is reported."""
         if not self.ending.done():
             self.ending.set_result(Ending(code, reason))
 
 
 class Hub:
-    """All connections of this process, and what they watch."""
+    """Hub of all connections of this process and their watches."""
 
     def __init__(self, log: EventLog, clock: Clock, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
@@ -146,30 +146,30 @@ class Hub:
 
     @property
     def connections(self) -> int:
-        """How many there are."""
+        """Number of connections."""
         return len(self._pipes)
 
     # Connections.
 
     def open(self, connection_id: str, user_id: str, send: Send) -> Pipe:
-        """A connection begins. Something must run `pump` for it."""
+        """Register a connection. The caller must run `pump` for it."""
         now_s = self._clock.monotonic()
         pipe = Pipe(connection_id, user_id, send, now_s, now_s)
         self._pipes[connection_id] = pipe
         return pipe
 
     def close(self, pipe: Pipe) -> None:
-        """A connection is over, and so is all that it watches here."""
+        """Remove a connection and all its watches."""
         self._pipes.pop(pipe.connection_id, None)
         for place in list(pipe.watches):
             self.leave(pipe, place)
 
     def touch(self, pipe: Pipe) -> None:
-        """Something was sent or received."""
+        """Record that a message was sent or received."""
         pipe.touched_s = self._clock.monotonic()
 
     def sweep(self) -> int:
-        """Have connections closed that are idle or old, or watch by a token that has ended; how many."""
+        """Close the connections that are idle, too old, or use an expired token; return their number."""
         now_s, at_s, overdue = self._clock.monotonic(), self._clock.now(), 0
         for pipe in self._pipes.values():
             if now_s - pipe.opened_s >= self.limits.total_s:
@@ -192,9 +192,9 @@ class Hub:
     # Watches.
 
     def join(self, pipe: Pipe, place: Place, until_s: float = math.inf) -> Watch:
-        """A watch that notes what comes from now on, and sends nothing before it begins.
+        """Create a watch that collects new events, and sends none before it begins.
 
-        At `until_s`, seconds since 1970, its connection is closed.
+        At `until_s`, in seconds since 1970, its connection is closed.
         """
         room = self._rooms.setdefault(place, Room())
         watch = pipe.watches[place] = Watch(place, pipe, room, until_s)
@@ -202,12 +202,12 @@ class Hub:
         return watch
 
     def begin(self, watch: Watch, after: int, top: int) -> None:
-        """Send everything behind this number; the thread has come as far as `top`."""
+        """Send every event after this number; `top` is the newest number of the thread."""
         watch.last = after
         watch.room.learn(top)
 
     def leave(self, pipe: Pipe, place: Place) -> bool:
-        """No longer watch a thread; False if it was not watched."""
+        """End the watch of a thread; return False if it did not exist."""
         watch = pipe.watches.pop(place, None)
         if watch is None:
             return False
@@ -241,10 +241,10 @@ class Hub:
         for room, top in zip(due.values(), tops, strict=True):
             room.learn(top)
 
-    # What the stream brings.
+    # Changes from the stream.
 
     def events(self, events: Iterable[Event]) -> None:
-        """Stored events, in any order and any number of times."""
+        """Accept stored events, in any order and any number of times."""
         for event in events:
             room = self._rooms.get(event.place)
             if room is not None:
@@ -252,7 +252,7 @@ class Hub:
                 room.learn(event.seq)
 
     def notifications(self, notifications: Iterable[Notification]) -> None:
-        """Stored notifications."""
+        """Accept stored notifications."""
         by_user: dict[str, list[Pipe]] = {}
         for pipe in self._pipes.values():
             by_user.setdefault(pipe.user_id, []).append(pipe)
@@ -263,7 +263,7 @@ class Hub:
     # Sending.
 
     async def pump(self, pipe: Pipe) -> None:
-        """Send whatever there is to send, until cancelled or the connection fails."""
+        """Send all pending messages, until cancelled or the connection fails."""
         while True:
             await pipe.wake.wait()
             pipe.wake.clear()
@@ -293,11 +293,11 @@ class Hub:
                 pauses = 0
 
     async def _read(self, place: Place, seq: int) -> list[Event]:
-        """The next events by the log; none where it cannot tell just now."""
+        """Return the next events of the log; none if it is unavailable."""
         try:
             return await run_in_threadpool(self._log.since, place, seq)
         except RunError as error:
-            _log.warning("the log could not be read; it is tried again", extra={"reason": str(error)})
+            _log.warning("cannot read the log; retrying", extra={"reason": str(error)})
             return []
 
     async def _push(self, watch: Watch, event: Event) -> None:

@@ -1,10 +1,10 @@
-"""Who may request help, grant that right, write and read: pure functions over loaded facts.
+"""Rules for requesting help, granting that right, writing and reading: pure functions over loaded facts.
 
-A team cannot log in: its members act for it. So "being the participant" holds for the user himself and for the teams
-he is a direct member of, and so does "having validated the item". Seeing an item means `can_view >= content`.
+A team cannot log in: its members act for it. So a user "is the participant" personally and through the teams with
+direct membership; the same holds for "has validated the item". Seeing an item means `can_view >= content`.
 
-A group is visible to somebody when it is public, is himself, stands above him, is managed by him (or stands below a
-managed one), or stands above a group, not a single user, that he manages.
+A group is visible to a viewer when it is public, is the viewer, is above the viewer, is managed by the viewer (or is
+below a managed group), or is above a group, not a single user, that the viewer manages.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from keyplan_systems.forum.domain_facts import Facts, Levels, edges_of, upward
 
 
 def groups_of(facts: Facts, group_id: str) -> frozenset[str]:
-    """The group itself and every group it belongs to, directly or not."""
+    """Return the group and every group it belongs to, directly or not."""
     return upward(facts.group_parents, (group_id,))
 
 
 def acts_as(facts: Facts, user_id: str) -> frozenset[str]:
-    """The participants a user speaks for: himself and the teams he is a direct member of."""
+    """Return the participants that a user acts for: the user and the teams with direct membership."""
     parents = facts.group_parents.get(user_id, frozenset())
     return frozenset({user_id} | {parent for parent in parents if _kind(facts, parent) is GroupKind.TEAM})
 
 
 def levels(facts: Facts, user_id: str, item_id: str) -> Levels:
-    """The highest levels on the item over all groups of the user; ownership by any of them gives the top of each."""
+    """Return the highest levels on the item over all groups of the user; an owner has the highest level of each."""
     mine = groups_of(facts, user_id)
     held = [row for row in facts.permissions if row.item_id == item_id and row.group_id in mine]
     if any(row.is_owner for row in held):
@@ -47,7 +47,7 @@ def levels(facts: Facts, user_id: str, item_id: str) -> Levels:
 
 
 def is_visible(facts: Facts, group_id: str, viewer_id: str) -> bool:
-    """Whether the group can be seen by the viewer, a user or a team."""
+    """Return True if the viewer, a user or a team, can see the group."""
     group = facts.groups.get(group_id)
     if group is None:
         return False
@@ -62,10 +62,10 @@ def is_visible(facts: Facts, group_id: str, viewer_id: str) -> bool:
 
 
 def may_request_help(facts: Facts, user_id: str, item_id: str, helper_group_id: str) -> bool:
-    """Whether the user may ask this group for help on the item.
+    """Return True if the user may ask this group for help on the item.
 
-    A grant counts when it was given to one of the user's groups, on the item or on an item above it from which only
-    propagating edges lead down, and for the asked group or one above it. An owner may ask any group he can see.
+    A grant applies if it belongs to one of the user's groups, on the item or on an item above it with only propagating
+    edges in between, and for the asked group or a group above it. An owner may ask any visible group.
     """
     if levels(facts, user_id, item_id).is_owner and is_visible(facts, helper_group_id, user_id):
         return True
@@ -73,7 +73,7 @@ def may_request_help(facts: Facts, user_id: str, item_id: str, helper_group_id: 
 
 
 def may_grant_help(facts: Facts, giver_id: str, receiver_id: str, item_id: str, helper_group_id: str) -> bool:
-    """Whether the giver may let the receiver request help from this group on the item."""
+    """Return True if the giver may let the receiver request help from this group on the item."""
     if levels(facts, giver_id, item_id).grant_view < GrantView.CONTENT:
         return False
     if _kind(facts, helper_group_id) is GroupKind.ALL_USERS:
@@ -82,26 +82,26 @@ def may_grant_help(facts: Facts, giver_id: str, receiver_id: str, item_id: str, 
 
 
 def is_participant(facts: Facts, user_id: str, key: ThreadKey) -> bool:
-    """Whether the thread is the user's own, or that of a team of his."""
+    """Return True if the thread belongs to the user or to a team of the user."""
     return key.participant_id in acts_as(facts, user_id)
 
 
 def is_observer(facts: Facts, user_id: str, key: ThreadKey) -> bool:
-    """Whether the user may watch answers on the item and may watch the participant."""
+    """Return True if the user may watch answers on the item and may watch the participant."""
     return levels(facts, user_id, key.item_id).watch >= Watch.ANSWER and watches_members(
         facts, user_id, key.participant_id
     )
 
 
 def watches_members(facts: Facts, user_id: str, group_id: str) -> bool:
-    """Whether the user holds `can_watch_members` on the group or one above it, himself or through a group of his."""
+    """Return True if the user has `can_watch_members` on the group or a group above it, directly or through a group."""
     mine = groups_of(facts, user_id)
     above = groups_of(facts, group_id)
     return any(row.can_watch_members and row.manager_id in mine and row.group_id in above for row in facts.managers)
 
 
 def may_write(facts: Facts, user_id: str, key: ThreadKey, thread: Thread | None) -> bool:
-    """Whether the user may write a message into the thread now; only an open thread takes messages."""
+    """Return True if the user may write a message into the thread now; only an open thread accepts messages."""
     if thread is None or not thread.status.is_open:
         return False
     if is_participant(facts, user_id, key) or is_observer(facts, user_id, key):
@@ -113,7 +113,7 @@ def may_write(facts: Facts, user_id: str, key: ThreadKey, thread: Thread | None)
 
 
 def may_read(facts: Facts, user_id: str, key: ThreadKey, thread: Thread | None, now_ms: int) -> bool:
-    """Whether the user may read the thread, or be told that it was never started."""
+    """Return True if the user may read the thread, or its status `not_started`."""
     held = levels(facts, user_id, key.item_id)
     if held.view < View.CONTENT:
         return False
@@ -129,19 +129,19 @@ def may_read(facts: Facts, user_id: str, key: ThreadKey, thread: Thread | None, 
 
 
 def is_fresh(thread: Thread, now_ms: int) -> bool:
-    """Whether the thread is open, or was closed less than two weeks ago."""
+    """Return True if the thread is open, or was closed less than two weeks ago."""
     if thread.status is not Status.CLOSED:
         return True
     return thread.closed_at_ms is not None and now_ms - thread.closed_at_ms < CLOSED_READABLE_MS
 
 
 def has_validated(facts: Facts, user_id: str, item_id: str) -> bool:
-    """Whether the user, alone or in a team, has a validated result on the item."""
+    """Return True if the user, alone or in a team, has a validated result on the item."""
     return any((item_id, one) in facts.validated for one in acts_as(facts, user_id))
 
 
 def _helpers_granted(facts: Facts, user_id: str, item_id: str) -> frozenset[str]:
-    """The groups named by the grants that reach the user on this item."""
+    """Return the groups of the grants that apply to the user on this item."""
     mine = groups_of(facts, user_id)
     propagating = ((edge.child_id, edge.parent_id) for edge in facts.item_edges if edge.request_help_propagation)
     items = upward(edges_of(propagating), (item_id,))

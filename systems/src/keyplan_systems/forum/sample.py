@@ -1,4 +1,4 @@
-"""A little school to look at: a course with two tasks, a class with its teacher, tutors, one thread with messages."""
+"""Sample data: a course with two tasks, a class with its teacher, tutors, one thread with messages."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ _HELD: Final = (
 
 
 def load_sample(service: Service) -> None:
-    """The school, and Ann's question with its answers; what is there already stays as it is."""
+    """Load the school, and Ann's question with its answers; existing data stays unchanged."""
     load_school(service.database)
     if service.thread(ANN, THREAD).status == NOT_STARTED:
         service.update(ANN, THREAD, ThreadUpdate(Status.WAITING_FOR_TRAINER, TUTORS))
     if service.messages(service.thread(ANN, THREAD).rights, 1, None).items:
         return
-    service.carry_log()  # the opening before what follows it; a later start leaves what waits to the worker
+    service.carry_log()  # the opening before its messages; a later start leaves waiting entries to the worker
     before_ms = now_ms(service.clock) - 3_600_000
     service.record(
         place_of(THREAD),
@@ -80,7 +80,7 @@ def _say(service: Service, user_id: str, text: str) -> None:
 
 
 def load_school(database: Database) -> None:
-    """The sample's people, groups and rights, where they are not there yet."""
+    """Create the missing people, groups and rights of the sample."""
     with database.write() as session:
         if session.get(models.GroupRow, EVERYBODY) is not None:
             return

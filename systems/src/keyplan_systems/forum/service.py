@@ -1,4 +1,4 @@
-"""What users and the platform do: threads in SQL, their log, what follows from both."""
+"""Operations of users and the platform: threads in SQL, their log, and notifications."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from keyplan_systems.forum.watching import Watching
 
 
 class ConflictError(ForumError):
-    """The id of a message stands for another message."""
+    """Refusal of a message ID that belongs to another message."""
 
     status = 409
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What the platform tells of an attempt or an answer, with its own time, however long past."""
+    """Attempt or answer that the platform reports, with its own time, however long past."""
 
     type: EventType
     at_ms: int
@@ -44,7 +44,7 @@ class Fact:
 
     @property
     def event_id(self) -> str:
-        """The fact's own identity: the same attempt, answer or grade has the same one, whenever it is told."""
+        """Identity of the fact: the same for every report of the same attempt, answer or grade."""
         match self.type:
             case EventType.ATTEMPT_STARTED:
                 return f"attempt-{self.attempt_id}"
@@ -56,7 +56,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Service:
-    """The uses of the forum; may be shared by threads."""
+    """Operations of the forum; threads may share it."""
 
     database: Database
     clock: Clock
@@ -68,26 +68,26 @@ class Service:
 
     @classmethod
     def over(cls, db: Connection, database: Database, clock: Clock, key: Ed25519PrivateKey) -> Service:
-        """A service on both databases, with the key that signs thread tokens."""
+        """Return a service on both databases, with the key that signs thread tokens."""
         issuer = ThreadTokenIssuer(key, clock)
         watching = Watching(db, clock)
         following = Following(db, clock, watching)
         return cls(database, clock, issuer, issuer.checker(), EventLog(db, clock), watching, following)
 
-    # Threads: SQL holds the truth.
+    # Threads; SQL is the source of truth.
 
     def thread(self, user_id: str, key: ThreadKey) -> ThreadView:
-        """The thread's status and a token of what the user may do in it. Raises ForumError."""
+        """Return the thread's status and a token of the user's rights in it. Raises ForumError."""
         return threads.get_thread(self.database, self.clock, self.issuer, user_id, key)
 
     def update(self, user_id: str, key: ThreadKey, update: ThreadUpdate) -> Thread | None:
-        """Change a thread, or start it; None where it is as wished, and not the user's to read. Raises ForumError."""
+        """Change or start a thread; return None if nothing changes and the user may not read it. Raises ForumError."""
         return threads.update_thread(self.database, self.clock, user_id, key, update)
 
     def threads(
         self, user_id: str, watched_group_id: str | None, is_mine: bool | None, limit: int, after: After | None
     ) -> ThreadPage:
-        """Threads the user may read. Raises ForumError."""
+        """List threads that the user may read. Raises ForumError."""
         return lists.list_threads(
             self.database,
             self.clock,
@@ -99,15 +99,15 @@ class Service:
         )
 
     def grant_help(self, giver_id: str, receiver_id: str, item_id: str, helper_group_id: str) -> None:
-        """Let a group ask another for help. Raises ForumError."""
+        """Let a group ask another group for help. Raises ForumError."""
         threads.grant_help(self.database, giver_id, receiver_id, item_id, helper_group_id)
 
     # The log.
 
     def post(self, rights: ThreadRights, message_id: str, content: str) -> Appended:
-        """Store a message; the same one sent again is stored once.
+        """Store a message; a repeated message is stored once.
 
-        Raises NotAllowedError without the right to write, ConflictError where the id stands for another message.
+        Raises NotAllowedError without the right to write, ConflictError if the ID belongs to another message.
         """
         if not rights.can_write:
             raise NotAllowedError("you may not write into this thread")
@@ -124,7 +124,7 @@ class Service:
         return appended
 
     def record(self, place: Place, facts: Sequence[Fact]) -> list[Appended]:
-        """Store what the platform tells, now or of the past; what was told before is not stored again.
+        """Store the facts that the platform reports, current or past; known facts are not stored again.
 
         Raises BadRequestError for a time in the future, before anything is stored.
         """
@@ -134,26 +134,26 @@ class Service:
         return [self.log.append(draft) for draft in drafts]
 
     def messages(self, rights: ThreadRights, limit: int, cursor: str | None) -> Page[Event]:
-        """A thread's messages, newest first. Raises CursorError."""
+        """Return a thread's messages, newest first. Raises CursorError."""
         return self.log.messages(place_of(rights.key), limit, cursor)
 
     def history(self, rights: ThreadRights, limit: int, cursor: str | None) -> Page[Event]:
-        """A thread's events by their own time, newest first. Raises CursorError."""
+        """Return a thread's events by their own time, newest first. Raises CursorError."""
         return self.log.history(place_of(rights.key), limit, cursor)
 
     def follow(self, rights: ThreadRights) -> None:
-        """The user follows the thread; of a closed one, for as long as follows outlive its closing."""
+        """Follow the thread; the follow of a closed thread expires as if it had existed before the closing."""
         place = place_of(rights.key)
         was_closed = threads.is_closed(self.database, rights.key)
         self.following.follow(place, rights.user_id, ends=was_closed)
-        seq = self.log.last_seq(place)  # before the status: an opening that it does not tell of comes later
+        seq = self.log.last_seq(place)  # before the status: this read misses only later openings
         if threads.is_closed(self.database, rights.key):
             self.following.let_end(place, rights.user_id, seq)
         elif was_closed:
             self.following.let_stay(place, rights.user_id, seq)
 
     def notify(self, change: Inserted[Event]) -> None:
-        """Tell the followers of a message's thread of it: those who may read the thread, as SQL says now."""
+        """Notify the followers of a message's thread who may read it by the current SQL state."""
         message = change.new
         followers = self.following.to_tell(message)
         if followers:
@@ -161,14 +161,17 @@ class Service:
             for user_id in sorted(threads.readers_of(self.database, self.clock, key, followers)):
                 self.following.tell(user_id, message)
 
-    # What the outbox carries over.
+    # Entries of the outbox.
 
     def carry_log(self) -> int:
-        """Bring openings and closings into the log; how many. Raises an UnfinishedError of what failed and stays."""
+        """Carry openings and closings into the log; return their number.
+
+        Raises UnfinishedError for the failed entries.
+        """
         return drain(self.database, self.clock, self.write_entry).written
 
     def write_entry(self, entry: LogEntry) -> None:
-        """Write one opening or closing, and what follows from it; again is as good as once."""
+        """Write one opening or closing, and its effects on follows; idempotent."""
         draft = Draft(
             place_of(entry.thread), entry.key, EventType(entry.kind), at_ms=entry.at_ms, user_id=entry.user_id
         )
@@ -178,7 +181,7 @@ class Service:
 
 
 def place_of(key: ThreadKey) -> Place:
-    """A thread as the keys of the log name it."""
+    """Return the thread as the keys of the log name it."""
     return Place(key.participant_id, key.item_id)
 
 

@@ -1,8 +1,8 @@
-"""The websocket: who connects, which actions are sent over it, and that everything ends together.
+"""Websocket of the forum: authentication, the actions sent over it, and its shutdown.
 
-Actions are JSON texts: forum.subscribe {token, since?}, forum.unsubscribe {item_id, participant_id}, heartbeat {}.
-Each is answered, a refused one by {"action": "error", ...}; the connection goes on. A user has a limited number of open
-connections and of actions per minute, counted over all connections to this process.
+Actions are JSON texts: forum.subscribe {token, since?}, forum.unsubscribe {item_id, participant_id}, heartbeat {}. Each
+is answered; a refused action by {"action": "error", ...}, and the connection stays open. A user has a limited number of
+open connections and of actions per minute, counted over all connections to this process.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from keyplan_systems.web.authentication import authenticate, unauthorized
 from keyplan_systems.web.rate_limits import Buckets, Limit, Slots, TooManyRequestsError
 
 MOST_ASKED_BYTES: Final = 32 * 1024
-"""How long an action may be: what API Gateway takes in one frame."""
+"""Maximum size of an action: that of one frame in API Gateway."""
 UNSUPPORTED_DATA: Final = 1003
 
 MOST_SOCKETS: Final = 20
-"""The default of how many connections a user can have open to one process."""
+"""Default number of connections a user can have open to one process."""
 ACTIONS: Final = Limit("actions", 600, 60)
-"""The default limit of a user's actions: 10 a second, and 600 at once."""
+"""Default limit of a user's actions: 10 per second, and bursts of 600."""
 CONNECT_AGAIN_S: Final = 30.0
-"""The Retry-After of a user who has too many connections."""
+"""Retry-After of a user with too many connections."""
 FLOOD_PAUSE_S: Final = 1.0
-"""How long nothing is read from a connection after an action over the limit, so that a flood is not answered either."""
+"""Pause in reading a connection after an action over the limit, so that a flood is not answered either."""
 
 _log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class _Action(BaseModel):
 
 
 class Subscribe(_Action):
-    """Watch the thread of a token, from now on, or from behind the event with the number `since`."""
+    """Watch the thread of a token, from now on, or after the event with the number `since`."""
 
     action: Literal["forum.subscribe"]
     token: str
@@ -56,7 +56,7 @@ class Subscribe(_Action):
 
 
 class Unsubscribe(_Action):
-    """No longer watch a thread."""
+    """Stop watching a thread."""
 
     action: Literal["forum.unsubscribe"]
     participant_id: Id
@@ -64,7 +64,7 @@ class Unsubscribe(_Action):
 
 
 class Heartbeat(_Action):
-    """The connection is still in use."""
+    """Keep the connection open."""
 
     action: Literal["heartbeat"]
 
@@ -74,7 +74,7 @@ _ASKED: Final[TypeAdapter[Subscribe | Unsubscribe | Heartbeat]] = TypeAdapter(As
 
 
 class Sockets:
-    """Serves connections."""
+    """Server of the connections."""
 
     def __init__(
         self,
@@ -90,7 +90,10 @@ class Sockets:
         self._actions = Buckets(actions, clock)
 
     def router(self) -> APIRouter:
-        """The route: /ws?token=... with the user's identity token, since browsers send no header with it."""
+        """Return the router: /ws?token=...
+
+        with the user's identity token, because browsers cannot send a header with it.
+        """
         router = APIRouter()
 
         @router.websocket("/ws")
@@ -104,14 +107,14 @@ class Sockets:
         return router
 
     async def serve(self, websocket: WebSocket, user_id: str) -> None:
-        """One connection from its beginning to its end; afterwards nothing is left of it."""
+        """Serve one connection from accept to close; afterwards none of its state remains."""
         connection_id = f"{self.clock.random.getrandbits(128):032x}"
         await run_in_threadpool(self.service.watching.opened, connection_id, user_id)
         try:
             try:
                 await websocket.accept()
             except OSError:
-                return  # gone before it began
+                return  # closed before it was registered
 
             async def send(message: dict[str, Any]) -> None:
                 await websocket.send_text(orjson.dumps(message).decode())
@@ -125,7 +128,7 @@ class Sockets:
             await self._forget(connection_id)
 
     async def _run(self, websocket: WebSocket, pipe: Pipe) -> None:
-        """Listen and send until the other side is gone, or something here ends it."""
+        """Receive and send until the client disconnects or the server ends the connection."""
         listening = asyncio.create_task(self._listen(websocket, pipe))
         sending = asyncio.create_task(self.hub.pump(pipe))
         try:
@@ -142,13 +145,13 @@ class Sockets:
             raise failures[0]
 
     async def _forget(self, connection_id: str) -> None:
-        """Remove what is stored of it. Where that fails its expiry, which readers heed, does it."""
+        """Delete the stored state of the connection. If that fails, its expiry, which readers check, removes it."""
         try:
             await run_in_threadpool(self.service.watching.closed, connection_id)
         except RunError:
             _log.exception("a closed connection could not be removed", extra={"connection": connection_id})
 
-    # What is asked.
+    # Actions.
 
     async def _listen(self, websocket: WebSocket, pipe: Pipe) -> None:
         while True:
@@ -191,14 +194,14 @@ class Sockets:
         place = place_of(rights.key)
         if place in pipe.watches:
             raise BadRequestError("this connection watches the thread already")
-        # First listen, then ask how far the thread has come: what is stored in between is heard of.
+        # Join first, then read the newest number: events stored in between are received.
         watch = self.hub.join(pipe, place, rights.until_s)
         try:
             top = await run_in_threadpool(self.service.log.last_seq, place)
             after = top if asked.since is None else asked.since
             if after > top:
                 raise BadRequestError(f"since is {after}, and the thread's newest event is {top}")
-            # Last, so that nobody counts as watching, and is not notified, who was refused.
+            # Store the subscription last, so that a refused user does not count as watching and is still notified.
             await run_in_threadpool(self.service.watching.subscribe, pipe.connection_id, pipe.user_id, place)
         except BaseException:
             self.hub.leave(pipe, place)
@@ -225,6 +228,6 @@ def _asked(text: str) -> Subscribe | Unsubscribe | Heartbeat:
 
 
 async def _close(websocket: WebSocket, ending: Ending) -> None:
-    # The other side may have gone meanwhile: then there is nobody to tell.
+    # The client may have disconnected: then the error cannot be sent.
     with contextlib.suppress(WebSocketDisconnect):
         await websocket.close(ending.code, ending.reason)

@@ -1,8 +1,8 @@
-"""Thread tokens: what a user may do in one thread, signed, for two hours.
+"""Thread tokens: a user's rights in one thread, signed, for two hours.
 
-The relational side issues them with its private key; whoever serves messages checks them with the public one and needs
-no database. They are JSON Web Tokens signed with Ed25519, of a type of their own, so that no other token of the
-platform passes for one.
+The relational part issues them with its private key; the message routes check them with the public key and need no
+database. They are JSON Web Tokens signed with Ed25519, with their own type, so that they cannot be confused with
+another token of the platform.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from keyplan.clock import Clock
 from keyplan_systems.forum.domain import BadRequestError, BadTokenError, ThreadKey, WrongThreadError, checked_id
 
 TOKEN_SECONDS: Final = 2 * 3600
-"""How long a thread token is good for, in seconds."""
+"""Lifetime of a thread token, in seconds."""
 
 _ALGORITHM: Final = "EdDSA"
 _TYPE: Final = "thread+jwt"
@@ -28,7 +28,7 @@ _FLAGS: Final = ("is_mine", "can_watch", "can_write")
 
 @dataclass(frozen=True, slots=True)
 class ThreadRights:
-    """What one user may do in one thread."""
+    """Rights of one user in one thread."""
 
     key: ThreadKey
     user_id: str
@@ -36,18 +36,18 @@ class ThreadRights:
     can_watch: bool
     can_write: bool
     until_s: int = field(default=0, compare=False)
-    """When the token that says so ends, seconds since 1970; 0 where none has been issued."""
+    """Expiry of the token in seconds since 1970; 0 if no token has been issued."""
 
 
 class ThreadTokenIssuer:
-    """Signs thread tokens."""
+    """Issuer of thread tokens."""
 
     def __init__(self, private_key: Ed25519PrivateKey, clock: Clock) -> None:
         self._key = private_key
         self._clock = clock
 
     def issue(self, rights: ThreadRights) -> str:
-        """The token, good for two hours from now."""
+        """Return a token that is valid for two hours from now."""
         claims = {
             "iss": _ISSUER,
             "exp": int(self._clock.now()) + TOKEN_SECONDS,
@@ -61,38 +61,38 @@ class ThreadTokenIssuer:
         return jwt.encode(claims, self._key, algorithm=_ALGORITHM, headers={"typ": _TYPE})
 
     def checker(self) -> ThreadTokenChecker:
-        """The counterpart with the public half of the same key."""
+        """Return the checker with the public half of the same key."""
         return ThreadTokenChecker(self._key.public_key(), self._clock)
 
 
 class ThreadTokenChecker:
-    """Reads thread tokens."""
+    """Checker of thread tokens."""
 
     def __init__(self, public_key: Ed25519PublicKey, clock: Clock) -> None:
         self._key = public_key
         self._clock = clock
 
     def check(self, token: str) -> ThreadRights:
-        """The rights it carries. Raises `BadTokenError` if it is forged, expired or of another kind."""
+        """Return the rights in the token. Raises `BadTokenError` if it is forged, expired or of another kind."""
         claims = self._claims(token)
         if claims["exp"] <= self._clock.now():
             raise BadTokenError("the thread token has expired: ask for the thread again")
         return _rights(claims)
 
     def check_for(self, token: str, key: ThreadKey) -> ThreadRights:
-        """The same, and it must be of this thread: raises `WrongThreadError` otherwise."""
+        """Return the rights in a token of this thread; raises `WrongThreadError` if it is for another thread."""
         rights = self.check(token)
         if rights.key != key:
             raise WrongThreadError("the thread token is of another thread")
         return rights
 
     def _claims(self, token: str) -> dict[str, Any]:
-        # Expiry is compared with our own clock, not with the library's.
+        # Expiry is compared with this program's clock, not with the library's.
         options: Any = {"require": ["iss", "exp", *_IDS, *_FLAGS], "verify_exp": False}
         try:
             whole = jwt.decode_complete(token, self._key, algorithms=[_ALGORITHM], issuer=_ISSUER, options=options)
         except jwt.InvalidTokenError as error:
-            raise BadTokenError("this is no thread token of ours") from error
+            raise BadTokenError("this is not a thread token of this service") from error
         if whole["header"].get("typ") != _TYPE:
             raise BadTokenError("a token of another kind")
         claims: dict[str, Any] = whole["payload"]

@@ -1,4 +1,4 @@
-"""How events and notifications look outside: in answers, and as actions that are pushed."""
+"""Public form of events and notifications: in answers, and as pushed actions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OPTIONAL: Final = ("attempt_id", "answer_id", "score", "validated", "score_impr
 
 
 def event_shown(event: Event) -> dict[str, Any]:
-    """An event; what it does not have is left out, a score of 0 and a False are there."""
+    """Return an event for answers; missing values are omitted, a score of 0 and False are included."""
     shown: dict[str, Any] = {
         "type": str(event.type),
         "participant_id": event.participant_id,
@@ -37,12 +37,12 @@ def event_shown(event: Event) -> dict[str, Any]:
 
 
 def event_pushed(event: Event) -> dict[str, Any]:
-    """An event as watchers get it."""
+    """Return an event for watchers."""
     return {"action": ACTIONS[event.type], **event_shown(event)}
 
 
 def notification_shown(notification: Notification) -> dict[str, Any]:
-    """A notification."""
+    """Return a notification for answers."""
     return {
         "id": notification_id(notification),
         "participant_id": notification.participant_id,
@@ -55,5 +55,5 @@ def notification_shown(notification: Notification) -> dict[str, Any]:
 
 
 def notification_pushed(notification: Notification) -> dict[str, Any]:
-    """A notification as its user's connections get it."""
+    """Return a notification for its user's connections."""
     return {"action": "forum.notification.new", **notification_shown(notification)}

@@ -1,1 +1,1 @@
-"""One process for all the systems: `keyplan up`."""
+"""Process that runs all systems: `keyplan up`."""

@@ -1,4 +1,4 @@
-"""`keyplan demo`: a short day played through the running systems, over HTTP and websockets."""
+"""Implementation of `keyplan demo`: a scripted day on the running systems, over HTTP and websockets."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Say = Callable[[str], None]
 
 
 def demo(url: str | None, folder: Path | None, names: Sequence[str], say: Say) -> None:
-    """Play every system's part. Without a URL the systems run for the length of it, in a folder of their own.
+    """Play every system's part. Without a URL, run the systems in a temporary folder for the duration.
 
-    Raises UpError where nothing answers, or otherwise than it should.
+    Raises UpError if no server answers, or if it answers differently than expected.
     """
     with ExitStack() as stack:
         if url is None:
@@ -32,12 +32,12 @@ def demo(url: str | None, folder: Path | None, names: Sequence[str], say: Say) -
         elif folder is None:
             raise UpError("name the folder of the running `keyplan up` too: its key signs the tokens")
         for system in _playing(url, names):
-            assert system.demo is not None, "only those that play are given"
+            assert system.demo is not None, "_playing returns only systems with a demo"
             say(f"-- {system.title}")
             try:
                 system.demo(Stage(f"{url}/{system.name}", _tokens(folder), lambda line: say(f"   {line}")))
             except httpx.HTTPError as error:
-                raise UpError(f"{system.title} does not play along, or {folder} is not its folder: {error}") from error
+                raise UpError(f"{system.title} failed, or {folder} is not its folder: {error}") from error
 
 
 def _playing(url: str, names: Sequence[str]) -> list[System]:
@@ -47,7 +47,7 @@ def _playing(url: str, names: Sequence[str]) -> list[System]:
         raise UpError(f"no `keyplan up` answers at {url}: start it, or leave --url out ({error})") from error
     unknown = [name for name in names if name not in running]
     if unknown:
-        raise UpError(f"{', '.join(unknown)} does not run at {url}; there are {', '.join(running)}")
+        raise UpError(f"{', '.join(unknown)} does not run at {url}; available: {', '.join(running)}")
     systems = [registry.load(name) for name in names or running]
     return [system for system in systems if system.demo is not None]
 

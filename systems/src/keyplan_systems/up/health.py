@@ -19,16 +19,16 @@ Status: TypeAlias = Literal["ok", "degraded", "failing"]
 
 @dataclass(frozen=True)
 class SystemHealth:
-    """The health of one system."""
+    """Health of one system."""
 
     status: Status
     body: dict[str, object]
-    """Status, checks and workers as JSON: workers with how much they have done, their failures in a row, and the kind
-    of their last failure."""
+    """Status, checks and workers as JSON. Each worker has its number of completed units, of consecutive failures,
+    and the kind of its last failure."""
 
     @classmethod
     async def of(cls, built: Built, workers: Workers) -> SystemHealth:
-        """Run the checks of a system's API, and look at its workers."""
+        """Run the checks of a system's API, and read the state of its workers."""
         checks = await run_checks(checks_of(built.app))
         states = [state for state in workers.states if state.worker in built.workers]
         status = _status("failing" in checks.values(), states)
@@ -39,12 +39,12 @@ class SystemHealth:
 
 
 async def health_of_all(systems: Iterable[Built], workers: Workers) -> list[SystemHealth]:
-    """Return the health of each system; all are checked concurrently."""
+    """Return the health of each system; all checks run concurrently."""
     return await asyncio.gather(*(SystemHealth.of(built, workers) for built in systems))
 
 
 def overall(systems: Sequence[SystemHealth]) -> Status:
-    """Return `failing` if no system serves, `ok` if all are, else `degraded`."""
+    """Return `failing` if no system serves, `ok` if all are ok, else `degraded`."""
     statuses = {system.status for system in systems}
     return statuses.pop() if len(statuses) == 1 else "degraded"
 

@@ -1,4 +1,4 @@
-"""The home page: systems, patterns, findings, costs, background work."""
+"""Home page: systems, patterns, findings, costs, background work."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _template() -> jinja2.Template:
 
 
 def page(hosted: Sequence[Hosted], workers: Sequence[State], url: str, *, has_endpoint: bool) -> str:
-    """The page as HTML; `has_endpoint`: whether DynamoDB answers at the address too."""
+    """Return the page as HTML; `has_endpoint` is True if this address also serves DynamoDB."""
     systems = [_system(one) for one in hosted]
     return _template().render(url=url, has_endpoint=has_endpoint, workers=workers, systems=systems)
 

@@ -1,4 +1,4 @@
-"""The one application: every system under its name, the DynamoDB endpoint, a home page, health."""
+"""Application that serves every system under its name, the DynamoDB endpoint, a home page and health."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from keyplan_systems.web.problems import Problem, ProblemStyle, framework_proble
 from keyplan_systems.web.tokens import TokenVerifier
 
 _API_DOCS: Final = ("/docs", "/redoc", "/openapi.json", "/schema.graphql")
-"""The paths of a system that describe its API."""
+"""Paths of a system that describe its API."""
 
 _log = logging.getLogger("keyplan_systems.up")
 
 
 class Host:
-    """An ASGI application that holds all of them."""
+    """ASGI application that contains all systems."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Host:
         dynamodb: ASGIApp | None,
         guard: TokenVerifier | None = None,
     ) -> None:
-        """With a `guard`, home page, API docs and health details need a token that it accepts."""
+        """Mount the systems. With a `guard`, home page, API docs and health details need a token that it accepts."""
         self.hosted, self.workers, self._dynamodb = hosted, workers, dynamodb
         own = [
             Route("/", self._home),
@@ -60,7 +60,7 @@ class Host:
             install_verifier(self._pages, guard)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one scope; what is signed for DynamoDB goes to the endpoint."""
+        """Serve one scope; requests signed for DynamoDB go to the endpoint."""
         if scope["type"] != "lifespan":
             send = with_security_headers(send)
         if self._dynamodb is not None and scope["type"] == "http" and _for_dynamodb(scope):
@@ -70,9 +70,9 @@ class Host:
 
     @asynccontextmanager
     async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
-        """Start what the systems start; then the workers.
+        """Start the systems, then the workers.
 
-        Whoever runs the process stops the workers, once nothing is written any more: what was written last is theirs.
+        The caller stops the workers after the last write, so that they process it.
         """
         async with AsyncExitStack() as stack:
             for one in self.hosted:
@@ -102,7 +102,7 @@ class Host:
 
 
 class _Guard:
-    """Answers 401 to requests for home page and API docs without a good token, and hides health details from them."""
+    """Middleware that answers 401 to requests for home page and API docs without a valid token."""
 
     def __init__(self, app: ASGIApp, names: Sequence[str]) -> None:
         self._app = app
@@ -110,7 +110,7 @@ class _Guard:
         self._reduced = {"/health", *(f"/health/{name}" for name in names), *(f"/{name}/health" for name in names)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check the token where one is needed; everything else passes, and the systems check it themselves."""
+        """Check the token where it is required; everything else passes, because the systems check it themselves."""
         if scope["type"] == "http" and scope["path"] in self._closed | self._reduced:
             try:
                 await principal_of(Request(scope))
@@ -127,7 +127,7 @@ async def _live(request: Request) -> Response:
 
 
 async def _nothing_there(_request: Request, error: Exception) -> Response:
-    """An address of no system, or a method that it does not know: told in the form in which the systems tell."""
+    """Return 404 or 405 for an address outside all systems, in the systems' error format."""
     return problem_response(framework_problem(cast("HTTPException", error)), ProblemStyle())
 
 

@@ -1,4 +1,4 @@
-"""What `keyplan up` does, step by step, with every failure told in one sentence."""
+"""Steps of `keyplan up`; every failure is reported in one sentence."""
 
 from __future__ import annotations
 
@@ -49,38 +49,39 @@ _GRACE_S = 10
 
 
 class UpError(Exception):
-    """It cannot start; the text says why and what to do."""
+    """Failure to start; the text says why and what to do."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What `keyplan up` was told."""
+    """Settings of `keyplan up`."""
 
     folder: Path
-    """Holds the database, keys and the systems' own files. Made for its owner alone, if there is none."""
+    """Folder of the database, keys and the systems' own files. Created, readable by its owner only, if it is
+    missing."""
     host: str = "127.0.0.1"
     port: int = 8000
     systems: tuple[str, ...] = ()
-    """Which systems; all when empty."""
+    """Systems to run; all when empty."""
     url: str | None = None
     """Another DynamoDB: http://host:port or aws://region; the embedded engine when None."""
     sample: bool = True
     log_level: LogLevel = "warning"
-    """What is logged: "info" has a line for each request."""
+    """Log level: "info" logs a line for each request."""
     issuer: str | None = None
-    """Whose tokens are taken; those that the folder's own key has signed when None."""
+    """Issuer whose tokens are accepted; those signed by the folder's own key when None."""
     audience: str | None = None
-    """What the issuer's tokens must be for."""
+    """Audience that the issuer's tokens must name."""
     keys: str | None = None
-    """The issuer's public keys, a JWKS: an address or a file."""
+    """The issuer's public keys, a JWKS: a URL or a file."""
 
 
 class _Server(uvicorn.Server):
-    """Stops on SIGINT and SIGTERM, and lets the command go on afterwards, to drain and say so."""
+    """Server that stops on SIGINT and SIGTERM, and lets the command continue, to drain the workers and report."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Uvicorn's own raises the signal again once it has stopped."""
+        """Handle the signals without raising them again after the stop, as Uvicorn would."""
         signals = (signal.SIGINT, signal.SIGTERM)
         before = {number: signal.signal(number, self.handle_exit) for number in signals}
         try:
@@ -91,7 +92,7 @@ class _Server(uvicorn.Server):
 
 
 def up(settings: Settings, say: Callable[[str], None]) -> None:
-    """Run until told to stop. Raises UpError."""
+    """Run until stopped by a signal. Raises UpError."""
     with ExitStack() as stack:
         listener = stack.enter_context(_socket(settings.host, settings.port))
         host = prepare(settings, stack, say)
@@ -101,12 +102,15 @@ def up(settings: Settings, say: Callable[[str], None]) -> None:
             say(line)
         _Server(server_config(host, grace_s=_GRACE_S)).run(sockets=[listener])
         if not host.workers.stop():
-            say("background work did not end in time; it goes on at the next start")
+            say("background work did not stop in time; it continues at the next start")
         say("stopped")
 
 
 def prepare(settings: Settings, stack: ExitStack, say: Callable[[str], None], clock: Clock | None = None) -> Host:
-    """Check, create, build and fill everything. `stack` lets go of it. Raises UpError."""
+    """Check the designs, create the tables, build the systems and load the samples. Raises UpError.
+
+    `stack` releases the resources.
+    """
     clock = clock or SystemClock()
     systems = _systems(settings.systems)
     designs = {system.name: Design.load(system.design) for system in systems}
@@ -117,7 +121,7 @@ def prepare(settings: Settings, stack: ExitStack, say: Callable[[str], None], cl
     try:
         settings.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
-        raise UpError(f"{settings.folder} can be no folder: {error.strerror or error}") from error
+        raise UpError(f"{settings.folder} cannot be created as a folder: {error.strerror or error}") from error
     secret = _secret()
     connection, engine = _connection(settings, secret, stack, clock)
     _create(connection, designs, say)
@@ -138,13 +142,15 @@ def prepare(settings: Settings, stack: ExitStack, say: Callable[[str], None], cl
 
 
 def _is_private(settings: Settings) -> bool:
-    """Whether only this machine's user can be there, so that every table may be read and written by signatures of any
-    key. Who has people sign in elsewhere has a proxy stand before it, which passes on what anybody asks."""
+    """Return True if only this machine's user can connect, so that signatures of any key may access every table.
+
+    With an external issuer the server usually runs behind a proxy that forwards requests from other machines.
+    """
     return is_loopback(settings.host) and settings.issuer is None
 
 
 def _is_guarded(settings: Settings) -> bool:
-    """Return True if home page, API docs and health details need a token: an issuer is set, and others reach them."""
+    """Return True if home page, API docs and health details need a token: an issuer is set and the address public."""
     return settings.issuer is not None and not is_loopback(settings.host)
 
 
@@ -155,12 +161,12 @@ def _errors_of(report: Report) -> Report:
 def _systems(names: Sequence[str]) -> list[System]:
     unknown = [name for name in names if name not in registry.NAMES]
     if unknown:
-        raise UpError(f"there is no system {', '.join(unknown)}; there are {', '.join(registry.NAMES)}")
+        raise UpError(f"unknown system {', '.join(unknown)}; available: {', '.join(registry.NAMES)}")
     return [registry.load(name) for name in names or registry.NAMES]
 
 
 def _secret() -> Secret | None:
-    """Return the secret that replicas share, if one is set. Raises UpError."""
+    """Return the secret that replicas share, or None if it is unset. Raises UpError."""
     try:
         return secret_from()
     except ValueError as error:
@@ -171,7 +177,7 @@ def _connection(
     settings: Settings, secret: Secret | None, stack: ExitStack, clock: Clock
 ) -> tuple[Connection, Engine | None]:
     try:
-        # Cursors hold across restarts, and between processes of one folder or one secret.
+        # Cursors remain valid across restarts, and between processes of one folder or one secret.
         cursor_key = (secret or key_of(settings.folder)).derived("cursors")
         if settings.url is not None:
             return stack.enter_context(keyplan.connect(settings.url, clock=clock, cursor_key=cursor_key)), None
@@ -195,23 +201,24 @@ def _create(connection: Connection, designs: dict[str, Design], say: Callable[[s
 def _built(system: System, resources: Resources) -> Built:
     try:
         return system.build(resources)
-    except Exception as error:  # what its settings name, such as a database or a bucket, fails in its own way
+
+    except Exception as error:  # resources such as a database or a bucket raise their own exceptions
         raise UpError(f"{system.name} cannot start: {_reason(error)}") from error
 
 
 def _load_sample(system: System, built: Built, say: Callable[[str], None]) -> None:
     try:
         built.load_sample()
-    except UnreadableItemError as error:  # what another program left there keeps nothing from starting
-        say(f"{system.name}: the sample is not whole: {error}")
+    except UnreadableItemError as error:  # data that another program left there must not prevent the start
+        say(f"{system.name}: the sample is incomplete: {error}")
     except KeyplanError as error:
         raise UpError(f"the sample of {system.name} cannot be loaded: {_reason(error)}") from error
 
 
 def _reason(error: Exception) -> str:
-    """Why something could not be made, with what to do about what people forget."""
+    """Return the reason of a failure, with instructions for common mistakes."""
     if type(error).__name__ == "NoCredentialsError":
-        return "no AWS credentials are found: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+        return "no AWS credentials found: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
     return str(error) or type(error).__name__
 
 
@@ -220,7 +227,7 @@ def _verifier(settings: Settings, stack: ExitStack, clock: Clock) -> TokenVerifi
     if not any(told):
         return TokenVerifier(TokenRules(AUDIENCE), development_keys(key_of(settings.folder)), clock)
     if not (settings.issuer and settings.audience and settings.keys):
-        raise UpError("whose tokens are taken is said by --issuer, --audience and --keys together")
+        raise UpError("--issuer, --audience and --keys must be given together")
     try:
         keys = _issuers_keys(settings.keys, stack, clock)
     except KeysUnavailableError as error:
@@ -237,7 +244,7 @@ def _issuers_keys(source: str, stack: ExitStack, clock: Clock) -> KeySource:
 
 
 def key_of(folder: Path) -> DevelopmentKey:
-    """The folder's own key, made if there is none yet. Raises UpError."""
+    """Return the folder's own key; generate it if it is missing. Raises UpError."""
     try:
         return development_key(folder / "keys")
     except KeyFileError as error:
@@ -255,7 +262,7 @@ def _socket(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port))
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            raise UpError(f"port {port} is taken: stop what uses it, or choose another with --port") from None
+            raise UpError(f"port {port} is in use: stop the other program, or choose another with --port") from None
         raise UpError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
 
 
@@ -266,10 +273,10 @@ def _hints(host: Host, address: str, settings: Settings) -> list[str]:
         lines.append(f"DynamoDB: aws dynamodb list-tables --endpoint-url {address}")
     elif settings.url is None:
         lines.append(
-            "no DynamoDB endpoint: it is open to whoever reaches it, so only --host 127.0.0.1 without --issuer has one"
+            "no DynamoDB endpoint: it is open to every client, so it requires --host 127.0.0.1 and no --issuer"
         )
     if settings.url is not None and not os.environ.get(SECRET_VARIABLE):
-        lines.append(f"cursors and thread tokens hold for this folder only: set {SECRET_VARIABLE} to share them")
+        lines.append(f"cursors and thread tokens are valid for this folder only: set {SECRET_VARIABLE} to share them")
     if settings.issuer is None:
         lines.append(f"token: keyplan token SUBJECT --folder {settings.folder}")
     else:

@@ -1,4 +1,4 @@
-"""The name of whoever runs on a folder, the same for the next one: what a killed process held is taken up at once."""
+"""Name of the process on a folder, the same for the next process, which continues the leases of a killed one."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ NAME_FILE = "runner"
 
 @contextmanager
 def runner_name(folder: Path) -> Iterator[str | None]:
-    """The folder's name for as long as this lasts; None while another process has it, or where files have no locks.
+    """Yield the folder's name; None while another process holds it, or if the file system does not support locks.
 
-    The lock goes with the process that holds it, however that ends. The machine and the file's number are in the name,
-    so that a copy of the folder has another one.
+    The operating system releases the lock when the process ends. The name contains the machine and the file's inode
+    number, so that a copy of the folder has a different name.
     """
     try:
         import fcntl  # noqa: PLC0415 - not everywhere

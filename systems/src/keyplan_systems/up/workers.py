@@ -1,4 +1,4 @@
-"""Background work: each worker in a thread of its own, drained before the process ends."""
+"""Background work: each worker in its own thread, drained before the process ends."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from keyplan_systems.web.system import UnfinishedError, Worker
 _log = logging.getLogger("keyplan_systems.workers")
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
 _UNFINISHED_PAUSE_S = 5.0
-"""The longest pause of a worker that left something undone, unless it rests longer anyway: the rest can be done."""
+"""Longest pause after a partial failure, unless the worker's own pause is longer: other units can be completed."""
 
 
 @dataclass
 class State:
-    """How a worker is doing."""
+    """State of a worker."""
 
     worker: Worker
     done: int = 0
-    """How much it has done since the start."""
+    """Units completed since the start."""
     failures: int = 0
-    """How often it failed in a row."""
+    """Consecutive failures."""
     is_unfinished: bool = False
-    """Whether it failed in a part of its work only, when it last failed."""
+    """True if the last failure concerned only a part of the work."""
     last_error: str = ""
-    """The kind of its last failure; the log has the whole, which may quote what is stored."""
+    """Kind of the last failure; the log has the details, which may quote stored values."""
 
 
 @dataclass
 class Workers:
-    """The workers of all systems; `start` and `stop` them together."""
+    """Workers of all systems; `start` and `stop` them together."""
 
     workers: Sequence[Worker]
     states: list[State] = field(init=False)
@@ -44,14 +44,14 @@ class Workers:
         self.states = [State(worker) for worker in self.workers]
 
     def start(self) -> None:
-        """Begin; returns at once."""
+        """Start the threads; return immediately."""
         for state in self.states:
             thread = threading.Thread(target=self._run, args=(state,), name=f"keyplan-{state.worker.name}", daemon=True)
             thread.start()
             self._threads.append(thread)
 
     def stop(self, timeout_s: float = 20.0) -> bool:
-        """Let each finish what there is to do; False where one did not end in time."""
+        """Let each worker finish its pending work; return False if one did not end in time."""
         self._stopping.set()
         for thread in self._threads:
             thread.join(timeout_s)
@@ -97,7 +97,7 @@ def _log_failure(error: Exception, state: State) -> None:
 
 
 def _kind(error: Exception) -> str:
-    """The error's class, and those of the errors that it stands for."""
+    """Return the error's class, and the classes of the errors that it groups."""
     if not isinstance(error, ExceptionGroup):
         return type(error).__name__
     return f"{type(error).__name__}: {', '.join(sorted({_kind(one) for one in error.exceptions}))}"

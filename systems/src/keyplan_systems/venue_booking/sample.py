@@ -29,7 +29,7 @@ def load_sample(service: Service) -> None:
     try:
         _load(service)
     except RefusalError as refusal:
-        logger.warning("the sample is not whole: %s", refusal.message)
+        logger.warning("the sample is incomplete: %s", refusal.message)
 
 
 def _load(service: Service) -> None:

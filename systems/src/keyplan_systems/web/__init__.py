@@ -1,1 +1,1 @@
-"""What the web doors of all systems share: tokens, rate limits, problems, logs, request ids, health and serving."""
+"""Parts that the APIs of all systems share: tokens, rate limits, errors, logs, request IDs, health and serving."""

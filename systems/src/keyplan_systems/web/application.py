@@ -1,4 +1,4 @@
-"""A FastAPI application with all that the systems share: problems, request ids, logs, tokens, health."""
+"""FastAPI application with everything the systems share: errors, request IDs, logs, tokens and health."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def web_application(
     """Return an application to which a system adds its routers. Its pages at /docs and /redoc load only its own files.
 
     With a verifier, each user's requests are limited as KEYPLAN_REQUEST_LIMIT says. Middleware that a system adds later
-    lies outside of the request middleware: its answers carry no request id. Raises ValueError for a malformed limit.
+    runs outside of the request middleware: its responses carry no request ID. Raises ValueError for a malformed limit.
     """
     shapes: dict[int | str, dict[str, Any]] = {"default": {"model": ErrorAnswer, "description": "Any problem"}}
     app = FastAPIOffline(None, None, title=title, version=version, lifespan=lifespan, responses=shapes)

@@ -1,4 +1,4 @@
-"""The caller of a route: a dependency that verifies the bearer token and answers 401 or 403 without one.
+"""Authentication of a route's caller: a dependency that verifies the bearer token and answers 401 or 403 without it.
 
     @router.get("/me")
     async def me(caller: Caller) -> ...
@@ -33,24 +33,24 @@ _bearer = HTTPBearer(auto_error=False, description="A JSON Web Token of the conf
 
 
 def install_verifier(app: Starlette, verifier: TokenVerifier) -> None:
-    """Make this the verifier of the application's routes."""
+    """Set the token verifier of the application's routes."""
     app.state.token_verifier = verifier
 
 
 def install_limiter(app: Starlette, limiter: Buckets) -> None:
-    """Make this the limiter of the requests that the application's callers send."""
+    """Set the rate limiter for requests of authenticated callers."""
     app.state.request_limiter = limiter
 
 
 def admit(connection: HTTPConnection, subject: str) -> None:
-    """Count a request of a verified user. Raises TooManyRequestsError; an application without a limiter admits all."""
+    """Count a request of a verified user. Raises TooManyRequestsError; without a limiter every request passes."""
     limiter: Buckets | None = getattr(connection.app.state, "request_limiter", None)
     if limiter is not None:
         limiter.take(subject)
 
 
 def verifier_of(connection: HTTPConnection) -> TokenVerifier:
-    """The application's verifier; a programming error if it has none."""
+    """Return the application's verifier. Raises RuntimeError if none is installed."""
     verifier = getattr(connection.app.state, "token_verifier", None)
     if verifier is None:
         raise RuntimeError("the application has no token verifier: give one to web_application")
@@ -58,7 +58,7 @@ def verifier_of(connection: HTTPConnection) -> TokenVerifier:
 
 
 async def authenticate(connection: HTTPConnection, token: str) -> Principal:
-    """Return the principal of a token, which came in a header or in the query string of a websocket.
+    """Return the principal of a token from a header or from a websocket's query string.
 
     Raises problem 401 or 503, and TooManyRequestsError for a user who has sent too many requests.
     """
@@ -68,7 +68,9 @@ async def authenticate(connection: HTTPConnection, token: str) -> Principal:
     except TokenError as error:
         raise unauthorized(str(error)) from error
     except KeysUnavailableError as error:
-        raise Problem(503, "Tokens cannot be verified at the moment.", headers={"Retry-After": "30"}) from error
+        raise Problem(
+            503, "Tokens cannot be verified: the issuer's keys are unavailable.", headers={"Retry-After": "30"}
+        ) from error
     note_user(principal.subject)
     admit(connection, principal.subject)
     return principal
@@ -77,14 +79,14 @@ async def authenticate(connection: HTTPConnection, token: str) -> Principal:
 async def current_principal(
     request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
 ) -> Principal:
-    """Who sent the request; problem 401 without a good bearer token."""
+    """Return the sender of the request. Raises problem 401 without a valid bearer token."""
     if credentials is None:
         raise unauthorized()
     return await authenticate(request, credentials.credentials)
 
 
 async def principal_of(request: Request) -> Principal:
-    """Return who sent a request that no route of FastAPI handles; raises as `current_principal` does."""
+    """Return the sender of a request that does not reach a FastAPI route. Raises as `current_principal` does."""
     return await current_principal(request, await _bearer(request))
 
 
@@ -92,7 +94,7 @@ Caller: TypeAlias = Annotated[Principal, Depends(current_principal)]
 
 
 def require_role(role: str) -> Callable[..., Awaitable[Principal]]:
-    """A dependency that passes callers with this role and answers 403 to others."""
+    """Return a dependency that passes callers with this role and answers 403 to others."""
 
     async def principal_with_role(caller: Annotated[Principal, Depends(current_principal)]) -> Principal:
         if not caller.has_role(role):
@@ -103,9 +105,9 @@ def require_role(role: str) -> Callable[..., Awaitable[Principal]]:
 
 
 def unauthorized(reason: str | None = None) -> Problem:
-    """Problem 401 with the challenge of RFC 6750; the reason is left out when no token was sent.
+    """Return problem 401 with the challenge of RFC 6750; the reason is omitted when no token was sent.
 
-    In the header stands of the reason what may stand there: no quotes, no ends of lines, nothing but ASCII.
+    The header contains only the characters of the reason that are valid there: ASCII without quotes or line ends.
     """
     challenge = f'Bearer realm="{REALM}"'
     if reason is not None:
@@ -114,6 +116,6 @@ def unauthorized(reason: str | None = None) -> Problem:
 
 
 def forbidden(role: str) -> Problem:
-    """Problem 403: the token is good, but lacks the role."""
+    """Return problem 403: the token is valid but does not grant the role."""
     challenge = f'Bearer realm="{REALM}", error="insufficient_scope"'
-    return Problem(403, f"This needs the role {role}.", headers={"WWW-Authenticate": challenge})
+    return Problem(403, f"Missing role: {role}.", headers={"WWW-Authenticate": challenge})

@@ -1,6 +1,6 @@
-"""A key pair for local work: made on the first start into a folder, and tokens signed with it.
+"""Key pair for local work, generated into a folder on the first start, and tokens signed with it.
 
-For development only: whoever can read the folder can sign tokens.
+For development only: anybody who can read the folder can sign tokens.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ class DevelopmentKey:
     key_id: str
 
     def jwks(self) -> bytes:
-        """The public half as a JWKS document, for `StaticKeys` or a file."""
+        """Return the public half as a JWKS document, for `StaticKeys` or a file."""
         public = {**_public_jwk(self.private_key), "kid": self.key_id, "alg": "EdDSA", "use": "sig"}
         return orjson.dumps({"keys": [public]})
 
     def derived(self, purpose: str) -> bytes:
-        """Return 32 secret bytes for another purpose, the same wherever this key is."""
+        """Return 32 secret bytes for another purpose, the same on every machine with this key."""
         return Secret(self.private_key.private_bytes_raw()).derived(purpose)
 
 
 def development_key(folder: Path) -> DevelopmentKey:
-    """The folder's key pair, made if there is none yet. Raises KeyFileError."""
+    """Return the folder's key pair; generate it if it is missing. Raises KeyFileError."""
     key = private_key(folder / KEY_FILE)
     return DevelopmentKey(key, _thumbprint(key))
 
@@ -53,7 +53,7 @@ def _public_jwk(key: Ed25519PrivateKey) -> dict[str, str]:
 
 
 def _thumbprint(key: Ed25519PrivateKey) -> str:
-    """RFC 7638: SHA-256 over the required members in alphabetical order."""
+    """Return the RFC 7638 thumbprint: SHA-256 over the required members in alphabetical order."""
     canonical = orjson.dumps(_public_jwk(key), option=orjson.OPT_SORT_KEYS)
     return _base64url(hashlib.sha256(canonical).digest())
 

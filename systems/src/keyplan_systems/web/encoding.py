@@ -1,6 +1,6 @@
-"""JSON of whatever callers may have sent: text that is no Unicode does not keep an answer or a log line from going out.
+r"""JSON of data that callers sent: invalid Unicode text does not prevent a response or a log line.
 
-JSON can spell half of a surrogate pair ("\\ud800"), which is no text and which orjson refuses. It is told as it came.
+JSON can spell half of a surrogate pair ("\ud800"), which orjson rejects. Such text is returned as it was sent.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import orjson
 
 
 def encoded(value: object) -> bytes:
-    """The value as JSON; what JSON has no form for becomes its text."""
+    """Return the value as JSON; values without a JSON form become their text."""
     try:
         return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS)
     except orjson.JSONEncodeError:

@@ -1,4 +1,4 @@
-"""Files that are put down whole and once, readable by their owner only; among them the keys that sign tokens."""
+"""Files that are written once and completely, readable by their owner only, such as the keys that sign tokens."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from keyplan.clock import SystemClock
 
 ABANDONED_S: Final = 3600.0
-"""How old a draft is whose writer was killed: one that lives takes moments."""
+"""Age in seconds at which a draft counts as abandoned by a killed writer: writing takes less than a second."""
 _DRAFT_BYTES: Final = 8
 
 
@@ -25,9 +25,9 @@ class KeyFileError(Exception):
 
 
 def put_once(path: Path, content: bytes) -> bool:
-    """Put a file in its place, in a folder that is made, unless one is there; whether this one was put.
+    """Write a file unless it exists, creating its folder; return True if this call wrote it.
 
-    It is written completely under another name and then linked: of several writers at once the first one's counts.
+    The content is written under a temporary name and then linked: of several concurrent writers the first one wins.
     """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(_DRAFT_BYTES)}")
@@ -47,10 +47,10 @@ def put_once(path: Path, content: bytes) -> bool:
 
 
 def clear_drafts(folder: Path) -> None:
-    """Remove what writers that were killed have left of files they were to put into a folder."""
+    """Delete the drafts that killed writers left in a folder."""
     before = SystemClock().now() - ABANDONED_S
     for draft in folder.glob(".*." + "[0-9a-f]" * 2 * _DRAFT_BYTES):
-        with suppress(FileNotFoundError):  # another process clears too
+        with suppress(FileNotFoundError):  # a concurrent process may delete it first
             if draft.stat().st_mtime < before:
                 draft.unlink()
 
@@ -66,16 +66,16 @@ def _sync_folder(folder: Path) -> None:
 
 
 def private_key(path: Path) -> Ed25519PrivateKey:
-    """The key that a file holds, made if there is none yet.
+    """Return the key in a file; generate it if the file is missing.
 
-    KeyFileError if it cannot be made, is open to others, or is no Ed25519 key.
+    Raises KeyFileError if the file cannot be created, is readable by others, or does not contain an Ed25519 key.
     """
     try:
         if not path.exists():
             put_once(path, _new_key())
         return _load(path)
     except OSError as error:
-        raise KeyFileError(f"cannot make or read {path}: {error.strerror}") from error
+        raise KeyFileError(f"cannot create or read {path}: {error.strerror}") from error
 
 
 def _new_key() -> bytes:
@@ -91,7 +91,7 @@ def _load(path: Path) -> Ed25519PrivateKey:
     try:
         key = serialization.load_pem_private_key(path.read_bytes(), password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
-        raise KeyFileError(f"{path} is no private key: delete it, and a new one is made") from error
+        raise KeyFileError(f"{path} is not a private key: delete it, and a new one is generated") from error
     if not isinstance(key, Ed25519PrivateKey):
-        raise KeyFileError(f"{path} is no Ed25519 key: delete it, and a new one is made")
+        raise KeyFileError(f"{path} is not an Ed25519 key: delete it, and a new one is generated")
     return key

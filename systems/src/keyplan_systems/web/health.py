@@ -24,7 +24,7 @@ DEFAULT_TIMEOUT_S: Final = 2.0
 
 
 def in_thread(function: Callable[..., object], *arguments: object) -> Check:
-    """The check that calls, in a thread, a function which waits: one that reads a table."""
+    """Return a check that calls a blocking function, such as one that reads a table, in a thread."""
     return partial(run_in_threadpool, function, *arguments)
 
 
@@ -41,7 +41,7 @@ def checks_of(app: ASGIApp) -> Mapping[str, Check]:
 
 
 def health_router(checks: Mapping[str, Check] | None = None, timeout_s: float | None = None) -> APIRouter:
-    """Return the routes that report whether the application works; for `timeout_s` see `run_checks`.
+    """Return the routes that report whether the application works; see `run_checks` for `timeout_s`.
 
     The status is 200 if all checks pass; otherwise it is 503, the answer names the part, and the log has the reason.
     """
@@ -64,7 +64,7 @@ def health_router(checks: Mapping[str, Check] | None = None, timeout_s: float | 
 async def run_checks(checks: Mapping[str, Check], timeout_s: float | None = None) -> dict[str, CheckState]:
     """Run all checks concurrently, each for at most `timeout_s` seconds (None: DEFAULT_TIMEOUT_S); return their states.
 
-    A check that raises or does not end in time is failing, and logged.
+    A check that raises or times out is reported as failing, and logged.
     """
     most_s = DEFAULT_TIMEOUT_S if timeout_s is None else timeout_s
     states = await asyncio.gather(*(_state(name, check, most_s) for name, check in checks.items()))
@@ -87,7 +87,7 @@ def hide_details(scope: Scope) -> None:
 
 
 def health_answer(request: Request, body: Mapping[str, object], status: int) -> Response:
-    """Return health as JSON that no cache stores; without details only the `status` of the body."""
+    """Return health as JSON with `Cache-Control: no-store`; without details only the `status` of the body."""
     if getattr(request.state, "hides_health_details", False):
         body = {"status": body["status"]}
     return Response(orjson.dumps(body), status, {"Cache-Control": "no-store"}, "application/json")

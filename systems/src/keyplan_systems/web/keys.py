@@ -1,7 +1,7 @@
-"""Where the public keys that verify tokens come from: a JWKS file, or a JWKS address.
+"""Sources of the public keys that verify tokens: a JWKS file or a JWKS URL.
 
-A key set is read by `find(kid)`. Sources raise `KeysUnavailableError` when they hold no usable keys at all:
-that is the server's trouble (503), never the caller's (401).
+`find(kid)` reads a key set. Sources raise `KeysUnavailableError` when they hold no usable keys at all: that is the
+server's failure (503), never the caller's (401).
 """
 
 from __future__ import annotations
@@ -25,35 +25,35 @@ JWKS_LIMIT_BYTES: Final = 256 * 1024
 
 
 class KeysUnavailableError(Exception):
-    """No usable keys could be had from the source."""
+    """Failure of a source to provide any usable keys."""
 
 
 class KeySource(Protocol):
-    """Keys by their id."""
+    """Source of keys by their ID."""
 
     @property
     def may_block(self) -> bool:
-        """Whether `find` may wait for the network, so that event loops call it in a thread."""
+        """True if `find` may wait for the network, so that event loops call it in a thread."""
 
     def find(self, key_id: str | None) -> PyJWK | None:
-        """The key of this id; without an id the only key there is; None if there is no such key."""
+        """Return the key with this ID, or None. Without an ID, return the key if only one exists."""
 
 
 def parse_keys(document: bytes | str, source: str) -> dict[str | None, PyJWK]:
-    """The usable public signing keys of a JWKS document, by id.
+    """Return the usable public signing keys of a JWKS document, by ID.
 
-    Keys of other kinds (secrets, encryption keys, unknown curves, short RSA keys) are passed over, as a set may
-    hold keys for others; a document that is no key set, or leaves nothing usable, is a KeysUnavailableError.
+    Keys of other kinds (secrets, encryption keys, unknown curves, short RSA keys) are ignored, because a set may
+    contain keys for other programs. Raises KeysUnavailableError if the document is not a key set or has no usable keys.
     """
     try:
         entries = orjson.loads(document)["keys"]
     except (orjson.JSONDecodeError, KeyError, TypeError) as error:
         raise KeysUnavailableError(f"{source} is not a JSON Web Key Set: it needs a list named 'keys'") from error
     if not isinstance(entries, list):
-        raise KeysUnavailableError(f"{source} is not a JSON Web Key Set: 'keys' is no list")
+        raise KeysUnavailableError(f"{source} is not a JSON Web Key Set: 'keys' is not a list")
     keys = {key.key_id: key for entry in entries if (key := _usable_key(entry)) is not None}
     if not keys:
-        raise KeysUnavailableError(f"{source} holds no usable key (signing keys for {', '.join(ALGORITHMS)})")
+        raise KeysUnavailableError(f"{source} has no usable key (signing keys for {', '.join(ALGORITHMS)})")
     return keys
 
 
@@ -62,7 +62,7 @@ def _usable_key(entry: object) -> PyJWK | None:
         return None
     try:
         key = PyJWK(_public_part(entry))
-    except (PyJWTError, TypeError):  # a TypeError where a member is of another kind than it should be
+    except (PyJWTError, TypeError):  # a TypeError where a member has the wrong type
         return None
     if not isinstance(key.key_id, str | None):
         return None
@@ -72,7 +72,7 @@ def _usable_key(entry: object) -> PyJWK | None:
 
 
 def _public_part(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """The entry without private members: a key set that wrongly holds them must still only verify."""
+    """Return the entry without private members: a key set that wrongly contains them must still only verify."""
     private = {"d", "p", "q", "dp", "dq", "qi", "oth", "k"}
     return {name: value for name, value in entry.items() if name not in private}
 
@@ -84,7 +84,7 @@ def _pick(keys: Mapping[str | None, PyJWK], key_id: str | None) -> PyJWK | None:
 
 
 class StaticKeys:
-    """Keys that are given once and stay."""
+    """Fixed set of keys."""
 
     may_block = False
 
@@ -92,7 +92,7 @@ class StaticKeys:
         self._keys = parse_keys(document, source)
 
     def find(self, key_id: str | None) -> PyJWK | None:
-        """The key of this id, or the only one."""
+        """Return the key with this ID, or the only key."""
         return _pick(self._keys, key_id)
 
 
@@ -109,7 +109,7 @@ class FileKeys:
         self._refresh()
 
     def find(self, key_id: str | None) -> PyJWK | None:
-        """The key of this id, or the only one; KeysUnavailableError if the file cannot be read."""
+        """Return the key with this ID, or the only key. Raises KeysUnavailableError if the file cannot be read."""
         self._refresh()
         return _pick(self._keys, key_id)
 
@@ -126,10 +126,10 @@ class FileKeys:
 
 
 class UrlKeys:
-    """Keys of a JWKS address: cached, fetched again when old or when a key is unknown.
+    """Keys of a JWKS URL: cached, and fetched again when old or when a key is unknown.
 
-    Unknown ids come from strangers too, so they lead to a fetch at most every `pause_s` seconds. When a fetch
-    fails the keys at hand are used on, up to `stale_s` seconds after the last success.
+    Tokens with unknown IDs may come from attackers, so they cause at most one fetch every `pause_s` seconds. When a
+    fetch fails, the cached keys remain in use for up to `stale_s` seconds after the last success.
     """
 
     may_block = True
@@ -158,7 +158,7 @@ class UrlKeys:
         self._failure: KeysUnavailableError | None = None
 
     def find(self, key_id: str | None) -> PyJWK | None:
-        """The key of this id, or the only one; KeysUnavailableError without keys that are young enough."""
+        """Return the key with this ID, or the only key. Raises KeysUnavailableError without fresh keys."""
         now_s = self._clock.monotonic()
         key = _pick(self._keys, key_id)
         if key is not None and self._age_s(now_s) < self._fresh_s:
@@ -170,7 +170,7 @@ class UrlKeys:
             return _pick(self._keys, key_id)
 
     def close(self) -> None:
-        """Close the connections to the address."""
+        """Close the connections to the URL."""
         self._client.close()
 
     def _age_s(self, now_s: float) -> float:

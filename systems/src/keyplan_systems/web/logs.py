@@ -1,8 +1,8 @@
-"""Structured logs: one JSON object a line, with the id of the request it belongs to, and no secrets.
+"""Structured logs: one JSON object per line, with the ID of its request and without secrets.
 
     {"time": "...", "level": "info", "logger": "...", "message": "request", "request_id": "...", ...}
 
-Fields are hidden by their name, tokens inside texts by their form.
+Fields are hidden by name; tokens inside texts by their form.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from keyplan_systems.web.notes import current_notes
 
 REDACTED: Final = "[redacted]"
 
-# Names of fields whose values never belong into a log, whoever passes them.
+# Names of fields whose values must never be logged.
 _SECRET_NAME = re.compile(
     r"authorization|cookie|passw|secret|token|api_?key|private_?key|credential|signature|fingerprint", re.IGNORECASE
 )
-# Values that give themselves away: bearer headers, JWTs inside a longer text, and tokens of query strings, which the
-# server logs with every websocket, however they are escaped.
+# Values that are secret by their form: bearer headers, JWTs inside a longer text, and tokens of query strings, which
+# the server logs with every websocket, however they are escaped.
 _SECRET_TEXT = re.compile(r"(?i:bearer\s+)\S+|(?i:(?<=[?&]token=))[^&\s\"]+|\beyJ[\w-]{5,}\.[\w-]+\.[\w-]*")
 
 _STANDARD_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
 
 
 def redact(name: str, value: object) -> object:
-    """The value as it may be logged: hidden by its name, or with the tokens inside it hidden."""
+    """Return the value as it may be logged: hidden by its name, or with the tokens inside it hidden."""
     if _SECRET_NAME.search(name):
         return REDACTED
     if isinstance(value, str):
@@ -43,10 +43,10 @@ def redact(name: str, value: object) -> object:
 
 
 class JsonFormatter(logging.Formatter):
-    """Makes a log record one line of JSON; fields given as `extra` become members of it."""
+    """Formatter that writes a log record as one line of JSON; fields given as `extra` become members."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record as JSON, without a line end."""
+        """Return the record as JSON, without a line end."""
         line: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -73,9 +73,9 @@ def _request_fields() -> dict[str, object]:
 
 
 def configure_logs(level: int | str = logging.INFO, stream: IO[str] | None = None) -> logging.Handler:
-    """Send every log of the process as JSON lines to the stream (standard error unless told).
+    """Send every log of the process as JSON lines to the stream (default: standard error); return the new handler.
 
-    Handlers that the root logger had before are removed. Returns the new one.
+    Handlers that the root logger had before are removed.
     """
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter())
@@ -84,7 +84,7 @@ def configure_logs(level: int | str = logging.INFO, stream: IO[str] | None = Non
         root.removeHandler(old)
     root.addHandler(handler)
     root.setLevel(level)
-    # They log every address they ask, with its query string, in which keys and tokens may stand.
+    # These libraries log every URL they request, with its query string, which may contain keys and tokens.
     for chatty in ("httpx", "httpcore"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     return handler

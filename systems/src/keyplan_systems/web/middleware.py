@@ -1,4 +1,4 @@
-"""The outermost layer of an application: request id, one log line per request, body limit, last resort.
+"""Outermost layer of an application: request ID, one log line per request, body limit, unhandled errors.
 
 Pure ASGI: it wraps `receive` and `send` and leaves the response's stream alone, so that streaming,
 websockets and context variables work as if it were not there.
@@ -32,14 +32,14 @@ _LOGGED_PATH_CHARACTERS: Final = 200
 
 
 def request_id_from(header: str | None, new_id: Callable[[], str]) -> str:
-    """The caller's id if it is well formed (8 to 128 letters, digits, dots, dashes), else a new one."""
+    """Return the caller's ID if it is well formed (8 to 128 letters, digits, dots, dashes), else a new ID."""
     if header is not None and _WELL_FORMED_ID.fullmatch(header):
         return header
     return new_id()
 
 
 class RequestMiddleware:
-    """Wraps an application; add it last, so that it is outermost."""
+    """Wrapper of an application; add it last, so that it is outermost."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class RequestMiddleware:
         self._body_limit_bytes = body_limit_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request or websocket; lifespan passes through."""
+        """Answer one request or websocket; lifespan events pass through."""
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
@@ -79,7 +79,7 @@ class RequestMiddleware:
             access_log.info("request", extra={**_line(scope, sender), "duration_ms": elapsed_ms, **notes.extra})
 
     async def _guarded(self, scope: Scope, receive: Receive, sender: _Sender) -> None:
-        """Run the application; an error nobody handled becomes a 500 unless the answer is already under way."""
+        """Run the application; an unhandled error becomes a 500 unless the response has already started."""
         if scope["type"] == "http":
             receive = _LimitedBody(scope, receive, self._body_limit_bytes)
         try:
@@ -94,10 +94,10 @@ class RequestMiddleware:
 
 
 class _Sender:
-    """Adds headers to the answer (request id, items left out, caching, security) and remembers its status.
+    """Sender that adds headers to the response (request ID, omitted items, caching, security) and records its status.
 
-    An answer without Cache-Control and without an entity tag, which files have, is marked as not to be stored: it is
-    for its caller only, and not every application knows its callers by the one header that caches heed.
+    A response without Cache-Control and without an entity tag is marked `no-store`: it is for its caller only, and not
+    every application identifies its callers by the one header that caches respect.
     """
 
     def __init__(self, send: Send, notes: RequestNotes) -> None:
@@ -126,7 +126,7 @@ class _Sender:
 
 
 class _LimitedBody:
-    """A request's body up to a number of bytes; past them, problem 413."""
+    """Request body up to a number of bytes; a longer one raises problem 413."""
 
     def __init__(self, scope: Scope, receive: Receive, limit_bytes: int) -> None:
         self._receive = receive
@@ -150,7 +150,7 @@ class _LimitedBody:
 
 
 def _line(scope: Scope, sender: _Sender) -> dict[str, object]:
-    """The log fields of a request: its route as declared, so that lines group and paths keep their secrets.
+    """Return the log fields of a request, with its declared route, so that lines group and path values stay private.
 
     Only an address without a route is logged itself, and never the query string.
     """

@@ -1,4 +1,4 @@
-"""Notes on the request under way: its id, who sent it once that is proved, and what its answer leaves out."""
+"""Notes on the current request: its ID, its authenticated sender, and the number of items that the response omits."""
 
 from __future__ import annotations
 
@@ -22,41 +22,41 @@ class RequestNotes:
     user_id: str | None = None
     extra: dict[str, object] = field(default_factory=dict)
     unreadable: int = 0
-    """How many items the answer leaves out because they cannot be read."""
+    """Number of items omitted from the response because they cannot be read."""
 
 
 _notes: ContextVar[RequestNotes | None] = ContextVar("keyplan_request_notes", default=None)
 
 
 def current_notes() -> RequestNotes | None:
-    """The notes on the request under way, or None outside of any."""
+    """Return the notes on the current request, or None outside a request."""
     return _notes.get()
 
 
 def current_request_id() -> str | None:
-    """The id of the request under way, or None outside of any."""
+    """Return the ID of the current request, or None outside a request."""
     notes = _notes.get()
     return None if notes is None else notes.request_id
 
 
 def note_user(user_id: str) -> None:
-    """Remember for the log who sent the request; nothing to do outside of one."""
+    """Record the request's sender for the log; do nothing outside a request."""
     notes = _notes.get()
     if notes is not None:
         notes.user_id = user_id
 
 
 def note(name: str, value: object) -> None:
-    """Add a field to the request's log line; nothing to do outside of a request."""
+    """Add a field to the request's log line; do nothing outside a request."""
     notes = _notes.get()
     if notes is not None:
         notes.extra[name] = value
 
 
 def leave_out(error: Exception) -> None:
-    """Log an item that cannot be read, and count it: pass this as `unreadable` where a list is answered without it.
+    """Log and count an unreadable item: pass this as `unreadable` where a list is returned without the item.
 
-    The answer says so: in the header X-Unreadable-Items, and with `with_unreadable` in its body.
+    The response reports the count: in the header X-Unreadable-Items, and with `with_unreadable` in its body.
     """
     _log.error("an item cannot be read and is left out", exc_info=error)
     notes = _notes.get()
@@ -65,16 +65,16 @@ def leave_out(error: Exception) -> None:
 
 
 def with_unreadable(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the body of a list, with how many items it leaves out as `unreadable` if it does."""
+    """Return the body of a list, with the number of omitted items as `unreadable` if there are any."""
     notes = _notes.get()
     return body if notes is None or not notes.unreadable else {**body, "unreadable": notes.unreadable}
 
 
 def begin_notes(notes: RequestNotes) -> Token[RequestNotes | None]:
-    """Make these the notes of the request under way; hand the token to `end_notes`."""
+    """Set the notes of the current request; pass the returned token to `end_notes`."""
     return _notes.set(notes)
 
 
 def end_notes(token: Token[RequestNotes | None]) -> None:
-    """Put back what was there before `begin_notes`."""
+    """Restore the notes from before `begin_notes`."""
     _notes.reset(token)

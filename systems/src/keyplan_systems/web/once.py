@@ -1,8 +1,8 @@
-"""Idempotency keys: a write happens once however often it is requested, because its answer is kept in its transaction.
+"""Idempotency keys: a write happens once however often it is requested, because its transaction stores the answer.
 
     answer = once.answer(request, work)
 
-`work` returns the writes and the answer from what it reads. It may be called several times and writes nothing itself.
+`work` returns the writes and the answer from its reads. It may be called several times and writes nothing itself.
 The request that commits first decides: every other request with the same key reads that answer. Refusals and failures
 are not kept, so that a corrected request can use the key again.
 
@@ -27,16 +27,16 @@ from keyplan.clock import Clock
 from keyplan.design.declaring.patterns import Call, TransactionCall, WriteCall
 
 UNDER_WAY: Final = 102
-"""The status of a record whose work of many steps goes on, or was interrupted."""
+"""Status of a record whose multi-step work is in progress or was interrupted."""
 ATTEMPTS: Final = 10
-"""How often a write is repeated because the items that it rests on have changed."""
+"""Number of attempts of a write whose items change concurrently."""
 ANSWERS_KEPT: Final = timedelta(seconds=86_400)
-"""How long the same request gets the same answer."""
+"""How long a repeated request gets the same answer."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """A request: its user, its idempotency key, and a fingerprint of its content."""
+    """Request: its user, its idempotency key, and a fingerprint of its content."""
 
     user_id: str
     key: str
@@ -45,35 +45,35 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to a request, given for the first time or again."""
+    """Answer to a request, given for the first time or again."""
 
     status: int
     body: bytes
-    """JSON; empty where the status has no body."""
+    """JSON; empty if the status has no body."""
     replayed: bool = False
 
 
 @dataclass(frozen=True)
 class Work:
-    """The writes that answer a request, and the answer."""
+    """Writes that fulfil a request, and the answer."""
 
     calls: Sequence[WriteCall[Any] | TransactionCall[Any]]
     status: int
     body: object = None
-    """Anything that becomes JSON, or JSON as bytes; None where the status has no body."""
+    """A value that can become JSON, or JSON as bytes; None if the status has no body."""
     target: tuple[str, str] | None = None
-    """Primary key of the item that is written, where the system records it."""
+    """Primary key of the written item, for systems that record it."""
 
     @property
     def content(self) -> bytes:
-        """The body as JSON."""
+        """Body as JSON."""
         if self.body is None or isinstance(self.body, bytes):
             return self.body or b""
         return orjson.dumps(self.body)
 
 
 class Record(Protocol):
-    """A kept answer, as each system's entity has it."""
+    """Stored answer, as each system's entity defines it."""
 
     fingerprint: str
     response_data: str
@@ -81,16 +81,16 @@ class Record(Protocol):
 
 
 def fingerprint(method: str, path: str, body: Any) -> str:
-    """Return a hash of a request's method, path and content, by which requests with one key are compared."""
+    """Return a hash of a request's method, path and content, used to compare requests with the same key."""
     content = orjson.dumps(body, option=orjson.OPT_SORT_KEYS)
     return hashlib.sha256(b"%s %s\n%s" % (method.encode(), path.encode(), content)).hexdigest()
 
 
 class Once(ABC):
-    """Answers requests once each. Threads and processes may share the table."""
+    """Service that answers each request once. Threads and processes may share the table."""
 
     refusals: ClassVar[type[Exception]]
-    """The root of the system's refusals, which `work` may raise."""
+    """Base class of the system's refusals, which `work` may raise."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection, self._clock = connection, clock
@@ -102,13 +102,13 @@ class Once(ABC):
 
     @abstractmethod
     def keep(self, request: Request, work: Work, now: datetime) -> WriteCall[Any]:
-        """Return the write that keeps the answer unless one is kept; an expired record is overwritten."""
+        """Return the write that stores the answer unless a record exists; an expired record is overwritten."""
 
     @abstractmethod
     def check(self, work: Work, failed: TransactionFailedError) -> None:
-        """Raise the refusal that a failed transaction amounts to; return if the work is to be repeated.
+        """Raise the refusal for a failed transaction; return if the work should be repeated.
 
-        The last of the reasons is that of the kept answer.
+        The last of the reasons belongs to the stored answer.
         """
 
     @abstractmethod
@@ -117,36 +117,36 @@ class Once(ABC):
 
     @abstractmethod
     def busy(self) -> Exception:
-        """Return the refusal of a request whose items others keep changing."""
+        """Return the refusal of a request whose items change concurrently too often."""
 
     def answer(self, request: Request, work: Callable[[], Work]) -> Answer:
-        """Return the kept answer, or do the work. Raises the system's refusals, and RunError for failures."""
+        """Return the stored answer, or do the work. Raises the system's refusals, and RunError for failures."""
         given = self.given(request)
         if given is not None:
             return given
         try:
             return self.first(request, work)
         except self.refusals:
-            # An equal request may have been answered since, and its effect be the reason: the task is deleted.
+            # An equal request may have been answered in between, and its effect may be the reason: the task is deleted.
             given = self.given(request)
             if given is None:
                 raise
             return given
 
     def given(self, request: Request) -> Answer | None:
-        """Return the kept answer to the request. Raises the refusal of a key that another request was sent with."""
+        """Return the stored answer to the request. Raises the refusal of a key that another request was sent with."""
         record = self._connection.run(self.look_up(request))
         given = None if record is None else self.replay(record, request)
         return None if given is None or given.status == UNDER_WAY else given
 
     def replay(self, record: Record, request: Request) -> Answer:
-        """Return a kept answer to the request that it was given to; raise the refusal of the key for another."""
+        """Return a stored answer if it belongs to the request; otherwise raise the refusal of a reused key."""
         if record.fingerprint != request.fingerprint:
             raise self.reused()
         return Answer(record.http_status_code, record.response_data.encode(), replayed=True)
 
     def first(self, request: Request, work: Callable[[], Work]) -> Answer:
-        """Do work that no equal request can make refused, so that the kept answer need not be read first."""
+        """Do work that an equal request cannot make fail, so that the stored answer need not be read first."""
         for attempt in range(ATTEMPTS):
             made = work()
             try:
@@ -164,9 +164,9 @@ class Once(ABC):
         raise self.busy()
 
     def now(self) -> datetime:
-        """Return the present time in whole seconds, as records store it."""
+        """Return the current time in whole seconds, as records store it."""
         return datetime.fromtimestamp(int(self._clock.now()), UTC)
 
     def _rest(self, attempt: int) -> None:
-        """Wait for a random time that grows, so that concurrent writers of the same items finish first."""
+        """Wait for a random, growing time, so that concurrent writers of the same items finish first."""
         self._clock.wait(self._never, self._clock.random.uniform(0, 0.005 * 2 ** min(attempt, 6)))

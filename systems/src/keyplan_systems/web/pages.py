@@ -1,4 +1,4 @@
-"""HTML pages with the Content-Security-Policy that each needs, and the security headers of every answer.
+"""HTML pages with the Content-Security-Policy that each needs, and the security headers of every response.
 
     return html_page("<style>p { color: #222 }</style><p>...</p>")
 
@@ -54,11 +54,11 @@ SECURITY_HEADERS: Final = MappingProxyType(
         "Referrer-Policy": "no-referrer",
     }
 )
-"""The headers that every HTTP answer has, unless it sets them itself, as pages set their policy."""
+"""Headers of every HTTP response, unless it sets them itself, as pages set their policy."""
 
 
 def add_security_headers(message: Message) -> None:
-    """Add the missing security headers if the ASGI message starts an HTTP answer."""
+    """Add the missing security headers if the ASGI message starts an HTTP response."""
     if message["type"] not in ("http.response.start", "websocket.http.response.start"):
         return
     message.setdefault("headers", [])
@@ -68,7 +68,7 @@ def add_security_headers(message: Message) -> None:
 
 
 def with_security_headers(send: Send) -> Send:
-    """Return a `send` that adds the security headers to each answer."""
+    """Return a `send` that adds the security headers to each response."""
 
     async def send_with_headers(message: Message) -> None:
         add_security_headers(message)
@@ -82,7 +82,7 @@ def html_page(html: str, sources: Mapping[str, str] = MappingProxyType({})) -> H
     policy = {**_NOTHING, "img-src": "data:", **sources}
     for directive, element in (("script-src", "script"), ("style-src", "style")):
         allowed = policy.get(directive, "")
-        if _UNSAFE_INLINE not in allowed:  # browsers ignore it where a hash is given
+        if _UNSAFE_INLINE not in allowed:  # browsers ignore it next to a hash
             allowed = " ".join([allowed, *_hashes(html, element)]).strip()
         policy[directive] = allowed or "'none'"
     return HTMLResponse(html, headers={_POLICY_HEADER: _policy(policy)})
@@ -129,6 +129,6 @@ def install_docs(app: FastAPI) -> None:
 
 @cache
 def _redoc_script() -> bytes:
-    """Return ReDoc without the logo that it loads from its maker's host."""
+    """Return ReDoc without the logo that it loads from its vendor's host."""
     script = files("fastapi_offline").joinpath("static/redoc.standalone.js").read_bytes()
     return script.replace(_REDOC_LOGO, _EMPTY_IMAGE)

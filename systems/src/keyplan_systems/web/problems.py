@@ -1,9 +1,9 @@
-"""The one error shape of an application: code, message, details and request id.
+"""Error format of an application: code, message, details and request ID.
 
-    {"error": {"code": "not_found", "message": "...", "details": [...], "request_id": "..."}}
+{"error": {"code": "not_found", "message": "...", "details": [...], "request_id": "..."}}
 
-Rules and services raise `Problem`, or errors of their own that a written-out table translates into
-problems. Status codes and code names differ between applications, so they stand in a `ProblemStyle`.
+Rules and services raise `Problem`, or their own errors, which a table translates into problems. Status codes and code
+names differ between applications; `ProblemStyle` holds them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 Details: TypeAlias = Mapping[str, object] | Sequence[object] | None
 
-CLOSE_REASON_BYTES: Final = 123  # what RFC 6455 leaves beside the code in a control frame
+CLOSE_REASON_BYTES: Final = 123  # the space that RFC 6455 leaves next to the code in a control frame
 
 LOWER_CODES: Mapping[int, str] = {
     400: "bad_request",
@@ -53,10 +53,10 @@ UPPER_CODES: Mapping[int, str] = {status: code.upper() for status, code in LOWER
 
 
 class Problem(HTTPException):
-    """An answer that is no success, raised from wherever it is known.
+    """Error response, raised from the code that detects the error.
 
-    It is an `HTTPException`, so that the framework lets it through where it would wrap other errors.
-    Without a code the style's name for the status is used. `headers` go into the answer.
+    It is an `HTTPException`, so that the framework passes it through instead of wrapping it. Without a code, the
+    style's name for the status is used. `headers` are added to the response.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ Handler: TypeAlias = Callable[[HTTPConnection, Exception], Awaitable[Response | 
 
 
 class ErrorContent(BaseModel):
-    """What an error answer says; only documentation is made from it."""
+    """Content of an error response; used only for documentation."""
 
     code: str
     message: str
@@ -88,17 +88,17 @@ class ErrorContent(BaseModel):
 
 
 class ErrorAnswer(BaseModel):
-    """The shape of every error answer, for the OpenAPI document."""
+    """Format of every error response, for the OpenAPI document."""
 
     error: ErrorContent
 
 
 @dataclass(frozen=True)
 class ProblemStyle:
-    """The status codes and names in which one application answers.
+    """Status codes and names that one application uses.
 
-    `invalid_status` and `invalid_code` are for input that is readable but breaks a rule, `malformed_status`
-    for a body that is no JSON. `codes` names every other status.
+    `invalid_status` and `invalid_code` are for readable input that violates a rule, `malformed_status` is for a body
+    that is not JSON. `codes` names every other status.
     """
 
     invalid_status: int = 422
@@ -110,12 +110,12 @@ class ProblemStyle:
     codes: Mapping[int, str] = field(default_factory=lambda: LOWER_CODES)
 
     def code_of(self, status: int) -> str:
-        """The name of a status for which the problem itself brings none."""
+        """Return the name of a status for a problem without a code."""
         return self.codes.get(status, f"http_{status}")
 
 
 def problem_body(code: str, message: str, details: Details, request_id: str | None) -> dict[str, object]:
-    """The body of an error answer, before it becomes JSON; empty details are left out."""
+    """Return the body of an error response; empty details are omitted."""
     error: dict[str, object] = {"code": code, "message": message}
     if details:
         error["details"] = details
@@ -125,7 +125,7 @@ def problem_body(code: str, message: str, details: Details, request_id: str | No
 
 
 def problem_response(problem: Problem, style: ProblemStyle) -> Response:
-    """The answer that a problem becomes."""
+    """Return the response for a problem."""
     notes = current_notes()
     code = problem.code or style.code_of(problem.status_code)
     body = problem_body(code, problem.message, problem.details, notes.request_id if notes else None)
@@ -133,14 +133,17 @@ def problem_response(problem: Problem, style: ProblemStyle) -> Response:
 
 
 def server_problem(style: ProblemStyle) -> Problem:
-    """What a client learns of an error nobody expected: that it happened, and the id to ask about it."""
-    return Problem(500, "The server could not answer this request.", code=style.server_code)
+    """Return the problem for an unexpected error: it contains only the request ID."""
+    return Problem(500, "The server failed to process this request.", code=style.server_code)
 
 
 def unreadable_problem(error: UnreadableItemError, style: ProblemStyle) -> Problem:
-    """Which item it is: sending the request again does not help, and its owner or an operator can look for it."""
-    told = f"What is stored as {error.entity} cannot be read: another program wrote it, or has changed it."
-    return Problem(500, told, code=style.unreadable_code, details={"entity": error.entity, "key": error.key})
+    """Return the problem for an unreadable item, with its key, so that its owner or an operator can find it.
+
+    Sending the request again does not help.
+    """
+    message = f"What is stored as {error.entity} cannot be read: another program wrote it, or has changed it."
+    return Problem(500, message, code=style.unreadable_code, details={"entity": error.entity, "key": error.key})
 
 
 def too_many_problem(error: TooManyRequestsError) -> Problem:
@@ -149,7 +152,7 @@ def too_many_problem(error: TooManyRequestsError) -> Problem:
 
 
 def validation_details(errors: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Where and why input was refused; never the refused value, which may be private."""
+    """Return where and why input was rejected; never the rejected value, which may be private."""
     return [_validation_detail(error) for error in errors]
 
 
@@ -164,7 +167,7 @@ def _validation_detail(error: Mapping[str, Any]) -> dict[str, str]:
 
 
 def validation_problem(errors: Sequence[Mapping[str, Any]], style: ProblemStyle) -> Problem:
-    """The problem for what pydantic found; a body that is no JSON counts as malformed."""
+    """Return the problem for pydantic's errors; a body that is not JSON counts as malformed."""
     details = validation_details(errors)
     if any(error.get("type") == "json_invalid" for error in errors):
         message = "The body is not valid JSON."
@@ -176,13 +179,13 @@ def validation_problem(errors: Sequence[Mapping[str, Any]], style: ProblemStyle)
 def install_problems(
     app: FastAPI, style: ProblemStyle, translations: Mapping[type[Exception], Translation] | None = None
 ) -> None:
-    """Give every error of this application the one shape.
+    """Format every error of this application as a problem.
 
     `translations` names the application's own exception classes, subclasses included, and the function that makes a
     `Problem` of each. Unreadable items and rate limits are translated for every application. `RequestMiddleware`
     answers all other exceptions.
     """
-    told: dict[type[Exception], Translation] = {
+    handlers: dict[type[Exception], Translation] = {
         UnreadableItemError: partial(unreadable_problem, style=style),
         TooManyRequestsError: too_many_problem,
         **(translations or {}),
@@ -199,7 +202,7 @@ def install_problems(
     app.add_exception_handler(HTTPException, cast("Any", on_http_error))
     app.add_exception_handler(RequestValidationError, cast("Any", on_invalid))
     app.add_exception_handler(WebSocketRequestValidationError, cast("Any", on_invalid))
-    for kind, translate in told.items():
+    for kind, translate in handlers.items():
         app.add_exception_handler(kind, cast("Any", _translated(translate, style)))
 
 
@@ -214,7 +217,7 @@ def _translated(translate: Translation, style: ProblemStyle) -> Handler:
 
 
 async def _answer(connection: HTTPConnection, problem: Problem, style: ProblemStyle) -> Response | None:
-    """The problem as an answer; a websocket that is already open can only be closed with a reason."""
+    """Return the response for the problem; an open websocket is closed with a reason instead."""
     if isinstance(connection, WebSocket) and connection.application_state is not WebSocketState.CONNECTING:
         code = 1011 if problem.status_code >= 500 else 1008
         await connection.close(
@@ -226,11 +229,11 @@ async def _answer(connection: HTTPConnection, problem: Problem, style: ProblemSt
 
 _FRAMEWORK_MESSAGES: Mapping[int, str] = {
     404: "There is nothing at this address.",
-    405: "This address does not know the method.",
+    405: "This address does not support the method.",
 }
 
 
 def framework_problem(error: HTTPException) -> Problem:
-    """What the framework raised by itself: no such route, wrong method, unreadable form."""
+    """Return the problem for an error of the framework: unknown route, wrong method, unreadable form."""
     message = _FRAMEWORK_MESSAGES.get(error.status_code, str(error.detail))
     return Problem(error.status_code, message, headers=error.headers)

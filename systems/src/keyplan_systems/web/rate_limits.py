@@ -3,8 +3,8 @@
 | class        | counts                                | holds for       | use it for                              |
 |--------------|---------------------------------------|-----------------|-----------------------------------------|
 | `Buckets`    | a token bucket per caller             | one process     | requests and messages that cost little  |
-| `Slots`      | what a caller holds open              | one process     | sockets                                 |
-| `SharedLimit`| an item per caller and window         | all processes   | what has a price, such as graded answers|
+| `Slots`      | open resources                       | one process     | sockets                                 |
+| `SharedLimit`| an item per caller and window         | all processes   | paid operations, such as graded answers|
 
 Each raises TooManyRequestsError, which every application answers with 429 and Retry-After. `limit_from` reads a limit
 from the environment, written as REQUESTS/SECONDS ("60/3600"), or "off".
@@ -28,17 +28,17 @@ from keyplan.client.errors import ConditionFailedError, OutcomeUnknownError
 from keyplan.clock import Clock
 
 REQUESTS_VARIABLE: Final = "KEYPLAN_REQUEST_LIMIT"
-"""The environment variable that limits the requests of one user to one system in one process."""
+"""Environment variable that limits the requests of one user to one system in one process."""
 TABLE: Final = "keyplan-rate-limits"
 _SWEPT_CALLERS: Final = 10_000
-"""Buckets that are full again are removed when more callers than this have one."""
+"""Number of callers with a bucket above which full buckets are removed."""
 
 rate_limits = Table(TABLE, pk="window", ttl="expires_at")
 
 
 @rate_limits.entity(key=key(attr("window")), volume=Volume(count=10_000, bytes=Bytes(130)), store_key_fields=False)
 class Count(Entity):
-    """The requests of one caller in one window of one limit."""
+    """Number of requests of one caller in one window of one limit."""
 
     window: str
     requests: int = 0
@@ -47,14 +47,14 @@ class Count(Entity):
 
 @rate_limits.update(Count, upsert=True, rate=Rate.monthly(100_000))
 def count_request(window: str, allowed: int, expires_at: datetime) -> ItemWrite:
-    """Count a request unless the window already has as many as it allows."""
+    """Count a request unless the window already has the allowed number."""
     below = F.requests.missing() | (F.requests < allowed)
     return item(window=window).add(requests=1).set(expires_at=expires_at).condition(below)
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """At most `allowed` requests in `window_s` seconds. The name appears in messages and keys, `per` in messages."""
+    """Limit of `allowed` requests in `window_s` seconds. The name appears in messages and keys, `per` in messages."""
 
     name: str
     allowed: int
@@ -63,11 +63,11 @@ class Limit:
 
 
 REQUESTS: Final = Limit("requests", 1_200, 60)
-"""The default per user and system: 20 a second, and 1,200 at once."""
+"""Default per user and system: 20 requests per second, and bursts of 1,200."""
 
 
 class TooManyRequestsError(Exception):
-    """A caller has used up a limit; `retry_after_s` is when the next request can succeed."""
+    """Refusal of a caller that has used up a limit; `retry_after_s` is when the next request can succeed."""
 
     def __init__(self, message: str, retry_after_s: float) -> None:
         super().__init__(message)
@@ -91,20 +91,20 @@ def limit_from(variable: str, default: Limit, environment: Mapping[str, str] | N
 
 
 class Buckets:
-    """A token bucket per caller, in this process. May be shared by threads.
+    """Token bucket per caller, in this process. Threads may share it.
 
     A bucket holds `allowed` tokens and fills within `window_s`. Only its filling time is stored (the generic cell rate
-    algorithm): when the bucket will be full again, in monotonic seconds.
+    algorithm): the monotonic time in seconds when the bucket will be full again.
     """
 
     def __init__(self, limit: Limit | None, clock: Clock) -> None:
-        """Without a limit every request passes."""
+        """Create the buckets. Without a limit every request passes."""
         self._limit, self._clock = limit, clock
         self._full_at_s: dict[str, float] = {}
         self._lock = threading.Lock()
 
     def take(self, caller: str) -> None:
-        """Take a token. Raises TooManyRequestsError if the bucket is empty; a refused request takes none."""
+        """Take a token. Raises TooManyRequestsError if the bucket is empty; a refused request does not take a token."""
         limit = self._limit
         if limit is None:
             return
@@ -121,17 +121,17 @@ class Buckets:
 
 
 class Slots:
-    """What each caller holds open at a time, in this process. May be shared by threads."""
+    """Open resources of each caller, in this process. Threads may share it."""
 
     def __init__(self, name: str, most: int, retry_after_s: float) -> None:
-        """`retry_after_s` is what a refused caller is told: nothing says when one of its slots becomes free."""
+        """Create the slots. `retry_after_s` is the delay sent to a refused caller."""
         self._name, self._most, self._retry_after_s = name, most, retry_after_s
         self._held: Counter[str] = Counter()
         self._lock = threading.Lock()
 
     @contextmanager
     def held(self, caller: str) -> Iterator[None]:
-        """Hold a slot for the length of the block. Raises TooManyRequestsError if the caller holds `most` already."""
+        """Hold a slot for the duration of the block. Raises TooManyRequestsError if the caller already holds `most`."""
         with self._lock:
             if self._held[caller] >= self._most:
                 message = f"At most {self._most} {self._name} per user can be open at a time: close one."
@@ -147,10 +147,10 @@ class Slots:
 
 
 class SharedLimit:
-    """A limit that all processes on one database share: a conditional update per request, so races cannot pass it.
+    """Limit that all processes on one database share: a conditional update per request, so that races cannot exceed it.
 
-    Windows are fixed and aligned to the epoch. Across the border of two windows a caller can make twice as many
-    requests within `window_s`, the price of one item instead of a log of requests.
+    Windows are fixed and aligned to the epoch. Across the border of two windows a caller can send twice the allowed
+    requests within `window_s`; that is the price of one item instead of a log of requests.
     """
 
     def __init__(self, connection: Connection, clock: Clock, limit: Limit | None) -> None:
@@ -179,5 +179,5 @@ class SharedLimit:
 
 
 def _too_many(limit: Limit, retry_after_s: float) -> TooManyRequestsError:
-    told = f"At most {limit.allowed} {limit.name} in {limit.window_s:g} seconds per {limit.per}."
-    return TooManyRequestsError(told, retry_after_s)
+    message = f"At most {limit.allowed} {limit.name} in {limit.window_s:g} seconds per {limit.per}."
+    return TooManyRequestsError(message, retry_after_s)

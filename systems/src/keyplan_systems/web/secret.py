@@ -1,8 +1,8 @@
-"""The secret that replicas share: keys that sign cursors and tokens are derived from it, a separate one per purpose.
+"""Secret that replicas share: keys that sign cursors and tokens are derived from it, a separate key per purpose.
 
     KEYPLAN_SECRET="$(openssl rand -base64 48)" keyplan up ...
 
-Without it each folder has keys of its own, and replicas with separate folders reject each other's cursors and tokens.
+Without it each folder has its own keys, and replicas with separate folders reject each other's cursors and tokens.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _KEY_BYTES: Final = 32
 
 @dataclass(frozen=True)
 class Secret:
-    """Secret bytes from which keys are derived (HKDF, RFC 5869), so that no key discloses another one."""
+    """Secret bytes from which keys are derived (HKDF, RFC 5869), so that one key does not reveal another."""
 
     material: bytes = field(repr=False)
 

@@ -1,9 +1,9 @@
-"""An application behind a real socket: how every system is served, and one in a thread for tests and scripts.
+"""HTTP server for an application on a real socket: used for every system, and in a thread for tests and scripts.
 
     with Running(app) as server:
         httpx.get(f"{server.url}/health")
 
-It is the same uvicorn either way, so what tests see is what runs.
+Both use the same uvicorn configuration, so tests exercise the production server.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ _HOST: Final = "127.0.0.1"
 START_TIMEOUT_S: Final = 30.0
 STOP_TIMEOUT_S: Final = 10.0
 KEEP_ALIVE_S: Final = 75
-"""How long an idle connection stays open: longer than clients and load balancers keep theirs, so that none sends a
-request on a connection that is just being closed here."""
+"""How long an idle connection stays open: longer than in clients and load balancers, so that they do not send a
+request on a connection that the server is just closing."""
 MESSAGE_BYTES: Final = 128 * 1024
-"""The longest websocket message that is read, as behind Amazon API Gateway; a longer one ends its connection (1009)."""
+"""Maximum size of a websocket message, as behind Amazon API Gateway; a longer message closes its connection (1009)."""
 
 
 class ServingError(Exception):
-    """The application did not start, or did not stop in time."""
+    """Failure to start the application, or to stop it in time."""
 
 
 class _Server(uvicorn.Server):
-    """Says when it takes connections, so that nobody has to ask again and again."""
+    """Server that reports when it accepts connections, so that callers need not poll."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -42,7 +42,7 @@ class _Server(uvicorn.Server):
 
 
 class Running:
-    """Runs an ASGI application in a thread while the `with` block lasts, on a free port of this machine."""
+    """ASGI application that runs in a thread for the duration of the `with` block, on a free port of this machine."""
 
     def __init__(self, app: Any) -> None:
         self._server = _Server(server_config(app))
@@ -51,7 +51,7 @@ class Running:
         self._thread = threading.Thread(target=self._run, name="keyplan-web", daemon=True)
 
     def __enter__(self) -> Running:
-        """Start; returns once connections are taken. ServingError if the application's startup fails."""
+        """Start the server; return once it accepts connections. Raises ServingError if the startup fails."""
         self._socket = socket.create_server((_HOST, 0))
         self._thread.start()
         settled = self._server.settled.wait(START_TIMEOUT_S)
@@ -63,14 +63,14 @@ class Running:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop: answer what is under way, then end the application's lifespan."""
+        """Answer the current requests, then end the application's lifespan."""
         self._stop()
         if self._thread.is_alive() and error is None:
             raise ServingError(f"the application did not stop within {STOP_TIMEOUT_S:g} seconds")
 
     @property
     def port(self) -> int:
-        """The port it listens on."""
+        """Port that the server listens on."""
         if self._socket is None:
             raise ServingError("the application is not running")
         port: int = self._socket.getsockname()[1]
@@ -78,7 +78,7 @@ class Running:
 
     @property
     def url(self) -> str:
-        """Its address without a slash at the end, such as http://127.0.0.1:40123."""
+        """URL without a trailing slash, such as http://127.0.0.1:40123."""
         return f"http://{_HOST}:{self.port}"
 
     def _run(self) -> None:
@@ -101,10 +101,10 @@ class Running:
 
 
 def server_config(app: Any, *, grace_s: float = STOP_TIMEOUT_S / 2) -> uvicorn.Config:
-    """How an application is served; `grace_s` is what requests under way have when it stops."""
-    # The application writes one line per request itself; the server's name is nobody's business. Left to itself uvicorn
-    # takes the caller's address from X-Forwarded-For wherever a connection comes from this machine, so that anybody
-    # here, or behind a proxy that passes the header on, could say who they are. Which proxies are trusted is a setting.
+    """Return the server configuration; `grace_s` is the time that current requests have when the server stops."""
+    # The application logs each request itself, and the server's name is not published. By default uvicorn reads the
+    # caller's address from X-Forwarded-For on every connection from this machine, so that any local program, or any
+    # client of a proxy that forwards the header, could forge its address. Trusted proxies are a setting.
     return uvicorn.Config(
         app,
         proxy_headers=False,

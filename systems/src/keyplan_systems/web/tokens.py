@@ -1,4 +1,4 @@
-"""Verification of bearer tokens: the sender of a request, proved by a JWT of the configured issuer for this audience.
+"""Verification of bearer tokens: the request's sender, proved by a JWT of the configured issuer for this audience.
 
 The order of checks: form, algorithm on the list, known key, signature, issuer, audience, times, subject.
 Times are compared here and not by PyJWT, because PyJWT reads only the machine's clock.
@@ -39,12 +39,12 @@ _OPTIONS: Options = {
 
 
 class TokenError(Exception):
-    """The token proves nothing; the message says why, without quoting the token."""
+    """Rejection of a token; the message gives the reason without quoting the token."""
 
 
 @dataclass(frozen=True)
 class Principal:
-    """Who a verified token speaks for: the subject, its roles and all claims of the token."""
+    """Verified subject of a token, with its roles and all its claims."""
 
     subject: str
     claims: Mapping[str, Any]
@@ -52,7 +52,7 @@ class Principal:
 
     @property
     def verified_email(self) -> str | None:
-        """The e-mail address that the issuer has verified (`email_verified`), as the token spells it; None without one.
+        """E-mail address that the issuer has verified (`email_verified`), as the token spells it; else None.
 
         Amazon Cognito writes booleans of some tokens as text.
         """
@@ -60,17 +60,17 @@ class Principal:
         return email if isinstance(email, str) and email and (verified is True or verified == "true") else None
 
     def has_role(self, role: str) -> bool:
-        """Whether the token grants this role."""
+        """Return True if the token grants this role."""
         return role in self.roles
 
 
 @dataclass(frozen=True)
 class TokenRules:
-    """The requirements on a token.
+    """Requirements on a token.
 
-    `audience` is compared with the claim `aud`, or with `client_id` of a Cognito access token without `aud`.
-    `leeway_s` is how far clocks may differ; `required_claims` must all be there; `roles_claims` are the claims
-    that list roles (a list of texts, or one text with spaces), all taken together.
+    `audience` is compared with the claim `aud`, or with `client_id` of a Cognito access token without `aud`. `leeway_s`
+    is the allowed difference between clocks; all `required_claims` must be present; `roles_claims` are the claims that
+    list roles (a list of texts, or one text with spaces), combined.
     """
 
     audience: str | tuple[str, ...]
@@ -85,11 +85,11 @@ class TokenRules:
         if unknown or not self.algorithms:
             raise ValueError(f"algorithms can be {', '.join(ALGORITHMS)}, not {', '.join(unknown) or 'none'}")
         if not self.issuer or not self.audience:
-            raise ValueError("issuer and audience must be given: a token for anybody is a token from anybody")
+            raise ValueError("issuer and audience must not be empty")
 
 
 class TokenVerifier:
-    """Verifies tokens by rules and keys; may be used from several threads."""
+    """Verifier of tokens by rules and keys; threads may share it."""
 
     def __init__(self, rules: TokenRules, keys: KeySource, clock: Clock | None = None) -> None:
         self.rules = rules
@@ -98,7 +98,7 @@ class TokenVerifier:
 
     @property
     def may_block(self) -> bool:
-        """Whether `verify` may wait for the network."""
+        """True if `verify` may wait for the network."""
         return self._keys.may_block
 
     def verify(self, token: str) -> Principal:
@@ -137,7 +137,7 @@ class TokenVerifier:
                 options=options,
             )
         except MissingRequiredClaimError as error:
-            raise TokenError(f"The token lacks the claim {error.claim}.") from error
+            raise TokenError(f"The token is missing the claim {error.claim}.") from error
         except InvalidIssuerError as error:
             raise TokenError("The token's issuer is not accepted.") from error
         except InvalidTokenError as error:
@@ -167,18 +167,18 @@ class TokenVerifier:
 
 def _seconds(claims: Mapping[str, Any], name: str, otherwise: float) -> float:
     value = claims.get(name, otherwise)
-    # A whole number may be larger than any that math.isnan takes.
+    # A whole number may be too large for math.isnan.
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value:  # noqa: PLR0124
-        raise TokenError(f"The token's claim {name} is no time.")
+        raise TokenError(f"The token's claim {name} is not a timestamp.")
     return value
 
 
 def _subject(claims: Mapping[str, Any]) -> str:
     subject = claims.get("sub")
     if not isinstance(subject, str) or not subject.strip() or len(subject) > SUBJECT_LIMIT_CHARACTERS:
-        raise TokenError(f"The token's subject must be a text of 1 to {SUBJECT_LIMIT_CHARACTERS} characters.")
+        raise TokenError(f"The token's subject must be a string of 1 to {SUBJECT_LIMIT_CHARACTERS} characters.")
     if not subject.isprintable():
-        raise TokenError("The token's subject holds control characters.")
+        raise TokenError("The token's subject contains control characters.")
     return subject
 
 
@@ -188,11 +188,11 @@ def _roles(claims: Mapping[str, Any], names: Sequence[str]) -> frozenset[str]:
         value = claims.get(name, [])
         listed = value.split() if isinstance(value, str) else value
         if not isinstance(listed, list) or not all(isinstance(role, str) for role in listed):
-            raise TokenError(f"The token's claim {name} is no list of roles.")
+            raise TokenError(f"The token's claim {name} is not a list of roles.")
         roles.update(listed)
     return frozenset(roles)
 
 
 def development_keys(key: DevelopmentKey) -> StaticKeys:
-    """The public half of a development key as a source of keys."""
+    """Return the public half of a development key as a source of keys."""
     return StaticKeys(key.jwks(), "the development key")

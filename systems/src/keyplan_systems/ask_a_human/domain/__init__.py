@@ -1,1 +1,1 @@
-"""The rules of Ask-a-Human as functions over plain values: no store, no sockets, time and chance passed in."""
+"""Rules of Ask-a-Human as functions over plain values: no database or sockets, time and chance as arguments."""

@@ -1,7 +1,7 @@
-"""Signs of abuse: answers too fast, the same text on several questions, nothing but minimal answers; and their flags.
+"""Signs of abuse: too fast answers, the same text on several questions, only minimal answers; and their flags.
 
-A flagged answer is stored, counted and scored like any other: a flag only waits for somebody to look at it. What the
-heuristics need of a person's past is a small record of its own, so no history is read.
+A flagged answer is stored, counted and scored like any other: a flag only awaits a reviewer. The heuristics keep a
+small record per person, so they read no history.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _DIGEST_CHARS = 16
 
 
 class Reason(StrEnum):
-    """Why an answer was flagged."""
+    """Reason for flagging an answer."""
 
     SUSPICIOUS_TIMING = "suspicious_timing"
     DUPLICATE_CONTENT = "duplicate_content"
@@ -30,7 +30,7 @@ class Reason(StrEnum):
 
 
 class Action(StrEnum):
-    """What a reviewer decided."""
+    """Decision of a reviewer."""
 
     APPROVED = "approved"
     REJECTED = "rejected"
@@ -39,7 +39,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What is remembered of a person: digests of the newest text answers, and how many in a row were minimal."""
+    """Remembered history of a person: digests of the newest text answers, a count of consecutive minimal answers."""
 
     text_digests: tuple[str, ...] = ()
     minimal_run: int = 0
@@ -47,7 +47,7 @@ class Past:
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """A flagged answer in the queue of reviewers."""
+    """Flagged answer in the queue of reviewers."""
 
     flag_id: str
     response_id: str
@@ -62,14 +62,14 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """The person's past with this answer in it, and what is suspicious about the answer."""
+    """History of the person including this answer, and the reasons to flag the answer."""
 
     past: Past
     reasons: tuple[Reason, ...]
 
 
 def assess(past: Past, type: QuestionType, response: Response) -> Assessment:
-    """Look at one answer in the light of the person's past; an answer without a time is not held too fast."""
+    """Assess one answer with the person's history; an answer without a duration is not treated as too fast."""
     reasons = []
     if response.response_time_ms is not None and response.response_time_ms < FASTEST_MS[type]:
         reasons.append(Reason.SUSPICIOUS_TIMING)
@@ -87,12 +87,12 @@ def assess(past: Past, type: QuestionType, response: Response) -> Assessment:
 
 
 def normalised(text: str) -> str:
-    """The text without differences of case and white space, so that a copy is still found to be one."""
+    """Return the text without differences of case and white space, so that copies are recognized."""
     return " ".join(text.casefold().split())
 
 
 def flags(response: Response, reasons: tuple[Reason, ...], now_ms: int) -> tuple[Flag, ...]:
-    """One flag for each reason; its id follows from answer and reason, so a repeated write makes no second one."""
+    """Return a flag for each reason; its ID is derived from answer and reason, so that repeated writes add none."""
     return tuple(
         Flag(
             flag_id=str(uuid.uuid5(uuid.UUID(response.response_id), reason.value)),

@@ -1,4 +1,4 @@
-"""The badges: each a measure of a person's record and the mark at which it is earned, for good."""
+"""Badges: each is earned permanently when a measure of a person's record reaches a threshold."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CONFIDENT = "confident"
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """A badge: its id in answers and records, the name people see, and what earns it."""
+    """Badge: its ID in answers and records, its displayed name, and its condition."""
 
     id: str
     name: str
@@ -25,7 +25,7 @@ class Badge:
 
 
 def category(tag: Audience) -> str:
-    """The measure that counts answers of one category."""
+    """Return the measure that counts answers of one category."""
     return f"category:{tag.value}"
 
 

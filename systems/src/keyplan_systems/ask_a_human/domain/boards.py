@@ -3,10 +3,10 @@
 One row per person and period, rewritten by the answer that changes it. A board's rows are spread over `SHARDS`
 partitions by person; the top n of the board is the merge of each shard's first n rows.
 
-The sort key orders better rows first: points as a complement with leading zeros, then the moment the score was reached,
-then the person, so that no two rows are equal and the order never depends on the store.
+The sort key orders better rows first: points as a complement with leading zeros, then the time when the score was
+reached, then the person, so that no two rows are equal and the order never depends on the store.
 
-A rank is exact and costs no walk over all better rows. Each shard of a period has one histogram item: for every bucket
+A rank is exact and does not read all better rows. Each shard of a period has one histogram item: for every bucket
 of points the number of its rows. The rank is one, plus the rows of higher buckets, plus the rows of the person's own
 bucket that sort before theirs: a COUNT query per shard over `better_range`. With 8 shards that
 is 8 eventually consistent reads of an item of at most about 2 KB (4 read units together) and 8 COUNT queries of at
@@ -31,7 +31,7 @@ SHARDS = 8
 _POINTS_CEILING = 9_999_999_999
 _MOMENT_CEILING = 9_999_999_999_999
 _NARROW_WIDTH = 25
-_NARROW_UP_TO = 512  # 20 narrow buckets for 0 to 499, one short one to 511, then eight to each power of two
+_NARROW_UP_TO = 512  # 20 narrow buckets for 0 to 499, a short bucket to 511, then eight per power of two
 _NARROW_BUCKETS = 21
 _PARTS = 8
 _PARTS_BITS = 3
@@ -39,7 +39,7 @@ _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 
 
 class Period(StrEnum):
-    """How far back a board reaches."""
+    """Period of a board."""
 
     DAILY = "daily"
     WEEKLY = "weekly"
@@ -48,7 +48,7 @@ class Period(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One person's place on one board, before ranks are counted."""
+    """Row of one person on one board, before ranks are counted."""
 
     fingerprint_hash: str
     points: int
@@ -57,13 +57,13 @@ class Row:
 
     @property
     def sort_key(self) -> str:
-        """The row's place as text: better rows sort first."""
+        """Position of the row as text: better rows sort first."""
         return sort_key(self.points, self.reached_at_ms, self.fingerprint_hash)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of a board as shown; people stay nameless."""
+    """Line of a board as shown, without a name."""
 
     rank: int
     points: int
@@ -72,7 +72,7 @@ class Entry:
 
 
 def period_key(period: Period, now_ms: int) -> str:
-    """The board current at this moment: the UTC day, the Monday of the UTC week, or all time."""
+    """Return the key of the board at this time: the UTC day, the Monday of the UTC week, or all time."""
     day = moments.utc_day(now_ms)
     if period is Period.DAILY:
         return f"DAILY#{day.isoformat()}"
@@ -82,7 +82,7 @@ def period_key(period: Period, now_ms: int) -> str:
 
 
 def ttl_s(period: Period, now_ms: int) -> int | None:
-    """When a row of the current board may be removed, epoch seconds: two days after the period ends; None for never."""
+    """Return when a row of the current board may be removed, epoch seconds: two days after the period; None: never."""
     day = moments.utc_day(now_ms)
     if period is Period.ALL_TIME:
         return None
@@ -91,35 +91,35 @@ def ttl_s(period: Period, now_ms: int) -> int | None:
 
 
 def shard(fingerprint_hash: str) -> int:
-    """The person's shard, the same on every board."""
+    """Return the person's shard, the same on every board."""
     return hashlib.sha256(fingerprint_hash.encode()).digest()[0] % SHARDS
 
 
 def partition(board: str, number: int) -> str:
-    """The partition key of one shard of a board."""
+    """Return the partition key of one shard of a board."""
     return f"{board}#{number:02d}"
 
 
 def partitions(board: str) -> tuple[str, ...]:
-    """The partition keys of all shards of a board."""
+    """Return the partition keys of all shards of a board."""
     return tuple(partition(board, number) for number in range(SHARDS))
 
 
 def sort_key(points: int, reached_at_ms: int, fingerprint_hash: str) -> str:
-    """Points descending, then moment ascending, then person, as text of fixed width."""
+    """Return points descending, then time ascending, then person, as text of fixed width."""
     if not (0 <= points <= _POINTS_CEILING and 0 <= reached_at_ms <= _MOMENT_CEILING):
-        raise ValueError(f"no place on a board for {points} points at {reached_at_ms} ms")
+        raise ValueError(f"no board row is possible for {points} points at {reached_at_ms} ms")
     return f"{_POINTS_CEILING - points:010d}#{reached_at_ms:013d}#{fingerprint_hash}"
 
 
 def read_sort_key(key: str) -> tuple[int, int, str]:
-    """Points, moment and person of a sort key."""
+    """Return points, time and person of a sort key."""
     points, reached_at, person = key.split("#", 2)
     return _POINTS_CEILING - int(points), int(reached_at), person
 
 
 def row(stats: Stats, period: Period, now_ms: int) -> Row:
-    """The person's row on the board current at this moment."""
+    """Return the person's row on the board at this time."""
     if period is Period.ALL_TIME:
         points, answers = stats.total_points, stats.total_answers
     else:
@@ -130,7 +130,7 @@ def row(stats: Stats, period: Period, now_ms: int) -> Row:
 
 
 def entries(rows: Iterable[Row], caller: str | None) -> list[Entry]:
-    """Rows in order as shown: ranks from 1, the caller's own marked."""
+    """Return rows in order as shown: ranks from 1, the caller's own marked."""
     return [
         Entry(number, one.points, one.answers, one.fingerprint_hash == caller)
         for number, one in enumerate(rows, start=1)
@@ -138,7 +138,7 @@ def entries(rows: Iterable[Row], caller: str | None) -> list[Entry]:
 
 
 def bucket(points: int) -> int:
-    """The histogram bucket of a score; higher scores never have lower buckets."""
+    """Return the histogram bucket of a score; higher scores never have lower buckets."""
     if points < _NARROW_UP_TO:
         return points // _NARROW_WIDTH
     power = points.bit_length() - 1
@@ -147,7 +147,7 @@ def bucket(points: int) -> int:
 
 
 def bucket_highest(number: int) -> int:
-    """The highest score in a bucket."""
+    """Return the highest score in a bucket."""
     if number < _NARROW_BUCKETS:
         return min((number + 1) * _NARROW_WIDTH, _NARROW_UP_TO) - 1
     octave, part = divmod(number - _NARROW_BUCKETS, _PARTS)
@@ -156,7 +156,7 @@ def bucket_highest(number: int) -> int:
 
 
 def bucket_moves(before: int | None, after: int) -> dict[int, int]:
-    """What a change of score adds to the buckets of the person's histogram item; `before` is None for a new row."""
+    """Return the changes of the person's histogram buckets after a new score; `before` is None for a new row."""
     old, new = (bucket(before) if before is not None else None), bucket(after)
     if old == new:
         return {}
@@ -164,10 +164,10 @@ def bucket_moves(before: int | None, after: int) -> dict[int, int]:
 
 
 def better_range(own: Row) -> tuple[str, str]:
-    """The keys, both included, between which lie exactly the rows of the own bucket that sort before the own row.
+    """Return the inclusive range of sort keys of the own bucket's rows that rank before the own row.
 
-    The upper end is the own key with its last character lowered: a query has one condition on its sort key, and
-    BETWEEN would count the own row.
+    The upper end is the own key with its last character lowered: a query has one condition on its sort key, and BETWEEN
+    would count the own row.
     """
     low = f"{_POINTS_CEILING - min(bucket_highest(bucket(own.points)), _POINTS_CEILING):010d}"
     key = own.sort_key
@@ -175,7 +175,7 @@ def better_range(own: Row) -> tuple[str, str]:
 
 
 def rank(histograms: Iterable[Mapping[int, int]], own: Row, better_in_bucket: int) -> int:
-    """The exact rank from 1: all histograms of the board and the rows of the own bucket that sort before `own`."""
+    """Return the exact rank from 1, from all histograms of the board and the better rows of the own bucket."""
     mine = bucket(own.points)
     higher = sum(count for histogram in histograms for number, count in histogram.items() if number > mine)
     return 1 + higher + better_in_bucket

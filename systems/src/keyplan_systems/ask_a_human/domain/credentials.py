@@ -1,6 +1,6 @@
 """Secrets of agents and tokens of devices: random, shown once, stored as a hash.
 
-Each has 256 random bits of the operating system. No dictionary holds it, so a plain SHA-256 of it can be stored.
+Each has 256 random bits from the operating system. Dictionary attacks are impossible, so a plain SHA-256 is stored.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def new_secret(kind: str) -> str:
 
 
 def secret_hash(secret: str) -> str:
-    """Return the SHA-256 of a secret, in hexadecimal digits: the form that is stored."""
+    """Return the SHA-256 of a secret in hexadecimal digits: the stored form."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 

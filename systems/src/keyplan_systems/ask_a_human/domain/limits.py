@@ -1,8 +1,8 @@
 """Limits per hour and minute, their counter windows and headers, and the quota of open questions.
 
-A window is a clock hour (or minute) in UTC with one counter per limit and caller, added to under the condition that it
-is below the limit. So no more than the limit passes in any clock hour; a burst across its border can reach twice that
-within sixty minutes, the known price of one counter instead of a log of requests.
+A window is a clock hour (or minute) in UTC with one counter per limit and caller, incremented under the condition that
+it is below the limit. So at most the limit passes in any clock hour; a burst across the border of two hours can reach
+twice the limit within sixty minutes, the known price of one counter instead of a log of requests.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ OPEN_QUESTIONS_MAX = 100
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """How many requests of one kind a caller may make in a window."""
+    """Maximum number of requests of one kind from a caller in a window."""
 
     name: str
     scope: str
@@ -32,12 +32,12 @@ POLLS = Limit("polls", "agent", 600, HOUR_S)
 RESPONSES = Limit("responses", "fingerprint", 30, HOUR_S)
 HUMAN_READS = Limit("human_reads", "ip", 300, HOUR_S)
 SUBSCRIPTIONS = Limit("subscriptions", "ip", 10, HOUR_S)
-RESPONSE_PACE = Limit("response_pace", "fingerprint", 5, MINUTE_S)  # more than 5 answers a minute: slow down
+RESPONSE_PACE = Limit("response_pace", "fingerprint", 5, MINUTE_S)  # more than 5 answers per minute are too many
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """One caller's counter for one limit in the window of a moment."""
+    """Counter of one caller for one limit in the window of a timestamp."""
 
     limit: Limit
     key: str
@@ -51,14 +51,14 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """Where a caller stands after a request."""
+    """Remaining requests of a caller after a request."""
 
     limit: int
     remaining: int
     reset_s: int
 
     def headers(self) -> dict[str, str]:
-        """The answer's headers; the reset is a Unix timestamp in seconds."""
+        """Return the response headers; the reset is a Unix timestamp in seconds."""
         return {
             "X-RateLimit-Limit": str(self.limit),
             "X-RateLimit-Remaining": str(self.remaining),
@@ -67,18 +67,18 @@ class Allowance:
 
 
 def window(limit: Limit, caller: str, now_ms: int) -> Window:
-    """The counter that a request of this caller at this moment adds to."""
+    """Return the counter for a request of this caller at this time."""
     start_s = now_ms // SECOND_MS // limit.window_s * limit.window_s
     return Window(limit, f"{limit.name}#{limit.scope}#{caller}#{start_s}", start_s + limit.window_s)
 
 
 def allowance(of: Window, count: int) -> Allowance:
-    """Where the caller stands with this count in the window, the current request included."""
+    """Return the allowance for this count in the window, including the current request."""
     return Allowance(of.limit.allowed, max(0, of.limit.allowed - count), of.reset_s)
 
 
 def refusal(of: Window, now_ms: int) -> RateLimitedError:
-    """The refusal of a request whose window is used up, with the seconds until the next one."""
+    """Return the refusal of a request whose window is used up, with the seconds until the next window."""
     retry_after_s = max(1, -(-(of.reset_s * SECOND_MS - now_ms) // SECOND_MS))
     details = {"limit": of.limit.allowed, "window_s": of.limit.window_s, "scope": of.limit.scope, "reset": of.reset_s}
     unit = "a minute" if of.limit.window_s == MINUTE_S else "an hour"
@@ -87,6 +87,6 @@ def refusal(of: Window, now_ms: int) -> RateLimitedError:
 
 
 def quota_refusal() -> AgentQuotaError:
-    """The refusal of another question of an agent that has as many open ones as it may."""
+    """Return the refusal of another question of an agent with the maximum number of open questions."""
     most = OPEN_QUESTIONS_MAX
     return AgentQuotaError(f"an agent may have at most {most} open questions", {"open": most, "max": most})

@@ -1,7 +1,7 @@
-"""Moments, days and zones: whole milliseconds since the Unix epoch, and the texts stored for them.
+"""Timestamps, days and zones: whole milliseconds since the Unix epoch, and their stored texts.
 
-Rules count in whole milliseconds, because integers compare exactly where floats of seconds do not. Stored texts have
-one fixed form (UTC, three decimals, `Z`), because sort keys order as text.
+Rules count in whole milliseconds, because integers compare exactly and float seconds do not. Stored texts have one
+fixed form (UTC, three decimals, `Z`), because sort keys order as text.
 """
 
 from __future__ import annotations
@@ -24,34 +24,34 @@ _ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
 def from_seconds(now_s: float) -> int:
-    """A clock's seconds as whole milliseconds, cut off and never rounded into the future."""
+    """Return a clock's seconds as whole milliseconds, truncated and never rounded into the future."""
     return int(now_s * SECOND_MS)
 
 
 def ceil_seconds(at_ms: int) -> int:
-    """The first whole second that is not before the moment."""
+    """Return the first whole second that is not before the timestamp."""
     return -(-at_ms // SECOND_MS)
 
 
 def as_datetime(at_ms: int) -> datetime:
-    """The moment as an aware UTC datetime."""
+    """Return the timestamp as an aware UTC datetime."""
     return _EPOCH + timedelta(milliseconds=at_ms)
 
 
 def iso(at_ms: int) -> str:
-    """The moment's one stored form, such as `2026-02-02T14:00:00.000Z`."""
+    """Return the stored form of the timestamp, such as `2026-02-02T14:00:00.000Z`."""
     return as_datetime(at_ms).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def parse_iso(text: str) -> int:
-    """The moment behind a stored text; ValueError for any other form."""
+    """Return the timestamp of a stored text. Raises ValueError for any other form."""
     if not _ISO.fullmatch(text):
-        raise ValueError(f"not a stored moment (YYYY-MM-DDTHH:MM:SS.mmmZ): {text!r}")
+        raise ValueError(f"not a stored timestamp (YYYY-MM-DDTHH:MM:SS.mmmZ): {text!r}")
     return (datetime.fromisoformat(text) - _EPOCH) // timedelta(milliseconds=1)
 
 
 def zone(name: str | None) -> ZoneInfo:
-    """The zone of an IANA name, UTC when none is given; InvalidRequestError for an unknown name."""
+    """Return the zone of an IANA name, UTC without a name. Raises InvalidRequestError for an unknown name."""
     if name is None:
         return ZoneInfo("UTC")
     if name not in _zone_names():
@@ -62,47 +62,47 @@ def zone(name: str | None) -> ZoneInfo:
 
 @cache
 def _zone_names() -> frozenset[str]:
-    """All names, so that one sent by a client never becomes a path on the disk."""
+    """Return all names, so that a client's text is never used as a path on the disk."""
     return frozenset(available_timezones() - {"localtime", "Factory"})
 
 
 def utc_day(at_ms: int) -> date:
-    """The calendar day in UTC."""
+    """Return the calendar day in UTC."""
     return as_datetime(at_ms).date()
 
 
 def local_day(at_ms: int, in_zone: ZoneInfo) -> date:
-    """The calendar day in the zone."""
+    """Return the calendar day in the zone."""
     return as_datetime(at_ms).astimezone(in_zone).date()
 
 
 def local_hour(at_ms: int, in_zone: ZoneInfo) -> int:
-    """The hour of the day, 0 to 23, in the zone."""
+    """Return the hour of the day, 0 to 23, in the zone."""
     return as_datetime(at_ms).astimezone(in_zone).hour
 
 
 def day_before(day: date, in_zone: ZoneInfo) -> date:
-    """The last calendar day the zone had before this one.
+    """Return the last calendar day that the zone had before this day.
 
-    Nearly always yesterday. A zone that moved across the date line left a day out (Pacific/Apia has no 2011-12-30),
-    and nobody can answer on a day that never was.
+    Nearly always yesterday. A zone that moved across the date line skipped a day (Pacific/Apia has no 2011-12-30), and
+    an answer on a skipped day is impossible.
     """
     starts = datetime.combine(day, time(), tzinfo=in_zone).astimezone(UTC)
     return (starts - timedelta(microseconds=1)).astimezone(in_zone).date()
 
 
 def week_start(day: date) -> date:
-    """The Monday of the day's week."""
+    """Return the Monday of the day's week."""
     return day - timedelta(days=day.weekday())
 
 
 def asked_pause_s(retry_after: str | None, now_s: float) -> float | None:
-    """Seconds of a Retry-After header, given as such or as a date; None without one that can be read."""
+    """Return the seconds of a Retry-After header, given as seconds or as a date; None without a readable value."""
     if retry_after is None:
         return None
     if re.fullmatch("[0-9]+", retry_after.strip()):
         return float(retry_after)
     try:
         return max(0.0, parsedate_to_datetime(retry_after).timestamp() - now_s)
-    except (ValueError, OverflowError):  # the latter for a year, or an hour, of dozens of digits
+    except (ValueError, OverflowError):  # the latter for a year or an hour of dozens of digits
         return None

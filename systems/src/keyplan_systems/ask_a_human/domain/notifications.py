@@ -1,8 +1,9 @@
-"""Push: who may be told of a question now, how many are, when rounds are due, and what the result of a send means.
+"""Push notifications: who is eligible, how many people a round notifies, when rounds are due, and the results of sends.
 
-Who may be told rests on `next_eligible_at_ms`, which each subscription carries from its own interval, so one range of
-an index finds exactly those whose time has come, including people never notified. A worker first claims a subscription
-(a write under the condition that `next_eligible_at_ms` is still what it read) and sends only if the claim held.
+Eligibility depends on `next_eligible_at_ms`, which each subscription derives from its own interval, so one range of an
+index contains exactly the eligible subscriptions, including people who were never notified. A worker first claims a
+subscription (a write under the condition that `next_eligible_at_ms` is unchanged since it was read) and sends only if
+the claim succeeds.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ Entry = TypeVar("Entry")
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """One browser's wish to be told; the fingerprint ties a later answer to the notification before it."""
+    """Subscription of one browser; the fingerprint connects a later answer to the earlier notification."""
 
     subscription_id: str
     fcm_token: str
@@ -45,25 +46,25 @@ class Subscription:
     created_at_ms: int
     updated_at_ms: int
     device: str | None = None
-    """The hash of the token of the device that may change it."""
+    """Hash of the token of the device that may change it."""
 
 
 def subscription_id(fcm_token: str) -> str:
-    """UUIDv5 of the token: the same browser subscribing twice meets its own record."""
+    """Return the UUIDv5 of the token: a browser that subscribes twice gets its existing record."""
     return str(uuid.uuid5(_NAMESPACE, fcm_token))
 
 
 def token_digest(fcm_token: str) -> str:
-    """SHA-256 of a token: the key of the guard record that holds which subscription owns it, also after a refresh."""
+    """Return the SHA-256 of a token: the key of the record of the subscription that owns it, also after a refresh."""
     return hashlib.sha256(fcm_token.encode()).hexdigest()
 
 
 def subscribe(
     request: SubscribeRequest, person: str, known: Subscription | None, now_ms: int, device: str | None = None
 ) -> Subscription:
-    """A new subscription, at once eligible; or the known one of this token made active with the new wishes.
+    """Return a new subscription, immediately eligible, or the token's known one reactivated with the new settings.
 
-    A known one passes to the device that subscribes: only the browser that a push token was issued to knows it.
+    A known subscription passes to the subscribing device: only the browser that received a push token knows it.
     """
     if known is None:
         return Subscription(
@@ -84,7 +85,7 @@ def subscribe(
 
 
 def change(subscription: Subscription, wishes: SubscriptionChange, now_ms: int) -> Subscription:
-    """The subscription with a refreshed token or another interval; the interval moves the next eligible moment too."""
+    """Return the subscription with a refreshed token or another interval; the interval moves the next eligible time."""
     minutes = wishes.min_interval_minutes or subscription.min_interval_minutes
     last = subscription.last_notified_at_ms
     return replace(
@@ -97,19 +98,19 @@ def change(subscription: Subscription, wishes: SubscriptionChange, now_ms: int) 
 
 
 def deactivate(subscription: Subscription, now_ms: int) -> Subscription:
-    """The subscription switched off: by its owner, or because its token is dead."""
+    """Return the subscription deactivated: by its owner, or because its token is dead."""
     return replace(subscription, active=False, updated_at_ms=now_ms)
 
 
 def eligible(subscription: Subscription, now_ms: int) -> bool:
-    """Whether it may be notified at this moment, by its own interval."""
+    """Return True if the subscription may be notified at this time, by its own interval."""
     return subscription.active and subscription.next_eligible_at_ms <= now_ms
 
 
 def claim(subscription: Subscription, now_ms: int) -> Subscription | None:
-    """The subscription as notified at this moment; None if it is not eligible.
+    """Return the subscription as notified at this time; None if it is not eligible.
 
-    To be written under the condition that it is active and `next_eligible_at_ms` is the one that was read.
+    Write it under the condition that it is active and `next_eligible_at_ms` is unchanged since it was read.
     """
     if not eligible(subscription, now_ms):
         return None
@@ -122,15 +123,15 @@ def claim(subscription: Subscription, now_ms: int) -> Subscription | None:
 
 
 def target(question: Question) -> int:
-    """How many people one round tells: three for each answer still missing."""
+    """Return how many people one round notifies: three for each missing answer."""
     return TOLD_PER_ANSWER * question.responses_needed
 
 
 def next_round(question: Question, rounds_done: int, last_round_ms: int | None, now_ms: int) -> int | None:
-    """When the question's next round of pushes is due: at once, after 15 minutes, then every 30.
+    """Return when the question's next round of pushes is due: immediately, after 15 minutes, then every 30.
 
-    None once it takes no answers, or if it would come due only after the deadline. A round that is late is due
-    now, not once per missed period.
+    None once it is unanswerable, or if the round would be due only after the deadline. A late round is due now, once
+    and not per missed period.
     """
     if not status_at(question, now_ms).answerable:
         return None
@@ -144,7 +145,7 @@ def next_round(question: Question, rounds_done: int, last_round_ms: int | None, 
 
 
 class Reservoir(Generic[Entry]):
-    """A uniform sample of at most `size` entries from pages that never lie in memory together."""
+    """Uniform sample of at most `size` entries, from pages that are never in memory together."""
 
     def __init__(self, size: int, chance: random.Random) -> None:
         if size < 0:
@@ -155,7 +156,7 @@ class Reservoir(Generic[Entry]):
         self._seen = 0
 
     def offer(self, page: Iterable[Entry]) -> None:
-        """Let each entry of a page take a place with the probability that keeps the sample uniform."""
+        """Consider each entry of a page with the probability that keeps the sample uniform."""
         for entry in page:
             self._seen += 1
             if len(self._kept) < self._size:
@@ -166,27 +167,27 @@ class Reservoir(Generic[Entry]):
                 self._kept[place] = entry
 
     def sample(self) -> list[Entry]:
-        """The entries kept, in random order, so that a sender that stops early leaves nobody out by age."""
+        """Return the sampled entries in random order, so that a sender that stops early does not favour old entries."""
         return self._chance.sample(self._kept, len(self._kept))
 
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """The push service took the message."""
+    """Success: the push service accepted the message."""
 
     message_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class DeadToken:
-    """The token will never work again."""
+    """Permanently invalid token."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class TryLater:
-    """The push service is unreachable, overloaded or asks for a pause of at least `retry_after_s` seconds."""
+    """Temporary failure: the push service is unreachable, overloaded or requests a pause of `retry_after_s` seconds."""
 
     reason: str
     retry_after_s: float | None = None
@@ -194,7 +195,7 @@ class TryLater:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """The push service will not take this message or this sender, whatever the token; trying again cannot help."""
+    """Permanent rejection of this message or this sender, independent of the token."""
 
     reason: str
 
@@ -203,7 +204,7 @@ Outcome = Delivered | DeadToken | TryLater | Rejected
 
 
 class Step(StrEnum):
-    """What a worker does after a send."""
+    """Next step of a worker after a send."""
 
     DONE = "done"
     DEACTIVATE = "deactivate"
@@ -213,7 +214,7 @@ class Step(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AfterSend:
-    """A worker's next step; `retry_at_ms` is set for RETRY only."""
+    """Next step of a worker; `retry_at_ms` is set for RETRY only."""
 
     step: Step
     reason: str
@@ -221,10 +222,10 @@ class AfterSend:
 
 
 def after_send(outcome: Outcome, attempt: int, deadline_ms: int, now_ms: int, chance: random.Random) -> AfterSend:
-    """What to do after the `attempt`-th send (from 1) of a question that takes answers until `deadline_ms`.
+    """Return the next step after the `attempt`-th send (from 1) of a question answerable until `deadline_ms`.
 
-    Retries wait 10 s, doubled each time up to 10 minutes, plus up to a tenth by chance; never less than the service
-    asks for. After six sends, or if the wait would outlast the question, the message is given up.
+    Retries wait 10 s, doubled each time up to 10 minutes, plus up to a tenth at random; never less than the service
+    requests. After six sends, or if the wait would end after the deadline, the message is dropped.
     """
     match outcome:
         case Delivered():

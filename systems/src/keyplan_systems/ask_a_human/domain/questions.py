@@ -1,8 +1,8 @@
-"""Questions and answers: states, what an answer does, how long records stay, ids, and what a key repeats.
+"""Questions and answers: states, effect of an answer, retention of records, IDs, and repeated idempotency keys.
 
-A question is OPEN without an answer, PARTIAL with one, CLOSED with as many as it needs. EXPIRED is what any reader sees
-from the first millisecond of `expires_at_s` on, whether or not a sweep has stored it yet. The deadline and the moment a
-record may be removed (`ttl_s`) are two attributes: a closed question outlives its deadline.
+A question is OPEN without an answer, PARTIAL with some, CLOSED with the required number. EXPIRED is what any reader
+sees from the first millisecond of `expires_at_s` on, whether or not a sweep has stored it yet. The deadline and the
+time when a record may be removed (`ttl_s`) are two attributes: a closed question outlives its deadline.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ KEY_VALID_S = DAY_S
 
 
 class Status(StrEnum):
-    """Where a question is in its life."""
+    """State of a question."""
 
     OPEN = "OPEN"
     PARTIAL = "PARTIAL"
@@ -37,13 +37,13 @@ class Status(StrEnum):
 
     @property
     def answerable(self) -> bool:
-        """Whether answers are still taken, as far as the status alone can say."""
+        """True if answers are accepted, judging by the status alone."""
         return self in {Status.OPEN, Status.PARTIAL}
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question as stored; `status` is the stored one, `status_at` what a reader is told."""
+    """Stored question; `status` is the stored status, `status_at` returns the status for a reader."""
 
     question_id: str
     agent_id: str
@@ -61,23 +61,23 @@ class Question:
 
     @property
     def category(self) -> Audience:
-        """The first audience tag: what an answer counts for."""
+        """First audience tag, which is the category of an answer."""
         return self.audience[0]
 
     @property
     def responses_needed(self) -> int:
-        """Answers still missing, never below 0."""
+        """Number of missing answers, never below 0."""
         return max(0, self.required_responses - self.current_responses)
 
     @property
     def deadline_ms(self) -> int:
-        """The first millisecond at which the question takes no more answers."""
+        """First millisecond at which the question is no longer answerable."""
         return self.expires_at_s * SECOND_MS
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One person's answer as stored; exactly one of `answer` and `selected_option` is there."""
+    """Stored answer of one person; exactly one of `answer` and `selected_option` is set."""
 
     question_id: str
     response_id: str
@@ -91,29 +91,29 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class KeyRecord:
-    """What an agent's idempotency key stands for, from the creation of its question on."""
+    """Question of an agent's idempotency key, valid from its creation."""
 
     question_id: str
     digest: str
     created_at_ms: int
 
     def valid_at(self, now_ms: int) -> bool:
-        """Whether the key still repeats: for 24 hours, the last millisecond before them included."""
+        """Return True if the key is still in use: for 24 hours, including the last millisecond."""
         return now_ms < self.created_at_ms + KEY_VALID_S * SECOND_MS
 
 
 def new_question_id(chance: random.Random) -> str:
-    """A random UUID (version 4)."""
+    """Return a random UUID (version 4)."""
     return str(uuid.UUID(int=chance.getrandbits(128), version=4))
 
 
 def response_id(question_id: str, fingerprint_hash: str) -> str:
-    """UUIDv5 of question and fingerprint: a second answer has the same key, so the table itself refuses it."""
+    """Return the UUIDv5 of question and fingerprint: a second answer has the same key, so the table refuses it."""
     return str(uuid.uuid5(uuid.UUID(question_id), fingerprint_hash))
 
 
 def create(request: QuestionRequest, agent: str, question_id: str, key: str | None, now_ms: int) -> Question:
-    """A new question; its deadline is a whole second and never earlier than asked for."""
+    """Return a new question; its deadline is a whole second and never earlier than requested."""
     return Question(
         question_id=question_id,
         agent_id=agent,
@@ -131,7 +131,10 @@ def create(request: QuestionRequest, agent: str, question_id: str, key: str | No
 
 
 def repeated(record: KeyRecord | None, digest: str, now_ms: int) -> str | None:
-    """The question id a key repeats, None if the key is free; IdempotencyKeyReusedError for another body."""
+    """Return the question ID of a repeated key, None for an unused key.
+
+    Raises IdempotencyKeyReusedError for another body.
+    """
     if record is None or not record.valid_at(now_ms):
         return None
     if record.digest != digest:
@@ -141,14 +144,14 @@ def repeated(record: KeyRecord | None, digest: str, now_ms: int) -> str | None:
 
 
 def status_at(question: Question, now_ms: int) -> Status:
-    """The status a reader is told at this moment."""
+    """Return the status for a reader at this time."""
     if question.status.answerable and now_ms >= question.deadline_ms:
         return Status.EXPIRED
     return question.status
 
 
 def require_answerable(question: Question, now_ms: int) -> None:
-    """QuestionClosedError unless the question takes an answer at this moment."""
+    """Raise QuestionClosedError unless the question is answerable at this time."""
     status = status_at(question, now_ms)
     if not status.answerable:
         word = "closed" if status is Status.CLOSED else "expired"
@@ -156,10 +159,11 @@ def require_answerable(question: Question, now_ms: int) -> None:
 
 
 def answered(question: Question, now_ms: int) -> Question:
-    """The question after one more answer: counter, status and closing time; QuestionClosedError if it takes none.
+    """Return the question after another answer: counter, status, closing time. Raises QuestionClosedError.
 
-    To be written under the condition that `current_responses` is still the old one, the stored status answerable and
-    the deadline ahead, in one transaction with the response: the answer that reaches the target closes.
+    Write it under the condition that `current_responses` is still the old value, the stored status answerable and the
+    deadline in the future, in one transaction with the response: the answer that reaches the target closes the
+    question.
     """
     require_answerable(question, now_ms)
     count = question.current_responses + 1
@@ -169,38 +173,38 @@ def answered(question: Question, now_ms: int) -> Question:
 
 
 def expired(question: Question, now_ms: int) -> Question | None:
-    """The question with EXPIRED stored, for the sweep; None if there is nothing to store."""
+    """Return the question with EXPIRED stored, for the sweep; None if no change is needed."""
     if question.status.answerable and now_ms >= question.deadline_ms:
         return replace(question, status=Status.EXPIRED)
     return None
 
 
 def ttl_s(question: Question) -> int:
-    """When the question may be removed, epoch seconds: 7 days after closing, else 24 hours after its deadline."""
+    """Return when the question may be removed, epoch seconds: 7 days after closing, 24 hours after expiry."""
     if question.closed_at_ms is not None:
         return ceil_seconds(question.closed_at_ms) + CLOSED_STAYS_S
     return question.expires_at_s + EXPIRED_STAYS_S
 
 
 def removable(question: Question, now_ms: int) -> bool:
-    """Whether the record is past its time: a reader treats it as gone even if it was not removed yet."""
+    """Return True if the record has expired: readers treat it as deleted even if it is still stored."""
     return now_ms >= ttl_s(question) * SECOND_MS
 
 
 def response_ttl_s(created_at_ms: int) -> int:
-    """When a response may be removed, epoch seconds: 30 days after it was given."""
+    """Return when a response may be removed, epoch seconds: 30 days after its creation."""
     return ceil_seconds(created_at_ms) + RESPONSE_STAYS_S
 
 
 def key_ttl_s(created_at_ms: int) -> int:
-    """When a key record may be removed, epoch seconds; that it repeats nothing by then is `valid_at`'s business."""
+    """Return when a key record may be removed, epoch seconds; `valid_at` decides until when it is in use."""
     return ceil_seconds(created_at_ms) + KEY_VALID_S
 
 
 def respond(
     question: Question, request: AnswerRequest, person: str, now_ms: int, *, fingerprint: str | None = None
 ) -> Response:
-    """Return the response that a valid request makes. Raises InvalidRequestError if it does not fit the question.
+    """Return the response of a valid request. Raises InvalidRequestError if it does not fit the question.
 
     `fingerprint` can answer the question once; without it, the person.
     """
@@ -221,7 +225,7 @@ def respond(
 
 
 def same_content(one: Response | AnswerRequest, other: Response | AnswerRequest) -> bool:
-    """Return whether two answers say the same, however long each took."""
+    """Return True if two answers have the same content, however long each took."""
     return (one.answer, one.selected_option, one.confidence) == (other.answer, other.selected_option, other.confidence)
 
 
@@ -247,7 +251,7 @@ def _misfit(field: str, constraint: str, problem: str) -> InvalidRequestError:
 
 
 def tally(question: Question, responses: Iterable[Response]) -> dict[str, int]:
-    """How often each option was chosen, by its text, in the question's order; options nobody chose count 0."""
+    """Count how often each option was chosen, by its text, in the question's order; unchosen options count 0."""
     counts = dict.fromkeys(question.options, 0)
     for response in responses:
         if response.selected_option is not None:

@@ -1,4 +1,4 @@
-"""What the system refuses, and how it says so: one tree of exceptions with code, HTTP status and details.
+"""Refusals of the system: one tree of exceptions with code, HTTP status and details.
 
 RefusedError
 ├── InvalidRequestError         VALIDATION_ERROR        400
@@ -20,7 +20,7 @@ from typing import ClassVar
 
 
 class RefusedError(Exception):
-    """A request that the rules turn down."""
+    """Request that the rules refuse."""
 
     code: ClassVar[str]
     status: ClassVar[int]
@@ -39,63 +39,63 @@ class InvalidRequestError(RefusedError):
 
 
 class AgentQuotaError(RefusedError):
-    """An agent that has as many open questions as it may."""
+    """Agent with the maximum number of open questions."""
 
     code = "AGENT_QUOTA_EXCEEDED"
     status = 403
 
 
 class AddressQuotaError(RefusedError):
-    """One more answer to a question from a network address that has as many answers to it as it may."""
+    """Answer from a network address that has the maximum number of answers to the question."""
 
     code = "ADDRESS_QUOTA_EXCEEDED"
     status = 403
 
 
 class QuestionNotFoundError(RefusedError):
-    """No such question, or one that is already removed."""
+    """Unknown or removed question."""
 
     code = "QUESTION_NOT_FOUND"
     status = 404
 
 
 class SubscriptionNotFoundError(RefusedError):
-    """No such push subscription."""
+    """Unknown push subscription."""
 
     code = "SUBSCRIPTION_NOT_FOUND"
     status = 404
 
 
 class AlreadyAnsweredError(RefusedError):
-    """A second answer of the same fingerprint to the same question."""
+    """Second answer of the same fingerprint to the same question."""
 
     code = "ALREADY_ANSWERED"
     status = 409
 
 
 class AgentIdTakenError(RefusedError):
-    """The registration of an agent id that is registered or in use."""
+    """Registration of an agent ID that is registered or in use."""
 
     code = "AGENT_ID_TAKEN"
     status = 409
 
 
 class QuestionClosedError(RefusedError):
-    """An answer to a question that is closed or past its deadline."""
+    """Answer to a question that is closed or past its deadline."""
 
     code = "QUESTION_CLOSED"
     status = 410
 
 
 class IdempotencyKeyReusedError(RefusedError):
-    """A known idempotency key sent with another body."""
+    """Known idempotency key sent with another body."""
 
     code = "IDEMPOTENCY_KEY_REUSED"
     status = 422
 
 
 class RateLimitedError(RefusedError):
-    """More requests in a window than its limit allows; `retry_after_s` is the whole seconds until the next window."""
+    """Too many requests in a window; `retry_after_s` is the whole seconds until the next window."""
 
     code = "RATE_LIMITED"
     status = 429

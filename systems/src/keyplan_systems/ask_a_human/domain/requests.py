@@ -1,7 +1,7 @@
-"""Bodies of requests with their exact ranges, and the check of an answer against its question.
+"""Request bodies with their exact ranges, and the check of an answer against its question.
 
-Lengths count Unicode characters of the text as sent. A text of nothing but white space is refused, because nobody can
-answer it or learn from it.
+Lengths count Unicode characters of the text as sent. A text of only white space is refused, because it cannot be
+answered.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _IDENTIFIER = re.compile(r"[\x21-\x7e]{1,128}")
 
 
 class QuestionType(StrEnum):
-    """How a question is answered."""
+    """Kind of answer that a question requires."""
 
     TEXT = "text"
     MULTIPLE_CHOICE = "multiple_choice"
 
 
 class Audience(StrEnum):
-    """Whom a question is for; a question's first tag is its category."""
+    """Audience of a question; a question's first tag is its category."""
 
     TECHNICAL = "technical"
     PRODUCT = "product"
@@ -80,7 +80,7 @@ class QuestionRequest(BaseModel):
         return self
 
     def digest(self) -> str:
-        """SHA-256 of the body without its key: two bodies of one key are the same question if these are equal."""
+        """Return the SHA-256 of the body without its key: equal digests of one key mean the same question."""
         body = self.model_dump_json(exclude={"idempotency_key"})
         return hashlib.sha256(body.encode()).hexdigest()
 
@@ -130,7 +130,7 @@ class SubscriptionChange(BaseModel):
 
 
 def parse(model: type[Body], body: object) -> Body:
-    """The body as a model; InvalidRequestError naming the first field that does not fit."""
+    """Return the body as a model. Raises InvalidRequestError naming the first invalid field."""
     try:
         return model.model_validate(body)
     except ValidationError as error:
@@ -138,7 +138,7 @@ def parse(model: type[Body], body: object) -> Body:
 
 
 def refusal(findings: Sequence[Mapping[str, Any]]) -> InvalidRequestError:
-    """Pydantic's findings in the system's own error shape: the first one in the message, all of them in the details."""
+    """Return pydantic's findings in the system's error format: the first in the message, all of them in the details."""
     found = [_finding(one["loc"], one["msg"], one["type"]) for one in findings]
     first = found[0]
     return InvalidRequestError(f"{first['field']}: {first['problem']}", {**first, "problems": found})
@@ -150,7 +150,7 @@ def _finding(loc: tuple[int | str, ...], problem: str, constraint: str) -> dict[
 
 
 def idempotency_key(in_body: str | None, in_header: str | None) -> str | None:
-    """The key a request carries in its body or in `X-Idempotency-Key`; refused if both are there and differ."""
+    """Return the key in the body or in `X-Idempotency-Key`; refused if both are present and differ."""
     if in_header is not None and not (in_header.strip() and len(in_header) <= KEY_MAX_CHARS):
         raise InvalidRequestError(
             f"X-Idempotency-Key must have 1 to {KEY_MAX_CHARS} characters",
@@ -165,12 +165,12 @@ def idempotency_key(in_body: str | None, in_header: str | None) -> str | None:
 
 
 def agent_id(header: str | None) -> str:
-    """The agent's self-chosen name from `X-Agent-Id`."""
+    """Return the agent's self-chosen name from `X-Agent-Id`."""
     return _identifier("X-Agent-Id", header)
 
 
 def fingerprint_hash(header: str | None) -> str:
-    """SHA-256 of `X-Fingerprint`: what identifies a person, so that the value sent is itself never stored."""
+    """Return the SHA-256 of `X-Fingerprint`, which identifies a person, so that the value itself is never stored."""
     return hashlib.sha256(_identifier("X-Fingerprint", header).encode()).hexdigest()
 
 

@@ -1,14 +1,14 @@
-"""Points, streaks, badges and categories: what one answer does to a person's record.
+"""Points, streaks, badges and categories: the effect of one answer on a person's record.
 
 `apply_answer` is one pure step from a record to the next. Its `version` grows by one each time, and is the condition of
-the write: of two answers at once the second is applied anew to what the first left.
+the write: of two concurrent answers the second is applied again to the result of the first.
 
-Readings of what the sources leave open:
+Interpretations where the sources are open:
 
 * The cap of 500 is per UTC day, as the boards are. A zone comes from the client, so a cap by local day could be
   reopened by sending another zone. Streak rewards count against it too: 500 is the most a day can bring.
 * Streaks and nights go by the local calendar of the zone sent with the answer. An answer on a day already counted, or
-  on an earlier one (a traveller going west), changes no streak.
+  on an earlier one (a traveller going west), does not change a streak.
 * A streak's reward is paid each time the streak reaches its length; the badge is given once.
 """
 
@@ -33,7 +33,7 @@ QUICK_WITHIN_MS = 5 * moments.MINUTE_MS
 IN_DEMAND_POINTS = 5
 STREAK_REWARDS = {3: 10, 7: 25, 30: 100, 100: 500}
 
-# Enough for the weekly board, whose week may hold seven days.
+# Enough for the weekly board, whose week may contain seven days.
 DAYS_KEPT = 7
 
 EARLY_WITHIN_MS = 2 * moments.MINUTE_MS
@@ -44,7 +44,7 @@ FULL_CONFIDENCE = 5
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """What a person did on one UTC day."""
+    """Points and answers of a person on one UTC day."""
 
     points: int = 0
     answers: int = 0
@@ -52,7 +52,7 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """One person's record; `scored_at_ms` is when the points last grew, which breaks ties on the boards."""
+    """Record of one person; `scored_at_ms` is when the points last increased, which breaks ties on the boards."""
 
     fingerprint_hash: str
     created_at_ms: int
@@ -63,7 +63,7 @@ class Stats:
     total_answers: int = 0
     streak_days: int = 0
     streak_last_date: date | None = None
-    badges: Mapping[str, int] = field(default_factory=dict)  # id to earned_at_ms
+    badges: Mapping[str, int] = field(default_factory=dict)  # ID to earned_at_ms
     answers_by_category: Mapping[Audience, int] = field(default_factory=dict)
     days: Mapping[date, Day] = field(default_factory=dict)  # the newest DAYS_KEPT with an answer
     early_answers: int = 0
@@ -74,7 +74,7 @@ class Stats:
 
 @dataclass(frozen=True, slots=True)
 class AnswerFacts:
-    """What scoring needs to know of one accepted answer. The counts are those before it."""
+    """Facts about one accepted answer that scoring needs. The counts are those before it."""
 
     type: QuestionType
     category: Audience
@@ -90,7 +90,7 @@ class AnswerFacts:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Where an answer's points come from, and how many of them the daily cap left."""
+    """Sources of an answer's points, and how many of them the daily cap allowed."""
 
     base: int
     confidence: int
@@ -102,13 +102,13 @@ class Points:
 
     @property
     def uncapped(self) -> int:
-        """The sum before the cap."""
+        """Sum before the cap."""
         return self.base + self.confidence + self.thoughtful + self.quick + self.in_demand + self.streak
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a person learns of an answer: its points, the badges it earned, and the total after it."""
+    """Reply to a person's answer: its points, the badges it earned, and the new total."""
 
     points_earned: int
     new_badges: tuple[str, ...]
@@ -117,7 +117,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """The record after an answer, the points it brought and the badges it earned, in the order of the table."""
+    """Record after an answer, its points, and the badges it earned, in the order of the table."""
 
     stats: Stats
     points: Points
@@ -125,12 +125,12 @@ class Scored:
 
     @property
     def reply(self) -> Reply:
-        """Return what the person learns."""
+        """Return the reply to the person."""
         return Reply(self.points.earned, self.new_badges, self.stats.total_points)
 
 
 def facts(question: Question, response: Response, zone: ZoneInfo, notified_at_ms: int | None) -> AnswerFacts:
-    """The facts of a response to a question as it was before; `notified_at_ms` is when the person was told of it."""
+    """Return the facts about a response; `notified_at_ms` is when the person was notified of the question."""
     return AnswerFacts(
         type=question.type,
         category=question.category,
@@ -146,12 +146,12 @@ def facts(question: Question, response: Response, zone: ZoneInfo, notified_at_ms
 
 
 def fresh(fingerprint_hash: str, now_ms: int) -> Stats:
-    """The record of a person who has not answered yet."""
+    """Return the record of a person without answers."""
     return Stats(fingerprint_hash, created_at_ms=now_ms, updated_at_ms=now_ms, scored_at_ms=now_ms)
 
 
 def apply_answer(stats: Stats, answer: AnswerFacts, now_ms: int) -> Scored:
-    """The record after this answer. Deterministic: the same record, facts and moment give the same result."""
+    """Return the record after this answer. Deterministic: the same record, facts and time give the same result."""
     streak, last = next_streak(stats.streak_days, stats.streak_last_date, now_ms, answer.zone)
     lengthened = last != stats.streak_last_date
     today = moments.utc_day(now_ms)
@@ -173,7 +173,7 @@ def apply_answer(stats: Stats, answer: AnswerFacts, now_ms: int) -> Scored:
 
 
 def next_streak(days: int, last: date | None, now_ms: int, zone: ZoneInfo) -> tuple[int, date]:
-    """The streak's length and its newest day after an answer at this moment in this zone."""
+    """Return the streak's length and its newest day after an answer at this time in this zone."""
     today = moments.local_day(now_ms, zone)
     if last is None:
         return 1, today
@@ -183,7 +183,7 @@ def next_streak(days: int, last: date | None, now_ms: int, zone: ZoneInfo) -> tu
 
 
 def streak_at(stats: Stats, now_ms: int, zone: ZoneInfo) -> int:
-    """The streak a reader is shown: 0 once a whole local day has passed without an answer."""
+    """Return the streak for a reader: 0 once a whole local day has passed without an answer."""
     if stats.streak_last_date is None:
         return 0
     today = moments.local_day(now_ms, zone)
@@ -191,12 +191,12 @@ def streak_at(stats: Stats, now_ms: int, zone: ZoneInfo) -> int:
 
 
 def day_totals(stats: Stats, now_ms: int) -> Day:
-    """Points and answers of the UTC day of this moment."""
+    """Return points and answers of the UTC day of this time."""
     return stats.days.get(moments.utc_day(now_ms), Day())
 
 
 def week_totals(stats: Stats, now_ms: int) -> Day:
-    """Points and answers of the UTC week (from Monday) of this moment."""
+    """Return points and answers of the UTC week (from Monday) of this time."""
     monday = moments.week_start(moments.utc_day(now_ms))
     week = [stats.days.get(monday + timedelta(days=number), Day()) for number in range(7)]
     return Day(sum(day.points for day in week), sum(day.answers for day in week))
@@ -218,7 +218,7 @@ def _points(answer: AnswerFacts, streak_reward: int, room: int, now_ms: int) -> 
 
 
 def _count(stats: Stats, answer: AnswerFacts, now_ms: int) -> Stats:
-    """The record with every counter a badge rests on brought up to date; the cap has no say in these."""
+    """Return the record with all counters of the badges updated; the cap does not apply to these."""
     speed, by_category = answer.response_time_ms, dict(stats.answers_by_category)
     by_category[answer.category] = by_category.get(answer.category, 0) + 1
     return replace(
@@ -233,12 +233,12 @@ def _count(stats: Stats, answer: AnswerFacts, now_ms: int) -> Stats:
 
 
 def _kept(days: dict[date, Day]) -> dict[date, Day]:
-    """The newest days only, so that a record stays small however long its person stays."""
+    """Return only the newest days, so that a record stays small."""
     return {day: days[day] for day in sorted(days)[-DAYS_KEPT:]}
 
 
 def _earned(stats: Stats) -> Iterator[str]:
-    """Badges whose measure has reached its mark and which the record lacks."""
+    """Yield the badges whose threshold is reached and that are not in the record."""
     measures = _measures(stats)
     for badge in badges.TABLE:
         if badge.id not in stats.badges and measures[badge.measure] >= badge.mark:

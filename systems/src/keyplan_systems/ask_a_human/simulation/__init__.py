@@ -1,1 +1,1 @@
-"""A simulated day of Ask-a-Human: a seeded generator of requests, and an auditor that reckons what they come to."""
+"""Simulated day of Ask-a-Human: a seeded generator of requests, and an auditor that computes the expected results."""

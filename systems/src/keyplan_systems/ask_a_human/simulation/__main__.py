@@ -1,4 +1,4 @@
-"""`python -m keyplan_systems.ask_a_human.simulation`: a whole day in full size, audited, with the latencies it had."""
+"""Program `python -m keyplan_systems.ask_a_human.simulation`: a full-size day, audited, with its latencies."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from keyplan_systems.ask_a_human.sweeping import Sweeper
 from keyplan_systems.web.serving import Running
 
 START_MS = parse_iso("2026-03-28T12:00:00.000Z")
-"""Berlin loses an hour in that night, Auckland is a day ahead, and Sunday has begun somewhere."""
+"""Berlin loses an hour in that night, Auckland is a day ahead, and Sunday has begun in some zones."""
 TARGETS_MS = {"ask": 200.0, "answer": 200.0, "poll": 100.0}
 
 
 @dataclass(frozen=True)
 class Played:
-    """A day that was played: what the auditors found, and the day itself."""
+    """Simulated day and the auditors' findings."""
 
     day: Day
     findings: list[str]
@@ -46,7 +46,7 @@ class Played:
 
 
 def play(connection: Connection, clock: DayClock, size: Size, seed: int, *, pollers: int, push_every_ms: int) -> Played:
-    """Play and audit a day on the tables that a connection reaches; `clock` must be its clock too."""
+    """Play and audit a day on the tables of a connection; `clock` must be the connection's clock too."""
     connection.create_tables(entities.questions, entities.responses, entities.subscriptions, entities.user_stats)
     service = Service.over(connection, clock, AddressLimits.over(connection, clock, {}))
     begun = time.perf_counter()
@@ -79,12 +79,12 @@ def main(
     *,
     questions: Annotated[int, typer.Option(help="Questions of the day.")] = 2_000,
     answers: Annotated[int, typer.Option(help="Answers that are tried.")] = 20_000,
-    subscribers: Annotated[int, typer.Option(help="People to be told of questions.")] = 5_000,
+    subscribers: Annotated[int, typer.Option(help="People with push subscriptions.")] = 5_000,
     seed: Annotated[int, typer.Option(help="The same seed gives the same day.")] = 1,
-    pollers: Annotated[int, typer.Option(help="Agents that poll meanwhile.")] = 2,
+    pollers: Annotated[int, typer.Option(help="Agents that poll concurrently.")] = 2,
     push_hours: Annotated[int, typer.Option(help="Hours between runs of the push worker.")] = 1,
 ) -> None:
-    """Play a day on an engine in this process. Exit code 1 if anything is not as it must be."""
+    """Play a day on an engine in this process. Exit code 1 if there are findings."""
     console, clock = Console(), DayClock(START_MS, seed)
     size = Size(questions=questions, answers=answers, subscribers=subscribers)
     with keyplan.connect(":memory:", clock=clock) as connection:

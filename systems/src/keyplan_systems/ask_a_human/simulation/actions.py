@@ -1,9 +1,9 @@
-"""The requests of a simulated day, as values: what is sent, by whom, when.
+"""Requests of a simulated day, as values: content, sender, time.
 
 `agent` goes into the header X-Agent-Id, `person` into X-Fingerprint, `zone` into X-Timezone. The driver registers
-agents and devices, and adds their credentials. Bodies are the JSON of the HTTP interface. `at_ms` is the time
-at which the server acts on a request. A driver that lets real time pass replaces it by the time in the answer before it
-passes the action to the auditor.
+agents and devices, and adds their credentials. Bodies are the JSON of the HTTP interface. `at_ms` is the time at which
+the server acts on a request. A driver in real time replaces it by the time in the answer before it passes the action to
+the auditor.
 """
 
 from __future__ import annotations

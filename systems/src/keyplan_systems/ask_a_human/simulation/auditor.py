@@ -1,7 +1,7 @@
-"""The auditor of a simulated day: it hears what was acknowledged and refused, and reckons what that must come to.
+"""Auditor of a simulated day: it records acknowledgements and refusals, and computes the expected results.
 
-It holds plain lists and trusts nothing: an acknowledgement that breaks a rule, a refusal without grounds and a wrong
-number of points each become a finding. It may be told of events in any order; `audit` judges them in the order of time.
+It holds plain lists and trusts nothing: an acknowledgement that violates a rule, a refusal without grounds and a wrong
+number of points each become a finding. Events may arrive in any order; `audit` judges them in the order of time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ASKED, _NOTIFIED, _ANSWERED = range(3)
 
 @dataclass(frozen=True, slots=True)
 class Acknowledged:
-    """What the server said to an accepted answer."""
+    """Content of the server's reply to an accepted answer."""
 
     points_earned: int
     new_badges: tuple[str, ...]
@@ -36,7 +36,7 @@ class Acknowledged:
 
 @dataclass(slots=True)
 class Asked:
-    """A question the server acknowledged."""
+    """Question that the server acknowledged."""
 
     action: Ask
     question_id: str
@@ -45,30 +45,30 @@ class Asked:
 
     @property
     def required(self) -> int:
-        """How many answers close it."""
+        """Number of answers that close it."""
         return int(str(self.action.body["min_responses"]))
 
     @property
     def deadline_ms(self) -> int:
-        """The first millisecond at which it is expired."""
+        """First millisecond at which it is expired."""
         return (-(-self.action.at_ms // 1000) + int(str(self.action.body["timeout_seconds"]))) * 1000
 
     def key_held(self, at_ms: int) -> bool:
-        """Whether its idempotency key, if it has one, still stood for it."""
+        """Return True if its idempotency key, if any, was still in use."""
         return at_ms < self.action.at_ms + DAY_MS
 
     def closed_by(self, at_ms: int) -> bool:
-        """Whether it had all its answers."""
+        """Return True if it had all its answers."""
         return len([one for one in self.answered_at if one <= at_ms]) >= self.required
 
     def open_at(self, at_ms: int) -> bool:
-        """Whether it took answers."""
+        """Return True if it was answerable."""
         return self.action.at_ms <= at_ms < self.deadline_ms and not self.closed_by(at_ms)
 
 
 @dataclass(slots=True)
 class Person:
-    """What the auditor expects of one person's record."""
+    """Expected record of one person."""
 
     history: list[Given] = field(default_factory=list)
     earned: list[int] = field(default_factory=list)
@@ -76,24 +76,24 @@ class Person:
 
     @property
     def points(self) -> int:
-        """All points."""
+        """Sum of all points."""
         return sum(self.earned)
 
     @property
     def streak(self) -> int:
-        """The streak as it stood after the newest answer."""
+        """Streak after the newest answer."""
         return reckoning.streak(self.history)
 
     @property
     def categories(self) -> dict[str, int]:
-        """Answers by category."""
+        """Return the answers by category."""
         names = [one.category for one in self.history]
         return {name: names.count(name) for name in sorted(set(names))}
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """One expected line of a board."""
+    """Expected line of a board."""
 
     person: str
     points: int
@@ -101,7 +101,7 @@ class Standing:
 
 
 class Auditor:
-    """Collects events, judges them in `audit`, and knows then what everybody must have."""
+    """Auditor that collects events, judges them in `audit`, and then knows every expected record."""
 
     def __init__(self) -> None:
         self.questions: dict[int, Asked] = {}
@@ -115,38 +115,38 @@ class Auditor:
         self._counts: defaultdict[tuple[str, str, int], int] = defaultdict(int)
 
     def asked(self, action: Ask, question_id: str) -> None:
-        """A question was acknowledged: a new one, or the known one of a repeated key."""
+        """Record an acknowledged question: a new one, or the known one of a repeated key."""
         self._tell(action.at_ms, _ASKED, partial(self._judge_asked, action, question_id))
 
     def ask_refused(self, action: Ask, code: str) -> None:
-        """A question was refused."""
+        """Record a refused question."""
         self._tell(action.at_ms, _ASKED, partial(self._judge_ask_refused, action, code))
 
     def answered(self, action: Answer, said: Acknowledged) -> None:
-        """An answer was acknowledged."""
+        """Record an acknowledged answer."""
         self._tell(action.at_ms, _ANSWERED, partial(self._judge_answered, action, said))
 
     def answer_refused(self, action: Answer, code: str) -> None:
-        """An answer was refused."""
+        """Record a refused answer."""
         self._tell(action.at_ms, _ANSWERED, partial(self._judge_answer_refused, action, code))
 
     def subscribed(self, action: Subscribe) -> None:
-        """A push subscription was acknowledged."""
+        """Record an acknowledged push subscription."""
         self._tell(action.at_ms, _ASKED, partial(self._judge_subscribed, action))
 
     def notified(self, token: str, person: str, ref: int, at_ms: int) -> None:
-        """A person was told of a question by a push to one token."""
+        """Record a push of a question to one token of a person."""
         self._tell(at_ms, _NOTIFIED, partial(self._judge_notified, token, person, ref, at_ms))
 
     def audit(self) -> list[str]:
-        """Judge everything told so far and not judged yet; all findings up to now."""
+        """Judge all new events; return all findings so far."""
         events, self._events = sorted(self._events, key=lambda event: event[:2]), []
         for _, _, judge in events:
             judge()
         return self._findings
 
     def standings(self, first: date, days: int | None) -> list[Standing]:
-        """A board as it must be: of `days` UTC days from `first` on, or of all time with `days` None."""
+        """Return the expected board: of `days` UTC days from `first` on, or of all time with `days` None."""
         rows = []
         for name, person in self.people.items():
             inside = [
@@ -195,7 +195,7 @@ class Auditor:
     def _judge_ask_refused(self, action: Ask, code: str) -> None:
         tries = self._count("ask tried", action.agent, action.at_ms // HOUR_MS)
         known = self.questions.get(action.ref)
-        # Expired questions count until a sweep has found them, so their deadline is no argument here.
+        # Expired questions count until a sweep, so their deadline does not matter here.
         not_closed = [one for one in self._by_agent[action.agent] if not one.closed_by(action.at_ms)]
         grounds = {
             "VALIDATION_ERROR": not _valid_question(action),
@@ -265,7 +265,7 @@ class Auditor:
 
 
 def fingerprint_hash(person: str) -> str:
-    """What the system stores instead of a person's header."""
+    """Return the hash that the system stores instead of a person's header."""
     return hashlib.sha256(person.encode()).hexdigest()
 
 

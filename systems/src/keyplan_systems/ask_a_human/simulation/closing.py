@@ -1,4 +1,4 @@
-"""What is compared at the end of a simulated day: every record, board and rank with what the auditor reckons."""
+"""Comparison at the end of a simulated day: every record, board and rank with the auditor's results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TOP = 100
 
 
 class Closing:
-    """The comparison, over HTTP: findings as texts, none when everything is as it must be."""
+    """Comparison over HTTP: findings as texts; none if all results match."""
 
     def __init__(
         self,
@@ -28,13 +28,13 @@ class Closing:
         now_ms: int,
         devices: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
     ) -> None:
-        """`zones` and `devices` have the time zone and the headers of each person."""
+        """Create the comparison. `zones` and `devices` have the time zone and the headers of each person."""
         self._client, self._auditor, self._zones, self._now_ms = client, auditor, zones, now_ms
         self._devices = devices
         self._reads = 0
 
     def findings(self) -> Iterator[str]:
-        """Everything that differs."""
+        """Yield all differences."""
         for name, expected in self._auditor.people.items():
             yield from self._person(name, expected)
         for period in Period:
@@ -60,7 +60,7 @@ class Closing:
             yield f"{name} has {got} instead of {due}"
 
     def _streak(self, expected: Person) -> int:
-        """What is shown: nothing once a whole day of the person's own calendar has passed."""
+        """Return the displayed streak: 0 once a whole day of the person's own calendar has passed."""
         last = expected.history[-1]
         today = moments.as_datetime(self._now_ms).astimezone(ZoneInfo(last.zone)).date()
         return expected.streak if (today - last.local.date()).days <= 1 else 0
@@ -75,7 +75,7 @@ class Closing:
         for rank, one in enumerate(expected, start=1):
             you = self._get("/human/leaderboard", one.person, period=period.value, limit=1)["you"]
             if you != {"rank": rank, "points": one.points}:
-                yield f"{one.person} is told {you} on the {period.value} board instead of rank {rank}"
+                yield f"{one.person} gets {you} on the {period.value} board instead of rank {rank}"
 
     def _expected(self, period: Period) -> list[Standing]:
         today: date = moments.utc_day(self._now_ms)

@@ -1,7 +1,7 @@
-"""A simulated day against the running system: requests over HTTP, workers at their times, an auditor that hears all.
+"""Simulated day against the running system: requests over HTTP, workers at their times, an auditor of all results.
 
-Requests go one after the other, each at its own millisecond, so that what must come of them can be reckoned exactly.
-Pollers send theirs at the same time, and latencies are those of a server that has both to do.
+Requests are sequential, each at its own millisecond, so that the expected results can be computed exactly. Pollers send
+their requests concurrently, so latencies are those of a server with both loads.
 """
 
 from __future__ import annotations
@@ -31,36 +31,36 @@ NOBODYS_QUESTION = "00000000-0000-4000-8000-000000000000"
 
 
 class Recorder:
-    """A notifier that only remembers what it was to send, and when."""
+    """Notifier that only records the messages and their times."""
 
     def __init__(self, clock: DayClock) -> None:
         self._clock = clock
         self.sent: list[tuple[int, PushMessage]] = []
 
     async def send(self, message: PushMessage) -> Outcome:
-        """Remember one message."""
+        """Record one message."""
         self.sent.append((from_seconds(self._clock.now()), message))
         return Delivered(f"recorded/{len(self.sent)}")
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no resources are open."""
 
 
 @dataclass
 class Latencies:
-    """How long requests took, by kind, in seconds."""
+    """Durations of requests, by kind, in seconds."""
 
     seconds: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 
     def percentile_ms(self, kind: str, share: float) -> float:
-        """The duration that this share of a kind's requests did not exceed, in milliseconds."""
+        """Return the duration that this share of a kind's requests did not exceed, in milliseconds."""
         ordered = sorted(self.seconds[kind])
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))] * 1000 if ordered else 0.0
 
 
 @dataclass
 class Workers:
-    """The system's workers, run when the day says so."""
+    """Workers of the system, run at simulated times."""
 
     sweeper: Sweeper
     pusher: Pusher
@@ -97,7 +97,7 @@ class Day:
                 swept_ms = action.at_ms
                 self._clock.set(between_ms)
                 _until_done(self._workers.sweeper.run_once)
-            # In a millisecond of its own: of a push and an answer in the same one nobody could tell which was first.
+            # In its own millisecond: the order of a push and an answer in the same millisecond would be undefined.
             if action.at_ms - pushed_ms >= self._push_every_ms and between_ms > last_ms:
                 pushed_ms = action.at_ms
                 self._clock.set(between_ms)
@@ -135,7 +135,7 @@ class Day:
         self.auditor.asked(action, question_id)
 
     def _agent(self, agent: str) -> dict[str, str]:
-        """The headers of an agent, which is registered with its first question."""
+        """Return the headers of an agent, which is registered with its first question."""
         if agent not in self._agents:
             body, headers = {"agent_id": agent}, {"X-Forwarded-For": f"host-{agent}"}
             issued = self._client.post("/agent/register", json=body, headers=headers).raise_for_status().json()
@@ -155,7 +155,7 @@ class Day:
         self.auditor.answered(action, Acknowledged(said["points_earned"], badges, said["total_points"]))
 
     def _device(self, person: str) -> dict[str, str]:
-        """The headers of a person, whose device is registered at the first request, from an address of its own."""
+        """Return the headers of a person, whose device is registered at the first request, from its own address."""
         if person not in self.devices:
             headers = {"X-Fingerprint": person, "X-Forwarded-For": f"host-{person}"}
             token = self._client.post("/human/devices", headers=headers).raise_for_status().json()["token"]
@@ -187,7 +187,7 @@ def _until_done(run_once: Any) -> None:
 
 
 class Pollers:
-    """Agents that poll while the day goes on; each poll must be consistent in itself."""
+    """Agents that poll during the day; each poll must be consistent in itself."""
 
     def __init__(self, client: httpx.Client, day: Day, count: int, pause_s: float = 0.02) -> None:
         self.findings: list[str] = []
@@ -217,7 +217,7 @@ class Pollers:
         answer = self._client.get(f"/agent/questions/{question_id}", headers=asker)
         self._day.latencies.seconds["poll"].append(time.perf_counter() - begun)
         if answer.status_code in {httpx.codes.NOT_FOUND, httpx.codes.TOO_MANY_REQUESTS}:
-            return  # a day after its deadline, or more polls than an hour allows, which passes quickly here
+            return  # a day after its deadline, or more polls than an hour allows, because simulated hours are short
         found = answer.json()
         if answer.status_code != httpx.codes.OK or len(found["responses"]) != found["current_responses"]:
             self.findings.append(f"poll of {question_id}: {answer.status_code} {answer.text[:200]}")

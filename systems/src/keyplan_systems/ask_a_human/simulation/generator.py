@@ -1,8 +1,8 @@
-"""A seeded generator of days: agents who ask, people who answer in sittings, and what goes wrong among them.
+"""Seeded generator of days: agents who ask, people who answer in sessions, and faults among them.
 
-The same seed gives the same day. Times are distinct whole milliseconds and ascend. Besides honest traffic a day holds
+The same seed gives the same day. Times are distinct whole milliseconds and ascend. Besides valid traffic a day contains
 agents in a burst, repeated and reused idempotency keys, hasty people, second answers, late answers and faulty bodies,
-so that every rule that refuses something is met.
+so that it triggers every rule that refuses a request.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Pacific/Au
 TAGS = ("technical", "product", "ethics", "creative", "general")
 WORDS = ("clear", "short", "honest", "button", "label", "error", "because", "users", "read", "rarely", "twice", "calm")
 _NEWER = 200
-_QUIET_MS = 30 * MINUTE_MS  # nobody can answer before somebody has asked
+_QUIET_MS = 30 * MINUTE_MS  # the first answers follow the first questions
 OPTIONS = ("Send", "Submit", "Confirm", "Done", "Continue", "Save")
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much happens in a day. Asks that repeat a key come on top of `questions`."""
+    """Size of a day. Questions with a repeated key are added to `questions`."""
 
     questions: int = 2_000
     answers: int = 20_000
@@ -37,7 +37,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """A moment at which a person sends an answer; to which question is decided when its turn comes."""
+    """Time at which a person sends an answer; the question is chosen when its turn comes."""
 
     at_ms: int
     person: int
@@ -45,7 +45,7 @@ class _Slot:
 
 @dataclass(slots=True)
 class _Open:
-    """What the generator believes of a question: it cannot know what the server refuses."""
+    """Assumed state of a question: the generator cannot know which requests the server refuses."""
 
     ref: int
     until_ms: int
@@ -54,12 +54,12 @@ class _Open:
     people: set[int] = field(default_factory=set)
 
     def inviting(self, person: int, now_ms: int) -> bool:
-        """Whether the person would be offered it and has not answered it."""
+        """Return True if the feed would offer it to the person and the person has not answered it."""
         return self.missing > 0 and self.until_ms > now_ms and person not in self.people
 
 
 def simulate(seed: int, size: Size, start_ms: int) -> Iterator[Action]:
-    """All requests from `start_ms` on for `size.days` days, in order of time."""
+    """Yield all requests from `start_ms` on for `size.days` days, in order of time."""
     chance = random.Random(seed)  # noqa: S311 - a seeded simulation
     asks = [*_asks(chance, size, start_ms)]
     timeline: list[Ask | Subscribe | _Slot] = [
@@ -85,11 +85,11 @@ def simulate(seed: int, size: Size, start_ms: int) -> Iterator[Action]:
 
 
 def _asks(chance: random.Random, size: Size, start_ms: int) -> Iterator[Ask]:
-    """One agent asks a tenth of all questions within 80 minutes, the others the rest through the day."""
+    """Yield the questions: one agent asks a tenth of them within 80 minutes, the others the rest through the day."""
     burst_from = start_ms + 9 * HOUR_MS
     for ref in range(size.questions):
         if ref % 10 == 0:
-            # Questions that stay open long, so that the burst meets the quota too and not only the hourly limit.
+            # Questions that stay open long, so that the burst reaches the quota too and not only the hourly limit.
             patient = {"min_responses": 20, "timeout_seconds": 86_400}
             at_ms = burst_from + chance.randrange(80 * MINUTE_MS)
             yield Ask(at_ms, ref, "agent-burst", {**_question(chance, ref), **patient})
@@ -116,7 +116,7 @@ def _question(chance: random.Random, ref: int) -> Body:
 
 
 def _repeats(chance: random.Random, asks: list[Ask]) -> Iterator[Ask]:
-    """Agents that send again what they sent, mostly the same body, within minutes or up to 25 hours later."""
+    """Yield repeated requests, mostly with the same body, within minutes or up to 25 hours later."""
     for ask in asks:
         if "idempotency_key" in ask.body and chance.random() < 0.15:
             other = {"prompt": f"Another question under the key of {ask.ref}"} if chance.random() < 0.2 else {}
@@ -125,10 +125,10 @@ def _repeats(chance: random.Random, asks: list[Ask]) -> Iterator[Ask]:
 
 
 def _sittings(chance: random.Random, size: Size, start_ms: int) -> Iterator[_Slot]:
-    """People sit down to answer several questions in a row; a few are in a great hurry."""
+    """Yield sessions of several answers in a row; a few people answer very quickly."""
     left = size.answers
     while left > 0:
-        person = int(size.people * chance.random() ** 2)  # squared: some come often, most seldom
+        person = int(size.people * chance.random() ** 2)  # squared: some people come often, most rarely
         gap_ms = 4 * SECOND_MS if person % 50 == 0 else 40 * SECOND_MS
         at_ms = start_ms + chance.randrange(_QUIET_MS, size.days * DAY_MS)
         for _ in range(min(left, chance.choice((1, 2, 5, 10, 40)))):
@@ -155,7 +155,7 @@ def _remember(questions: list[_Open], ask: Ask, now_ms: int) -> None:
 
 
 def _answer(chance: random.Random, now_ms: int, person: int, questions: list[_Open]) -> Answer:
-    """Mostly to a newer question that should still be open, now and then to any."""
+    """Return an answer, mostly to a newer question that should still be open, sometimes to any."""
     if chance.random() < 0.95:
         questions = [one for one in questions[-_NEWER:] if one.inviting(person, now_ms)] or questions
     question = chance.choice(questions)

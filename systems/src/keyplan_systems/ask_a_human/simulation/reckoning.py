@@ -1,7 +1,7 @@
-"""The auditor's own reckoning of points, streaks and badges: from a person's whole history, anew each time.
+"""Independent computation of points, streaks and badges from a person's whole history.
 
-It is slow, knows nothing of the domain's functions and repeats their figures on purpose: an error made in both places
-the same way would have to be made twice.
+It is slow, shares no code with the domain's functions and repeats their constants on purpose, so that an error is not
+made in both places at once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ OF_CATEGORY = {
 
 @dataclass(frozen=True)
 class Given:
-    """One acknowledged answer, with what the reckoning needs to know of its question at that moment."""
+    """Acknowledged answer, with the state of its question at that time."""
 
     at_ms: int
     zone: str
@@ -41,17 +41,17 @@ class Given:
 
     @cached_property
     def utc_day(self) -> date:
-        """The day it counts for on the boards and against the cap."""
+        """Day it counts for on the boards and against the cap."""
         return datetime.fromtimestamp(self.at_ms / 1000, UTC).date()
 
     @cached_property
     def local(self) -> datetime:
-        """The moment on the person's own clock."""
+        """Time on the person's own clock."""
         return datetime.fromtimestamp(self.at_ms / 1000, ZoneInfo(self.zone))
 
 
 def streak(history: Sequence[Given]) -> int:
-    """Days in a row, back from the newest; the person's zone is taken to stay the same."""
+    """Count the consecutive days, back from the newest; the person's zone is assumed constant."""
     days = {one.local.date() for one in history}
     length, day = 0, history[-1].local.date()
     while day in days:
@@ -60,7 +60,7 @@ def streak(history: Sequence[Given]) -> int:
 
 
 def bonus_of_streak(history: Sequence[Given]) -> int:
-    """What the newest answer's streak pays: only the first answer of its local day can."""
+    """Return the streak bonus of the newest answer: only the first answer of its local day can earn it."""
     today = history[-1].local.date()
     if any(one.local.date() == today for one in history[:-1]):
         return 0
@@ -68,7 +68,7 @@ def bonus_of_streak(history: Sequence[Given]) -> int:
 
 
 def points(history: Sequence[Given], earned_before: Sequence[int]) -> int:
-    """Points of the newest answer, given those the earlier ones brought."""
+    """Return the points of the newest answer, given those of the earlier answers."""
     new = history[-1]
     total = 10 if new.is_text else 5
     total += 2 if new.confidence is not None else 0
@@ -82,7 +82,7 @@ def points(history: Sequence[Given], earned_before: Sequence[int]) -> int:
 
 
 def badges(history: Sequence[Given]) -> set[str]:
-    """Every badge this history has earned at some time; longest streaks count, not only the current one."""
+    """Return every badge this history has earned at some time; longest streaks count, not only the current one."""
     earned = {badge for badge, count in AT_ANSWERS.items() if len(history) >= count}
     longest = longest_streak(history)
     earned |= {badge for badge, days in AT_STREAK.items() if longest >= days}
@@ -101,7 +101,7 @@ def badges(history: Sequence[Given]) -> set[str]:
 
 
 def longest_streak(history: Sequence[Given]) -> int:
-    """The longest run of local days in a row."""
+    """Return the longest run of local days in a row."""
     days = {one.local.date() for one in history}
     starts = [day for day in days if day - timedelta(days=1) not in days]
     lengths = []

@@ -1,4 +1,4 @@
-"""The relational schema as Alembic revisions, and the function that brings a database up to date: `upgrade(url)`."""
+"""Relational schema as Alembic revisions, and the function that upgrades a database: `upgrade(url)`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from keyplan_systems.forum.relational.session import Database
 
 _PLACE: Final = Path(__file__).parent
 _LOCK: Final = 0x666F72756D
-"""The number of the PostgreSQL advisory lock under which one process migrates ("forum" in ASCII)."""
+"""Number of the PostgreSQL advisory lock under which one process migrates ("forum" in ASCII)."""
 
 
 def upgrade(url: str, revision: str = "head") -> None:
-    """Bring the database at this URL to a revision, creating what is missing; safe when several start at once.
+    """Upgrade the database at this URL to a revision, creating missing tables; safe to run concurrently.
 
-    Either all steps are kept or none: both databases change their schema inside a transaction. Raises `ValueError`
-    for a URL that is neither a SQLite file nor PostgreSQL.
+    All steps are committed or none: both databases change their schema inside a transaction. Raises `ValueError` for a
+    URL that is neither a SQLite file nor PostgreSQL.
     """
     database = Database(url)
     try:
@@ -31,7 +31,7 @@ def upgrade(url: str, revision: str = "head") -> None:
 
 
 def config(connection: Connection) -> Config:
-    """Alembic's configuration for commands on this connection, within its transaction."""
+    """Return Alembic's configuration for commands on this connection, within its transaction."""
     made = Config()
     made.set_main_option("script_location", str(_PLACE).replace("%", "%%"))
     made.set_main_option("path_separator", "os")
@@ -40,7 +40,7 @@ def config(connection: Connection) -> Config:
 
 
 def _locked(connection: Connection) -> Connection:
-    """The connection, alone with the schema until its transaction ends (SQLite is, from BEGIN IMMEDIATE on)."""
+    """Lock the schema until the connection's transaction ends (SQLite: locked since BEGIN IMMEDIATE)."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
     return connection

@@ -1,4 +1,4 @@
-"""How Alembic runs the revisions: on the connection it is handed, inside that connection's transaction."""
+"""Alembic environment: runs the revisions on the given connection, inside that connection's transaction."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from keyplan_systems.forum.relational.models import Base
 
 
 def run() -> None:
-    """Run the wanted revisions. Raises `RuntimeError` without a connection: call `migrations.upgrade(url)`."""
+    """Run the requested revisions. Raises `RuntimeError` without a connection: call `migrations.upgrade(url)`."""
     connection = context.config.attributes.get("connection")
     if connection is None:
         raise RuntimeError("no connection: call keyplan_systems.forum.migrations.upgrade(url)")

@@ -1,1 +1,1 @@
-"""The forum's relational side: who is where, who may what, and the status of every thread."""
+"""Relational part of the forum: groups, permissions, and the status of every thread."""

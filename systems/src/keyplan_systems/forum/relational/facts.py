@@ -1,7 +1,7 @@
-"""Loads what the permission rules look at, in a number of statements that does not depend on how much is asked.
+"""Loader of the facts for the permission rules, with a number of statements independent of the request's size.
 
-Seven statements, for one thread or for a hundred: the groups above the people asked about, who they manage, the
-groups above those and above the groups that may be asked for help, the items above, and what was granted there.
+Seven statements, for one thread or for a hundred: the groups above the requested people, the groups they manage, the
+groups above those and above the groups that may be asked for help, the items above, and the permissions on them.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _Groups:
 
 
 def load_facts(session: Session, people: Iterable[str], items: Iterable[str], helpers: Iterable[str] = ()) -> Facts:
-    """Everything the rules need about these users and participants, on these items, asking these groups for help."""
+    """Return all facts for the rules about these users and participants, items and groups to ask for help."""
     wanted = set(items)
     around = _groups_above(session, set(people))
     managers = _managers(session, around.rows)
@@ -65,13 +65,13 @@ def load_facts(session: Session, people: Iterable[str], items: Iterable[str], he
 def load_thread_facts(
     session: Session, user_id: str, keys: Collection[ThreadKey], helper_ids: Iterable[str] = ()
 ) -> Facts:
-    """The facts for one user looking at these threads, and for a change that names these groups."""
+    """Return the facts for one user's access to these threads, and for a change that names these groups."""
     people = {user_id} | {key.participant_id for key in keys}
     return load_facts(session, people, {key.item_id for key in keys}, helper_ids)
 
 
 def _groups_above(session: Session, start: set[str]) -> _Groups:
-    """These groups and all above them. The union drops what was reached before, so cycles end."""
+    """Return these groups and all groups above them. The union drops known groups, so cycles end."""
     reached = select(GroupRow.id).where(GroupRow.id.in_(start)).cte("reached", recursive=True)
     reached = reached.union(select(MembershipRow.parent_id).where(MembershipRow.child_id == reached.c.id))
     found = session.execute(

@@ -1,7 +1,7 @@
-"""Which threads a user may list: the reading rule as one SQL statement, page by page.
+"""Threads that a user may list: the reading rule as one SQL statement, page by page.
 
-The rule stands twice, here and in `permissions.may_read`, because a page must be cut by the database; a property test
-holds the two together.
+The rule exists twice, here and in `permissions.may_read`, because the database must cut the pages; a property test
+compares the two.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ PAGE_MOST: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class After:
-    """Where a page ended: the next one starts with the thread behind this one."""
+    """Position of a page's end: the next page starts with the thread after it."""
 
     latest_update_at_ms: int
     key: ThreadKey
@@ -66,7 +66,7 @@ class After:
 
 @dataclass(frozen=True, slots=True)
 class ListedThread:
-    """A thread with the names that a list shows."""
+    """Thread with the names that a list shows."""
 
     thread: Thread
     item_title: str
@@ -75,7 +75,7 @@ class ListedThread:
 
 @dataclass(frozen=True, slots=True)
 class ThreadPage:
-    """One page, latest update first, and where to go on; None after the last."""
+    """Page of threads, latest update first, and the position of the next page; None after the last page."""
 
     threads: tuple[ListedThread, ...]
     after: After | None
@@ -91,11 +91,11 @@ def list_threads(
     limit: int = PAGE_DEFAULT,
     after: After | None = None,
 ) -> ThreadPage:
-    """The threads the user may read: his own (`is_mine`), those of others (`is_mine=False`), or those of the
-    participants in a group that he watches (`watched_group_id`).
+    """List threads that the user may read.
 
-    Raises `BadRequestError` unless exactly one of the two is given, or if `limit` is not 1 to 100; `NotAllowedError`
-    unless the user may watch the members of the group.
+    `is_mine=True` selects the user's own threads, `is_mine=False` those of others, `watched_group_id` those of the
+    participants in a group that the user watches. Raises `BadRequestError` unless exactly one of the two is given, or
+    if `limit` is not 1 to 100; `NotAllowedError` unless the user may watch the members of the group.
     """
     _check_wish(watched_group_id, is_mine, limit)
     with database.read() as session:
@@ -123,7 +123,7 @@ def _check_watched(session: Session, user_id: str, group_id: str) -> None:
 
 
 def _readable(user_id: str, at_ms: int, watched: str | None, is_mine: bool | None) -> Select[*tuple[object, ...]]:
-    """All threads the user may read that the wish asks for, with their names."""
+    """Return the query of all requested threads that the user may read, with their names."""
     mine = _upward(user_id)
     held = _held(mine)
     own = ThreadRow.participant_id.in_(_acts_as(user_id))
@@ -146,7 +146,7 @@ def _readable(user_id: str, at_ms: int, watched: str | None, is_mine: bool | Non
 
 
 def _held(mine: CTE) -> CTE:
-    """Per item whose content the user sees: how much of others' work on it he may watch."""
+    """Return, per item whose content the user sees, the user's access to others' work on it."""
     row = ItemPermissionRow
     view = func.max(case((row.is_owner, int(View.SOLUTION)), else_=type_coerce(row.can_view, SmallInteger)))
     watch = func.max(case((row.is_owner, int(Watch.ANSWER_WITH_GRANT)), else_=type_coerce(row.can_watch, SmallInteger)))
@@ -184,7 +184,7 @@ def _validated(user_id: str) -> ColumnElement[bool]:
 
 
 def _paged(query: Select[*tuple[object, ...]], limit: int, after: After | None) -> Select[*tuple[object, ...]]:
-    """One thread more than asked for, to know whether there is a next page."""
+    """Limit the query to one thread more than requested, to detect a next page."""
     place = (ThreadRow.latest_update_at_ms, ThreadRow.item_id, ThreadRow.participant_id)
     if after is not None:
         end = (after.latest_update_at_ms, after.key.item_id, after.key.participant_id)

@@ -1,7 +1,7 @@
-"""The tables: groups and memberships, items and their tree, permissions, threads, and the outbox of the event log.
+"""Relational tables: groups and memberships, items and their tree, permissions, threads, and the event log's outbox.
 
-Ids are text of 1 to 19 digits, the same text that keys of the event log hold. Times are milliseconds since the Unix
-epoch. Levels are stored as their rank, so that the highest of several is a plain `max`.
+IDs are text of 1 to 19 digits, the same text as in keys of the event log. Times are milliseconds since the Unix epoch.
+Levels are stored as their rank, so that the highest level is a plain `max`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ITEM = "items.id"
 
 
 class Level(TypeDecorator[IntEnum]):
-    """A level of permission, stored as its rank."""
+    """Column type for a permission level, stored as its rank."""
 
     impl = SmallInteger
     cache_ok = True
@@ -32,18 +32,18 @@ class Level(TypeDecorator[IntEnum]):
         self.kind = kind
 
     def process_bind_param(self, value: IntEnum | None, dialect: Dialect) -> int | None:
-        """The rank."""
+        """Return the rank."""
         del dialect
         return None if value is None else int(value)
 
     def process_result_value(self, value: Any | None, dialect: Dialect) -> IntEnum | None:
-        """The level of this rank."""
+        """Return the level of this rank."""
         del dialect
         return None if value is None else self.kind(value)
 
 
 class Word(TypeDecorator[StrEnum]):
-    """One of a few words, stored as it is written outside."""
+    """Column type for an enumerated text, stored as the API spells it."""
 
     impl = String(32)
     cache_ok = True
@@ -53,33 +53,33 @@ class Word(TypeDecorator[StrEnum]):
         self.kind = kind
 
     def process_bind_param(self, value: StrEnum | None, dialect: Dialect) -> str | None:
-        """The word as plain text."""
+        """Return the member as plain text."""
         del dialect
         return None if value is None else str(value)
 
     def process_result_value(self, value: Any | None, dialect: Dialect) -> StrEnum | None:
-        """The member of this word."""
+        """Return the member of this text."""
         del dialect
         return None if value is None else self.kind(value)
 
 
 def one_of(column: str, kind: type[StrEnum]) -> CheckConstraint:
-    """The constraint that a column holds one of the words."""
+    """Return the constraint that a column contains one of the texts."""
     words = ", ".join(f"'{word}'" for word in kind)
     return CheckConstraint(f"{column} IN ({words})", name=f"{column}_is_known")
 
 
 def ranked(column: str, kind: type[IntEnum]) -> CheckConstraint:
-    """The constraint that a column holds the rank of a level."""
+    """Return the constraint that a column contains the rank of a level."""
     return CheckConstraint(f"{column} BETWEEN 0 AND {max(kind)}", name=f"{column}_is_known")
 
 
 class Base(DeclarativeBase):
-    """What the tables share."""
+    """Base of the tables."""
 
 
 class GroupRow(Base):
-    """A user, a team, a class, or everybody."""
+    """User, team, class, or everybody."""
 
     __tablename__ = "groups"
     __table_args__ = (one_of("kind", GroupKind),)
@@ -91,7 +91,7 @@ class GroupRow(Base):
 
 
 class MembershipRow(Base):
-    """That one group is directly in another."""
+    """Direct membership of one group in another."""
 
     __tablename__ = "memberships"
     __table_args__ = (
@@ -104,7 +104,7 @@ class MembershipRow(Base):
 
 
 class ManagerRow(Base):
-    """That the members of one group manage another and all below it."""
+    """Permission of one group's members to manage another group and all groups below it."""
 
     __tablename__ = "group_managers"
 
@@ -114,7 +114,7 @@ class ManagerRow(Base):
 
 
 class ItemRow(Base):
-    """A task or a chapter."""
+    """Task or chapter."""
 
     __tablename__ = "items"
 
@@ -123,7 +123,7 @@ class ItemRow(Base):
 
 
 class ItemEdgeRow(Base):
-    """That one item stands directly below another."""
+    """Position of one item directly below another."""
 
     __tablename__ = "item_edges"
     __table_args__ = (CheckConstraint("child_id <> parent_id", name="no_item_is_below_itself"),)
@@ -134,7 +134,7 @@ class ItemEdgeRow(Base):
 
 
 class ItemPermissionRow(Base):
-    """What a group holds on an item."""
+    """Permissions of a group on an item."""
 
     __tablename__ = "item_permissions"
     __table_args__ = (ranked("can_view", View), ranked("can_grant_view", GrantView), ranked("can_watch", Watch))
@@ -148,7 +148,7 @@ class ItemPermissionRow(Base):
 
 
 class HelpGrantRow(Base):
-    """That a group may request help on an item from another group; stored as granted, inherited when asked."""
+    """Right of a group to request help on an item from another group; stored as granted, inherited when read."""
 
     __tablename__ = "help_grants"
 
@@ -158,7 +158,7 @@ class HelpGrantRow(Base):
 
 
 class ValidatedRow(Base):
-    """That a participant has a validated result on an item."""
+    """Validated result of a participant on an item."""
 
     __tablename__ = "validated_results"
 
@@ -168,7 +168,7 @@ class ValidatedRow(Base):
 
 
 class ThreadRow(Base):
-    """A thread that was started; its status here is the truth, the event log only follows it."""
+    """Thread that was started; this row is the source of truth for its status, and the event log follows."""
 
     __tablename__ = "threads"
     __table_args__ = (
@@ -190,7 +190,7 @@ class ThreadRow(Base):
 
 
 class OutboxRow(Base):
-    """An entry the event log must get, stored in the transaction that made it true."""
+    """Entry for the event log, stored in the transaction of its change."""
 
     __tablename__ = "thread_outbox"
     __table_args__ = (
@@ -216,7 +216,7 @@ class OutboxRow(Base):
 
 
 class OutboxLeaseRow(Base):
-    """The one row that says which drainer works now; `fence` grows with every new one."""
+    """Single row with the current drainer; `fence` increases with every new drainer."""
 
     __tablename__ = "thread_outbox_lease"
     __table_args__ = (CheckConstraint("id = 1", name="one_lease_only"),)

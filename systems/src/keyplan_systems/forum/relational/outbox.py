@@ -1,10 +1,10 @@
-"""Brings the outbox into the event log: every entry at least once, in order, and marked only after it is written.
+"""Transfer of the outbox into the event log: every entry at least once, in order, and marked only after it is written.
 
-SQL holds the truth about a thread's status; the event log is another database, and no transaction spans both. So the
-entry is stored with the status and carried over afterwards, as often as needed: `write` must treat an entry whose key
-it has seen as done. A lease lets one drainer work at a time, which keeps the entries of a thread in order. It is
-no lock: a drainer that dies leaves it to run out, and one that stalls beyond it does no harm, because writing
-an entry twice is as good as once.
+SQL is the source of truth for a thread's status; the event log is another database, and no transaction spans both. So
+the entry is stored with the status and transferred afterwards, as often as needed: `write` must be idempotent per key.
+A lease lets one drainer work at a time, which preserves the order of a thread's entries. It is not a lock: the lease of
+a dead drainer expires, and a drainer that continues after expiry does no harm, because a repeated write changes
+nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from keyplan_systems.forum.relational.threads import now_ms
 from keyplan_systems.web.system import UnfinishedError
 
 LEASE_MS: Final = 30_000
-"""How long a drainer that gives no sign of life keeps the others out; longer than one write to the event log takes."""
+"""Duration of a lease without renewal; longer than one write to the event log."""
 
 PAGE_ROWS: Final = 100
 _ERROR_CHARACTERS: Final = 500
@@ -33,7 +33,7 @@ _ERROR_CHARACTERS: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class Drained:
-    """What one run did: entries written and marked, and whether it left early because another drainer works."""
+    """Result of one run: entries written and marked, and whether it stopped early because another drainer works."""
 
     written: int
     left_to_another: bool = False
@@ -41,7 +41,7 @@ class Drained:
 
 @dataclass(slots=True)
 class _Run:
-    """One drainer at work. Its fence is the lease's number; a greater one means that others have taken over."""
+    """Running drainer. Its fence is the lease's number; a greater number means that another drainer has taken over."""
 
     database: Database
     clock: Clock
@@ -54,8 +54,8 @@ class _Run:
 def drain(database: Database, clock: Clock, write: Callable[[LogEntry], None]) -> Drained:
     """Write every waiting entry with `write`, oldest first, and mark it done afterwards.
 
-    Returns at once if another drainer works. Where `write` fails, the rest of that thread waits for the next run and
-    all other threads go on; then an UnfinishedError of the failures is raised, which tells how many were written.
+    Returns immediately if another drainer works. If `write` fails, the rest of that thread waits for the next run and
+    all other threads continue; then an UnfinishedError of the failures is raised, with the number of written entries.
     """
     with _lease(database, clock) as fence:
         if fence is None:
@@ -68,21 +68,21 @@ def drain(database: Database, clock: Clock, write: Callable[[LogEntry], None]) -
 
 
 def waiting(database: Database) -> int:
-    """How many entries are not in the event log yet."""
+    """Return the number of entries that are not in the event log yet."""
     with database.read() as session:
         found = session.scalar(select(func.count()).select_from(OutboxRow).where(OutboxRow.done_at_ms.is_(None)))
     return found or 0
 
 
 def forget_done(database: Database, before_ms: int) -> int:
-    """Delete entries that were marked done before this time, in milliseconds; returns how many."""
+    """Delete entries that were marked done before this time, in milliseconds; return their number."""
     with database.write() as session:
         gone = session.scalars(delete(OutboxRow).where(OutboxRow.done_at_ms < before_ms).returning(OutboxRow.id)).all()
     return len(gone)
 
 
 def _write_all(run: _Run, write: Callable[[LogEntry], None]) -> bool:
-    """Page through the outbox; False if the lease was lost on the way."""
+    """Page through the outbox; return False if the lease was lost."""
     last = 0
     while True:
         page = _page(run.database, last)
@@ -95,7 +95,7 @@ def _write_all(run: _Run, write: Callable[[LogEntry], None]) -> bool:
 
 
 def _write_one(run: _Run, write: Callable[[LogEntry], None], row_id: int, entry: LogEntry) -> bool:
-    """Write and mark one entry; False if others have taken over."""
+    """Write and mark one entry; return False if another drainer has taken over."""
     try:
         write(entry)
     except Exception as error:  # noqa: BLE001 - whatever the log raises is kept, reported, and raised at the end
@@ -134,7 +134,7 @@ def _entry(row: OutboxRow) -> LogEntry:
 
 @contextmanager
 def _lease(database: Database, clock: Clock) -> Iterator[int | None]:
-    """The number of the lease taken, or None while another's runs; given back at the end if it is still ours."""
+    """Yield the number of the acquired lease, or None while another runs; release it at the end if it is still held."""
     at_ms = now_ms(clock)
     with database.write() as session:
         fence = session.scalar(

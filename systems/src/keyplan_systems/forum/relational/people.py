@@ -1,4 +1,4 @@
-"""Who a participant is: a user himself, or the members of a team."""
+"""Users of a participant: the user, or the members of a team."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from keyplan_systems.forum.relational.session import Database
 
 
 def people_of(database: Database, participant_id: str) -> frozenset[str]:
-    """The users behind a participant; none behind an unknown one."""
+    """Return the users of a participant; none for an unknown participant."""
     with database.read() as session:
         kind = session.scalar(select(GroupRow.kind).where(GroupRow.id == participant_id))
         if kind is GroupKind.USER:

@@ -1,4 +1,4 @@
-"""Threads and outbox entries as rows: read, locked, inserted, changed."""
+"""Threads and outbox entries as rows: read, lock, insert, update."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ THREAD_COLUMNS = (
 
 
 def thread_of(row: tuple[object, ...]) -> Thread:
-    """A thread from a row of `THREAD_COLUMNS`."""
+    """Return the thread of a row of `THREAD_COLUMNS`."""
     item_id, participant_id, *rest = row
     return Thread(ThreadKey(str(item_id), str(participant_id)), *rest)  # type: ignore[arg-type]  # columns in order
 
 
 def threads_of(session: Session, keys: Collection[ThreadKey]) -> dict[ThreadKey, Thread]:
-    """The threads of these pairs that were ever started, in one statement."""
+    """Return the started threads of these pairs, in one statement."""
     pairs = [(key.item_id, key.participant_id) for key in keys]
     rows = session.execute(
         select(*THREAD_COLUMNS).where(tuple_(ThreadRow.item_id, ThreadRow.participant_id).in_(pairs))
@@ -40,7 +40,7 @@ def threads_of(session: Session, keys: Collection[ThreadKey]) -> dict[ThreadKey,
 
 
 def locked_thread(session: Session, key: ThreadKey) -> Thread | None:
-    """The thread, locked until this transaction ends (on SQLite the whole database is, from BEGIN IMMEDIATE)."""
+    """Return the thread, locked until this transaction ends (on SQLite BEGIN IMMEDIATE locks the whole database)."""
     row = session.execute(
         select(*THREAD_COLUMNS)
         .where(ThreadRow.item_id == key.item_id, ThreadRow.participant_id == key.participant_id)
@@ -50,7 +50,7 @@ def locked_thread(session: Session, key: ThreadKey) -> Thread | None:
 
 
 def insert_thread(session: Session, thread: Thread) -> bool:
-    """Store a first row; False if somebody else stored one meanwhile, which is then committed and visible."""
+    """Insert the first row; return False if a concurrent transaction inserted it, and it is committed and visible."""
     try:
         with session.begin_nested():
             session.execute(insert(ThreadRow).values(**_names(thread), **_state(thread)))
@@ -60,7 +60,7 @@ def insert_thread(session: Session, thread: Thread) -> bool:
 
 
 def store_thread(session: Session, thread: Thread) -> None:
-    """Write the new state over a row that this transaction has locked."""
+    """Write the new state to a row that this transaction has locked."""
     session.execute(
         update(ThreadRow)
         .where(ThreadRow.item_id == thread.key.item_id, ThreadRow.participant_id == thread.key.participant_id)
@@ -69,7 +69,7 @@ def store_thread(session: Session, thread: Thread) -> None:
 
 
 def add_entries(session: Session, entries: Iterable[LogEntry]) -> None:
-    """Put log entries into the outbox, in the transaction that makes them true."""
+    """Add log entries to the outbox, in the transaction of their change."""
     for entry in entries:
         session.execute(
             insert(OutboxRow).values(

@@ -1,7 +1,7 @@
-"""A database by its URL: consistent reads, and writes that hold the lock from their first statement.
+"""Database by its URL: consistent reads, and writes that hold the lock from their first statement.
 
-On SQLite a write transaction starts with BEGIN IMMEDIATE, so nothing it reads can change before it commits. On
-PostgreSQL a write is READ COMMITTED and locks the rows it decides on; a read is REPEATABLE READ, one moment for all
+On SQLite a write transaction starts with BEGIN IMMEDIATE, so its reads cannot become stale before it commits. On
+PostgreSQL a write is READ COMMITTED and locks the rows it decides on; a read is REPEATABLE READ, one snapshot for all
 its statements.
 """
 
@@ -17,16 +17,16 @@ from sqlalchemy.orm import Session, sessionmaker
 from sqlalchemy.pool import ConnectionPoolEntry
 
 LOCK_WAIT_S: Final = 30
-"""How long a transaction waits for another's lock before it fails, in seconds."""
+"""Timeout for another transaction's lock, in seconds."""
 
 _WRITES: Final = "forum_writes"
 
 
 class Database:
-    """Transactions on one database. Safe to share between threads; every transaction has its own connection."""
+    """Transactions on one database. Threads may share it; every transaction has its own connection."""
 
     def __init__(self, url: str) -> None:
-        """Open lazily. Raises `ValueError` for anything but a SQLite file or PostgreSQL."""
+        """Open lazily. Raises `ValueError` for a URL that is neither a SQLite file nor PostgreSQL."""
         self.url = checked_url(url)
         self.engine = _engine(self.url)
         readers = self.engine
@@ -37,13 +37,13 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Session]:
-        """A transaction that sees one moment and changes nothing."""
+        """Yield a read-only transaction on one snapshot."""
         with self._readers() as session:
             yield session
 
     @contextmanager
     def write(self) -> Iterator[Session]:
-        """A transaction that commits at its end, or leaves nothing behind when it raises."""
+        """Yield a transaction that commits at its end, or rolls back when it raises."""
         with self._writers.begin() as session:
             yield session
 
@@ -53,7 +53,7 @@ class Database:
 
 
 def checked_url(url: str) -> URL:
-    """The URL with its driver. Raises `ValueError` for a database the forum does not run on."""
+    """Return the URL with its driver. Raises `ValueError` for a database that the forum does not support."""
     parsed = make_url(url)
     backend = parsed.get_backend_name()
     if backend == "postgresql":
@@ -61,7 +61,7 @@ def checked_url(url: str) -> URL:
     if backend != "sqlite":
         raise ValueError(f"the forum runs on SQLite and PostgreSQL, not on {backend}")
     if parsed.database in (None, "", ":memory:"):
-        raise ValueError("a SQLite database in memory is another one in every thread: give a file, sqlite:///forum.db")
+        raise ValueError("a SQLite database in memory is separate in every thread: use a file, sqlite:///forum.db")
     return parsed
 
 
@@ -75,7 +75,7 @@ def _engine(url: URL) -> Engine:
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, entry: ConnectionPoolEntry) -> None:
-    """Take BEGIN and COMMIT out of the driver's hands, and turn on what SQLite leaves off."""
+    """Disable the driver's own BEGIN and COMMIT, and set the pragmas."""
     del entry
     connection.isolation_level = None
     connection.execute("PRAGMA journal_mode = WAL")

@@ -1,4 +1,4 @@
-"""What can be done with threads in SQL: look at one and get its token, change one, grant the right to ask for help."""
+"""Operations on threads in SQL: read a thread and get its token, change a thread, grant the right to ask for help."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from keyplan_systems.forum.tokens import ThreadRights, ThreadTokenIssuer
 
 @dataclass(frozen=True, slots=True)
 class ThreadView:
-    """One thread as its reader gets it: a status, `not_started` without a row, and a token for the messages."""
+    """Thread for its reader: a status, `not_started` without a row, and a token for the messages."""
 
     key: ThreadKey
     status: str
@@ -46,14 +46,14 @@ class ThreadView:
 
 
 def thread_key(item_id: str, participant_id: str) -> ThreadKey:
-    """The pair, checked. Raises `BadRequestError` for anything but digits."""
+    """Return the checked pair. Raises `BadRequestError` unless both are digits."""
     return ThreadKey(checked_id(item_id, "item_id"), checked_id(participant_id, "participant_id"))
 
 
 def get_thread(database: Database, clock: Clock, issuer: ThreadTokenIssuer, user_id: str, key: ThreadKey) -> ThreadView:
-    """The status of a thread and a token of the user's rights in it, good for two hours.
+    """Return the status of a thread and a token of the user's rights in it, valid for two hours.
 
-    Raises `NotAllowedError` if the user may not read it, `BadRequestError` if the participant is no user or team.
+    Raises `NotAllowedError` if the user may not read it, `BadRequestError` if the participant is not a user or team.
     """
     with database.read() as session:
         facts = load_thread_facts(session, user_id, [key])
@@ -67,14 +67,14 @@ def get_thread(database: Database, clock: Clock, issuer: ThreadTokenIssuer, user
 
 
 def is_closed(database: Database, key: ThreadKey) -> bool:
-    """Whether a thread was closed; one that was never opened is not."""
+    """Return True if a thread was closed; a thread that was never opened is not closed."""
     with database.read() as session:
         thread = threads_of(session, [key]).get(key)
     return thread is not None and not thread.status.is_open
 
 
 def readers_of(database: Database, clock: Clock, key: ThreadKey, users: Collection[str]) -> frozenset[str]:
-    """Those of some users who may read a thread."""
+    """Return the given users who may read a thread."""
     with database.read() as session:
         facts = load_facts(session, {key.participant_id, *users}, {key.item_id})
         thread = threads_of(session, [key]).get(key)
@@ -82,7 +82,7 @@ def readers_of(database: Database, clock: Clock, key: ThreadKey, users: Collecti
 
 
 def rights_in(facts: Facts, user_id: str, key: ThreadKey, thread: Thread | None) -> ThreadRights:
-    """What the token of this user and thread says."""
+    """Return the rights of this user in this thread, for a token."""
     return ThreadRights(
         key=key,
         user_id=user_id,
@@ -95,17 +95,17 @@ def rights_in(facts: Facts, user_id: str, key: ThreadKey, thread: Thread | None)
 def update_thread(
     database: Database, clock: Clock, user_id: str, key: ThreadKey, update: ThreadUpdate
 ) -> Thread | None:
-    """Change a thread, or start it, in one transaction that holds the row's lock, and return it as stored.
+    """Change or start a thread in one transaction that holds the row's lock, and return it as stored.
 
-    A change of status leaves its log entry in the outbox, in the same transaction. A wish that is fulfilled already
-    changes nothing, not even the time; None is returned where who wishes it may not read the thread. Raises
-    `BadRequestError` or `NotAllowedError`; nothing is stored then.
+    A change of status stores its log entry in the outbox, in the same transaction. A request that changes nothing keeps
+    the time too; it returns None if the user may not read the thread. Raises `BadRequestError` or `NotAllowedError`;
+    nothing is stored then.
     """
     check_shape(update)
     with database.write() as session:
         thread, stored = _locked_update(session, clock, user_id, key, update)
         if not stored:
-            # Somebody else started the thread between our look and our insert: look again, at what is there now.
+            # A concurrent transaction inserted the row between the read and the insert: read again.
             thread, stored = _locked_update(session, clock, user_id, key, update)
         if not stored:
             raise RuntimeError(f"the row of thread {key} can be neither read nor inserted")
@@ -113,7 +113,7 @@ def update_thread(
 
 
 def grant_help(database: Database, giver_id: str, receiver_id: str, item_id: str, helper_group_id: str) -> None:
-    """Let a user or group request help on the item, and below it where edges propagate that, from a group.
+    """Let a user or group request help from a group on the item, and below it along propagating edges.
 
     Granting again changes nothing. Raises `NotAllowedError` if the giver may not grant it.
     """
@@ -129,14 +129,14 @@ def grant_help(database: Database, giver_id: str, receiver_id: str, item_id: str
 
 
 def now_ms(clock: Clock) -> int:
-    """The clock's time in whole milliseconds."""
+    """Return the clock's time in whole milliseconds."""
     return int(clock.now() * 1000)
 
 
 def _locked_update(
     session: Session, clock: Clock, user_id: str, key: ThreadKey, update: ThreadUpdate
 ) -> tuple[Thread | None, bool]:
-    """One look at the locked row, the decision, and the write; False if the row to insert is there already."""
+    """Read the locked row, decide, and write; the second result is False if the row to insert exists already."""
     helpers = () if update.helper_group_id is None else (checked_id(update.helper_group_id, "helper_group_id"),)
     thread = locked_thread(session, key)
     facts = load_thread_facts(session, user_id, [key], helpers)
@@ -163,6 +163,6 @@ def _insert_grant(session: Session, receiver_id: str, item_id: str, helper_group
         with session.begin_nested():
             session.execute(insert(HelpGrantRow).values(**row))
     except IntegrityError:
-        # Already granted; any other broken constraint shows as a row that is still missing.
+        # Already granted; any other violated constraint shows as a row that is still missing.
         if session.get(HelpGrantRow, tuple(row.values())) is None:
             raise

@@ -1,1 +1,1 @@
-"""The revisions, oldest first by their names."""
+"""Revisions, ordered by name, oldest first."""

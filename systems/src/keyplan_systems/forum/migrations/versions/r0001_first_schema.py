@@ -1,4 +1,4 @@
-"""The first schema: groups, items, permissions, threads, and the outbox of the event log."""
+"""First schema: groups, items, permissions, threads, and the outbox of the event log."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TABLES = (
 
 
 def upgrade() -> None:
-    """Create the tables, and the one row of the outbox lease."""
+    """Create the tables, and the row of the outbox lease."""
     _groups()
     _items()
     _permissions()
@@ -36,7 +36,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop everything."""
+    """Drop all tables."""
     for table in TABLES:
         op.drop_table(table)
 
