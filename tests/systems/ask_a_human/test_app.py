@@ -115,7 +115,7 @@ def test_settings_that_cannot_be_are_refused(tmp_path: Path, monkeypatch: pytest
             pass
         monkeypatch.setenv(PROXIES, "0")
         monkeypatch.setenv(LINKS, "http://ask.example")
-        with pytest.raises(ValueError, match="https address"), built(connection, tmp_path):
+        with pytest.raises(ValueError, match="https URL"), built(connection, tmp_path):
             pass
         monkeypatch.delenv(LINKS)
         monkeypatch.setenv(CREDENTIALS, str(tmp_path / "none.json"))

@@ -106,8 +106,8 @@ def test_the_revisions_travel_with_the_package() -> None:
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        ("sqlite://", "give a file"),
-        ("sqlite:///:memory:", "give a file"),
+        ("sqlite://", "use a file"),
+        ("sqlite:///:memory:", "use a file"),
         ("mysql://localhost/forum", "not on mysql"),
     ],
 )

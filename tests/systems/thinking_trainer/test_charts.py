@@ -82,9 +82,9 @@ def test_without_matplotlib_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     ("history_given", "complaint"),
     [
-        ([], "no profile to chart"),
+        ([], "without profiles"),
         (profiles()[::-1], "oldest first"),
-        ([profiles(1)[0], profiles(2)[1].model_copy(update={"user_id": "other"})], "of one user"),
+        ([profiles(1)[0], profiles(2)[1].model_copy(update={"user_id": "other"})], "one user"),
     ],
 )
 def test_what_cannot_be_charted_is_refused(history_given: list[Profile], complaint: str) -> None:

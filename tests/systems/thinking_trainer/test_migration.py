@@ -186,14 +186,14 @@ def test_a_snapshot_that_cannot_be_upgraded_is_left_and_named(db: Connection) ->
     assert place.upgraded["profiles"] == 7
     assert len(place.left) == 2
     assert "version '0.9' has no" in place.left["profile of u9 at 2025-12-22T10:35:00Z"]
-    assert "another snapshot of the same moment" in str(place.left)
+    assert "another snapshot has the same timestamp" in str(place.left)
 
 
 def test_a_place_that_is_none_is_refused(tmp_path: Path) -> None:
     for number, text in enumerate(["not json", "[]", '{"stage": "attempts", "colour": "red"}']):
         path = tmp_path / f"{number}.json"
         path.write_text(text)
-        with pytest.raises(PlaceUnreadableError, match="keeps no place"):
+        with pytest.raises(PlaceUnreadableError, match="does not contain the position"):
             Place.read(path)
     assert Place.read(tmp_path / "none.json").stage == "scenarios"
 

@@ -235,7 +235,7 @@ def test_a_handler_that_never_gets_its_turn_says_so(connection: Connection) -> N
             self.db.run(design.begin_ledger(made) if known is None else design.write_ledger(made))
             super()._write(attempt, ledger)
 
-    with pytest.raises(BusyLedgerError, match="written by others"):
+    with pytest.raises(BusyLedgerError, match="too many concurrent writes"):
         Others(connection, connection.context.clock).take_in(attempt)
 
 

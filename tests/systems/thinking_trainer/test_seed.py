@@ -19,12 +19,12 @@ def seed(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_twenty_are_loaded_and_a_second_run_adds_none_and_leaves_changes_alone(address: str) -> None:
     first = seed("--url", address, "--create-table")
-    assert (first.returncode, first.stdout) == (0, "20 scenarios added, 0 were there\n"), first.stderr
+    assert (first.returncode, first.stdout) == (0, "20 scenarios added, 0 existed already\n"), first.stderr
     chosen = seed_scenarios()[0]
     with keyplan.connect(address) as db:
         assert len(db.all(design.active_scenarios())) == 20
         db.run(design.set_active(chosen.scenario_id, active=False, difficulty=chosen.difficulty))
-    assert seed("--url", address).stdout == "0 scenarios added, 20 were there\n"
+    assert seed("--url", address).stdout == "0 scenarios added, 20 existed already\n"
     with keyplan.connect(address) as db:
         kept = db.run(design.scenario_by_id(chosen.scenario_id))
         assert kept is not None
@@ -37,7 +37,7 @@ def test_scenarios_of_ones_own_are_loaded_from_a_folder(tmp_path: Path) -> None:
     document = seed_scenarios()[0].model_dump(mode="json", by_alias=True) | {"scenarioId": "mine"}
     (folder / "mine.json").write_text(json.dumps(document))
     told = seed("--url", str(tmp_path / "data.db"), "--folder", str(folder))
-    assert told.stdout == "1 scenarios added, 0 were there\n", told.stderr
+    assert told.stdout == "1 scenarios added, 0 existed already\n", told.stderr
 
 
 def test_what_cannot_be_loaded_is_told_in_one_line(tmp_path: Path) -> None:

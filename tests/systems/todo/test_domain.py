@@ -49,7 +49,7 @@ def test_other_changes_leave_completion_and_retention_alone() -> None:
 
 def test_without_retention_nothing_expires() -> None:
     assert completion(Status.COMPLETED, NOW, Policy()) == {"completed_at": NOW, "expiration_timestamp": None}
-    with pytest.raises(ValueError, match="at least 1 day"):
+    with pytest.raises(ValueError, match="kept for 1 to"):
         Policy(0)
 
 
@@ -90,5 +90,5 @@ def test_today_is_utc_unless_a_zone_is_named() -> None:
     assert today(clock) == date(2025, 11, 20)
     assert today(clock, "Europe/Berlin") == date(2025, 11, 21)
     for zone in ("Nowhere", "", "../UTC", "\0"):
-        with pytest.raises(InvalidError, match="no time zone"):
+        with pytest.raises(InvalidError, match="Unknown time zone"):
             today(clock, zone)

@@ -187,7 +187,7 @@ def test_without_an_issuer_the_folders_own_tokens_are_taken(tmp_path: Path) -> N
 
 
 def test_an_issuer_without_its_keys_is_a_clear_error(tmp_path: Path) -> None:
-    with ExitStack() as stack, pytest.raises(UpError, match="by --issuer, --audience and --keys together"):
+    with ExitStack() as stack, pytest.raises(UpError, match="--issuer, --audience and --keys must be given together"):
         prepare(Settings(tmp_path, issuer="https://login.example", audience="venue"), stack, lambda _line: None)
     missing = Settings(tmp_path, issuer="https://login.example", audience="venue", keys=str(tmp_path / "none.json"))
     with ExitStack() as stack, pytest.raises(UpError, match="cannot read the key set"):
@@ -348,7 +348,7 @@ def test_a_folder_that_is_there_stays_open_to_whom_it_is(tmp_path: Path) -> None
 
 def test_a_folder_that_cannot_be_made_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with ExitStack() as stack, pytest.raises(UpError, match="can be no folder"):
+    with ExitStack() as stack, pytest.raises(UpError, match="cannot be created as a folder"):
         prepare(Settings(tmp_path / "file" / "data"), stack, lambda _line: None)
 
 
@@ -388,7 +388,7 @@ def test_missing_credentials_are_told_with_what_to_do(tmp_path: Path, monkeypatc
             monkeypatch.delenv(name)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("HOME", str(tmp_path))
-    with ExitStack() as stack, pytest.raises(UpError, match="no AWS credentials are found"):
+    with ExitStack() as stack, pytest.raises(UpError, match="no AWS credentials found"):
         prepare(Settings(tmp_path, url="aws://us-east-1"), stack, lambda _line: None)
 
 

@@ -63,7 +63,7 @@ def test_a_key_of_another_kind_is_refused(tmp_path: Path) -> None:
     )
     (tmp_path / KEY_FILE).write_bytes(pem)
     (tmp_path / KEY_FILE).chmod(0o600)
-    with pytest.raises(KeyFileError, match="no Ed25519 key"):
+    with pytest.raises(KeyFileError, match="not an Ed25519 key"):
         development_key(tmp_path)
 
 

@@ -1,1 +1,1 @@
-"""Clarity: a trainer for critical thinking, with scenarios, graded attempts and a profile of strengths and gaps."""
+"""Clarity: trainer for critical thinking, with scenarios, graded attempts and profiles of strengths and weaknesses."""

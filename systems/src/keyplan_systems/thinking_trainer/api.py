@@ -1,4 +1,4 @@
-"""The trainer's routes: parse, call, answer."""
+"""Routes of the trainer: parse, call, answer."""
 
 from __future__ import annotations
 
@@ -47,20 +47,20 @@ from keyplan_systems.web.problems import Problem, ProblemStyle
 from keyplan_systems.web.tokens import Principal, TokenVerifier
 
 MOST_USER_ID = 128
-Limit = Annotated[int, Query(ge=1, le=100, description="How many at most.")]
-NextToken = Annotated[str | None, Query(alias="nextToken", description="From the answer before, to go on.")]
+Limit = Annotated[int, Query(ge=1, le=100, description="Maximum number of entries.")]
+NextToken = Annotated[str | None, Query(alias="nextToken", description="Token from the previous page.")]
 
 router = APIRouter()
 
 
 class Body(BaseModel):
-    """What is sent: camelCase, unknown fields refused."""
+    """Base of the request bodies: camelCase, unknown fields refused."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
 
 
 class GivenAnswer(Body):
-    """One answer."""
+    """Answer to one question."""
 
     question_id: str
     answer: str
@@ -75,7 +75,7 @@ class Answers(Body):
     answers: Annotated[list[GivenAnswer], Field(max_length=10)] = []
 
     def texts(self) -> dict[str, str]:
-        """By question. Raises Problem for a question that is answered twice."""
+        """Return the answers by question. Raises Problem for a question that is answered twice."""
         told = {one.question_id: one.answer for one in self.answers}
         if len(told) < len(self.answers):
             raise Problem(400, "A question is answered twice.", code="invalid")
@@ -83,23 +83,23 @@ class Answers(Body):
 
 
 class Begin(Body):
-    """Which scenario to try."""
+    """Scenario to attempt."""
 
     scenario_id: Annotated[str, StringConstraints(min_length=1, max_length=64)]
 
 
 class Submit(Answers, Begin):
-    """An attempt that is submitted at once."""
+    """Attempt that is submitted in one request."""
 
 
 class Offer(Body):
-    """Whether a scenario is on offer."""
+    """Availability of a scenario."""
 
     active: StrictBool
 
 
 class Listed(Body):
-    """A page of a list; `unreadable` is there if items were left out because they cannot be read, and says how many."""
+    """Page of a list; `unreadable` is the number of items omitted because they cannot be read, if any."""
 
     items: list[Any]
     next_token: str | None = None
@@ -118,9 +118,9 @@ def _listed(items: Iterable[Any], next_token: str | None = None) -> Listed:
 
 
 def service_of(request: Request) -> Service:
-    """The application's service."""
+    """Return the application's service."""
     service = request.app.state.service
-    assert isinstance(service, Service), "the app puts it there"
+    assert isinstance(service, Service), "the application sets it"
     return service
 
 
@@ -150,7 +150,7 @@ def _scenario(scenario: StoredScenario) -> dict[str, Any]:
 
 @router.post("/attempts", status_code=201, tags=["attempts"])
 def submit_at_once(body: Submit, caller: Caller, uses: Uses) -> dict[str, Any]:
-    """Submit an attempt; it is graded and kept."""
+    """Submit an attempt in one request; it is graded and stored."""
     return _attempt(uses.submit_at_once(_user(caller), body.scenario_id, body.texts()))
 
 
@@ -162,21 +162,21 @@ def begin(body: Begin, caller: Caller, uses: Uses) -> dict[str, Any]:
 
 @router.get("/attempts", tags=["attempts"])
 def submitted(caller: Caller, uses: Uses, limit: Limit = 20, next_token: NextToken = None) -> Listed:
-    """The caller's submitted attempts, newest first."""
+    """List the caller's submitted attempts, newest first."""
     page = uses.submitted(_user(caller), limit, next_token)
     return _listed((_attempt(attempt) for attempt in page), page.cursor)
 
 
 @router.get("/attempts/drafts", tags=["attempts"])
 def in_progress(caller: Caller, uses: Uses, limit: Limit = 20, next_token: NextToken = None) -> Listed:
-    """The caller's attempts in progress, last touched first."""
+    """List the caller's attempts in progress, last changed first."""
     page = uses.in_progress(_user(caller), limit, next_token)
     return _listed((_attempt(attempt) for attempt in page), page.cursor)
 
 
 @router.get("/attempts/{attempt_id}", tags=["attempts"])
 def attempt(attempt_id: str, caller: Caller, uses: Uses) -> dict[str, Any]:
-    """One of the caller's attempts."""
+    """Return one of the caller's attempts."""
     return _attempt(uses.attempt(_user(caller), attempt_id))
 
 
@@ -188,7 +188,7 @@ def save(attempt_id: str, body: Answers, caller: Caller, uses: Uses) -> dict[str
 
 @router.post("/attempts/{attempt_id}/resume", tags=["attempts"])
 def resume(attempt_id: str, caller: Caller, uses: Uses) -> dict[str, Any]:
-    """Take an attempt up again."""
+    """Resume an attempt."""
     return _attempt(uses.resume(_user(caller), attempt_id))
 
 
@@ -200,7 +200,7 @@ def submit(attempt_id: str, body: Answers, caller: Caller, uses: Uses) -> dict[s
 
 @router.post("/attempts/{attempt_id}/abandon", tags=["attempts"])
 def abandon(attempt_id: str, caller: Caller, uses: Uses) -> dict[str, Any]:
-    """Give an attempt up."""
+    """Abandon an attempt."""
     return _attempt(uses.abandon(_user(caller), attempt_id))
 
 
@@ -209,14 +209,14 @@ def abandon(attempt_id: str, caller: Caller, uses: Uses) -> dict[str, Any]:
 
 @router.get("/scenarios", tags=["scenarios"])
 def on_offer(caller: Caller, uses: Uses, difficulty: Difficulty | None = None) -> Listed:
-    """Active scenarios, easiest first."""
+    """List active scenarios, easiest first."""
     del caller
     return _listed(_scenario(scenario) for scenario in uses.on_offer(difficulty))
 
 
 @router.get("/scenarios/{scenario_id}", tags=["scenarios"])
 def scenario(scenario_id: str, caller: Caller, uses: Uses) -> dict[str, Any]:
-    """One scenario with its questions."""
+    """Return a scenario with its questions."""
     del caller
     return _scenario(uses.scenario(scenario_id))
 
@@ -225,11 +225,11 @@ def scenario(scenario_id: str, caller: Caller, uses: Uses) -> dict[str, Any]:
     "/scenarios/{scenario_id}/offer", tags=["scenarios"], dependencies=[Depends(require_role("administrators"))]
 )
 def offer(scenario_id: str, body: Offer, uses: Uses) -> dict[str, Any]:
-    """Put a scenario on offer, or take it off; for administrators."""
+    """Activate or deactivate a scenario; for administrators."""
     return _scenario(uses.offer(scenario_id, body.active))
 
 
-# Profiles, by paths since a user id is any text, also one with a slash in it.
+# Profiles; the path parameter accepts any text, because a user ID may contain a slash.
 
 
 def _own(user_id: str, caller: Principal) -> str:
@@ -240,16 +240,16 @@ def _own(user_id: str, caller: Principal) -> str:
 
 @router.get("/users/{user_id:path}/profile", tags=["profiles"])
 def profile(user_id: str, caller: Caller, uses: Uses) -> dict[str, Any]:
-    """The caller's latest profile."""
+    """Return the caller's latest profile."""
     found = uses.profile(_own(user_id, caller))
     if found is None:
-        raise Problem(404, "There is no profile before the first submitted attempt.")
+        raise Problem(404, "The profile exists after the first submitted attempt.")
     return _profile(found)
 
 
 @router.get("/users/{user_id:path}/profiles", tags=["profiles"])
 def history(user_id: str, caller: Caller, uses: Uses, limit: Limit = 20, next_token: NextToken = None) -> Listed:
-    """The caller's profiles, newest first."""
+    """List the caller's profiles, newest first."""
     page = uses.history(_own(user_id, caller), limit, next_token)
     return _listed((_profile(one) for one in page), page.cursor)
 
@@ -258,10 +258,10 @@ def history(user_id: str, caller: Caller, uses: Uses, limit: Limit = 20, next_to
 def progress(
     user_id: str, caller: Caller, uses: Uses, format: Annotated[str, Query(pattern="^(text|png)$")] = "text"
 ) -> Response:
-    """The caller's progress per dimension, as a text chart or a PNG."""
+    """Return the caller's progress per dimension, as a text chart or a PNG."""
     found = uses.progress(_own(user_id, caller))
     if not found:
-        raise Problem(404, "There is no progress before the first submitted attempt.")
+        raise Problem(404, "Progress exists after the first submitted attempt.")
     if format == "png":
         try:
             return Response(charts.progress_png(found), media_type="image/png")
@@ -290,7 +290,7 @@ TRANSLATIONS: Mapping[type[Exception], Callable[[Any], Problem]] = {
     EvaluationRefused: _refused(502),
     ItemUnreadable: lambda error: Problem(500, str(error), code="unreadable_item"),
     EvaluationFailed: lambda error: Problem(503, str(error), headers={"Retry-After": "30"}),
-    CursorError: lambda _error: Problem(400, "The next token is not one of this list.", code="invalid"),
+    CursorError: lambda _error: Problem(400, "The next token does not belong to this list.", code="invalid"),
     ThrottledError: _busy,
     WriteConflictError: _busy,
     UnavailableError: lambda _error: Problem(503, "The database does not answer.", headers={"Retry-After": "5"}),
@@ -298,7 +298,7 @@ TRANSLATIONS: Mapping[type[Exception], Callable[[Any], Problem]] = {
 
 
 def application(service: Service, verifier: TokenVerifier, clock: Clock, checks: Mapping[str, Check]) -> FastAPI:
-    """The API over a service."""
+    """Return the API over a service."""
     app = web_application(
         "Critical-thinking trainer",
         style=ProblemStyle(invalid_status=400),

@@ -1,4 +1,4 @@
-"""The trainer put together: API, sweeper of silent attempts, profile consumer, seed scenarios."""
+"""Assembly of the trainer: API, sweeper of silent attempts, profile consumer, seed scenarios."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from keyplan_systems.web.rate_limits import Limit, SharedLimit, limit_from
 from keyplan_systems.web.system import Built, Resources, System, Worker
 
 MODEL = "KEYPLAN_TRAINER_MODEL"
-"""The variable that names a model on Amazon Bedrock; the fixed rubric grades without it."""
+"""Environment variable that names a model on Amazon Bedrock; the fixed rubric grades without it."""
 REGION = "KEYPLAN_TRAINER_REGION"
 GRADING_VARIABLE = "KEYPLAN_TRAINER_GRADING_LIMIT"
-"""The variable that limits the graded attempts of a user, over all processes on the same tables."""
+"""Environment variable that limits the graded attempts of a user, over all processes on the same tables."""
 GRADING = Limit("graded attempts", 60, 3_600)
-"""The default: an attempt takes a person several minutes."""
+"""Default: an attempt takes a person several minutes."""
 
 
 def build(resources: Resources) -> Built:
     """Build the system. Raises ImportError if a model is named without boto3 installed, ValueError for bad settings."""
-    # What is set to nothing is not set: files of settings name variables that they leave empty.
+    # Empty variables are unset: settings files list variables that they leave empty.
     settings = EvaluatorSettings(model_id=os.environ.get(MODEL) or None, region=os.environ.get(REGION) or "us-east-1")
     grading = SharedLimit(resources.connection, resources.clock, limit_from(GRADING_VARIABLE, GRADING))
     service = Service(resources.connection, resources.clock, evaluator_for(settings, resources.clock), grading)
@@ -63,7 +63,7 @@ def build(resources: Resources) -> Built:
 
 
 def _load(service: Service) -> None:
-    """The seed scenarios that are not there yet."""
+    """Load the missing seed scenarios."""
     service.add_scenarios(seed_scenarios())
 
 

@@ -1,9 +1,8 @@
 """Charts of a user's progress per dimension, from the history of profiles: text for a terminal, PNG for a page.
 
 PNG is drawn by Matplotlib, an optional extra that is loaded on the first PNG only. A drawing library such as Pillow
-would be lighter to install, but axes, ticks and text would then be ours to lay out, and that is what plotting
-libraries are for. Its figure objects are used without `pyplot`, which would keep global state and is not safe to use
-from the threads of a server.
+would be lighter to install, but would require our own layout of axes, ticks and text. Its figure objects are used
+without `pyplot`, which keeps global state and is not safe in the threads of a server.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ _PNG_DOTS_PER_INCH = 100
 
 
 def progress_table(history: Sequence[Profile]) -> Table:
-    """A table with a bar per snapshot for each dimension, the 30 newest, and the latest figures.
+    """Return a table with a bar per snapshot for each dimension, the 30 newest, and the latest figures.
 
-    `history` is oldest first; ValueError without any, out of order, or of several users.
+    `history` is oldest first; raises ValueError if it is empty, out of order, or of several users.
     """
     latest = _checked(history)[-1]
     table = Table(title=f"Progress over {latest.attempt_count} attempts, overall average {latest.overall_average:.2f}")
@@ -50,7 +49,7 @@ def progress_table(history: Sequence[Profile]) -> Table:
 
 
 def progress_text(history: Sequence[Profile], width: int = 110) -> str:
-    """The same table as plain text of at most this many columns."""
+    """Return the same table as plain text with at most this many columns."""
     console = Console(file=io.StringIO(), width=width, color_system=None)
     with console.capture() as captured:
         console.print(progress_table(history))
@@ -58,15 +57,15 @@ def progress_text(history: Sequence[Profile], width: int = 110) -> str:
 
 
 def spark(averages: Sequence[Decimal]) -> str:
-    """One bar per average, of eight heights from 0 to 4."""
+    """Return one bar per average, of eight heights from 0 to 4."""
     steps = len(BARS) - 1
     return "".join(BARS[min(steps, int(average * steps / MAX_SCORE + Decimal("0.5")))] for average in averages)
 
 
 def progress_png(history: Sequence[Profile]) -> bytes:
-    """A PNG with a panel per dimension: the moving average over time, the deviation as a band around it.
+    """Return a PNG with a panel per dimension: the moving average over time, with a band of the deviation.
 
-    `history` as for `progress_table`. Raises ImportError with the remedy when Matplotlib is not installed.
+    `history` as for `progress_table`. Raises ImportError with instructions if Matplotlib is not installed.
     """
     _checked(history)
     try:
@@ -99,10 +98,10 @@ def _draw(panel: Axes, title: str, history: Sequence[DimensionStatistics]) -> No
 
 def _checked(history: Sequence[Profile]) -> Sequence[Profile]:
     if not history:
-        raise ValueError("there is no profile to chart yet")
+        raise ValueError("cannot draw a chart without profiles")
     if len({profile.user_id for profile in history}) > 1:
-        raise ValueError("a chart is of one user; these profiles are of several")
+        raise ValueError("a chart shows one user; these profiles belong to several users")
     keys = [profile.snapshot_key for profile in history]
     if keys != sorted(keys):
-        raise ValueError("profiles are charted oldest first")
+        raise ValueError("profiles must be in order, oldest first")
     return history

@@ -1,4 +1,4 @@
-"""The trainer's part of a demonstration: an attempt is begun, saved, submitted, and seen in the profile."""
+"""Trainer's part of the demo: an attempt is begun, saved, submitted, and appears in the profile."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ANSWER = (
 
 
 def play(stage: Stage) -> None:
-    """Play it. Raises httpx.HTTPError where the system refuses."""
+    """Play the part. Raises httpx.HTTPError if the system refuses."""
     with stage.client("demo-ada") as ada:
         scenario = told(ada.get("/scenarios"))["items"][0]
         attempt = told(ada.post("/attempts/drafts", json={"scenarioId": scenario["scenarioId"]}))
@@ -37,7 +37,7 @@ def play(stage: Stage) -> None:
 
 
 def _until(client: httpx.Client, path: str) -> Any:
-    """The answer, once the consumer has come so far."""
+    """Return the answer once the consumer has caught up."""
     for _ in range(_TRIES):
         answer = client.get(path)
         if answer.status_code != httpx.codes.NOT_FOUND:

@@ -1,6 +1,6 @@
-"""The trainer's three tables: attempts with their stream, snapshots of profiles, scenarios.
+"""Design of the trainer with three tables: attempts with their stream, snapshots of profiles, scenarios.
 
-Names, keys and attributes are the published ones. What differs, and why:
+Names, keys and attributes are the published ones. Differences, and reasons:
 
 * `ActiveScenarios` cannot be keyed by a Boolean: its key is the text ACTIVE, there only while a scenario is
   active, and its sort key puts easy before hard.
@@ -8,12 +8,12 @@ Names, keys and attributes are the published ones. What differs, and why:
   in progress is found by `UserDrafts`, and by all users' silence by `OpenAttempts`.
 * A snapshot's `timestamp` ends in the id of its newest attempt, so that two attempts of one millisecond keep
   two snapshots, and the same attempts always make the same ones.
-* The stream shows items before and after a change: only with both can "became completed" be told.
+* The stream contains items before and after a change: both are needed to detect "became completed".
 * A ledger per user, read consistently and written under its version, holds the newest scores: two attempts
-  submitted at once cannot miss one another, as they could through an index.
+  submitted concurrently cannot miss one another, as they could through an index.
 * Items of version 0.9 are read in the form of today (`forms.py`). Snapshots of that version have another key, and
-  so are an entity of their own until the migration has moved them.
-* The index of the provisioned table has capacity of its own, as every index of such a table needs.
+  so are a separate entity until the migration has moved them.
+* The index of the provisioned table has its own capacity, as every index of such a table needs.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ from keyplan_systems.thinking_trainer.forms import in_current_form
 
 USERS, ATTEMPTS_A_MONTH = 1_000, 10_000
 MIGRATION = Rate(average=0)
-"""Of what the migration does once: it has no part in a month."""
+"""Load of the migration, which runs once and does not count in a month."""
 
 attempts = Table(
     "Attempts",
@@ -98,12 +98,12 @@ attempts = Table(
     name="Attempt",
 )
 class StoredAttempt(Attempt, Entity):
-    """An attempt as it is stored."""
+    """Attempt as it is stored."""
 
     model_config = ConfigDict(json_schema_extra={"examples": ATTEMPTS})
 
     noted_at: Instant | None = None
-    """When the user's profile took it in."""
+    """Time when the user's profile included it."""
     version: int = 0
 
     @model_validator(mode="before")
@@ -119,26 +119,26 @@ class StoredAttempt(Attempt, Entity):
     name="Ledger",
 )
 class StoredLedger(Ledger, Entity):
-    """A user's newest scores and the number of all, in one small item."""
+    """Newest scores of a user and the number of all, in one small item."""
 
     version: int = 0
 
 
 @attempts.create(StoredAttempt, rate=Rate.monthly(ATTEMPTS_A_MONTH))
 def start_attempt(attempt: StoredAttempt) -> ItemWrite:
-    """A user begins an attempt."""
+    """Store a new attempt."""
     return item(attempt)
 
 
 @attempts.replace(StoredAttempt, rate=Rate.monthly(3 * ATTEMPTS_A_MONTH))
 def write_attempt(attempt: StoredAttempt) -> ItemWrite:
-    """Save, resume, submit or abandon an attempt, as it was read."""
+    """Save, resume, submit or abandon an attempt, if it is unchanged since it was read."""
     return item(attempt)
 
 
 @attempts.get(StoredAttempt, consistent=True, rate=Rate.monthly(4 * ATTEMPTS_A_MONTH))
 def attempt_by_id(attempt_id: str) -> ItemKey:
-    """Attempt by ID."""
+    """Read an attempt by its ID."""
     return item(attempt_id=attempt_id)
 
 
@@ -146,7 +146,7 @@ def attempt_by_id(attempt_id: str) -> ItemKey:
     StoredAttempt, index="UserAttempts", descending=True, expected_items=20, limit=20, rate=Rate.monthly(20_000)
 )
 def submitted_attempts(user_id: str) -> KeyCondition:
-    """A user's submitted attempts, newest first. In version 0.9 others were in this index too."""
+    """Read a user's submitted attempts, newest first. In version 0.9 others were in this index too."""
     return pk(user_id=user_id).filter(F.status == Status.COMPLETED)
 
 
@@ -154,43 +154,43 @@ def submitted_attempts(user_id: str) -> KeyCondition:
     StoredAttempt, index="UserDrafts", descending=True, expected_items=1, limit=20, rate=Rate.monthly(20_000)
 )
 def open_attempts(user_id: str) -> KeyCondition:
-    """A user's attempts in progress, last touched first."""
+    """Read a user's attempts in progress, last changed first."""
     return pk(user_id=user_id)
 
 
 @attempts.query(StoredAttempt, index="OpenAttempts", expected_items=10, rate=Rate(average=0.02))
 def silent_attempts(touched_before: Instant) -> KeyCondition:
-    """Attempts in progress that nobody touched since a moment, of all users."""
+    """Read attempts in progress that have not changed since a given time, of all users."""
     return pk(attempt_id=every_shard()).sk.lte(touched_at=touched_before)
 
 
 @attempts.scan(StoredAttempt, page_size=100, rate=MIGRATION)
 def attempts_of_0_9() -> KeyCondition:
-    """Attempts that are stored in the form of version 0.9, for the migration."""
+    """Read attempts that are stored in the form of version 0.9, for the migration."""
     return everything().filter(F.schema_version.missing())
 
 
 @attempts.get(StoredLedger, consistent=True, rate=Rate.monthly(ATTEMPTS_A_MONTH))
 def ledger_of(user_id: str) -> ItemKey:
-    """A user's ledger."""
+    """Read a user's ledger."""
     return item(user_id=user_id)
 
 
 @attempts.create(StoredLedger)
 def begin_ledger(ledger: StoredLedger) -> ItemWrite:
-    """A user's first submitted attempt."""
+    """Store the ledger of a user's first submitted attempt."""
     return item(ledger)
 
 
 @attempts.replace(StoredLedger, rate=Rate.monthly(ATTEMPTS_A_MONTH))
 def write_ledger(ledger: StoredLedger) -> ItemWrite:
-    """One more submitted attempt, on the ledger as it was read."""
+    """Extend the ledger by a submitted attempt, if it is unchanged since it was read."""
     return item(ledger)
 
 
 @attempts.update(StoredAttempt)
 def note_attempt(attempt_id: str, at: Instant) -> ItemWrite:
-    """The attempt is taken into its user's profile: once."""
+    """Mark an attempt as included in its user's profile, once."""
     return item(attempt_id=attempt_id).set(noted_at=at).condition(F.noted_at.missing())
 
 
@@ -202,7 +202,7 @@ def note_attempt(attempt_id: str, at: Instant) -> ItemWrite:
     idempotent=True,
 )
 def follow(change: Inserted[StoredAttempt] | Modified[StoredAttempt]) -> None:
-    """An attempt became completed: its user's profile follows. The app hands in what does it."""
+    """Update the profile of the user whose attempt became completed. The application provides the handler."""
     raise NotImplementedError(f"no handler was given for attempt {change.new.attempt_id}")
 
 
@@ -218,7 +218,7 @@ profiles = Table("Profiles", pk="userId", sk="timestamp", point_in_time_recovery
     store_key_fields=False,
 )
 class StoredProfile(Profile, Entity):
-    """A snapshot, keyed by its user and its newest attempt."""
+    """Snapshot, keyed by its user and its newest attempt."""
 
 
 @profiles.entity(
@@ -227,7 +227,7 @@ class StoredProfile(Profile, Entity):
     name="UnversionedProfile",
 )
 class UnversionedProfile(Entity):
-    """A snapshot of version 0.9: keyed by its moment alone, in whatever precision, and not to be believed."""
+    """Snapshot of version 0.9: keyed by its time alone, in any precision, and with unreliable figures."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
@@ -238,7 +238,7 @@ class UnversionedProfile(Entity):
     overall_average: Decimal
 
     def upgraded(self) -> Profile:
-        """The snapshot in the current form, computed again. Raises ItemUnreadable."""
+        """Return the snapshot in the current form, computed again. Raises ItemUnreadable."""
         return read(Profile, Kind.PROFILE, self.model_dump(by_alias=True))
 
 
@@ -252,7 +252,7 @@ class UnversionedProfile(Entity):
     expected_items=1,
 )
 def latest_profile(user_id: str) -> KeyCondition:
-    """Latest profile."""
+    """Read the latest profile."""
     return pk(user_id=user_id)
 
 
@@ -260,31 +260,31 @@ def latest_profile(user_id: str) -> KeyCondition:
     StoredProfile, UnversionedProfile, descending=True, limit=20, rate=Rate.monthly(10_000), expected_items=20
 )
 def profile_history(user_id: str) -> KeyCondition:
-    """Profile history, newest first."""
+    """Read the profile history, newest first."""
     return pk(user_id=user_id)
 
 
 @profiles.put(StoredProfile, rate=Rate.monthly(ATTEMPTS_A_MONTH))
 def write_profile(profile: StoredProfile) -> ItemWrite:
-    """A snapshot, or the better one under the same key."""
+    """Store a snapshot, replacing an older version under the same key."""
     return item(profile)
 
 
 @profiles.scan(UnversionedProfile, page_size=100, rate=MIGRATION)
 def profiles_of_0_9() -> KeyCondition:
-    """Snapshots of version 0.9, for the migration."""
+    """Read snapshots of version 0.9, for the migration."""
     return everything()
 
 
 @profiles.create(StoredProfile, rate=MIGRATION)
 def rekey_profile(profile: StoredProfile) -> ItemWrite:
-    """A snapshot of version 0.9 under its key of today."""
+    """Store a snapshot of version 0.9 under its current key."""
     return item(profile)
 
 
 @profiles.delete(UnversionedProfile, rate=MIGRATION)
 def drop_unversioned(user_id: str, timestamp: str) -> ItemWrite:
-    """Remove a snapshot of version 0.9 from its former key."""
+    """Delete a snapshot of version 0.9 from its former key."""
     return item(user_id=user_id, timestamp=timestamp)
 
 
@@ -292,7 +292,7 @@ def drop_unversioned(user_id: str, timestamp: str) -> ItemWrite:
 def upgrade_profile(
     user_id: str, timestamp: str, profile: StoredProfile
 ) -> list[WriteCall[UnversionedProfile | None] | WriteCall[StoredProfile]]:
-    """A snapshot of version 0.9 moves to its key of today, in the form of today."""
+    """Move a snapshot of version 0.9 to its current key and form."""
     return [drop_unversioned(user_id, timestamp), rekey_profile(profile)]
 
 
@@ -303,7 +303,7 @@ Snapshots = Annotated[list[StoredProfile], Field(max_length=KEPT)]
 def begin_profile(
     attempt_id: str, at: Instant, ledger: StoredLedger, snapshots: Snapshots
 ) -> list[WriteCall[StoredAttempt] | WriteCall[StoredLedger] | WriteCall[StoredProfile]]:
-    """The first submitted attempt: marked, ledger begun, snapshot written."""
+    """Process the first submitted attempt: mark it, store the ledger and the snapshot."""
     return [note_attempt(attempt_id, at), begin_ledger(ledger), write_profile(each(snapshots))]
 
 
@@ -311,7 +311,7 @@ def begin_profile(
 def extend_profile(
     attempt_id: str, at: Instant, ledger: StoredLedger, snapshots: Snapshots
 ) -> list[WriteCall[StoredAttempt] | WriteCall[StoredLedger] | WriteCall[StoredProfile]]:
-    """One more submitted attempt: marked, ledger extended, every snapshot that it changes written."""
+    """Process another submitted attempt: mark it, extend the ledger, store every changed snapshot."""
     return [note_attempt(attempt_id, at), write_ledger(ledger), write_profile(each(snapshots))]
 
 
@@ -346,7 +346,7 @@ scenarios = Table(
     name="Scenario",
 )
 class StoredScenario(Scenario, Entity):
-    """A scenario as it is stored."""
+    """Scenario as it is stored."""
 
     model_config = ConfigDict(json_schema_extra={"examples": SCENARIOS})
 
@@ -358,60 +358,70 @@ class StoredScenario(Scenario, Entity):
 
 @scenarios.create(StoredScenario, rate=Rate.monthly(20))
 def add_scenario(scenario: StoredScenario) -> ItemWrite:
-    """A new scenario."""
+    """Store a new scenario."""
     return item(scenario)
 
 
 @scenarios.get(StoredScenario, rate=Rate.monthly(2 * ATTEMPTS_A_MONTH))
 def scenario_by_id(scenario_id: str) -> ItemKey:
-    """Scenario by ID."""
+    """Read a scenario by its ID."""
     return item(scenario_id=scenario_id)
 
 
 @scenarios.query(StoredScenario, index="ActiveScenarios", rate=Rate.monthly(20_000), expected_items=18)
 def active_scenarios() -> KeyCondition:
-    """Active scenarios, easiest first."""
+    """Read active scenarios, easiest first."""
     return pk()
 
 
 @scenarios.query(StoredScenario, index="ActiveScenarios", rate=Rate.monthly(5_000), expected_items=6)
 def scenarios_of_difficulty(difficulty: Difficulty) -> KeyCondition:
-    """Active scenarios of one difficulty."""
+    """Read active scenarios of one difficulty."""
     return pk().sk(difficulty=difficulty)
 
 
 @scenarios.scan(StoredScenario, page_size=5, rate=MIGRATION)
 def scenarios_of_0_9() -> KeyCondition:
-    """Scenarios that are stored in the form of version 0.9, for the migration."""
+    """Read scenarios that are stored in the form of version 0.9, for the migration."""
     return everything().filter(F.schema_version.missing())
 
 
 @scenarios.replace(StoredScenario, rate=MIGRATION)
 def upgrade_scenario(scenario: StoredScenario) -> ItemWrite:
-    """A scenario of version 0.9 as it was read, in the form of today, unless it was upgraded or taken off meanwhile."""
+    """Upgrade a scenario of version 0.9 as it was read, unless it was upgraded or deactivated concurrently."""
     return item(scenario).condition(F.schema_version.missing() & (F.active == scenario.active))
 
 
 @scenarios.update(StoredScenario, rate=Rate.monthly(10))
 def set_active(scenario_id: str, active: bool, difficulty: Difficulty) -> ItemWrite:
-    """Put a scenario on offer, or take it off."""
+    """Activate or deactivate a scenario."""
     return item(scenario_id=scenario_id).set(active=active).assuming(difficulty=difficulty)
 
 
 suppressed = [
     suppress("KP114", reason="keyplan names every attribute by a placeholder"),
-    suppress("KP210", on="Attempt", reason="an attempt's key is a UUID, a ledger's begins with LEDGER#"),
+    suppress("KP210", on="Attempt", reason="an attempt's key is a UUID, a ledger's key starts with LEDGER#"),
     suppress(
-        "KP207", on="UnversionedProfile", reason="the migration moves them; only within a second they may misorder"
+        "KP207",
+        on="UnversionedProfile",
+        reason="the migration moves them; only within one second their order may be wrong",
     ),
-    suppress("KP210", on="Profile", reason="a snapshot's key has a #, that of version 0.9 is a moment alone"),
+    suppress("KP210", on="Profile", reason="a snapshot's key contains a #, the key of version 0.9 is only a timestamp"),
     suppress(
-        "KP210", on="UnversionedProfile", reason="a snapshot's key has a #, that of version 0.9 is a moment alone"
+        "KP210",
+        on="UnversionedProfile",
+        reason="a snapshot's key contains a #, the key of version 0.9 is only a timestamp",
     ),
-    suppress("KP216", on="UnversionedProfile", reason="that is how version 0.9 kept them; none are written any more"),
+    suppress(
+        "KP216",
+        on="UnversionedProfile",
+        reason="version 0.9 stored them like this; the program does not write them any more",
+    ),
     suppress("KP302", on="attempts_of_0_9", reason="the migration reads the table once, a page at a time"),
     suppress("KP302", on="profiles_of_0_9", reason="the migration reads the table once, a page at a time"),
-    suppress("KP310", on="attempts_of_0_9", reason="short pages are what the migration wants: it keeps its place"),
-    suppress("KP310", on="scenarios_of_0_9", reason="short pages are what the migration wants: it keeps its place"),
-    suppress("KP606", on="write_profile", reason="the same attempts make the same snapshot: writing it again is meant"),
+    suppress("KP310", on="attempts_of_0_9", reason="the migration needs short pages, because it stores its position"),
+    suppress("KP310", on="scenarios_of_0_9", reason="the migration needs short pages, because it stores its position"),
+    suppress(
+        "KP606", on="write_profile", reason="the same attempts make the same snapshot, so writing it again is intended"
+    ),
 ]

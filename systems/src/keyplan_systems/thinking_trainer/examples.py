@@ -1,7 +1,7 @@
-"""One attempt of each status and one scenario, in the form of today and in that of version 0.9.
+"""One attempt of each status and one scenario, in the current form and in that of version 0.9.
 
-They are what generated attempts and scenarios are like: their rules go across fields (words are counted, scores
-follow from dimensions, only a completed attempt has an evaluation), so that values drawn one by one would not fit.
+They are models for generated attempts and scenarios: their rules span several fields (words are counted, scores follow
+from dimensions, only a completed attempt has an evaluation), so that values drawn independently would not fit.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _stored(record: Record) -> dict[str, Any]:
 
 
 def _of_0_9(item: Mapping[str, Any]) -> dict[str, Any]:
-    """The form that had no version, and of an attempt only one moment."""
+    """Return the form without a version, and of an attempt with only one timestamp."""
     later = {"schemaVersion", "startedAt", "touchedAt"}
     return {name: value for name, value in item.items() if name not in later}
 

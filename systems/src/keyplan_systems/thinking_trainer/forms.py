@@ -1,4 +1,4 @@
-"""The form of stored items: whatever version an item was written in, it is read in the current one."""
+"""Form of stored items: an item of any version is read in the current form."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from keyplan_systems.thinking_trainer.domain.versions import Kind, upgraded
 
 
 def in_current_form(kind: Kind, values: Any) -> Any:
-    """An entity's values, by fields or attributes, upgraded from the version they name; none is version 0.9.
+    """Return an entity's values, by fields or attributes, upgraded from the version they name; none is version 0.9.
 
-    For a validator that runs before all others. Raises ValueError for what no upgrade leads from.
+    For a validator that runs before all others. Raises ValueError for a version without an upgrade.
     """
     if not isinstance(values, Mapping):
         return values
@@ -28,7 +28,7 @@ def in_current_form(kind: Kind, values: Any) -> Any:
 
 
 def _stored(value: Any) -> Any:
-    """The same under the names that items have: no field of a record holds a map with names of its own."""
+    """Return the value under the names that items have; fields of a record do not contain maps with their own names."""
     if isinstance(value, Mapping):
         return {to_camel(name): _stored(part) for name, part in value.items()}
     return [_stored(part) for part in value] if isinstance(value, list) else value

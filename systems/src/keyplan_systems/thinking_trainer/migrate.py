@@ -1,4 +1,4 @@
-"""The command that migrates: `python -m keyplan_systems.thinking_trainer.migrate --url data.db --place place.json`."""
+"""Migration command: `python -m keyplan_systems.thinking_trainer.migrate --url data.db --place place.json`."""
 
 from __future__ import annotations
 
@@ -16,16 +16,14 @@ from keyplan_systems.thinking_trainer.migration import Migration, Place
 
 def migrate(
     url: Annotated[str, typer.Option(help="A database file, http://host:port or aws://region.")],
-    place: Annotated[
-        Path, typer.Option(help="The file that keeps the place, for the next start after an interruption.")
-    ],
+    place: Annotated[Path, typer.Option(help="File with the position, for the next start after an interruption.")],
 ) -> None:
-    """Bring stored items to the current version; exit code 1 if some had to be left as they are."""
+    """Upgrade stored items to the current version; exit code 1 if some items could not be upgraded."""
     try:
         kept = Place.read(place)
         _run(url, kept, place)
     except (KeyplanError, TrainerError, OSError, ValueError, ImportError) as error:
-        typer.echo(f"{error}\nstart again to go on from here", err=True)
+        typer.echo(f"{error}\nrun the command again to continue from here", err=True)
         raise typer.Exit(2) from error
     for key, reason in kept.left.items():
         typer.echo(f"left as it is: {key}: {reason}", err=True)
@@ -44,7 +42,7 @@ def _run(url: str, kept: Place, path: Path) -> None:
     with keyplan.connect(url, clock=clock, cursor_key=bytes.fromhex(kept.cursor_key)) as connection:
         migration = Migration(connection, clock, kept, keep)
         if not migration.run_once():
-            typer.echo(f"done already; remove {path} to look again")
+            typer.echo(f"done already; delete {path} to start again")
         while migration.run_once():
             pass
 

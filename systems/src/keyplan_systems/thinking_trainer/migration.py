@@ -1,8 +1,8 @@
-"""The migration of stored items to the current version: a page at a time, interrupted and repeated without harm.
+"""Migration of stored items to the current version, page by page; it may be interrupted and repeated without harm.
 
-What is done is safe to do again, and what is already in the current form is not found again; the place that is kept
-after every page only saves reading the pages before it. In each step the old form goes last: an attempt is first
-taken into its user's profile, and a snapshot leaves its former key in the transaction that gives it the new one.
+Each step is idempotent, and items in the current form are not found again; the position that is stored after every page
+only saves reading the pages before it. In each step the old form is removed last: an attempt is first included in its
+user's profile, and a snapshot leaves its former key in the transaction that writes the new one.
 """
 
 from __future__ import annotations
@@ -38,38 +38,38 @@ MOST_TRIES = 20
 
 
 class PlaceUnreadableError(TrainerError):
-    """The file that keeps the migration's place holds something else."""
+    """Invalid file of the migration's position."""
 
 
 class BusyItemError(TrainerError):
-    """Others kept writing an item; the migration can be started again."""
+    """Too many concurrent writes of an item; the migration can be started again."""
 
 
 @dataclass
 class Place:
-    """How far the migration came."""
+    """Position of the migration."""
 
     stage: str = "scenarios"
     cursor: str | None = None
     upgraded: dict[str, int] = field(default_factory=dict)
     """By stage."""
     left: dict[str, str] = field(default_factory=dict)
-    """By the key of an item that could not be upgraded: why."""
+    """Reasons of failed upgrades, by the item's key."""
     cursor_key: str = field(default_factory=lambda: secrets.token_hex(32))
-    """What cursors are signed with, for the next process to read them."""
+    """Key that signs cursors, so that the next process can read them."""
 
     @classmethod
     def read(cls, path: Path) -> Place:
-        """The place in a file; the beginning where there is none. Raises PlaceUnreadableError."""
+        """Return the position in a file; the start if the file is missing. Raises PlaceUnreadableError."""
         if not path.exists():
             return cls()
         try:
             return cls(**json.loads(path.read_text("utf-8")))
         except (ValueError, TypeError) as error:
-            raise PlaceUnreadableError(f"{path} keeps no place of a migration: {error}") from error
+            raise PlaceUnreadableError(f"{path} does not contain the position of a migration: {error}") from error
 
     def write(self, path: Path) -> None:
-        """Keep it: the file is there as a whole, before or after."""
+        """Write the file atomically."""
         beside = path.with_name(path.name + ".new")
         with beside.open("w", encoding="utf-8") as file:
             json.dump(self.__dict__, file, indent=1)
@@ -79,15 +79,15 @@ class Place:
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing is left to look at."""
+        """True if the migration is finished."""
         return self.stage == "done"
 
 
 class Migration:
-    """Brings stored items to the current version."""
+    """Migration of stored items to the current version."""
 
     def __init__(self, db: Connection, clock: Clock, place: Place, keep: Callable[[Place], None]) -> None:
-        """`keep` is called with the place after every page."""
+        """Start at the position. `keep` is called with the position after every page."""
         self.db, self.place, self._keep = db, place, keep
         self._profiler = Profiler(db, clock)
         self._stages: Mapping[str, tuple[Call[Page[Any]], Callable[[Any], bool]]] = {
@@ -97,7 +97,7 @@ class Migration:
         }
 
     def run_once(self) -> bool:
-        """Upgrade a page of items; False once there are no more. Raises RunError, BusyItemError."""
+        """Upgrade a page of items; return False after the last page. Raises RunError, BusyItemError."""
         if self.place.is_done:
             return False
         wanted, upgrade = self._stages[self.place.stage]
@@ -117,15 +117,15 @@ class Migration:
             try:
                 self.db.run(design.upgrade_scenario(current))
             except NotFoundError:
-                return False  # deleted meanwhile
+                return False  # deleted concurrently
             except ConditionFailedError as error:
                 there = error.item
                 if not isinstance(there, StoredScenario) or there.active == current.active:
-                    return False  # upgraded by another
-                current = there  # put on offer or taken off meanwhile
+                    return False  # upgraded by another process
+                current = there  # activated or deactivated concurrently
             else:
                 return True
-        raise BusyItemError(f"scenario {found.scenario_id} is written by others all the time")
+        raise BusyItemError(f"scenario {found.scenario_id} has too many concurrent writes")
 
     def _attempt(self, found: StoredAttempt) -> bool:
         if found.status is Status.COMPLETED:
@@ -133,13 +133,13 @@ class Migration:
         for _ in range(MOST_TRIES):
             current = self.db.run(design.attempt_by_id(found.attempt_id))
             if current is None:
-                return False  # deleted meanwhile
+                return False  # deleted concurrently
             try:
                 self.db.run(design.write_attempt(current))
             except (VersionConflictError, NotFoundError):
                 continue
             return True
-        raise BusyItemError(f"attempt {found.attempt_id} is written by others all the time")
+        raise BusyItemError(f"attempt {found.attempt_id} has too many concurrent writes")
 
     def _profile(self, found: UnversionedProfile) -> bool:
         key = f"profile of {found.user_id} at {found.timestamp}"
@@ -154,6 +154,6 @@ class Migration:
         except TransactionFailedError as error:
             if not any(isinstance(reason, AlreadyExistsError) for reason in error.reasons):
                 raise
-            self.place.left[key] = "there is another snapshot of the same moment"
+            self.place.left[key] = "another snapshot has the same timestamp"
             return False
         return True

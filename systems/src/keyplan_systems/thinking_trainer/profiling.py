@@ -1,7 +1,7 @@
-"""The profile consumer: each completed attempt is taken into its user's ledger and snapshots, once.
+"""Profile consumer: adds each completed attempt to its user's ledger and snapshots, once.
 
-Attempt mark, ledger and snapshots are written in one transaction. The mark makes a repeated delivery change
-nothing; the ledger's version makes two handlers at once take turns, so that neither misses the other's attempt.
+Attempt mark, ledger and snapshots are written in one transaction. The mark makes a repeated delivery change nothing;
+the ledger's version serializes concurrent handlers, so that neither misses the other's attempt.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ MOST_TRIES = 50
 
 
 class BusyLedgerError(Exception):
-    """Others kept writing the same user's ledger; the stream delivers the attempt again."""
+    """Too many concurrent writes of the same user's ledger; the stream delivers the attempt again."""
 
 
 @dataclass(frozen=True)
 class Profiler:
-    """Takes completed attempts into profiles."""
+    """Handler of completed attempts."""
 
     db: Connection
     clock: Clock
 
     def follow(self, change: Inserted[StoredAttempt] | Modified[StoredAttempt]) -> None:
-        """A change that made an attempt completed."""
+        """Handle a change that completed an attempt."""
         self.take_in(change.new)
 
     def take_in(self, attempt: Attempt) -> bool:
-        """Take an attempt in; False where it was before, or is gone. Raises BusyLedgerError."""
+        """Add an attempt; return False if it was added before, or is deleted. Raises BusyLedgerError."""
         for _ in range(MOST_TRIES):
             ledger = self.db.run(design.ledger_of(attempt.user_id))
             try:
@@ -60,7 +60,7 @@ class Profiler:
                 continue
             else:
                 return True
-        raise BusyLedgerError(f"the ledger of {attempt.user_id} is written by others all the time")
+        raise BusyLedgerError(f"the ledger of {attempt.user_id} has too many concurrent writes")
 
     def _write(self, attempt: Attempt, ledger: StoredLedger | None) -> None:
         known = Ledger(user_id=attempt.user_id) if ledger is None else Ledger(**values_of(Ledger, ledger))
@@ -75,11 +75,11 @@ class Profiler:
 
 
 def _is_noted(error: TransactionFailedError) -> bool:
-    """Whether the attempt's mark was there, or the attempt is gone."""
+    """Return True if the attempt is marked already, or deleted."""
     return isinstance(error.reasons[0], (ConditionFailedError, NotFoundError))
 
 
 def _may_pass(error: TransactionFailedError) -> bool:
-    """Whether another handler was quicker: with the ledger read anew it may go through."""
+    """Return True if another handler was faster: after reading the ledger again the write may succeed."""
     passing: tuple[type[RunError], ...] = (AlreadyExistsError, VersionConflictError, WriteConflictError)
     return all(reason is None or isinstance(reason, passing) for reason in error.reasons)

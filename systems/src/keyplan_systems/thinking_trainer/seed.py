@@ -1,4 +1,4 @@
-"""The command that loads the seed scenarios: `python -m keyplan_systems.thinking_trainer.seed --url data.db`."""
+"""Command that loads the seed scenarios: `python -m keyplan_systems.thinking_trainer.seed --url data.db`."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ from keyplan_systems.thinking_trainer.service import Service
 
 def seed(
     url: Annotated[str, typer.Option(help="A database file, http://host:port or aws://region.")],
-    folder: Annotated[Path | None, typer.Option(help="JSON files of your own, in place of the twenty.")] = None,
-    create_table: Annotated[bool, typer.Option("--create-table", help="Make the table if it is missing.")] = False,
+    folder: Annotated[
+        Path | None, typer.Option(help="Folder with your own JSON files, in place of the twenty.")
+    ] = None,
+    create_table: Annotated[bool, typer.Option("--create-table", help="Create the table if it is missing.")] = False,
 ) -> None:
-    """Load the scenarios that are not there yet; repeating it changes nothing."""
+    """Load the missing scenarios; repeating it changes nothing."""
     clock = SystemClock()
     try:
         scenarios = seed_scenarios() if folder is None else scenarios_in(folder)
@@ -33,7 +35,7 @@ def seed(
     except (KeyplanError, TrainerError, OSError, ValueError, ImportError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from error
-    typer.echo(f"{added} scenarios added, {len(scenarios) - added} were there")
+    typer.echo(f"{added} scenarios added, {len(scenarios) - added} existed already")
 
 
 if __name__ == "__main__":

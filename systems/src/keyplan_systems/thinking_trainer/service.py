@@ -1,4 +1,4 @@
-"""What users do: begin, save, submit and look at attempts, look at scenarios and profiles."""
+"""Operations of users: begin, save, submit and read attempts, read scenarios and profiles."""
 
 from __future__ import annotations
 
@@ -26,40 +26,40 @@ from keyplan_systems.web.system import UnfinishedError
 
 HISTORY_OF_A_CHART = 200
 THROTTLED_AGAIN_S = 2.0
-"""How long to wait when all retries met a throttle; a scenario takes about so long at one write unit a second."""
+"""Wait after all retries were throttled; a scenario takes about this time at one write unit per second."""
 MOST_WAITS = 30
 
 
 class UnknownAttemptError(TrainerError):
-    """There is no such attempt."""
+    """Unknown attempt."""
 
 
 class UnknownScenarioError(TrainerError):
-    """There is no such scenario, or it is not on offer."""
+    """Unknown or inactive scenario."""
 
 
 class NotYoursError(TrainerError):
-    """It belongs to another user."""
+    """Attempt of another user."""
 
 
 class ChangedMeanwhileError(TrainerError):
-    """Another request changed the attempt in between."""
+    """Attempt that another request changed concurrently."""
 
 
 def stored(attempt: Attempt, version: int = 0) -> StoredAttempt:
-    """An attempt as it is stored."""
+    """Return an attempt as it is stored."""
     return StoredAttempt(**values_of(Attempt, attempt), version=version)
 
 
 @dataclass(frozen=True)
 class Service:
-    """The uses of the trainer, for users that are known."""
+    """Operations of the trainer, for authenticated users."""
 
     db: Connection
     clock: Clock
     evaluator: Evaluator
     grading: SharedLimit | None = None
-    """How many attempts of a user are graded in a while; without it, all."""
+    """Limit of graded attempts per user and period; None for any number."""
 
     def _now(self) -> datetime:
         return instant_of(self.clock.now())
@@ -67,7 +67,7 @@ class Service:
     # Attempts.
 
     def begin(self, user_id: str, scenario_id: str) -> StoredAttempt:
-        """A new attempt in progress. Raises UnknownScenarioError."""
+        """Return a new attempt in progress. Raises UnknownScenarioError."""
         scenario = self.scenario(scenario_id)
         if not scenario.active:
             raise UnknownScenarioError(f"Scenario {scenario_id} is not on offer")
@@ -87,18 +87,18 @@ class Service:
         return self.db.run(design.start_attempt(stored(self._graded(begun, scenario, texts))))
 
     def save(self, user_id: str, attempt_id: str, texts: Mapping[str, str]) -> StoredAttempt:
-        """Keep answers for later. Raises AttemptClosed, AnswersRejected, ChangedMeanwhileError."""
+        """Store answers for later. Raises AttemptClosed, AnswersRejected, ChangedMeanwhileError."""
         attempt = self.attempt(user_id, attempt_id)
         answers = attempts.draft_answers(self.scenario(attempt.scenario_id), texts)
         return self._write(attempts.save(attempt, answers, self._now()), attempt)
 
     def resume(self, user_id: str, attempt_id: str) -> StoredAttempt:
-        """Take an attempt up again: its silence begins anew. Raises AttemptClosed."""
+        """Resume an attempt and reset its silence. Raises AttemptClosed."""
         attempt = self.attempt(user_id, attempt_id)
         return self._write(attempts.resume(attempt, self._now()), attempt)
 
     def submit(self, user_id: str, attempt_id: str, texts: Mapping[str, str]) -> StoredAttempt:
-        """Submit an attempt in progress; answers that are not given are those that were saved.
+        """Submit an attempt in progress; missing answers are replaced by the saved ones.
 
         An attempt that would fall silent while it is graded is touched first, so that the sweep does not abandon it.
         Raises AttemptClosed, AnswersRejected, EvaluationFailed, TooManyRequestsError, ChangedMeanwhileError.
@@ -108,18 +108,18 @@ class Service:
         scenario = self.scenario(attempt.scenario_id)
         given = {**saved, **texts}
         if attempts.would_fall_silent(attempt, self._now()):
-            attempts.final_answers(scenario, given)  # answers that are refused touch nothing
+            attempts.final_answers(scenario, given)  # refused answers change nothing
             attempt = self._write(attempts.resume(attempt, self._now()), attempt)
         return self._write(self._graded(attempt, scenario, given), attempt)
 
     def abandon(self, user_id: str, attempt_id: str) -> StoredAttempt:
-        """Give an attempt up. Raises AttemptClosed."""
+        """Abandon an attempt. Raises AttemptClosed."""
         attempt = self.attempt(user_id, attempt_id)
         return self._write(attempts.abandon(attempt, self._now()), attempt)
 
     def attempt(self, user_id: str, attempt_id: str) -> StoredAttempt:
-        """A user's own attempt. Raises UnknownAttemptError, NotYoursError."""
-        # Other texts may be keys of other items of the table, or of none.
+        """Return a user's own attempt. Raises UnknownAttemptError, NotYoursError."""
+        # Other texts may be keys of other items of the table.
         found = self.db.run(design.attempt_by_id(attempt_id)) if attempts.is_attempt_id(attempt_id) else None
         if found is None:
             raise UnknownAttemptError(f"There is no attempt {attempt_id}")
@@ -128,15 +128,18 @@ class Service:
         return found
 
     def submitted(self, user_id: str, limit: int, cursor: str | None) -> Page[StoredAttempt]:
-        """A user's submitted attempts, newest first. Raises CursorError."""
+        """Return a user's submitted attempts, newest first. Raises CursorError."""
         return self.db.run(design.submitted_attempts(user_id), limit=limit, cursor=cursor, unreadable=leave_out)
 
     def in_progress(self, user_id: str, limit: int, cursor: str | None) -> Page[StoredAttempt]:
-        """A user's attempts in progress, last touched first. Raises CursorError."""
+        """Return a user's attempts in progress, last changed first. Raises CursorError."""
         return self.db.run(design.open_attempts(user_id), limit=limit, cursor=cursor, unreadable=leave_out)
 
     def _graded(self, attempt: Attempt, scenario: Scenario, texts: Mapping[str, str]) -> Attempt:
-        """Grade an attempt. Grading costs money where a model does it, so it counts even if the evaluator fails."""
+        """Grade an attempt.
+
+        Grading by a model costs money, so it counts against the limit even if the evaluator fails.
+        """
         attempts.require_open(attempt, "submitted")
         answers, submitted = attempts.final_answers(scenario, texts), self._now()
         if self.grading is not None:
@@ -151,9 +154,9 @@ class Service:
             raise ChangedMeanwhileError(f"Attempt {read.attempt_id} was changed by another request") from error
 
     def abandon_silent(self) -> int:
-        """Give up every attempt that was silent for 24 hours; how many.
+        """Abandon every attempt that was silent for 24 hours; return their number.
 
-        Raises an UnfinishedError of what failed or cannot be read, after all the rest: it waits for the next sweep.
+        Raises an UnfinishedError of failures and unreadable items at the end: they wait for the next sweep.
         """
         given_up, failures = 0, list[RunError]()
         silent = self.db.iterate(design.silent_attempts(self._now() - SILENCE), unreadable=failures.append)
@@ -169,17 +172,17 @@ class Service:
     def _abandon_if_silent(self, attempt_id: str) -> bool:
         current = self.db.run(design.attempt_by_id(attempt_id))
         if current is None or not attempts.is_silent(current, self._now()):
-            return False  # the index lagged behind what its user did
+            return False  # the index lagged behind its user's request
         try:
             self._write(attempts.abandon(current, self._now()), current)
         except ChangedMeanwhileError:
-            return False  # its user came back
+            return False  # its user returned
         return True
 
     # Scenarios.
 
     def scenario(self, scenario_id: str) -> StoredScenario:
-        """A scenario. Raises UnknownScenarioError."""
+        """Return a scenario. Raises UnknownScenarioError."""
         is_id = 0 < len(scenario_id) <= MAX_ID_CHARACTERS
         found = self.db.run(design.scenario_by_id(scenario_id)) if is_id else None
         if found is None:
@@ -187,18 +190,19 @@ class Service:
         return found
 
     def on_offer(self, difficulty: Difficulty | None) -> list[StoredScenario]:
-        """Active scenarios, easiest first, or those of one difficulty."""
+        """Return active scenarios, easiest first, or those of one difficulty."""
         wanted = design.active_scenarios() if difficulty is None else design.scenarios_of_difficulty(difficulty)
         return list(self.db.iterate(wanted, unreadable=leave_out))
 
     def offer(self, scenario_id: str, active: bool) -> StoredScenario:
-        """Put a scenario on offer, or take it off. Raises UnknownScenarioError."""
+        """Activate or deactivate a scenario. Raises UnknownScenarioError."""
         return self.db.run(design.set_active(scenario_id, active, self.scenario(scenario_id).difficulty))
 
     def add_scenarios(self, scenarios: Sequence[Scenario]) -> int:
-        """Add those that are not there yet; how many were added.
+        """Add missing scenarios; return how many were added.
 
-        Patient: at one write unit a second twenty scenarios take most of a minute. Raises ThrottledError.
+        It waits when throttled: at one write unit per second twenty scenarios take most of a minute. Raises
+        ThrottledError.
         """
         return sum(self._patiently(scenario) for scenario in scenarios)
 
@@ -211,24 +215,24 @@ class Service:
         return self._add(scenario)
 
     def _add(self, scenario: Scenario) -> bool:
-        # A write that is refused costs as much as one that is done; looking first costs half a read unit.
+        # A refused write costs as much as a successful one; reading first costs half a read unit.
         if self.db.run(design.scenario_by_id(scenario.scenario_id)) is not None:
             return False
         try:
             self.db.run(design.add_scenario(StoredScenario(**values_of(Scenario, scenario))))
         except AlreadyExistsError:
-            return False  # another was quicker
+            return False  # a concurrent process was faster
         return True
 
     # Profiles.
 
     def profile(self, user_id: str) -> Profile | None:
-        """A user's latest profile; None before the first submitted attempt was taken in."""
+        """Return a user's latest profile; None before the first submitted attempt is included."""
         found = next(iter(self.db.run(design.latest_profile(user_id))), None)
         return None if found is None else _of_today(found)
 
     def history(self, user_id: str, limit: int, cursor: str | None) -> Page[Profile]:
-        """A user's profiles, newest first. Raises CursorError."""
+        """Return a user's profiles, newest first. Raises CursorError."""
         page = self.db.run(design.profile_history(user_id), limit=limit, cursor=cursor, unreadable=leave_out)
         found: list[Profile] = []
         for one in page.items:
@@ -239,7 +243,7 @@ class Service:
         return Page(tuple(found), page.cursor)
 
     def progress(self, user_id: str) -> list[Profile]:
-        """The newest profiles for a chart, oldest first."""
+        """Return the newest profiles for a chart, oldest first."""
         page = self.history(user_id, HISTORY_OF_A_CHART, None)
         # Within one second a snapshot of version 0.9 may be stored out of order.
         return sorted(page.items, key=lambda profile: profile.snapshot_key)

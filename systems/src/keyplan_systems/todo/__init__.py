@@ -1,1 +1,1 @@
-"""The to-do system: its service and its data lake."""
+"""To-do system: its service and its data lake."""

@@ -1,4 +1,4 @@
-"""The REST API: FastAPI with verified tokens, one error shape, health and an OpenAPI document."""
+"""REST API: FastAPI with verified tokens, one error format, health and an OpenAPI document."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from keyplan_systems.web.tokens import TokenVerifier
 
 
 def application(service: Service, verifier: TokenVerifier, clock: Clock, checks: Mapping[str, Check]) -> FastAPI:
-    """The API over a service; `checks` are what health asks."""
+    """Return the API over a service; `checks` are its health checks."""
     app = web_application("To-do", translations=TRANSLATIONS, verifier=verifier, checks=checks, clock=clock)
     for router in (user_routes(service), task_routes(service), administration_routes(service)):
         app.include_router(router)

@@ -1,4 +1,4 @@
-"""What the routes share: who asks, under which key, and how answers and refusals become HTTP."""
+"""Shared parts of the routes: authentication, idempotency keys, and translation of answers and refusals to HTTP."""
 
 from __future__ import annotations
 
@@ -27,11 +27,14 @@ _USER_ID: TypeAdapter[str] = TypeAdapter(UserId)
 
 
 def person_of(caller: Caller) -> Person:
-    """The caller as a user: name falling back to user name, then e-mail address. Problem 401 for other subjects."""
+    """Return the caller as a user, named by name, user name or e-mail address.
+
+    Raises problem 401 for other subjects.
+    """
     try:
         user_id = _USER_ID.validate_python(caller.subject)
     except ValidationError:
-        raise unauthorized("The subject of the token can be no user of this application.") from None
+        raise unauthorized("The subject of the token cannot be a user of this application.") from None
     email = _text(caller, "email")
     name = _text(caller, "name") or _text(caller, "preferred_username", "username") or email
     return Person(user_id, email, name, email_is_verified=caller.verified_email is not None)
@@ -68,17 +71,17 @@ Cursor: TypeAlias = Annotated[
 
 
 def request_of(http: HttpRequest, person: Person, key: str, body: Any = None, seen: str | None = None) -> Request:
-    """The request as it is told from others."""
+    """Return the request with its fingerprint."""
     return Request(person.user_id, key, fingerprint(http.method, http.url.path, [body, seen]))
 
 
 def version_of(seen: str | None) -> int | None:
-    """The version that If-Match names."""
+    """Return the version that If-Match names."""
     return None if seen is None else int(seen.strip('"'))
 
 
 def answered(answer: Answer) -> Response:
-    """An answer as HTTP, byte for byte as it was first given."""
+    """Return an answer as HTTP, byte for byte as it was first given."""
     note("replayed", answer.replayed)
     headers = {"Idempotency-Replayed": "true"} if answer.replayed else None
     media = "application/json" if answer.body else None
@@ -86,12 +89,12 @@ def answered(answer: Answer) -> Response:
 
 
 def shown(body: object) -> Response:
-    """Something that was read, as HTTP."""
+    """Return a value that was read, as HTTP."""
     return Response(orjson.dumps(body), 200, {"Cache-Control": "no-store"}, "application/json")
 
 
 def shown_page(tasks: tuple[Task, ...], cursor: str | None) -> Response:
-    """A page of tasks."""
+    """Return a page of tasks."""
     return shown(with_unreadable({"tasks": [task_body(task) for task in tasks], "cursor": cursor}))
 
 
@@ -110,10 +113,10 @@ TRANSLATIONS: Mapping[type[Exception], Translation] = {
     ConflictError: _refusal(409),
     InvalidError: _refusal(422),
     KeyReusedError: _refusal(422, "idempotency_key_reused"),
-    CursorError: lambda _error: Problem(422, "The cursor is not of this list.", code="invalid_cursor"),
+    CursorError: lambda _error: Problem(422, "The cursor does not belong to this list.", code="invalid_cursor"),
     KeyValueError: lambda _error: Problem(422, "A value cannot be part of a key."),
     ThrottledError: _busy,
     WriteConflictError: _busy,
     UnavailableError: _busy,
 }
-"""Every refusal and failure that routes let through, and its answer."""
+"""Responses for every refusal and failure that routes let through."""

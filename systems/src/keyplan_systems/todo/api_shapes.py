@@ -1,4 +1,4 @@
-"""What the API takes and gives, as pydantic models: the checks of requests, and the OpenAPI document with examples."""
+"""Requests and answers of the API as pydantic models: validation, and the OpenAPI document with examples."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, EmailStr, Field, St
 from keyplan_systems.todo.entities import EMAIL_CHARACTERS, Priority, Status, TaskId
 
 _NO_CONTROLS = r"^[^\x00-\x1f\x7f]*$"
-# Looser rules of the entities stay as they are: what was stored before must still be readable.
+# Entities keep their looser rules, so that older items remain readable.
 Title = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200, pattern=_NO_CONTROLS)]
 Description = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]*$")]
 GivenCategory = Annotated[str, Field(min_length=1, max_length=50, pattern=r"^[^#\x00-\x1f\x7f]+$")]
 
 
 def _written_out(value: object) -> object:
-    """Pydantic takes numbers and moments for dates as well."""
+    """Accept only text as a date; pydantic also accepts numbers and timestamps."""
     if isinstance(value, str) and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
         return value
     raise ValueError("write a date as 2025-11-30")
@@ -55,7 +55,7 @@ def _example(*examples: dict[str, Any]) -> ConfigDict:
 
 
 class NewTask(BaseModel):
-    """A task to be made. Left out: status is pending, priority is medium."""
+    """Task to create. Defaults: status pending, priority medium."""
 
     model_config = _example({"title": "Water the plants", "priority": "high", "due_date": "2025-11-30"})
 
@@ -68,7 +68,7 @@ class NewTask(BaseModel):
 
 
 class TaskChanges(BaseModel):
-    """Fields of a task to be changed; null clears one, what is left out stays."""
+    """Changes of a task; null clears a field, omitted fields stay unchanged."""
 
     model_config = _example({"status": "completed"}, {"due_date": None, "category": "garden"})
 
@@ -81,7 +81,7 @@ class TaskChanges(BaseModel):
 
 
 class BulkStatus(BaseModel):
-    """Tasks that are to get a status."""
+    """Tasks to set to a status."""
 
     model_config = _example({"task_ids": [TASK_EXAMPLE["task_id"]], "status": "completed"})
 
@@ -90,7 +90,7 @@ class BulkStatus(BaseModel):
 
 
 class NewUser(BaseModel):
-    """The caller's user; what is left out is taken from the token."""
+    """User of the caller; omitted fields are copied from the token."""
 
     model_config = _example({"email": "ada@example.org", "name": "Ada"})
 
@@ -99,7 +99,7 @@ class NewUser(BaseModel):
 
 
 class UserChanges(BaseModel):
-    """Fields of the caller's user to be changed; what is left out stays."""
+    """Changes of the caller's user; omitted fields stay unchanged."""
 
     model_config = _example({"name": "Ada Lovelace"})
 
@@ -108,7 +108,7 @@ class UserChanges(BaseModel):
 
 
 class TaskAnswer(BaseModel):
-    """A task; moments are Unix seconds."""
+    """Task; times are Unix seconds."""
 
     model_config = _example(TASK_EXAMPLE)
 
@@ -126,9 +126,9 @@ class TaskAnswer(BaseModel):
 
 
 class TaskPage(BaseModel):
-    """Some tasks. `cursor` goes on behind them, null at the end; a page may hold fewer than were asked for.
+    """Page of tasks. `cursor` continues after them, null at the end; a page may be shorter than requested.
 
-    `unreadable` is there if items were left out because they cannot be read, and says how many.
+    `unreadable` is the number of items omitted because they cannot be read, if any.
     """
 
     model_config = _example({"tasks": [TASK_EXAMPLE], "cursor": None})
@@ -139,7 +139,7 @@ class TaskPage(BaseModel):
 
 
 class Several(BaseModel):
-    """Those of the tasks asked for that are there."""
+    """Existing tasks among the requested ones."""
 
     model_config = _example({"tasks": [TASK_EXAMPLE]})
 
@@ -147,7 +147,7 @@ class Several(BaseModel):
 
 
 class Counts(BaseModel):
-    """How many tasks have each status and each priority, and how many items could not be counted, if any."""
+    """Number of tasks per status and per priority, and of items that could not be counted, if any."""
 
     model_config = _example({"status": {"pending": 3}, "priority": {"urgent": 1}})
 
@@ -157,14 +157,14 @@ class Counts(BaseModel):
 
 
 class Result(BaseModel):
-    """What became of one task of a bulk request."""
+    """Result for one task of a bulk request."""
 
     task_id: str
     outcome: Literal["updated", "unchanged", "deleted", "kept", "missing"]
 
 
 class BulkAnswer(BaseModel):
-    """What became of each task."""
+    """Results for each task."""
 
     model_config = _example({"results": [{"task_id": TASK_EXAMPLE["task_id"], "outcome": "updated"}]})
 
@@ -172,7 +172,7 @@ class BulkAnswer(BaseModel):
 
 
 class DeletedCompleted(BaseModel):
-    """What became of each completed task; `more`: there were more, for another request."""
+    """Results for each completed task; `more`: further completed tasks exist, for another request."""
 
     model_config = _example({"results": [{"task_id": TASK_EXAMPLE["task_id"], "outcome": "deleted"}], "more": False})
 
@@ -181,7 +181,7 @@ class DeletedCompleted(BaseModel):
 
 
 class UserAnswer(BaseModel):
-    """A user; moments are Unix seconds."""
+    """User; times are Unix seconds."""
 
     model_config = _example(USER_EXAMPLE)
 
@@ -197,7 +197,7 @@ class UserAnswer(BaseModel):
 
 
 class UserPage(BaseModel):
-    """Some users; `unreadable` as in a page of tasks."""
+    """Page of users; `unreadable` as in a page of tasks."""
 
     model_config = _example({"users": [USER_EXAMPLE], "cursor": None})
 
@@ -207,7 +207,7 @@ class UserPage(BaseModel):
 
 
 class Leaving(BaseModel):
-    """A deletion that has begun."""
+    """Deletion that has started."""
 
     model_config = _example({"user_id": "ada", "status": "deleting"})
 

@@ -46,7 +46,7 @@ Zone = Annotated[str, Query(alias="time_zone", max_length=64, description="The I
 
 
 def task_routes(service: Service) -> APIRouter:
-    """Routes that read tasks, make, change and delete them."""
+    """Return the routes that read, create, change and delete tasks."""
     router = APIRouter(prefix=PREFIX, tags=["tasks"])
     _add_writes(router, service)
     _add_bulk(router, service)
@@ -130,7 +130,7 @@ def _add_reads(router: APIRouter, service: Service) -> None:
 
 
 def _add_one(router: APIRouter, service: Service) -> None:
-    """Last, since its path takes any word; then the same lists under the user's own path."""
+    """Add the route of one task last, because its path accepts any word; then the lists under the user's path."""
 
     @router.get("/tasks/{task_id}", response_model=TaskAnswer, summary="One task")
     def task(person: Asking, task_id: TheTask) -> Response:
@@ -162,9 +162,9 @@ def _add_one(router: APIRouter, service: Service) -> None:
 
 def _own(caller: str, user_id: str) -> None:
     if caller != user_id:
-        raise MissingError("There is no such user.")  # whether there is one is nobody's business but his own
+        raise MissingError("There is no such user.")  # other users must not learn whether the user exists
 
 
 def _json(body: NewTask | TaskChanges | BulkStatus) -> Any:
-    """A body as it is compared: only what was sent, in plain values."""
+    """Return a body for comparison: only the sent fields, as plain values."""
     return body.model_dump(mode="json", exclude_unset=True)

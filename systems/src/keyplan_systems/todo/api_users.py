@@ -39,7 +39,7 @@ ADMINISTRATORS = "administrators"
 
 
 def user_routes(service: Service) -> APIRouter:
-    """Routes of the caller's own user."""
+    """Return the routes of the caller's own user."""
     router = APIRouter(prefix=PREFIX, tags=["users"])
 
     @router.post("/users", status_code=201, response_model=UserAnswer, summary="Make the caller's user")
@@ -67,7 +67,7 @@ def user_routes(service: Service) -> APIRouter:
 
 
 def administration_routes(service: Service) -> APIRouter:
-    """Routes that read the whole table: what the document does with scans, for administrators only."""
+    """Return the routes that read the whole table, where the document uses scans; for administrators only."""
     router = APIRouter(
         prefix=f"{PREFIX}/admin", tags=["administration"], dependencies=[Depends(require_role(ADMINISTRATORS))]
     )

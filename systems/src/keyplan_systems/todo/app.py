@@ -1,4 +1,4 @@
-"""The to-do system put together: API, deletion job, feed of the lake."""
+"""Assembly of the to-do system: API, deletion job, feed of the lake."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from keyplan_systems.web.health import in_thread
 from keyplan_systems.web.system import Built, Resources, System, Worker
 
 RETENTION = "KEYPLAN_TODO_COMPLETED_RETENTION_DAYS"
-"""The variable of the environment that says for how many days completed tasks are kept; for ever without it."""
+"""Environment variable with the number of days for which completed tasks are kept; default: permanently."""
 LAKE = "KEYPLAN_TODO_LAKE"
-"""The variable that names the lake, such as s3://bucket/todo; the folder `lake` beside the system's files without."""
+"""Environment variable of the lake, such as s3://bucket/todo; default: the folder `lake` next to the system's files."""
 REFRESHED_EVERY_S = 15.0
 
 
 def build(resources: Resources) -> Built:
-    """The system on its resources. Raises ValueError for settings that cannot be."""
+    """Build the system on its resources. Raises ValueError for invalid settings."""
     service = Service.over(resources.connection, resources.clock, _policy())
 
     table = in_thread(resources.connection.run, answer_given("health", "health"))
@@ -40,15 +40,15 @@ def build(resources: Resources) -> Built:
 
 def _policy() -> Policy:
     days = os.environ.get(RETENTION)
-    if not days:  # set to nothing is not set
+    if not days:  # an empty variable is unset
         return Policy()
     if not days.isdecimal():
-        raise ValueError(f"{RETENTION} is a whole number of days, not {days!r}")
+        raise ValueError(f"{RETENTION} must be a whole number of days, not {days!r}")
     return Policy(int(days))
 
 
 def _lake(resources: Resources) -> tuple[list[Worker], Callable[[], None]]:
-    """Feed and care of the lake, where its libraries are installed (keyplan-systems[lake]), and what ends them."""
+    """Return the lake's workers if its libraries are installed (keyplan-systems[lake]), and the function to end them."""
     if find_spec("pyarrow") is None or find_spec("duckdb") is None:
         return [], lambda: None
     from keyplan_systems.todo.feed import Feed  # noqa: PLC0415 - the lake is an extra

@@ -1,4 +1,4 @@
-"""The to-do system's part of a demonstration: a task made once though asked twice, done, and counted in the lake."""
+"""To-do part of the demo: a task created once by two equal requests, completed, and counted in the lake."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from keyplan_systems.web.system import Stage, told
 
 
 def play(stage: Stage) -> None:
-    """Play it. Raises httpx.HTTPError where the system refuses."""
+    """Play the part. Raises httpx.HTTPError if the system refuses."""
     with stage.client("demo-ada", email="demo-ada@example.org", name="Ada") as ada:
         wish = {"title": "Hang the lamp", "priority": "high", "due_date": _tomorrow().isoformat()}
         once = {"Idempotency-Key": uuid.uuid4().hex}

@@ -1,18 +1,18 @@
-"""The to-do system's design: one table with four indexes by user, its access patterns and its load.
+"""Design of the to-do system: one table with four indexes by user, its access patterns and its load.
 
-Table, keys and key formats are the published ones. What differs, and why:
+Table, keys and key formats are the published ones. Differences, and reasons:
 
 * one attribute for expiry, `expiration_timestamp`, for every kind that expires: a table has one;
 * an e-mail address is held by a guard item, written and deleted in one transaction with its user;
-* idempotency records belong to a user, so that nobody is answered with another's reply, remember which
-  request they answered, and are written in one transaction with what the request did;
-* users and tasks have a version, so that a whole item is replaced only as it was read;
-* an index key is only there while its field is: a task without due date is in no list by due date;
-* exact values are asked for with begins_with and ranges end behind their last day, since every sort key
-  goes on with the task's id;
+* idempotency records belong to a user, so that a user never gets another user's reply; they contain the
+  request's fingerprint and are written in one transaction with its effects;
+* users and tasks have a version, so that an item is replaced only if unchanged since it was read;
+* an index key exists only while its field does: a task without due date is in no list by due date;
+* exact values are queried with begins_with and ranges end after their last day, because every sort key
+  ends with the task's id;
 * overdue means pending or in progress, and tasks are counted in the index of the field, not by a scan;
-* bulk changes are conditional writes, task by task: a batch would overwrite what changed meanwhile;
-* a deletion job is an item of its own, so that an interrupted deletion goes on.
+* bulk changes are conditional writes, task by task: a batch would overwrite concurrent changes;
+* a deletion job is a separate item, so that an interrupted deletion continues.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from keyplan import (
 from keyplan_systems.todo.entities import Deletion, Idempotency, Priority, Status, Task, User, app
 
 FEW = Claim("1-5 RCU", "access pattern table")
-"""The document's other figures do not hold; the README has them beside what was measured."""
+"""Other figures of the document do not hold; the README lists them next to the measured ones."""
 
 USER_WRITES = ("create_user", "replace_user", "remove_user")
 TASK_WRITES = ("create_task", "replace_task", "change_status", "delete_task", "delete_completed_task", "remove_task")
-"""What consistent reads must show: decisions rest on them."""
+"""Consistent reads, because decisions depend on them."""
 
 UpTo50 = Annotated[list[str], Field(max_length=50)]
 UpTo100 = Annotated[list[str], Field(max_length=100)]
@@ -60,7 +60,7 @@ def user_by_id(user_id: str) -> ItemKey:
 
 @app.scan(User, rate=Rate.monthly(30))
 def all_users() -> KeyCondition:
-    """List all users: a scan, for administration."""
+    """List all users with a scan, for administration."""
     return everything()
 
 
@@ -78,13 +78,13 @@ def tasks_by_id(user_id: str, task_ids: UpTo100) -> ItemKey:
 
 @app.query(Task, consistent=True, after=TASK_WRITES, rate=Rate(average=20, peak=200), expected_items=25)
 def tasks_of_user(user_id: str) -> KeyCondition:
-    """Fetch all tasks for user, oldest first; shows every acknowledged write."""
+    """Fetch all tasks for user, oldest first, including every acknowledged write."""
     return pk(user_id=user_id)
 
 
 @app.query(Task, consistent=True, after=TASK_WRITES, expired=True, rate=Rate.monthly(200), expected_items=50)
 def every_task_of_user(user_id: str) -> KeyCondition:
-    """Every task of a user who leaves, also those whose time has passed."""
+    """Fetch every task of a deleted user, including expired ones."""
     return pk(user_id=user_id)
 
 
@@ -133,7 +133,7 @@ def tasks_by_priority(user_id: str) -> KeyCondition:
 
 @app.query(Task, index="GSI3", rate=Rate(average=5, peak=50), claims=FEW, expected_items=25)
 def tasks_with_priority(user_id: str, priority: Priority) -> KeyCondition:
-    """Fetch tasks by specific priority for user; four of them, one after the other, are a list by urgency."""
+    """Fetch tasks by specific priority for user; four queries in sequence give a list by urgency."""
     return pk(user_id=user_id).sk(priority=priority)
 
 
@@ -151,31 +151,31 @@ def tasks_in_category(user_id: str, category: str) -> KeyCondition:
 
 @app.count(Task, index="GSI1", rate=Rate(average=1), expected_items=25)
 def count_with_status(user_id: str, status: Status) -> KeyCondition:
-    """Task analytics: count by status, for user."""
+    """Count tasks by status, for user."""
     return pk(user_id=user_id).sk(status=status)
 
 
 @app.count(Task, index="GSI3", rate=Rate(average=1), expected_items=25)
 def count_with_priority(user_id: str, priority: Priority) -> KeyCondition:
-    """Task analytics: count by priority, for user."""
+    """Count tasks by priority, for user."""
     return pk(user_id=user_id).sk(priority=priority)
 
 
 @app.query(Task, rate=Rate(average=0.5), expected_items=5, expected_scanned=100)
 def search_of_user(user_id: str, text: str) -> KeyCondition:
-    """Search tasks of a user by title or description, in the case as written: all of them are read."""
+    """Search tasks of a user by title or description, case-sensitively, by reading all of them."""
     return pk(user_id=user_id).filter(F.title.contains(text) | F.description.contains(text))
 
 
 @app.scan(Task, rate=Rate.monthly(30), expected_items=50, expected_scanned=1_000_000)
 def search_of_all(text: str) -> KeyCondition:
-    """Search tasks by title or description as documented: the whole table is read. The lake answers it cheaper."""
+    """Search tasks by title or description as documented, by reading the whole table. The lake answers it cheaper."""
     return everything().filter(F.title.contains(text) | F.description.contains(text))
 
 
 @app.scan(Task, rate=Rate.monthly(4), expected_items=1_000_000)
 def all_tasks() -> KeyCondition:
-    """Task analytics over all users as documented: the whole table is read. The lake answers it cheaper."""
+    """Analyse tasks of all users as documented, by reading the whole table. The lake answers it cheaper."""
     return everything()
 
 
@@ -190,13 +190,13 @@ def create_user(user: User) -> ItemWrite:
 
 @app.replace(User, rate=Rate(average=0.1))
 def replace_user(user: User) -> ItemWrite:
-    """Update user, as it was read; the guard moves to a new e-mail address."""
+    """Update user if unchanged since it was read; the guard moves to a new e-mail address."""
     return item(user)
 
 
 @app.check(User)
 def user_is_active(user_id: str) -> ItemWrite:
-    """The user is there and is not being deleted: whoever makes a task depends on it."""
+    """Check that the user exists and is not being deleted, as a condition of creating a task."""
     return item(user_id=user_id).condition(F.deleting_since.missing())
 
 
@@ -211,13 +211,13 @@ def create_task(task: Task) -> ItemWrite:
 
 @transaction(rate=Rate(average=5, peak=50))
 def create_task_of_user(task: Task) -> list[WriteCall[Any]]:
-    """Create task of a user who is there and stays."""
+    """Create task of a user who exists and is not being deleted."""
     return [user_is_active(task.user_id), create_task(task)]
 
 
 @app.replace(Task, rate=Rate(average=5, peak=50))
 def replace_task(task: Task) -> ItemWrite:
-    """Update task as it was read, with all its index keys."""
+    """Update task if unchanged since it was read, with all its index keys."""
     return item(task)
 
 
@@ -232,7 +232,7 @@ def change_status(
     completed_at: datetime | None,
     expiration_timestamp: datetime | None,
 ) -> ItemWrite:
-    """Bulk update of task status, task by task: only if the task is as it was seen."""
+    """Update the status of one task of a bulk request, if the task is unchanged since it was read."""
     return (
         item(user_id=user_id, task_id=task_id)
         .if_version(seen)
@@ -247,34 +247,34 @@ def change_status(
 
 @app.delete(Task, rate=Rate(average=2, peak=20))
 def delete_task(user_id: str, task_id: str, seen: int) -> ItemWrite:
-    """Delete task as it was seen."""
+    """Delete task if unchanged since it was read."""
     return item(user_id=user_id, task_id=task_id).if_version(seen)
 
 
 @app.delete(Task, rate=Rate(average=1, peak=100))
 def delete_completed_task(user_id: str, task_id: str) -> ItemWrite:
-    """Bulk delete of completed tasks, task by task: only while it is completed."""
+    """Delete one completed task of a bulk request, while it is completed."""
     return item(user_id=user_id, task_id=task_id).condition(F.status == Status.COMPLETED)
 
 
-# Answers that were given.
+# Stored answers.
 
 
 @app.get(Idempotency, consistent=True, after=["remember_answer"], rate=Rate(average=15, peak=150))
 def answer_given(user_id: str, request_key: str) -> ItemKey:
-    """Idempotency check: the answer that the request was given, unless its 24 hours have passed."""
+    """Fetch the answer to a request by its idempotency key, unless its 24 hours have passed."""
     return item(user_id=user_id, request_key=request_key)
 
 
 @app.create(Idempotency, rate=Rate(average=13, peak=170))
 def remember_answer(record: Idempotency) -> ItemWrite:
-    """Keep the answer, unless one is kept: the first of two equal requests wins. An expired one is overwritten."""
+    """Store the answer, unless one is stored: the first of two equal requests wins. An expired one is overwritten."""
     return item(record)
 
 
 @app.create(Idempotency, rate=Rate(average=0.5))
 def finish_answer(record: Idempotency) -> ItemWrite:
-    """Keep the answer of work of many steps in the place of the claim that it is under way (status 102)."""
+    """Store the answer of multi-step work in place of the claim that it is in progress (status 102)."""
     return item(record).replace_if(F.http_status_code == 102)
 
 
@@ -283,7 +283,7 @@ def finish_answer(record: Idempotency) -> ItemWrite:
 
 @app.create(Deletion, rate=Rate.monthly(100))
 def begin_deletion(deletion: Deletion) -> ItemWrite:
-    """Begin the deletion of a user: the job that finishes it."""
+    """Store the job that deletes a user."""
     return item(deletion)
 
 
@@ -291,25 +291,25 @@ def begin_deletion(deletion: Deletion) -> ItemWrite:
     Deletion, consistent=True, after=["begin_deletion", "end_deletion"], rate=Rate(average=0.1), expected_items=1
 )
 def deletions() -> KeyCondition:
-    """The deletions under way."""
+    """List the deletions in progress."""
     return pk.text("JOB#DELETE_USER")
 
 
 @app.check(User)
 def user_is_leaving(user_id: str, since: datetime) -> ItemWrite:
-    """The user is the one whose deletion began then: not one who came anew."""
+    """Check that the user is the one whose deletion started then, and not a user created again."""
     return item(user_id=user_id).condition(F.deleting_since == since)
 
 
 @app.delete(Task)
 def remove_task(user_id: str, task_id: str) -> ItemWrite:
-    """Delete task of a user who leaves, whatever it is like."""
+    """Delete a task of a deleted user, unconditionally."""
     return item(user_id=user_id, task_id=task_id)
 
 
 @transaction(rate=Rate.monthly(200), expected_items=51)
 def remove_tasks(user_id: str, since: datetime, task_ids: UpTo50) -> list[WriteCall[Any]]:
-    """Delete some tasks of a user who leaves."""
+    """Delete some tasks of a deleted user."""
     return [user_is_leaving(user_id, since), remove_task(user_id, each(task_ids))]
 
 
@@ -321,7 +321,7 @@ def remove_user(user_id: str, since: datetime) -> ItemWrite:
 
 @app.delete(Deletion, rate=Rate.monthly(100))
 def end_deletion(user_id: str, since: datetime) -> ItemWrite:
-    """End the deletion of a user."""
+    """Delete the job that deletes a user."""
     return item(user_id=user_id).condition(F.since == since)
 
 
@@ -331,7 +331,7 @@ def finish_deletion(user_id: str, since: datetime) -> list[WriteCall[Any]]:
     return [remove_user(user_id, since), end_deletion(user_id, since)]
 
 
-_SCANNED = "what the document does with a scan; a few times a month, by administrators, and the lake answers it better"
+_SCANNED = "the document uses a scan; administrators run it a few times per month, and the lake answers it better"
 suppressed = [
     suppress("KP114", on="todo-app-data", reason="the documented names; every expression is made with placeholders"),
     *(suppress("KP302", on=name, reason=_SCANNED) for name in ("all_users", "search_of_all", "all_tasks")),
@@ -340,6 +340,8 @@ suppressed = [
         "KP303", on="overdue_tasks", reason="the documented index holds finished tasks too, for lists by due date"
     ),
     suppress("KP303", on="search_of_user", reason="one user's tasks are few; the lake searches those of all"),
-    suppress("KP406", on="replace_task", reason="the document asks for four indexes that answer lists by themselves"),
-    suppress("KP704", on="every_task_of_user", reason="a user who leaves takes expired tasks along"),
+    suppress(
+        "KP406", on="replace_task", reason="the document requires four indexes that answer lists without further reads"
+    ),
+    suppress("KP704", on="every_task_of_user", reason="deleting a user also deletes expired tasks"),
 ]

@@ -1,4 +1,4 @@
-"""The rules of tasks and users as plain functions: what a change does, what is overdue, ids, e-mail addresses."""
+"""Rules of tasks and users as plain functions: effects of a change, overdue tasks, IDs, e-mail addresses."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ from keyplan_systems.todo.refusals import InvalidError
 from keyplan_systems.web.once import fingerprint as fingerprint  # noqa: PLC0414 - a rule of requests, kept with the others
 
 URGENCY = (Priority.URGENT, Priority.HIGH, Priority.MEDIUM, Priority.LOW)
-"""Priorities in order of urgency; the index sorts them by their letters."""
+"""Priorities in order of urgency; the index sorts them alphabetically."""
 
 MOST_DAYS_KEPT = 36_500
-"""The longest retention that is not for ever: a hundred years, well within the dates that there are."""
+"""Longest finite retention: a hundred years, well within the range of dates."""
 
 
 @dataclass(frozen=True)
 class Policy:
-    """What an operator decides."""
+    """Decisions of the operator."""
 
     completed_retention_days: int | None = None
-    """After how many days completed tasks are deleted from the table; None: never. The lake keeps them."""
+    """Number of days after which completed tasks are deleted from the table; None: never. The lake keeps them."""
 
     def __post_init__(self) -> None:
         if self.completed_retention_days is not None and not 1 <= self.completed_retention_days <= MOST_DAYS_KEPT:
             raise ValueError(
-                f"completed tasks are kept for at least 1 day and at most {MOST_DAYS_KEPT}, or for ever,"
+                f"completed tasks are kept for 1 to {MOST_DAYS_KEPT}, or permanently,"
                 f" not for {self.completed_retention_days} days"
             )
 
 
 def moment(clock: Clock) -> datetime:
-    """The present moment in whole seconds, as it is stored."""
+    """Return the current time in whole seconds, as it is stored."""
     return datetime.fromtimestamp(int(clock.now()), UTC)
 
 
 def new_task_id(clock: Clock) -> str:
-    """A UUID of version 7 (RFC 9562): the first 48 bits are the moment in ms, so that ids sort by their making."""
+    """Return a UUID of version 7 (RFC 9562): the first 48 bits are the time in ms, so that IDs sort by creation."""
     value = (int(clock.now() * 1000) & (1 << 48) - 1) << 80 | clock.random.getrandbits(80)
     value = value & ~(0xF << 76) | 7 << 76
     value = value & ~(0x3 << 62) | 2 << 62
@@ -53,10 +53,10 @@ def new_task_id(clock: Clock) -> str:
 
 
 def stored_email(address: str) -> str:
-    """The form in which addresses are stored and compared: one spelling of its domain, no differences of case.
+    """Return the form in which addresses are stored and compared: one spelling of its domain, in lower case.
 
-    The domain is in small letters as it is, and is not folded: faß.example and fass.example are two domains.
-    Raises InvalidError for what is no address, or is too long in that form: some letters become several.
+    The domain is converted to lower case without case folding: faß.example and fass.example are two domains. Raises
+    InvalidError for an invalid address, or one that is too long in that form: some letters become several.
     """
     try:
         found = validate_email(address.strip(), check_deliverability=False)
@@ -69,7 +69,7 @@ def stored_email(address: str) -> str:
 
 
 def changed_task(task: Task, changes: Mapping[str, Any], now: datetime, policy: Policy) -> Task:
-    """The task with some fields changed; completion sets when that was and how long it is kept, reopening undoes it."""
+    """Return the task with changed fields; completion sets its time and its expiry, reopening removes both."""
     values = {**task.model_dump(), **changes, "updated_at": now}
     status = Status(values["status"])
     if status is not task.status:
@@ -78,7 +78,7 @@ def changed_task(task: Task, changes: Mapping[str, Any], now: datetime, policy: 
 
 
 def completion(status: Status, now: datetime, policy: Policy) -> dict[str, datetime | None]:
-    """The fields that follow from a status that is new to a task."""
+    """Return the fields that follow from a new status of a task."""
     if status is not Status.COMPLETED:
         return {"completed_at": None, "expiration_timestamp": None}
     days = policy.completed_retention_days
@@ -86,13 +86,13 @@ def completion(status: Status, now: datetime, policy: Policy) -> dict[str, datet
 
 
 def today(clock: Clock, zone: str = "UTC") -> date:
-    """Return the present day in a zone of the IANA data base. Raises InvalidError for an unknown zone."""
+    """Return the current day in a zone of the IANA data base. Raises InvalidError for an unknown zone."""
     if zone not in _zones():
-        raise InvalidError(f"There is no time zone {zone!r}.")
+        raise InvalidError(f"Unknown time zone {zone!r}.")
     return datetime.fromtimestamp(clock.now(), ZoneInfo(zone)).date()
 
 
 @cache
 def _zones() -> frozenset[str]:
-    """Return the names of the data base. The folder that holds it also has the machine's own zone, and placeholders."""
+    """Return the names of the data base. Its folder also contains the machine's own zone, and placeholders."""
     return frozenset(available_timezones()) - {"localtime", "posixrules", "Factory"}

@@ -1,4 +1,4 @@
-"""The to-do system's table and what it holds: users, tasks, idempotency records, deletion jobs."""
+"""Table of the to-do system and its entities: users, tasks, idempotency records, deletion jobs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ app = Table(
 )
 
 Moment = Annotated[datetime, Attribute(stored="epoch_s")]
-"""A moment stored as Unix seconds, as the document has it."""
+"""Timestamp stored as Unix seconds, as in the document."""
 UserId = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[0-9A-Za-z._|:@+-]+$")]
 TaskId = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[0-9A-Za-z-]+$")]
 Category = Annotated[str, Field(min_length=1, max_length=50, pattern=r"^[^#]+$")]
@@ -37,7 +37,7 @@ RequestKey = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[ -~]
 
 
 class Status(StrEnum):
-    """How far a task is."""
+    """Status of a task."""
 
     PENDING = "pending"
     IN_PROGRESS = "in_progress"
@@ -46,7 +46,7 @@ class Status(StrEnum):
 
 
 class Priority(StrEnum):
-    """How urgent a task is."""
+    """Priority of a task."""
 
     LOW = "low"
     MEDIUM = "medium"
@@ -62,20 +62,20 @@ class Priority(StrEnum):
     store_key_fields=False,
 )
 class User(Entity):
-    """A person; created on first use."""
+    """User; created on first use."""
 
     user_id: UserId
     email: Address | None = None
-    """The address that is reserved for this user, case-folded as it is compared; None while none is verified."""
+    """Address that is reserved for this user, case-folded as it is compared; None while none is verified."""
     email_verified_at: Moment | None = None
-    """When the issuer of the user's token vouched for `email`; None for one stored before addresses were verified."""
+    """Time when the issuer of the user's token verified `email`; None for items from before addresses were verified."""
     claimed_email: Address | None = None
-    """An address that nobody has verified. It reserves nothing: other users can claim it and its owner can take it."""
+    """Unverified address. It reserves nothing: other users can claim it and its owner can take it."""
     name: Annotated[str, Field(min_length=1, max_length=100)]
     created_at: Moment
     updated_at: Moment
     deleting_since: Moment | None = None
-    """While a deletion job removes the user's tasks."""
+    """True while a deletion job removes the user's tasks."""
     version: int = 0
 
 
@@ -103,7 +103,7 @@ class User(Entity):
     store_key_fields=False,
 )
 class Task(Entity):
-    """Something to do."""
+    """Task of a user."""
 
     user_id: UserId
     task_id: TaskId
@@ -117,7 +117,7 @@ class Task(Entity):
     updated_at: Moment
     completed_at: Moment | None = None
     expiration_timestamp: Moment | None = None
-    """Set at completion where completed tasks are kept for a time only."""
+    """Set at completion if completed tasks are kept for a limited time."""
     version: int = 0
 
 
@@ -127,7 +127,7 @@ class Task(Entity):
     store_key_fields=False,
 )
 class Idempotency(Entity):
-    """The answer that was given to a request, for 24 hours; of a bulk request also what became of each task."""
+    """Answer to a request, for 24 hours; of a bulk request also the result for each task."""
 
     user_id: UserId
     request_key: RequestKey
@@ -145,7 +145,7 @@ class Idempotency(Entity):
     key=key("JOB#DELETE_USER", "USER#{user_id}"), volume=Volume(count=5, bytes=Bytes(90)), store_key_fields=False
 )
 class Deletion(Entity):
-    """A user's deletion under way: found by the worker that finishes it, however often it is interrupted."""
+    """Deletion of a user in progress: the worker finds it and finishes it, however often it is interrupted."""
 
     user_id: UserId
     since: Moment

@@ -1,4 +1,4 @@
-"""A full export of the table as the service writes it to S3, copied into a folder: its moment and its items."""
+"""Full export of the table as the service writes it to S3, copied into a folder: its time and its items."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _FORMAT = "DYNAMODB_JSON"
 
 
 class ExportError(Exception):
-    """The folder holds no export that can be read; the text says what is wrong."""
+    """Unreadable export; the text says what is wrong."""
 
 
 def moment_of_export(folder: Path) -> datetime:
-    """The moment that the export shows. Raises ExportError."""
+    """Return the time that the export shows. Raises ExportError."""
     summary = _summary(folder)
     try:
         return datetime.fromisoformat(summary["exportTime"])
@@ -28,7 +28,7 @@ def moment_of_export(folder: Path) -> datetime:
 
 
 def items_of_export(folder: Path) -> Iterator[dict[str, Any]]:
-    """Every item, as attribute values. Raises ExportError, also where items are missing in the end."""
+    """Yield every item, as attribute values. Raises ExportError, at the end also for missing items."""
     summary, count = _summary(folder), 0
     for path in sorted((folder / "data").glob("*.json.gz")):
         try:
@@ -40,7 +40,7 @@ def items_of_export(folder: Path) -> Iterator[dict[str, Any]]:
             raise ExportError(f"{path} is damaged: {error}") from error
     told = summary.get("itemCount", count)
     if count != told:
-        raise ExportError(f"{folder} holds {count} items, and its summary says {told}: files are missing")
+        raise ExportError(f"{folder} contains {count} items, but its summary says {told}: files are missing")
 
 
 def _summary(folder: Path) -> dict[str, Any]:

@@ -1,12 +1,12 @@
-"""The consumer that feeds the lake: every change of the table's stream into bronze, and a full export after gaps.
+"""Consumer that feeds the lake: every change of the table's stream into bronze, and a full export after gaps.
 
-Delivery is at least once: a batch is stored, then the checkpoint moves. Whatever is delivered again, after a kill
-or by a second consumer, is known to the lake by its sequence number. Checkpoints hold a lease for each shard, so that
-consumers that share them share the shards.
+Delivery is at least once: a batch is stored, then the checkpoint moves. The lake recognizes records that are delivered
+again, after a kill or by a second consumer, by their sequence number. Checkpoints contain a lease for each shard, so
+that consumers with the same checkpoints share the shards.
 
-The stream forgets after 24 hours. When records were trimmed before they could be read, when the stream was off for a
-while, and before the very first record, the whole table is read (or an export of it is handed in), and the lake rests
-on that; changes from the beginning of that reading on count on top, or those of the stream that was switched on anew.
+The stream drops records after 24 hours. If records were trimmed before they could be read, if the stream was off for a
+while, and before the very first record, the feed reads the whole table (or an export of it is passed in) as the new
+basis of the lake; changes from the start of that reading on are applied on top, or those of the newly enabled stream.
 """
 
 from __future__ import annotations
@@ -34,35 +34,36 @@ from keyplan_systems.todo.lake.events import SEQUENCE_DIGITS
 from keyplan_systems.todo.lake.lake import Lake
 
 CONSUMER = "todo-lake"
-"""Each lake is a consumer of its own, so that a new one does not go on where another has come to."""
+"""Prefix of the consumer's name: each lake is a separate consumer, which does not continue at another's position."""
 BATCH_RECORDS = 5_000
-"""The most records that become one write of the lake."""
+"""Maximum number of records per write of the lake."""
 SURELY_KEPT_S = limits.STREAM_RETENTION_S - 3600.0
-"""What came since a shard was last looked into is all still there, if that is no longer ago."""
+"""Age of the last read of a shard up to which no records can have been trimmed."""
 CLOCKS_DIFFER = timedelta(minutes=5)
-"""By how much this clock may be ahead of the service's, which dates the changes: those of so long before a reading
-count on top of it too. They do no harm, since the last change of an item says all; a missing one would."""
+"""Allowed lead of this clock over the service's clock, which dates the changes: changes of this period before
+a reading are applied on top of it too. That is harmless, because the last change of an item contains its whole
+state; a missing change would not be."""
 
 LAST_SEQUENCE = "9" * SEQUENCE_DIGITS
-"""No change of a stream comes after it."""
+"""Position after all changes of a stream."""
 
 _SERVICE = {"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"}
 
 
 @dataclass
 class _Reader:
-    """A shard that is read here."""
+    """Shard that this feed reads."""
 
     cursor: ShardCursor
     lane: Lane
     looked_s: float
-    """When it was last looked into, seconds since 1970. Of one without a position only that tells whether records may
-    have been trimmed unread: it begins wherever the stream now does."""
+    """Time of the last read, in seconds since 1970. Without a position only this shows whether records may have
+    been trimmed unread, because the iterator starts at the stream's oldest record."""
     ended: bool = False
 
 
 class Feed:
-    """Feeds one lake from one table. One thread at a time may drive it."""
+    """Feed of one lake from one table. One thread at a time may drive it."""
 
     def __init__(
         self,
@@ -76,9 +77,12 @@ class Feed:
         lease_s: float = 60.0,
         streams: Any = None,
     ) -> None:
-        """`checkpoints`: by default in the table keyplan-checkpoints of the same database. `failures`: where records go
-        that the lake refuses; without it one of them stops the feed. `lease_s`: after how long without a sign of
-        life its shards are free for other feeds. `streams`: a boto3 client of dynamodbstreams, if not the obvious one.
+        """Create the feed.
+
+        `checkpoints`: by default in the table keyplan-checkpoints of the same database. `failures`: destination of
+        records that the lake refuses; without it such a record stops the feed. `lease_s`: time without renewal after
+        which its shards are free for other feeds. `streams`: a boto3 client of dynamodbstreams, by default that of the
+        connection.
         """
         self._service = StreamService(connection, streams=streams, clock=clock)
         self._table = self._service.table_name(app)
@@ -91,13 +95,13 @@ class Feed:
 
     @property
     def consumer(self) -> str:
-        """Its name in checkpoints and failures."""
+        """Name of the consumer in checkpoints and failures."""
         return self._consumer
 
     def run_once(self) -> int:
-        """Store what there is to read, until nothing more comes; how many records were read.
+        """Store all pending records; return the number of records that were read.
 
-        Raises ConsumerSetupError, LakeError, RunError; what was stored before stays.
+        Raises ConsumerSetupError, LakeError, RunError; records stored before the error stay.
         """
         total = 0
         while True:
@@ -105,11 +109,11 @@ class Feed:
             held = list(self._readers)
             read = sum(self._drained(key) for key in held)
             total += read
-            if not read and held == list(self._readers):  # no shard has ended, whose children could be read now
+            if not read and held == list(self._readers):  # no shard has ended, so no child shards became readable
                 return total
 
     def close(self) -> None:
-        """Give its shards up to other feeds. It may be driven again."""
+        """Release its shards to other feeds. It may be driven again."""
         try:
             for reader in self._readers.values():
                 self._keeping(reader.lane, done=False)
@@ -124,12 +128,12 @@ class Feed:
         *,
         ended: str | None = None,
     ) -> None:
-        """Let the lake rest on all items of the table: those of an export of that moment, or as they are now read.
+        """Rebuild the lake on all items of the table: those of an export at a given time, or as they are now read.
 
-        `ended`: the label of a stream that has ended. All its changes are in what is read now, whenever they were.
+        `ended`: the label of a stream that has ended. The items that are now read include all its changes.
         """
         if items is not None:
-            assert as_of is not None, "an export tells its moment"
+            assert as_of is not None, "an export has a time"
             self._lake.rebuild_from_items(items, as_of)
             return
         included = {} if ended is None else {"sequence": LAST_SEQUENCE, "stream": ended}
@@ -139,11 +143,11 @@ class Feed:
             try:
                 self._lake.rebuild_from_items(self._all_items(), begun, **included)
             except LakeBusyError:
-                continue  # another feed, which began to read before, has finished meanwhile
+                continue  # another feed, which started to read earlier, has finished concurrently
             except StaleExportError:
                 if ended is not None and self._lake.snapshot.baselines == known:
-                    raise  # an export of just now may show less than was missed: the table is read a little later
-                return  # it rests on what shows all that was missed, perhaps by another feed
+                    raise  # a very recent export may miss changes: the table is read a little later
+                return  # the lake is based on a reading with all missed changes, perhaps by another feed
             return
 
     # Shards.
@@ -154,10 +158,10 @@ class Feed:
             self._prepared = True
         streams = streams_of(self._service.call, self._table)
         if not streams:
-            raise ConsumerSetupError(f"table {self._table} has no stream: switch it on with NEW_AND_OLD_IMAGES")
+            raise ConsumerSetupError(f"table {self._table} has no stream: enable it with NEW_AND_OLD_IMAGES")
         board = self._kept.board(self._consumer)
         if not board.is_known:
-            self.catch_up()  # what the table held before the stream's oldest record
+            self.catch_up()  # the table's content from before the stream's oldest record
             self._kept.begin(self._consumer, None)
             looked_s = self._clock.now()
         else:
@@ -166,7 +170,7 @@ class Feed:
         known = {label_of_key(key) for key in board.lanes}
         for shard in ready_shards(streams, lambda key: key in board.lanes and board.lanes[key].done):
             if known and label_of_key(shard.key) not in known:
-                self.catch_up(ended=max(known))  # what changed while no stream was on is in none
+                self.catch_up(ended=max(known))  # changes while the stream was off are in no stream
                 known.add(label_of_key(shard.key))
                 looked_s = self._clock.now()
             lane = board.lanes.get(shard.key)
@@ -181,7 +185,7 @@ class Feed:
             self._readers[shard.key] = _Reader(ShardCursor(self._service.call, shard, lane.position), lane, looked_s)
 
     def _bury(self, board: Board, streams: Sequence[TableStream]) -> None:
-        """Make up for shards that are gone before they were read to their end."""
+        """Recover the changes of shards that were removed before they were read to their end."""
         listed = {shard.key for stream in streams for shard in stream.shards}
         unlisted = [lane for lane in board.lanes.values() if not lane.done and lane.shard not in listed]
         gone = [lane for lane in unlisted if self._is_gone(lane, streams[-1].arn)]
@@ -197,14 +201,14 @@ class Feed:
             self._keeping(lane, done=True)
 
     def _is_gone(self, lane: Lane, arn: str) -> bool:
-        """Whether a shard is no more, asked of itself: another feed may have found it after our list was made."""
+        """Return True if a shard is removed, asking the shard itself: another feed may have found it later."""
         label, _, name = lane.shard.partition("/")
         return is_gone(self._service.call, f"{arn.rpartition('/')[0]}/{label}", name)
 
     # Records.
 
     def _drained(self, key: str) -> int:
-        """Drain a shard. Where that fails, what was read and is not stored is read again."""
+        """Drain a shard. On failure, records that were read and not stored are read again."""
         reader = self._readers[key]
         try:
             return self._drain(key, reader)
@@ -214,7 +218,7 @@ class Feed:
             raise
 
     def _drain(self, key: str, reader: _Reader) -> int:
-        """Read a shard until nothing more comes."""
+        """Read a shard until it returns no more records."""
         total = 0
         while not reader.ended and self._renew(reader):
             records = self._read(reader)
@@ -230,7 +234,7 @@ class Feed:
         return total
 
     def _read(self, reader: _Reader) -> list[StreamRecord]:
-        """The next records, enough for one write."""
+        """Return the next records, enough for one write."""
         records: list[StreamRecord] = []
         if reader.cursor.position is None and self._clock.now() - reader.looked_s > SURELY_KEPT_S:
             self.catch_up()
@@ -246,7 +250,7 @@ class Feed:
         return records
 
     def _store(self, records: Sequence[StreamRecord], arn: str) -> None:
-        """Write records into bronze; those that it refuses go where failures go."""
+        """Write records into bronze; refused records go to the failure destination."""
         left = list(records)
         while left:
             try:
@@ -262,7 +266,7 @@ class Feed:
         return Failure(self._consumer, record, f"{type(error).__name__}: {error}", "", 1, self._clock.now())
 
     def _all_items(self) -> Iterator[Mapping[str, Any]]:
-        """Every item of the table, each as it is when its page is read: an export without S3."""
+        """Yield every item of the table, each as it is when its page is read: an export without S3."""
         request: dict[str, Any] = {"TableName": self._table, "ConsistentRead": True}
         while True:
             answer = self._service.call("Scan", request)
@@ -274,7 +278,7 @@ class Feed:
     # Checkpoints.
 
     def _save(self, reader: _Reader) -> bool:
-        """Move the checkpoint behind what was stored; False where another feed has taken the shard over."""
+        """Move the checkpoint after the stored records; return False if another feed has taken the shard over."""
         until_s = self._clock.now() + self._lease_s
         reader.lane = replace(reader.lane, position=reader.cursor.position, until_s=until_s)
         try:
@@ -285,13 +289,13 @@ class Feed:
         return True
 
     def _renew(self, reader: _Reader) -> bool:
-        """Make sure that the shard is still ours for some time."""
+        """Renew the lease of the shard; return False if another feed has it."""
         return reader.lane.until_s - self._clock.now() >= self._lease_s / 2 or self._save(reader)
 
     def _keeping(self, lane: Lane, *, done: bool) -> None:
-        """Give a shard up by ending its lease now, which also tells when it was last looked into.
+        """Release a shard by ending its lease now, which also records its last read.
 
-        One that another feed has taken over is simply forgotten.
+        A shard that another feed has taken over is only forgotten.
         """
         try:
             self._kept.save(replace(lane, done=done, until_s=self._clock.now()))
@@ -300,12 +304,12 @@ class Feed:
 
 
 def label_of_key(key: str) -> str:
-    """The label of a shard's stream, by the shard's key; labels sort as streams followed each other."""
+    """Return the label of a shard's stream, by the shard's key; labels sort in the order of the streams."""
     return key.partition("/")[0]
 
 
 def as_delivered(record: StreamRecord) -> dict[str, Any]:
-    """A record in the service's form, as the lake takes it."""
+    """Return a record in the service's form, as the lake accepts it."""
     body: dict[str, Any] = {
         "ApproximateCreationDateTime": record.at_s,
         "Keys": record.keys,

@@ -1,4 +1,4 @@
-"""Keeping the lake tidy: silver and gold brought up to date, small files merged, what nobody uses removed."""
+"""Maintenance of the lake: update silver and gold, merge small files, remove unused files."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ FILES_BEFORE_COMPACTION = 64
 
 
 class Keeping:
-    """What is done to the lake from time to time."""
+    """Periodic maintenance of the lake."""
 
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
 
     def run_once(self) -> int:
-        """Bring the lake up to date; always 0, since it is to be done at intervals and not as often as it can be."""
+        """Bring the lake up to date; return 0, so that the worker runs it at intervals and not continuously."""
         if not self._lake.snapshot.pending():
             return 0
         done = self._lake.refresh()

@@ -1,4 +1,4 @@
-"""Idempotency keys of the to-do system: its records, and work of many steps, which claims its key first."""
+"""Idempotency keys of the to-do system: its records, and multi-step work, which claims its key first."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from keyplan_systems.web.once import ANSWERS_KEPT, ATTEMPTS, UNDER_WAY, Answer, 
 __all__ = ["ATTEMPTS", "UNDER_WAY", "Answer", "Once", "Request", "Work"]
 
 _STALE = (AlreadyExistsError, VersionConflictError, NotFoundError, ConditionFailedError, WriteConflictError)
-"""Errors of work that rests on items that have changed since or are being changed: repeat it on what is stored now."""
+"""Errors of work whose items have changed since or are being changed: repeat it on the current items."""
 
 
 class Once(once.Once):
-    """Answers requests once each. Threads and processes may share the table."""
+    """Service that answers each request once. Threads and processes may share the table."""
 
     refusals = RefusalError
 
     def begin(self, request: Request) -> Answer | None:
-        """Claim the key for work of many steps; return the answer if there is one. Raises KeyReusedError."""
+        """Claim the key for multi-step work; return the answer if one exists. Raises KeyReusedError."""
         try:
             self._connection.run(self.keep(request, Work([], UNDER_WAY), self.now()))
         except AlreadyExistsError:
@@ -41,7 +41,7 @@ class Once(once.Once):
         return None
 
     def finish(self, request: Request, body: object) -> Answer:
-        """Answer work of many steps with 200, unless an equal request has been first."""
+        """Answer multi-step work with 200, unless an equal request has been first."""
         made = Work([], 200, body)
         try:
             self._connection.run(design.finish_answer(_record(request, made, self.now())))
@@ -57,11 +57,11 @@ class Once(once.Once):
         return design.answer_given(request.user_id, request.key)
 
     def keep(self, request: Request, work: Work, now: datetime) -> WriteCall[Any]:
-        """Return the write that keeps the answer unless one is kept; an expired record is overwritten."""
+        """Return the write that stores the answer unless one is stored; an expired record is overwritten."""
         return design.remember_answer(_record(request, work, now))
 
     def check(self, work: Work, failed: TransactionFailedError) -> None:  # noqa: ARG002 - every work is repeated alike
-        """Raise AddressTakenError or what failed; return if the work is to be repeated on what is stored now."""
+        """Raise AddressTakenError or the failure; return if the work should be repeated on the current items."""
         for reason in failed.reasons:
             if isinstance(reason, UniqueTakenError):
                 raise AddressTakenError.of(reason) from failed
@@ -73,8 +73,8 @@ class Once(once.Once):
         return KeyReusedError("This Idempotency-Key was sent with another request before.")
 
     def busy(self) -> ConflictError:
-        """Return the refusal of a request whose items others keep changing."""
-        return ConflictError("Others keep changing the same; send the request again.")
+        """Return the refusal of a request whose items change concurrently too often."""
+        return ConflictError("The same items are changed concurrently; send the request again.")
 
 
 def _record(request: Request, work: Work, now: datetime) -> Idempotency:

@@ -1,4 +1,4 @@
-"""Why a request is refused: one error for each answer that is no success."""
+"""Refusals of requests: one error for each unsuccessful answer."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from keyplan.client.errors import UniqueTakenError
 
 
 class RefusalError(Exception):
-    """A request that is not done; the message is for the caller."""
+    """Refused request; the message is for the caller."""
 
 
 class MissingError(RefusalError):
-    """There is no such thing, or it is another's."""
+    """Item that does not exist, or belongs to another user."""
 
 
 class ConflictError(RefusalError):
-    """What is there does not allow it, or others keep changing it."""
+    """Conflict with the current state, or with concurrent changes."""
 
 
 class AddressTakenError(ConflictError):
-    """Another user has the e-mail address; `owner_id` is their id."""
+    """E-mail address of another user; `owner_id` is their ID."""
 
     def __init__(self, owner_id: str | None) -> None:
         super().__init__("The e-mail address is another user's.")
@@ -26,14 +26,14 @@ class AddressTakenError(ConflictError):
 
     @classmethod
     def of(cls, error: UniqueTakenError) -> AddressTakenError:
-        """Return the refusal that a write of a taken address amounts to."""
+        """Return the refusal for a failed write of an address that is in use."""
         key = None if error.owner is None else error.owner.get("PK")
         return cls(None if key is None else str(key).removeprefix("USER#"))
 
 
 class InvalidError(RefusalError):
-    """The request breaks a rule."""
+    """Request that violates a rule."""
 
 
 class KeyReusedError(InvalidError):
-    """An idempotency key came with another request than the one it was first sent with."""
+    """Idempotency key of another request."""

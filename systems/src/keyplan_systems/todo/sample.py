@@ -1,4 +1,4 @@
-"""A little data to look at."""
+"""Sample data."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def _tasks(day: date) -> tuple[dict[str, Any], ...]:
 
 
 def load_sample(service: Service, clock: Clock) -> None:
-    """Two users with a few tasks; nothing for who has tasks already, is leaving, or has another user's address."""
+    """Load two users with tasks; skip a user who has tasks already, is being deleted, or has another user's address."""
     for person in _PEOPLE:
         if service.lists.page(person.user_id, Wanted(), 1, None).items:
             continue
         try:
             _load(service, clock, person)
         except ConflictError as refusal:
-            logger.warning("there is no sample for %s: %s", person.user_id, refusal)
+            logger.warning("the sample for %s is missing: %s", person.user_id, refusal)
 
 
 def _load(service: Service, clock: Clock, person: Person) -> None:

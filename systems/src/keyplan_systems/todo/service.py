@@ -1,4 +1,4 @@
-"""The uses of the to-do system, put together over one connection."""
+"""Operations of the to-do system on one connection."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from keyplan_systems.todo.service_users import Users
 
 @dataclass(frozen=True)
 class Service:
-    """Every use, one method each. Threads may share it."""
+    """All operations, one method each. Threads may share it."""
 
     users: Users
     tasks: Tasks
@@ -25,7 +25,7 @@ class Service:
 
     @classmethod
     def over(cls, connection: Connection, clock: Clock, policy: Policy | None = None) -> Service:
-        """The service on the tables that a connection reaches."""
+        """Return the service on the tables of a connection."""
         once = Once(connection, clock)
         users = Users(connection, clock, once)
         tasks = Tasks(connection, clock, once, users, policy or Policy())

@@ -1,6 +1,6 @@
-"""The job that deletes users: piece by piece, in transactions that only hold while the user is the one who leaves.
+"""Job that deletes users in steps, in transactions that require that the user is being deleted.
 
-It may be killed anywhere and run several times at once. What it has not done is found again from the table.
+It may be killed anywhere and run several times at once. Remaining work is found again from the table.
 """
 
 from __future__ import annotations
@@ -19,23 +19,22 @@ from keyplan_systems.todo import design
 from keyplan_systems.todo.entities import Deletion
 
 TASKS_AT_ONCE = 50
-"""Tasks of one transaction, as long as nobody else writes them: fewer where that goes on."""
+"""Tasks per transaction, while others do not write them; fewer under conflicts."""
 
 _OF_ONE_USER = (KeyValueError, WriteConflictError, TransactionFailedError, UnreadableItemError)
-"""What holds up one user's deletion, and not those of others."""
+"""Failures that delay one user's deletion, and not those of others."""
 
 
 class Deletions:
-    """Finishes the deletions that have begun."""
+    """Worker that finishes deletions."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def run_once(self) -> int:
-        """Finish every deletion under way; how many.
+        """Finish all pending deletions; return their number.
 
-        Raises RunError where the table cannot be reached, and, once the others are finished, the first of what held
-        one up.
+        Raises RunError if the table is unavailable, and, once the others are finished, the first failure.
         """
         finished, held_up = 0, list[Exception]()
         for deletion in self._connection.all(design.deletions()):
@@ -48,7 +47,7 @@ class Deletions:
         return finished
 
     def _finish(self, deletion: Deletion) -> int:
-        """Remove the user's tasks, then user, guard and job; 0 where another worker has done so, or is about it."""
+        """Remove the user's tasks, then user, guard and job; return 0 if another worker does or has done so."""
         try:
             self._remove_tasks(deletion)
             self._connection.run(design.finish_deletion(deletion.user_id, deletion.since))
@@ -59,10 +58,10 @@ class Deletions:
         return 1
 
     def _remove_tasks(self, deletion: Deletion) -> None:
-        """Remove every task, in smaller and smaller transactions where others keep writing some of them.
+        """Remove every task, in smaller and smaller transactions while others write some of them.
 
-        One that meets a conflict is repeated, later and later, by the connection; the more items it has, the less
-        likely it ever is to meet none.
+        The connection repeats a conflicting transaction, later and later; the more items it has, the more likely a
+        conflict is.
         """
         at_once = TASKS_AT_ONCE
         while task_ids := self._some_tasks(deletion.user_id, at_once):
@@ -74,7 +73,7 @@ class Deletions:
                 at_once = len(task_ids) // 2
 
     def _some_tasks(self, user_id: str, at_once: int) -> list[str]:
-        """Ids of tasks that are left; where one cannot be read, which only another writer can have made, its own."""
+        """Return IDs of remaining tasks; of an unreadable task, which another program has written, its key."""
         try:
             page = self._connection.run(design.every_task_of_user(user_id), limit=at_once)
         except UnreadableItemError as error:

@@ -1,4 +1,4 @@
-"""Lists and counts of a user's tasks: which index answers what is asked, and pages that go on where they ended."""
+"""Lists and counts of a user's tasks: the choice of the index, and pages that continue where they ended."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from keyplan_systems.web.notes import leave_out
 Order = Literal["created", "status", "due_date", "priority", "category", "urgency"]
 
 _READS_AT_MOST = 40
-"""Requests to the table for one page of a list of which much is left out."""
+"""Maximum number of requests to the table for one page of a heavily filtered list."""
 
 _ORDERS = {
     "created": design.tasks_of_user,
@@ -32,7 +32,7 @@ _ORDERS = {
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which tasks are asked for; of what is None, all."""
+    """Criteria of a list; None matches all tasks."""
 
     status: Status | None = None
     priority: Priority | None = None
@@ -41,14 +41,14 @@ class Wanted:
     due_from: date | None = None
     due_to: date | None = None
     order: Order = "created"
-    """`created`: in the order of whatever index answers. An index shows only tasks that have its field."""
+    """`created`: in the order of the answering index. An index shows only tasks that have its field."""
 
     def call(self, user_id: str) -> Call[Page[Task]]:
-        """The pattern that reads least of what is not wanted, among those in the order that is."""
+        """Return the pattern that reads the fewest unwanted tasks, among those in the requested order."""
         return self._due(user_id) or self._exact(user_id) or _ORDERS[self.order](user_id)
 
     def _due(self, user_id: str) -> Call[Page[Task]] | None:
-        """A date or a range of dates, in the order of dates."""
+        """Return the query of a date or a range of dates, in the order of dates."""
         if self.order not in {"created", "due_date"}:
             return None
         if self.due_on is not None:
@@ -58,7 +58,7 @@ class Wanted:
         return None
 
     def _exact(self, user_id: str) -> Call[Page[Task]] | None:
-        """One value of a field, where nothing is to be ordered by another."""
+        """Return the query of one value of a field, unless the order requires another index."""
         if self.category is not None and self.order in {"created", "category"}:
             return design.tasks_in_category(user_id, self.category)
         if self.priority is not None and self.order in {"created", "priority"}:
@@ -68,7 +68,7 @@ class Wanted:
         return None
 
     def takes(self, task: Task) -> bool:
-        """Whether a task is wanted: an index answers one question, the others are asked of what it gives."""
+        """Return True if a task matches: an index covers one criterion, the others filter its results."""
         day = task.due_date
         return (
             self.status in {None, task.status}
@@ -81,31 +81,31 @@ class Wanted:
 
 
 class Lists:
-    """Reads of many tasks. Those through indexes may lag behind the last writes."""
+    """Reads of many tasks. Reads through indexes may lag behind the last writes."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection, self._clock = connection, clock
 
     def page(self, user_id: str, wanted: Wanted, limit: int, cursor: str | None) -> Page[Task]:
-        """Up to `limit` wanted tasks. Raises CursorError for a cursor of another list or user."""
+        """Return up to `limit` matching tasks. Raises CursorError for a cursor of another list or user."""
         if wanted.order == "urgency":
             return self._by_urgency(user_id, wanted, limit, cursor)
         return self._some(wanted.call(user_id), wanted, limit, cursor)
 
     def overdue(self, user_id: str, zone: str, limit: int, cursor: str | None) -> Page[Task]:
-        """Open tasks due before today in a time zone. Raises InvalidError for an unknown zone."""
+        """Return open tasks due before today in a time zone. Raises InvalidError for an unknown zone."""
         return self._read(design.overdue_tasks(user_id, today(self._clock, zone)), limit, cursor)
 
     def search(self, user_id: str, text: str, limit: int, cursor: str | None) -> Page[Task]:
-        """Tasks of a user whose title or description holds a text; every task of the user is read."""
+        """Return tasks of a user whose title or description contains a text; every task of the user is read."""
         return self._read(design.search_of_user(user_id, text), limit, cursor)
 
     def search_all(self, text: str, limit: int, cursor: str | None) -> Page[Task]:
-        """Tasks of all users whose title or description holds a text; the whole table is read."""
+        """Return tasks of all users whose title or description contains a text; the whole table is read."""
         return self._read(design.search_of_all(text), limit, cursor)
 
     def counts(self, user_id: str) -> dict[str, dict[str, int]]:
-        """How many tasks of a user have each status and each priority."""
+        """Count a user's tasks per status and per priority."""
         run = self._connection.run
         return {
             "status": {one.value: run(design.count_with_status(user_id, one)) for one in Status},
@@ -113,7 +113,7 @@ class Lists:
         }
 
     def counts_of_all(self) -> dict[str, dict[str, int]]:
-        """The same over all users; the whole table is read."""
+        """Count all users' tasks per status and per priority; the whole table is read."""
         statuses = {one.value: 0 for one in Status}
         priorities = {one.value: 0 for one in URGENCY}
         for task in self._connection.iterate(design.all_tasks(), unreadable=leave_out):
@@ -123,11 +123,11 @@ class Lists:
         return {"status": statuses, "priority": priorities}
 
     def _read(self, call: Call[Page[Task]], limit: int, cursor: str | None) -> Page[Task]:
-        """Read a page; items that cannot be read are left out, and the answer says so."""
+        """Read a page; unreadable items are omitted, and the answer states their number."""
         return self._connection.run(call, limit=limit, cursor=cursor, unreadable=leave_out)
 
     def _some(self, call: Call[Page[Task]], wanted: Wanted, limit: int, cursor: str | None) -> Page[Task]:
-        """Wanted tasks among those that a pattern finds; fewer than asked for rather than reading on and on."""
+        """Return matching tasks among those that a pattern finds; fewer than requested after a number of reads."""
         found: list[Task] = []
         for _ in range(_READS_AT_MOST):
             page = self._read(call, limit - len(found), cursor)
@@ -138,7 +138,7 @@ class Lists:
         return Page(tuple(found), cursor)
 
     def _by_urgency(self, user_id: str, wanted: Wanted, limit: int, cursor: str | None) -> Page[Task]:
-        """The four priorities one after the other; the cursor says in which of them it is."""
+        """Return the four priorities in sequence; the cursor contains the current one."""
         rank, inner = _urgency_place(cursor)
         found: list[Task] = []
         while rank < len(URGENCY):
@@ -158,5 +158,5 @@ def _urgency_place(cursor: str | None) -> tuple[int, str | None]:
         return 0, None
     rank, _, inner = cursor.partition(".")
     if rank not in {str(number) for number in range(len(URGENCY))}:
-        raise InvalidError("The cursor is not of this list.")
+        raise InvalidError("The cursor does not belong to this list.")
     return int(rank), inner or None

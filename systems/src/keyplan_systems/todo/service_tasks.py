@@ -1,4 +1,4 @@
-"""Uses of tasks, one by one and in bulk."""
+"""Operations on tasks, individually and in bulk."""
 
 from __future__ import annotations
 
@@ -21,37 +21,37 @@ from keyplan_systems.todo.service_users import Person, Users
 from keyplan_systems.web.notes import leave_out
 
 AT_ONCE = 100
-"""The most tasks of a bulk request."""
+"""Maximum number of tasks in a bulk request."""
 
 _MISSING = "There is no such task."
 
 
 class Tasks:
-    """Uses of tasks."""
+    """Operations on tasks."""
 
     def __init__(self, connection: Connection, clock: Clock, once: Once, users: Users, policy: Policy) -> None:
         self._connection, self._clock, self._once, self._users = connection, clock, once, users
         self._policy = policy
 
     def read(self, user_id: str, task_id: str) -> Task:
-        """One task. Raises MissingError."""
+        """Return a task. Raises MissingError."""
         task = self._connection.run(design.task_by_id(user_id, task_id))
         if task is None:
             raise MissingError(_MISSING)
         return task
 
     def read_several(self, user_id: str, task_ids: Sequence[str]) -> list[Task]:
-        """Those of some tasks that are there, in the order that was asked for."""
+        """Return the existing tasks among the IDs, in the order of the request."""
         found = self._connection.run(design.tasks_by_id(user_id, list(task_ids)))
         return [task for task in found if task is not None]
 
     def create(self, request: Request, person: Person, told: Mapping[str, Any]) -> Answer:
-        """Make a task; the caller's user is made on first use."""
+        """Create a task; the caller's user is created on first use."""
         tried = False
 
         def work() -> Work:
             nonlocal tried
-            if tried:  # the user is not there, or is leaving: a first try that looks for neither is cheaper
+            if tried:  # the user is missing, or is being deleted: trying first without a check is cheaper
                 self._users.current(person)
             tried = True
             task = self._made(person.user_id, told)
@@ -62,7 +62,7 @@ class Tasks:
     def change(
         self, request: Request, user_id: str, task_id: str, changes: Mapping[str, Any], seen: int | None
     ) -> Answer:
-        """Change some fields of a task; None clears one. `seen`: only at this version."""
+        """Change some fields of a task; None clears a field. `seen`: only at this version."""
 
         def work() -> Work:
             task = self._seen(user_id, task_id, seen)
@@ -84,7 +84,7 @@ class Tasks:
     # Bulk.
 
     def change_statuses(self, request: Request, user_id: str, task_ids: Sequence[str], status: Status) -> Answer:
-        """Give some tasks a status, each by itself, and tell of each: updated, unchanged or missing."""
+        """Set the status of some tasks individually, and report for each: updated, unchanged or missing."""
         given = self._once.begin(request)
         if given is not None:
             return given
@@ -95,9 +95,10 @@ class Tasks:
         return self._once.finish(request, {"results": results})
 
     def delete_completed(self, request: Request, user_id: str) -> Answer:
-        """Delete completed tasks, each by itself, and tell of each: deleted, kept (reopened meanwhile) or missing.
+        """Delete completed tasks individually, and report for each: deleted, kept (reopened concurrently) or missing.
 
-        Which ones is settled first and kept, so that the request repeated goes on with the same ones.
+        The tasks are selected first and the selection is stored, so that a repeated request continues with the same
+        tasks.
         """
         given = self._once.begin(request)
         if given is not None:
@@ -110,7 +111,7 @@ class Tasks:
         return self._once.finish(request, {"results": results, "more": chosen["more"]})
 
     def _part(self, request: Request, part: str, work: Callable[[], Work]) -> Any:
-        """What became of a part of a request, decided once: keys of requests have no spaces, those of parts do."""
+        """Return the result of a part of a request, decided once: request keys have no spaces, keys of parts do."""
         return orjson.loads(self._once.first(replace(request, key=f"{request.key} {part}"), work).body)
 
     def _change_status(self, user_id: str, task_id: str, status: Status) -> Work:

@@ -1,6 +1,6 @@
-"""Uses of users: creation on first use, reads, changes, the start of a deletion, and whose an e-mail address is.
+"""Operations on users: creation on first use, reads, changes, start of a deletion, ownership of e-mail addresses.
 
-An address counts as a user's only if the issuer of their token has verified it (`email_verified`). Any other is a claim
+An address belongs to a user only if the issuer of their token has verified it (`email_verified`). Any other is a claim
 that reserves nothing.
 """
 
@@ -30,16 +30,16 @@ _LEAVING = "The user is being deleted."
 
 @dataclass(frozen=True)
 class Person:
-    """The user that a verified token names, with the address and name of its claims."""
+    """User that a verified token names, with the address and name of its claims."""
 
     user_id: str
     email: str | None
     name: str | None
     email_is_verified: bool = True
-    """Whether the issuer vouches for the address."""
+    """True if the issuer has verified the address."""
 
     def address(self) -> str | None:
-        """Return the verified address in its stored form; None if the token has none that can be an address."""
+        """Return the verified address in its stored form; None if the token has no valid address."""
         if self.email is None or not self.email_is_verified:
             return None
         try:
@@ -49,13 +49,13 @@ class Person:
 
 
 class Users:
-    """Uses of users."""
+    """Operations on users."""
 
     def __init__(self, connection: Connection, clock: Clock, once: Once) -> None:
         self._connection, self._clock, self._once = connection, clock, once
 
     def current(self, person: Person) -> User:
-        """The caller's user, made on first use. Raises RefusalError where that cannot be."""
+        """Return the caller's user, created on first use. Raises RefusalError if that fails."""
         user = self._connection.run(design.user_by_id(person.user_id))
         if user is None:
             user = self._come_in(person)
@@ -95,7 +95,7 @@ class Users:
         return self._answer(request, work)
 
     def release_address(self, request: Request, user_id: str) -> Answer:
-        """Take the reserved address from a user, for administrators: its owner can then verify it.
+        """Release a user's reserved address, for administrators: its owner can then verify it.
 
         The user keeps it as a claim that reserves nothing.
         """
@@ -113,7 +113,7 @@ class Users:
         return self._once.answer(request, work)
 
     def delete(self, request: Request, user_id: str) -> Answer:
-        """Begin the deletion of the caller's user: from now on nothing is added, and a job removes what is there."""
+        """Start the deletion of the caller's user: from now on writes are refused, and a job removes the tasks."""
 
         def work() -> Work:
             user = self._connection.run(design.user_by_id(user_id))
@@ -129,7 +129,7 @@ class Users:
         return self._once.answer(request, work)
 
     def page(self, limit: int, cursor: str | None) -> Page[User]:
-        """Some of all users, for administration: a scan."""
+        """List users, for administration, with a scan."""
         return self._connection.run(design.all_users(), limit=limit, cursor=cursor, unreadable=leave_out)
 
     def _come_in(self, person: Person) -> User:
@@ -153,7 +153,7 @@ class Users:
             return found
 
     def _answer(self, request: Request, work: Callable[[], Work]) -> Answer:
-        """Answer a request; where its address is held by a user who never verified it, take it from them first."""
+        """Answer a request; if a user who never verified its address holds it, release it first."""
         try:
             return self._once.answer(request, work)
         except AddressTakenError as taken:
@@ -165,7 +165,7 @@ class Users:
         """Release an address whose holder never verified it. Return False if the holder keeps it."""
         holder = None if holder_id is None else self._connection.run(design.user_by_id(holder_id))
         if holder is None or holder.email is None:
-            return True  # given up since
+            return True  # released since then
         if holder.email_verified_at is not None:
             return False
         try:
@@ -190,7 +190,7 @@ class Users:
         user = {**address, "name": name[:100], "created_at": now, "updated_at": now}
         try:
             return User.model_validate({"user_id": person.user_id, "version": 1, **user})
-        except ValidationError as error:  # the fields of requests have been checked, claims of tokens have not
+        except ValidationError as error:  # the fields of requests have been validated, claims of tokens have not
             raise InvalidError("No user can be made of what the token says.") from error
 
 

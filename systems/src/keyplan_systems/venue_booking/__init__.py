@@ -1,1 +1,1 @@
-"""One venue, its calendar, and the requests to use it: the venue booking system."""
+"""Venue booking: one venue, its calendar, and the booking requests for it."""

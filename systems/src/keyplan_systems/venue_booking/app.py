@@ -1,4 +1,4 @@
-"""The venue booking system put together: API, the consumer that sends letters, what looks after late ones."""
+"""Assembly of venue booking: API, the consumer that sends letters, the worker for overdue letters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LATE_LETTERS_EVERY_S = 60.0
 
 
 def build(resources: Resources) -> Built:
-    """The system on its resources. Raises ValueError for settings that cannot be."""
+    """Build the system on its resources. Raises ValueError for invalid settings."""
     settings = settings_from(resources.folder)
     service = Service.over(resources.connection, resources.clock, settings.venue)
     postman = Postman(service.asking, LetterWriter(settings.venue, settings.room), settings.sender)

@@ -1,4 +1,4 @@
-"""What every use has at hand: the connection, the venue, time and new ids; and how lists are read page by page."""
+"""Shared parts of the operations: the connection, the venue, time, new IDs, and paged lists."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from keyplan_systems.venue_booking.domain.venue import Venue, moment
 from keyplan_systems.web.notes import leave_out
 
 MOST_LISTED: Final = 100
-"""The most entries of one page of any list."""
+"""Maximum number of entries per page of any list."""
 _ID_CHARACTERS: Final = 64
 
 Stored = TypeVar("Stored")
@@ -27,7 +27,7 @@ Told = TypeVar("Told")
 
 @dataclass(frozen=True)
 class Listed(Generic[Told]):
-    """A page of a list; `cursor` leads to the next one, None at the end."""
+    """Page of a list; `cursor` continues with the next page, None at the end."""
 
     entries: tuple[Told, ...]
     cursor: str | None
@@ -35,24 +35,24 @@ class Listed(Generic[Told]):
 
 @dataclass(frozen=True)
 class Asking:
-    """What uses are made of. Threads may share it."""
+    """Dependencies of the operations. Threads may share it."""
 
     connection: Connection
     clock: Clock
     venue: Venue
 
     def now(self) -> datetime:
-        """This moment in UTC."""
+        """Return the current time in UTC."""
         return moment(self.clock.now())
 
     def new_id(self) -> str:
-        """An id that nothing else has."""
+        """Return a unique ID."""
         return str(uuid.UUID(int=self.clock.random.getrandbits(128), version=4))
 
     def listed(
         self, call: Call[Page[Stored]], told: Callable[[Stored], Told], limit: int, cursor: str | None
     ) -> Listed[Told]:
-        """Return a page of a query's results, without items that cannot be read: the answer says how many these are.
+        """Return a page of a query's results, without unreadable items; the answer states their number.
 
         Raises InvalidRequestError for an invalid limit or cursor.
         """
@@ -61,10 +61,10 @@ class Asking:
         try:
             page = self.connection.run(call, limit=limit, cursor=cursor, unreadable=leave_out)
         except CursorError as error:
-            raise InvalidRequestError("This cursor is not one of this list.", {"field": "after"}) from error
+            raise InvalidRequestError("This cursor does not belong to this list.", {"field": "after"}) from error
         return Listed(tuple(told(item) for item in page.items), page.cursor)
 
 
 def is_id(text: str) -> bool:
-    """Whether it can be an id of a booking or an event: these are made here, so anything else is nobody's."""
+    """Return True if the text can be an ID of a booking or an event: the server generates them in one form."""
     return 0 < len(text) <= _ID_CHARACTERS and text.isascii() and text.replace("-", "").isalnum()

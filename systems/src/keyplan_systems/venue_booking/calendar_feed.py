@@ -1,7 +1,7 @@
-"""The calendar feed: public events, and closures, as iCalendar (RFC 5545).
+"""Calendar feed: public events and closures, as iCalendar (RFC 5545).
 
-Private bookings never come into it with anything that is theirs: no title, no names, no ids of bookings or users. If
-wanted they appear as an anonymous "reserved", so that subscribers see that the house is taken.
+Private bookings never appear with their data: no title, no names, no IDs of bookings or users. Optionally they appear
+as an anonymous "reserved", so that subscribers see occupied slots.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _RESERVED: Final = {Language.ITALIAN: "Riservato", Language.ENGLISH: "Reserved"}
 
 @dataclass(frozen=True)
 class Feed:
-    """A feed's bytes, and an entity tag that changes exactly when they do."""
+    """Content of a feed, and an entity tag that changes exactly when the content does."""
 
     content: bytes
     etag: str
@@ -45,11 +45,11 @@ def calendar_feed(
     language: Language = Language.ITALIAN,
     show_reserved: bool = False,
 ) -> Feed:
-    """The feed of these events, in the order of time. The same events give the same bytes.
+    """Return the feed of these events, in the order of time. The same events give the same bytes.
 
-    `domain` stands in the UIDs, which stay the same while an event is changed; `show_reserved` puts private bookings
-    in as anonymous entries. An event of a slot that the venue no longer has is left out, and logged: nobody knows its
-    hours.
+    `domain` is part of the UIDs, which stay the same while an event is changed; `show_reserved` includes private
+    bookings as anonymous entries. An event of a slot that the venue does not have any more is omitted and logged,
+    because its hours are unknown.
     """
     calendar = Calendar()
     calendar.add("prodid", f"-//keyplan//venue booking//{language.value.upper()}")
@@ -62,7 +62,7 @@ def calendar_feed(
     for event in shown:
         calendar.add_component(_entry(venue, event, domain, language))
     if shown:
-        # Clock changes of the years that occur, not of all time.
+        # Clock changes of the years in the feed only.
         calendar.add_missing_timezones(date(shown[0].date.year, 1, 1), date(shown[-1].date.year + 2, 1, 1))
     content = calendar.to_ical()
     return Feed(content, f'"{hashlib.sha256(content).hexdigest()[:32]}"')
@@ -81,7 +81,7 @@ def _entry(venue: Venue, event: Event, domain: str, language: Language) -> Entry
     starts, ends = venue.span(event.date, event.slots)
     entry = Entry()
     entry.add("uid", f"{_public_id(event)}@{domain}")
-    # In a calendar without METHOD the stamp is when the entry last changed (RFC 5545, 3.8.7.2), so it stays stable.
+    # In a calendar without METHOD the stamp is the entry's last change (RFC 5545, 3.8.7.2), so it stays stable.
     entry.add("dtstamp", event.updated_at.astimezone(UTC))
     entry.add("last-modified", event.updated_at.astimezone(UTC))
     entry.add("sequence", event.version - 1)
@@ -99,7 +99,7 @@ def _entry(venue: Venue, event: Event, domain: str, language: Language) -> Entry
 
 
 def _public_id(event: Event) -> str:
-    """The event's id for public events; for private ones a digest, so that the feed is no key to anything else."""
+    """Return the event's ID for public events; for private events a digest that reveals nothing."""
     if event.kind is EventKind.PRIVATE_BOOKING:
         return hashlib.sha256(f"reserved {event.event_id}".encode()).hexdigest()[:32]
     return event.event_id

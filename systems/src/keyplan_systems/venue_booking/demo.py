@@ -1,4 +1,4 @@
-"""Venue booking's part of a demonstration: two want one date, one gets it, the other learns why not."""
+"""Venue booking's part of the demo: two users want one date, one gets it, the other sees the refusal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _APPROVE = "mutation($id: ID!) { approveBooking(id: $id) { id status } }"
 
 
 def play(stage: Stage) -> None:
-    """Play it. Raises httpx.HTTPError where the system refuses what it should not."""
+    """Play the part. Raises httpx.HTTPError for an unexpected refusal."""
     with (
         stage.client("demo-ada", email="demo-ada@example.org", name="Ada Rossi") as ada,
         stage.client("demo-bob", email="demo-bob@example.org", name="Bob Bianchi") as bob,
@@ -36,7 +36,7 @@ def play(stage: Stage) -> None:
 
 
 def _free_day(client: httpx.Client) -> tuple[str, str]:
-    """A date that can be booked, and a duration; one that earlier demonstrations hardly took."""
+    """Return a bookable date and a duration, unlikely to be used by earlier demos."""
     first = date.fromisoformat(_first_date()) + timedelta(days=random.randrange(30, 300))  # noqa: S311 - no secret
     last = first + timedelta(days=30)
     days = _data(client, _DAYS, first=first.isoformat(), last=last.isoformat())["availability"]

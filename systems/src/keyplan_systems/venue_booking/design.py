@@ -1,6 +1,6 @@
-"""The venue booking design: one table with two indexes, its access patterns and its load.
+"""Design of venue booking: one table with two indexes, its access patterns and its load.
 
-Keys and attribute names are those of the decision record. What differs, and why:
+Keys and attribute names are those of the decision record. Differences, and reasons:
 
 * occupancy is one item for each date and slot under EVENTDATE#, put only where none is: a full day takes every slot
   of its date, so it cannot stand beside half of one; EVENT# is kept for the event itself, found by its own id;
@@ -77,7 +77,7 @@ Letters = Annotated[list[OutboxItem], Field(max_length=4)]
 Entries = Annotated[list[AuditItem], Field(max_length=1)]
 EventIds = Annotated[list[str], Field(max_length=1)]
 
-# Transactions: what one step of the domain has to write, together or not at all.
+# Transactions: all writes of one step of the domain, committed together or not at all.
 
 
 @transaction(rate=FEW)
@@ -85,7 +85,7 @@ def write_claim(
     *, code: EmailCodeItem, by_user: LetterCountItem, most_by_user: int, to_address: LetterCountItem,
     most_to_address: int,
 ) -> list[WriteCall[Any]]:  # fmt: skip
-    """A claim to an address, to which a code is sent, and the counts that limit such letters."""
+    """Store a claim to an address, to which a code is sent, and the counts that limit such letters."""
     return [
         count_letter(by_user, most_by_user),
         count_letter(to_address, most_to_address),
@@ -98,7 +98,7 @@ def write_change_with_claim(
     *, user: UserItem, code: EmailCodeItem, by_user: LetterCountItem, most_by_user: int, to_address: LetterCountItem,
     most_to_address: int,
 ) -> list[WriteCall[Any]]:  # fmt: skip
-    """A changed profile together with a claim to an address."""
+    """Store a changed profile together with a claim to an address."""
     return [
         replace_user(user),
         count_letter(by_user, most_by_user),
@@ -109,19 +109,19 @@ def write_change_with_claim(
 
 @transaction(rate=FEW)
 def write_verified_newcomer(user: UserItem, claim_id: str) -> list[WriteCall[Any]]:
-    """A new user with the address that a code has verified."""
+    """Store a new user with the address that a code has verified."""
     return [create_user(user), use_code(user.user_id, claim_id)]
 
 
 @transaction(rate=FEW)
 def write_verified_address(user: UserItem, claim_id: str) -> list[WriteCall[Any]]:
-    """The address that a code has verified, in place of an earlier one."""
+    """Store the address that a code has verified, in place of an earlier one."""
     return [replace_user(user), use_code(user.user_id, claim_id)]
 
 
 @transaction(rate=FEW)
 def write_release(user: UserItem, entry: AuditItem) -> list[WriteCall[Any]]:
-    """An administrator takes an address from a user, so that its owner can verify it."""
+    """Release a user's address for an administrator, so that its owner can verify it."""
     return [replace_user(user), record_act(entry)]
 
 
@@ -130,7 +130,7 @@ def write_request(
     *, booking: BookingItem, copy: UserBookingItem, user_id: str, letters: Letters, by_user: LetterCountItem,
     most_by_user: int, to_address: LetterCountItem, most_to_address: int,
 ) -> list[WriteCall[Any]]:  # fmt: skip
-    """A new request: booking, copy, counter, letters, and the counts that limit them."""
+    """Store a new request: booking, copy, counter, letters, and the counts that limit them."""
     return [
         count_letter(by_user, most_by_user),
         count_letter(to_address, most_to_address),
@@ -146,7 +146,7 @@ def write_approval(
     *, booking: BookingItem, copy: UserBookingItem, user_id: str, event: EventItem, slots: Slots, letters: Letters,
     entries: Entries,
 ) -> list[WriteCall[Any]]:  # fmt: skip
-    """Approve booking, create event, take every slot, update user stats: atomically."""
+    """Approve booking, create event, take every slot, update user stats, atomically."""
     return [
         replace_booking(booking),
         replace_user_booking(copy),
@@ -163,7 +163,7 @@ def write_refusal(
     *, booking: BookingItem, copy: UserBookingItem, user_id: str, pending: int, approved: int, rejected: int,
     cancelled: int, held: Slots, event_ids: EventIds, letters: Letters, entries: Entries,
 ) -> list[WriteCall[Any]]:  # fmt: skip
-    """Reject or cancel a booking; of an approved one, free its slots and remove its event and lock code."""
+    """Reject or cancel a booking; free an approved one's slots and remove its event and lock code."""
     return [
         replace_booking(booking),
         replace_user_booking(copy),
@@ -178,7 +178,7 @@ def write_refusal(
 
 @transaction(rate=FEW, expected_items=4)
 def write_event(event: EventItem, slots: Slots, entry: AuditItem) -> list[WriteCall[Any]]:
-    """An administrator's event or closure, which takes its slots like any other."""
+    """Store an administrator's event or closure, which takes its slots like any other event."""
     return [take_slot(each(slots)), create_event(event), record_act(entry)]
 
 
@@ -190,13 +190,13 @@ def write_event_removal(event: EventItem, held: Slots, event_id: str, entry: Aud
 
 @transaction(rate=FEW)
 def write_payment(booking_id: str, payment: PaymentItem, entry: AuditItem) -> list[WriteCall[Any]]:
-    """A payment for a booking that is there."""
+    """Store a payment for an existing booking."""
     return [booking_is_there(booking_id), add_payment(payment), record_act(entry)]
 
 
 @transaction(rate=FEW)
 def write_lock_code(event_id: str, code: LockCodeItem, entry: AuditItem) -> list[WriteCall[Any]]:
-    """A lock code for an event that is there."""
+    """Store a lock code for an existing event."""
     return [event_is_there(event_id), put_lock_code(code), record_act(entry)]
 
 
@@ -204,22 +204,25 @@ def write_lock_code(event_id: str, code: LockCodeItem, entry: AuditItem) -> list
 def write_sent(
     letter: OutboxItem, sent_at: datetime, expires_at: datetime, notification: NotificationItem
 ) -> list[WriteCall[Any]]:
-    """A letter that left: out of the outbox, into its user's history."""
+    """Move a sent letter from the outbox to its user's history."""
     return [close_letter(letter, sent_at, None, expires_at), remember_letter(notification)]
 
 
-# The consumer of the outbox.
+# Consumers of the outbox.
 
 
 @venue.on_change(OutboxItem, retries=6, on_failure="letters", idempotent=True)
 def send_letter(change: Inserted[OutboxItem]) -> None:
-    """Send a new letter. Who runs it hands a handler to the runner, since a design knows no mail server."""
+    """Send a new letter.
+
+    The program that runs it passes a handler to the runner, because a design has no mail server.
+    """
     raise LookupError(f"the runner was given no handler for the letter {change.new.notice_key}")
 
 
 @venue.on_change(EmailCodeItem, retries=6, on_failure="letters", idempotent=True)
 def send_code(change: Inserted[EmailCodeItem]) -> None:
-    """Send a code to the address that a user claims. The runner is given the handler, as for letters."""
+    """Send a code to the address that a user claims. The runner has the handler, as for letters."""
     raise LookupError(f"the runner was given no handler for the code {change.new.claim_id}")
 
 

@@ -1,7 +1,7 @@
-"""The venue's table and what it holds. Attribute names are the document's, in camel case.
+"""Table of the venue and its entities. Attribute names are the document's, in camel case.
 
-A date's occupancy is one item per slot, so that whoever wants the morning meets whoever holds it, for half a day or
-a whole one. What an event is about stands once, under its own id.
+A date's occupancy is one item per slot, so that bookings of the morning conflict, whether for half a day or a whole
+one. The description of an event is stored once, under its own ID.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ venue = Table(
 
 
 class LetterScope(StrEnum):
-    """Whose letters are counted."""
+    """Scope in which letters are counted."""
 
     USER = "USER"
     ADDRESS = "ADDRESS"
@@ -67,17 +67,17 @@ STATUSES: Mapping[object, float] = {
     volume=Volume(count=2_000, bytes=Bytes(420, p99=700), distinct={"user_id": 2_000, "email": 2_000}),
 )
 class UserItem(Entity):
-    """A person's profile and the counters of their bookings; the guard of the e-mail address stands beside it."""
+    """Profile of a person and the counters of their bookings; a guard item reserves the e-mail address."""
 
     user_id: UserId
     email: Address | None = None
-    """Normalised, as addresses are compared; None where an administrator, or its owner, took it from this user."""
+    """Normalised, as addresses are compared; None after an administrator, or its owner, took it from this user."""
     email_verified_at: Annotated[datetime | None, Attribute("emailVerifiedAt")] = None
     """None for an address that was stored before addresses were verified."""
     name: Annotated[str, Field(min_length=1, max_length=100)]
     phone: str | None = None
     role: Role = Role.USER
-    """The role of the token that made the profile, for people to read; what somebody may do, only tokens say."""
+    """Role of the token that created the profile, for display; only tokens grant permissions."""
     language: Language = Language.ITALIAN
     created_at: Annotated[datetime, Attribute("createdAt")]
     pending: Annotated[int, Attribute("pendingBookings")] = 0
@@ -88,7 +88,7 @@ class UserItem(Entity):
 
 
 class BookingFields(BaseModel):
-    """What a booking is; also kept in the letters about it, as it was when they were asked for."""
+    """Fields of a booking; also kept in its letters, as it was when they were triggered."""
 
     booking_id: BookingId
     user_id: UserId
@@ -125,7 +125,7 @@ class BookingFields(BaseModel):
     ),
 )
 class BookingItem(BookingFields, Entity):
-    """A request for the venue and what became of it."""
+    """Booking request and its outcome."""
 
 
 @venue.entity(
@@ -139,7 +139,7 @@ class BookingItem(BookingFields, Entity):
     ),
 )
 class UserBookingItem(Entity):
-    """A booking under its user, in the order of dates; written in every transaction that writes the booking."""
+    """Booking under its user, in the order of dates; written in every transaction that writes the booking."""
 
     user_id: UserId
     booking_id: BookingId
@@ -148,7 +148,7 @@ class UserBookingItem(Entity):
     status: Status
     requested_at: Annotated[datetime, Attribute("requestedAt")]
     version: int = 0
-    """That of the booking."""
+    """Version of the booking."""
 
 
 @venue.entity(
@@ -158,11 +158,11 @@ class UserBookingItem(Entity):
     volume=Volume(count=6_000, bytes=Bytes(450, p99=2_700), distinct={"event_id": 6_000}),
 )
 class EventItem(Entity):
-    """What holds slots of a date: an approved booking, a public event, a closure."""
+    """Holder of slots of a date: an approved booking, a public event, a closure."""
 
     event_id: EventId
     booking_id: Annotated[str | None, Attribute("bookingId")] = None
-    """Of an approved booking; there is none where an administrator made the event."""
+    """Set for an approved booking; None for an administrator's event."""
     date: Day
     duration: SlotName
     slots: list[SlotName]
@@ -185,7 +185,7 @@ class EventItem(Entity):
     ),
 )
 class EventSlotItem(Entity):
-    """One slot of one date that is held, and by which event. While it is there nobody else gets the slot."""
+    """Held slot of one date, and its event. While the item exists, another event cannot get the slot."""
 
     date: Day
     slot: Annotated[SlotName, Attribute("timeSlot")]
@@ -204,7 +204,7 @@ class EventSlotItem(Entity):
     volume=Volume(count=4_000, bytes=Bytes(260), distinct={"booking_id": 3_500, "payment_id": 4_000}),
 )
 class PaymentItem(Entity):
-    """Money that came in for a booking."""
+    """Received payment for a booking."""
 
     booking_id: BookingId
     payment_id: Annotated[str, Field(pattern=r"^[0-9A-Za-z-]{1,64}$"), Attribute("paymentId")]
@@ -221,7 +221,7 @@ class PaymentItem(Entity):
     volume=Volume(count=12_000, bytes=Bytes(280), distinct={"user_id": Distinct(2_000, hottest=0.02)}),
 )
 class NotificationItem(Entity):
-    """A letter that left for its user, in the user's history."""
+    """Sent letter in its user's history."""
 
     user_id: UserId
     notice_key: NoticeKey
@@ -229,7 +229,7 @@ class NotificationItem(Entity):
     booking_id: BookingId
     sent_at: Annotated[datetime, Attribute("sentAt")]
     refused: list[str]
-    """Recipients that the mail server would not take."""
+    """Recipients that the mail server refused."""
 
 
 @venue.entity(
@@ -238,7 +238,7 @@ class NotificationItem(Entity):
     volume=Volume(count=100, bytes=Bytes(520), distinct={"user_id": 100, "claim_id": 100}),
 )
 class EmailCodeItem(Entity):
-    """A claim to an e-mail address, and the hashes of the codes that verify it. It reserves nothing."""
+    """Claim to an e-mail address, and the hashes of the codes that verify it. It reserves nothing."""
 
     user_id: UserId
     claim_id: Annotated[str, Field(pattern=r"^[0-9A-Za-z-]{1,64}$"), Attribute("claimId")]
@@ -258,7 +258,7 @@ class EmailCodeItem(Entity):
     volume=Volume(count=600, bytes=Bytes(150), distinct={"subject": 500, "day": 2}),
 )
 class LetterCountItem(Entity):
-    """The letters that one user caused, or one address was sent, in a day of UTC."""
+    """Number of letters that one user caused, or one address was sent, in a UTC day."""
 
     scope: LetterScope
     subject: Annotated[str, Field(min_length=1, max_length=254)]
@@ -273,12 +273,12 @@ class LetterCountItem(Entity):
     volume=Volume(count=100, bytes=Bytes(1_100, p99=4_500), distinct={"user_id": 50, "request_key": 100}),
 )
 class AnswerItem(Entity):
-    """The answer to a mutation with an idempotency key, for 24 hours."""
+    """Answer to a mutation with an idempotency key, for 24 hours."""
 
     user_id: UserId
     request_key: Annotated[str, Field(min_length=1, max_length=140, pattern=r"^[ -~]+$"), Attribute("requestKey")]
     fingerprint: str
-    """Hash of the mutation's name and arguments: the same key with others is refused."""
+    """Hash of the mutation's name and arguments: the same key with different ones is refused."""
     response_data: Annotated[str, Field(repr=False), Attribute("responseData")]
     http_status_code: Annotated[int, Attribute("httpStatusCode")]
     created_at: Annotated[datetime, Attribute("createdAt")]
@@ -291,7 +291,7 @@ class AnswerItem(Entity):
     volume=Volume(count=3_000, bytes=Bytes(190), distinct={"event_id": 3_000}),
 )
 class LockCodeItem(Entity):
-    """The code that opens the door for an event; it goes when its hours are long over."""
+    """Code that opens the door for an event; it is deleted long after its hours."""
 
     event_id: EventId
     digits: Annotated[str, Field(pattern=r"^[0-9]{4,12}$", repr=False)]
@@ -307,7 +307,7 @@ class LockCodeItem(Entity):
     volume=Volume(count=12_000, bytes=Bytes(320), distinct={"at": 60, "subject": 6_000}),
 )
 class AuditItem(Entity):
-    """One act of an administrator."""
+    """Action of an administrator."""
 
     entry_id: Annotated[str, Field(pattern=r"^[0-9A-Za-z-]{1,64}$"), Attribute("entryId")]
     actor_id: Annotated[str, Attribute("actorId")]
@@ -324,7 +324,7 @@ class AuditItem(Entity):
     volume=Volume(count=1_000, bytes=Bytes(1_100, p99=3_800), distinct={"notice_key": 1_000}, present={"sent_at": 0.9}),
 )
 class OutboxItem(Entity):
-    """A letter that is to be sent once, about a booking as it stood; it goes some time after it was sent."""
+    """Letter to be sent once, about a booking as it was; it is deleted some time after it was sent."""
 
     notice_key: NoticeKey
     kind: NoticeKind
@@ -332,5 +332,5 @@ class OutboxItem(Entity):
     booking: BookingFields
     sent_at: Annotated[datetime | None, Attribute("sentAt")] = None
     failure: str | None = None
-    """Why it never left, of a letter that was given up."""
+    """Reason why an abandoned letter was never sent."""
     expires_at: Annotated[datetime | None, Attribute("expiresAt")] = None

@@ -1,4 +1,4 @@
-"""Domain values made into items, and items into domain values."""
+"""Conversion of domain values to items, and of items to domain values."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from keyplan_systems.venue_booking.entities import (
 )
 
 LOCK_CODE_KEPT: Final = timedelta(days=30)
-"""How long a code is kept after its last moment, for questions about who could come in."""
+"""How long a code is kept after it expires, for questions about who could enter."""
 
 
 def user_of(item: UserItem) -> User:
-    """A user as the rules know them."""
+    """Return a user as the rules know them."""
     stats = Stats(item.pending, item.approved, item.rejected, item.cancelled)
     return User(
         user_id=item.user_id,
@@ -48,7 +48,7 @@ def user_of(item: UserItem) -> User:
 
 
 def user_item(user: User, version: int) -> UserItem:
-    """A user to be stored; `version` is the one that was read, 0 for a new one."""
+    """Return a user to store; `version` is the version that was read, 0 for a new user."""
     return UserItem(
         user_id=user.user_id,
         email=user.email,
@@ -67,18 +67,18 @@ def user_item(user: User, version: int) -> UserItem:
 
 
 def booking_of(fields: BookingFields) -> Booking:
-    """A booking as the rules know it."""
+    """Return a booking as the rules know it."""
     values: dict[str, Any] = {name: getattr(fields, name) for name in BookingFields.model_fields}
     return Booking(**{**values, "slots": tuple(fields.slots)})
 
 
 def booking_item(booking: Booking, version: int) -> BookingItem:
-    """A booking to be stored; `version` is the one that was read, 0 for a new one."""
+    """Return a booking to store; `version` is the version that was read, 0 for a new booking."""
     return BookingItem(**_booking_values(booking, version))
 
 
 def user_booking_item(booking: Booking, version: int) -> UserBookingItem:
-    """A booking's copy under its user."""
+    """Return a booking's copy under its user."""
     return UserBookingItem(
         user_id=booking.user_id,
         booking_id=booking.booking_id,
@@ -96,7 +96,7 @@ def _booking_values(booking: Booking, version: int) -> dict[str, Any]:
 
 
 def letter_item(notice: Notice, booking: Booking) -> OutboxItem:
-    """A letter to be sent about the booking as it stands in the notice's version."""
+    """Return a letter to be sent about the booking in the notice's version."""
     return OutboxItem(
         notice_key=notice.key,
         kind=notice.kind,
@@ -106,24 +106,24 @@ def letter_item(notice: Notice, booking: Booking) -> OutboxItem:
 
 
 def notice_of(item: OutboxItem) -> Notice:
-    """The notice that a letter of the outbox stands for."""
+    """Return the notice of a letter in the outbox."""
     return Notice(item.kind, item.booking.booking_id, item.booking.version, item.created_at)
 
 
 def event_of(item: EventItem) -> Event:
-    """An event as the rules know it."""
+    """Return an event as the rules know it."""
     values: dict[str, Any] = {name: getattr(item, name) for name in EventItem.model_fields}
     return Event(**{**values, "slots": tuple(item.slots)})
 
 
 def event_item(event: Event, version: int = 0) -> EventItem:
-    """An event to be stored."""
+    """Return an event to store."""
     values: dict[str, Any] = {name: getattr(event, name) for name in EventItem.model_fields}
     return EventItem(**{**values, "slots": list(event.slots), "version": version})
 
 
 def slot_items(event: Event) -> list[EventSlotItem]:
-    """One item for each slot that an event holds."""
+    """Return one item for each slot that an event holds."""
     return [
         EventSlotItem(
             date=event.date,
@@ -141,7 +141,7 @@ def slot_items(event: Event) -> list[EventSlotItem]:
 
 
 def held_slots(booking: Booking) -> list[EventSlotItem]:
-    """The slots that an approved booking holds, as far as they must be known to free them."""
+    """Return the slots that an approved booking holds, with the fields needed to free them."""
     assert booking.event_id is not None, "what holds slots has an event"
     return [
         EventSlotItem(
@@ -160,7 +160,7 @@ def held_slots(booking: Booking) -> list[EventSlotItem]:
 
 
 def held_events(slots: Iterable[EventSlotItem], venue: Venue) -> list[Event]:
-    """The events that hold these slots, each with those of its slots that are among them, in the order of time."""
+    """Return the events that hold these slots, each with its slots among them, in the order of time."""
     grouped: dict[str, list[EventSlotItem]] = {}
     for one in slots:
         grouped.setdefault(one.event_id, []).append(one)
@@ -185,23 +185,23 @@ def _held_event(parts: list[EventSlotItem], venue: Venue) -> Event:
 
 
 def _place(slot: str, venue: Venue) -> int:
-    """Where a slot stands in the day; one that the venue no longer has comes last."""
+    """Return the position of a slot in the day; removed slots come last."""
     names = venue.slot_names
     return names.index(slot) if slot in names else len(names)
 
 
 def payment_item(payment: Payment) -> PaymentItem:
-    """A payment to be stored."""
+    """Return a payment to store."""
     return PaymentItem(**{name: getattr(payment, name) for name in PaymentItem.model_fields})
 
 
 def payment_of(item: PaymentItem) -> Payment:
-    """A payment as the rules know it."""
+    """Return a payment as the rules know it."""
     return Payment(**{name: getattr(item, name) for name in PaymentItem.model_fields})
 
 
 def lock_code_item(code: LockCode) -> LockCodeItem:
-    """A lock code to be stored."""
+    """Return a lock code to store."""
     return LockCodeItem(
         event_id=code.event_id,
         digits=code.digits,
@@ -212,12 +212,12 @@ def lock_code_item(code: LockCode) -> LockCodeItem:
 
 
 def lock_code_of(item: LockCodeItem) -> LockCode:
-    """A lock code as the rules know it."""
+    """Return a lock code as the rules know it."""
     return LockCode(item.event_id, item.digits, item.valid_from, item.valid_until)
 
 
 def audit_item(entry: AuditEntry) -> AuditItem:
-    """An entry of the audit log to be stored."""
+    """Return an entry of the audit log to store."""
     return AuditItem(
         entry_id=entry.entry_id,
         actor_id=entry.actor_id,
@@ -229,5 +229,5 @@ def audit_item(entry: AuditEntry) -> AuditItem:
 
 
 def audit_of(item: AuditItem) -> AuditEntry:
-    """An entry of the audit log as the rules know it."""
+    """Return an entry of the audit log as the rules know it."""
     return AuditEntry(item.entry_id, item.actor_id, item.action, item.subject, item.at, dict(item.details))

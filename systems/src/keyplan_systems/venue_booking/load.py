@@ -1,4 +1,4 @@
-"""How often the patterns of the design are used, calls a month."""
+"""Load of the design's patterns, in calls per month."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from typing import Final
 from keyplan import Rate
 
 OFTEN: Final = Rate.monthly(3_000)
-"""A hundred a day: what many people look at."""
+"""A hundred per day, for frequently used pages."""
 SOME: Final = Rate.monthly(300)
 FEW: Final = Rate.monthly(60)

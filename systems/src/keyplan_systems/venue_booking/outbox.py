@@ -1,9 +1,9 @@
-"""The outbox emptied: letters sent as the table's stream tells of them, and those that the stream did not bring.
+"""Delivery of the outbox: letters sent on changes in the table's stream, and letters that the stream missed.
 
-A letter is sent, then taken out of the outbox and put into its user's history in one transaction. Whoever is
-killed between the two sends it again under the same key, by which a folder knows it; a mail server gets it twice
-with the same Message-ID. Within a process one letter is sent at a time; readers of the stream in several are kept apart
-by the leases of its shards. Those of two processes may still meet at a letter that is overdue: then it leaves twice.
+A letter is sent, then moved from the outbox to its user's history in one transaction. A process killed between the two
+steps sends it again with the same key, which a folder detects; a mail server gets it twice with the same Message-ID.
+Within a process one letter is sent at a time; in several processes the leases of the stream's shards separate the
+readers. Two processes may still send the same overdue letter: then it arrives twice.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ from keyplan_systems.web.system import UnfinishedError
 logger = logging.getLogger(__name__)
 
 KEPT: Final = timedelta(days=30)
-"""How long letters stay in the outbox after they left."""
+"""How long letters stay in the outbox after they were sent."""
 OVERDUE: Final = timedelta(minutes=10)
-"""After how long a letter that has not left is looked after."""
+"""Age after which an unsent letter is sent outside the stream."""
 _MOST_TOLD: Final = 500
-"""Characters of a reason that are kept."""
+"""Maximum stored characters of a reason."""
 
 
 @dataclass(frozen=True)
 class Postman:
-    """Sends letters of the outbox; may be used from several threads."""
+    """Sender of the outbox's letters; threads may share it."""
 
     asking: Asking
     writer: LetterWriter
@@ -56,11 +56,11 @@ class Postman:
     _one_at_a_time: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def handle(self, change: Inserted[OutboxItem]) -> None:
-        """Send a letter that came into the outbox. MailUnavailableError where it cannot leave now."""
+        """Send a new letter of the outbox. Raises MailUnavailableError if it cannot be sent now."""
         self.send(change.new.notice_key)
 
     def send(self, notice_key: str) -> bool:
-        """Send a letter unless it has left; whether it was sent now. MailUnavailableError where it cannot leave now."""
+        """Send a letter unless it was sent; return True if it was sent now. Raises MailUnavailableError."""
         with self._one_at_a_time:
             return self._send(notice_key)
 
@@ -77,16 +77,16 @@ class Postman:
             return False
         if sent.refused:
             told = {"letter": notice_key, "refused": sent.refused}
-            logger.warning("a letter left for some of its recipients only", extra=told)
+            logger.warning("a letter was sent to some of its recipients only", extra=told)
         self._keep(item, sent)
         return True
 
     def handle_code(self, change: Inserted[EmailCodeItem]) -> None:
-        """Send a code to a claimed address. MailUnavailableError where it cannot leave now.
+        """Send a code to a claimed address. Raises MailUnavailableError if it cannot be sent now.
 
-        The code is generated here and only its hash is stored, before the letter leaves. A letter that is sent again
-        brings another code. Codes are short-lived, so a letter that the consumer gives up is not sent later: its user
-        requests another.
+        The code is generated here and only its hash is stored, before the letter is sent. A repeated letter contains
+        another code. Codes are short-lived, so a letter that the consumer abandons is not sent later: its user requests
+        another.
         """
         user_id, claim_id = change.new.user_id, change.new.claim_id
         with self._one_at_a_time:
@@ -105,11 +105,11 @@ class Postman:
                 logger.warning("a code was used or sent by another process", extra={"letter": claim_id})
 
     def send_overdue(self) -> int:
-        """Send what has waited for too long, because the stream no longer had it or the mail server was away.
+        """Send overdue letters, because the stream dropped them or the mail server was unavailable.
 
-        A letter that the server does not take now waits, and so does one that the venue's present rules cannot tell
-        the hours of; the others do not wait for it. Nor for one that cannot be read or written at all: raises an
-        UnfinishedError of these, after all the rest.
+        A letter that the server does not accept now waits, and so does a letter whose hours are unknown under the
+        venue's present rules; they do not block the others. Unreadable letters are skipped and reported at the end in
+        an UnfinishedError.
         """
         before = self.asking.now() - OVERDUE
         sent, failures = 0, list[Exception]()
@@ -119,9 +119,9 @@ class Postman:
             try:
                 sent += self.send(item.notice_key)
             except MailDeferredError:
-                logger.warning("the mail server takes a letter later", exc_info=True, extra={"letter": item.notice_key})
+                logger.warning("the mail server defers a letter", exc_info=True, extra={"letter": item.notice_key})
             except MailUnavailableError:
-                logger.warning("the mail server takes no letters now", exc_info=True)
+                logger.warning("the mail server is unavailable", exc_info=True)
                 break
             except RefusalError:
                 logger.exception("a letter cannot be written", extra={"letter": item.notice_key})
@@ -132,10 +132,10 @@ class Postman:
         return sent
 
     def _keep(self, item: OutboxItem, sent: Sent) -> None:
-        """Take a letter out of the outbox; one to its user also goes into the user's history."""
+        """Move a letter out of the outbox; a letter to its user is added to the user's history."""
         now = self.asking.now()
         until = now + KEPT
-        # A transaction also for the one write: a lost answer then leaves nothing open.
+        # A transaction even for one write, so that a lost answer leaves no doubt.
         try:
             if item.kind.audience is Audience.CUSTOMER:
                 self.asking.connection.run(design.write_sent(item, now, until, _history(item, sent, now)))

@@ -1,4 +1,4 @@
-"""The access patterns that read: the document's by their numbers, and those it has no pattern for."""
+"""Access patterns that read: the document's by their numbers, and additional ones."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def slots_in_months(months: Annotated[list[Day], Field(max_length=13)]) -> KeyCo
 
 @venue.query(UserItem, index="GSI1", rate=FEW, expected_items=1)
 def user_by_email(email: str) -> KeyCondition:
-    """7. Get user by email; logging in is the identity provider's work."""
+    """7. Get user by email; the identity provider handles login."""
     return pk(email=email)
 
 
@@ -94,92 +94,92 @@ def lock_code_of_event(event_id: str) -> ItemKey:
 
 @venue.get(EmailCodeItem, consistent=True, rate=FEW)
 def email_code(user_id: str, claim_id: str) -> ItemKey:
-    """A claim to an address, as it is now."""
+    """Read a claim to an address, as it is now."""
     return item(user_id=user_id, claim_id=claim_id)
 
 
 @venue.query(EmailCodeItem, consistent=True, rate=FEW, expected_items=1)
 def email_codes_of_user(user_id: str) -> KeyCondition:
-    """The addresses that a user was sent codes for in the last hour."""
+    """Read the addresses that a user was sent codes for in the last hour."""
     return pk(user_id=user_id)
 
 
 @venue.get(AnswerItem, consistent=True, rate=FEW)
 def answer_given(user_id: str, request_key: str) -> ItemKey:
-    """The answer to a mutation that was sent with an idempotency key, unless its 24 hours have passed."""
+    """Read the answer to a mutation that was sent with an idempotency key, unless its 24 hours have passed."""
     return item(user_id=user_id, request_key=request_key)
 
 
-# What the document has no pattern for, or only a sentence.
+# Additional patterns, which the document does not number.
 
 
 @venue.query(UserItem, UserBookingItem, consistent=True, rate=FEW, expected_items=6)
 def user_with_bookings(user_id: str) -> KeyCondition:
-    """A user and all their bookings in one query, without what else stands under the user."""
+    """Read a user and all their bookings in one query, without the user's other items."""
     return pk(user_id=user_id).sk.text("between", "BOOKING#", "METADATA")
 
 
 @venue.query(BookingItem, index="GSI2", rate=SOME, expected_items=15)
 def bookings_in_month(date: Day, status: Status) -> KeyCondition:
-    """Bookings by month and status, in the order of dates; of the date only the month counts."""
+    """Read bookings by month and status, in the order of dates; of the date only the month counts."""
     return pk(date=date).sk(status=status)
 
 
 @venue.query(BookingItem, index="GSI2", rate=FEW, expected_items=20)
 def all_bookings_in_month(date: Day) -> KeyCondition:
-    """Bookings of a month, grouped by status."""
+    """Read bookings of a month, grouped by status."""
     return pk(date=date)
 
 
 @venue.query(UserItem, index="GSI2", rate=FEW, expected_items=50)
 def all_users() -> KeyCondition:
-    """All users, in the order in which they came."""
+    """Read all users, in the order of registration."""
     return pk.text("USERS")
 
 
 @venue.batch_get(BookingItem, consistent=True, rate=SOME, expected_items=10)
 def bookings_by_id(booking_ids: Ids) -> ItemKey:
-    """Several bookings, for lists of them."""
+    """Read several bookings, for lists of them."""
     return item(booking_id=each(booking_ids))
 
 
 @venue.batch_get(UserItem, rate=SOME, expected_items=10)
 def users_by_id(user_ids: Ids) -> ItemKey:
-    """Several users, for lists of bookings."""
+    """Read several users, for lists of bookings."""
     return item(user_id=each(user_ids))
 
 
 @venue.batch_get(EventItem, rate=SOME, expected_items=10)
 def events_by_id(event_ids: Ids) -> ItemKey:
-    """Several events, for lists and for the calendar feed."""
+    """Read several events, for lists and for the calendar feed."""
     return item(event_id=each(event_ids))
 
 
 @venue.get(EventItem, consistent=True, rate=FEW)
 def event_by_id(event_id: str) -> ItemKey:
-    """An event by its id."""
+    """Read an event by its ID."""
     return item(event_id=event_id)
 
 
 @venue.query(AuditItem, rate=FEW, expected_items=50, descending=True)
 def audit_in_month(at: datetime) -> KeyCondition:
-    """What administrators did in a month, newest first."""
+    """Read the actions of administrators in a month, newest first."""
     return pk(at=at)
 
 
 @venue.query(AuditItem, index="GSI1", rate=FEW, expected_items=3)
 def audit_of_subject(subject: str) -> KeyCondition:
-    """What administrators did to one booking or event."""
+    """Read the actions of administrators on one booking or event."""
     return pk(subject=subject)
 
 
 @venue.get(OutboxItem, consistent=True, rate=SOME)
 def letter_by_key(notice_key: str) -> ItemKey:
-    """A letter of the outbox, as it is now."""
+    """Read a letter of the outbox, as it is now."""
     return item(notice_key=notice_key)
 
 
 @venue.query(OutboxItem, index="GSI1", rate=Rate(average=0.02), expected_items=1)
 def unsent_letters() -> KeyCondition:
-    """Letters that have not left, oldest first."""
+    """Read unsent letters, oldest first."""
     return pk.text("OUTBOX#UNSENT")

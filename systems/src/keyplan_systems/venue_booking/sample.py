@@ -1,4 +1,4 @@
-"""A little data to look at."""
+"""Sample data."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _PEOPLE = {"ada": "Ada Rossi", "bruno": "Bruno Conti"}
 
 
 def load_sample(service: Service) -> None:
-    """Two people who ask for dates, one approved, and a public event; nothing where the first asked already.
+    """Load two users with requests, one approved, and a public event; nothing if the first user has requests already.
 
-    A venue's own rules, or what is there already, may refuse a part of it; the rest is then left out.
+    The venue's own rules, or existing data, may make a part of it fail; the rest is then skipped.
     """
     if service.bookings.of_user(Actor("ada"), 1, None).entries:
         return

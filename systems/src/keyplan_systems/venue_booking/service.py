@@ -1,4 +1,4 @@
-"""The uses of venue booking, put together over one connection."""
+"""Operations of venue booking on one connection."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from keyplan_systems.venue_booking.service_users import Users
 
 @dataclass(frozen=True)
 class Service:
-    """Every use, one method each. Threads may share it."""
+    """All operations, one method each. Threads may share it."""
 
     asking: Asking
     users: Users
@@ -26,7 +26,7 @@ class Service:
 
     @classmethod
     def over(cls, connection: Connection, clock: Clock, venue: Venue | None = None) -> Service:
-        """The service on the table that a connection reaches."""
+        """Return the service on the table of a connection."""
         asking = Asking(connection, clock, venue or Venue())
         users = Users(asking)
         bookings = Bookings(asking, users)

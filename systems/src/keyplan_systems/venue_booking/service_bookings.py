@@ -1,4 +1,4 @@
-"""Uses of bookings: asking for the venue, deciding, cancelling, looking."""
+"""Operations on bookings: request, decide, cancel, read."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _AUDITED: Final = {
 
 
 class _Note(BaseModel):
-    """What somebody says to a decision."""
+    """Message of a decision."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -60,13 +60,13 @@ class _Note(BaseModel):
 
 @dataclass(frozen=True)
 class Bookings:
-    """Uses of bookings."""
+    """Operations on bookings."""
 
     asking: Asking
     users: Users
 
     def request(self, person: Person, values: Mapping[str, Any], once: Request | None = None) -> Booking:
-        """Ask for the venue. It is no confirmation, and holds nothing. Raises RefusalError.
+        """Request the venue. It is not a confirmation, and holds no slots. Raises RefusalError.
 
         SlotTakenError reports a slot that is held already; that it is free decides nothing yet. TooManyLettersError
         limits the letters that one user causes and one address is sent.
@@ -105,7 +105,7 @@ class Bookings:
     ) -> Booking:
         """Approve, reject or cancel a booking; `known`: only if it still has this version.
 
-        Raises RefusalError: SlotTakenError, AlreadyDecidedError and StaleVersionError tell apart why it came too late.
+        Raises RefusalError: SlotTakenError, AlreadyDecidedError and StaleVersionError distinguish why it came too late.
         """
         note = parse(_Note, {"reason": reason})
         return act(self.asking, once, Booking, partial(self._decided, actor, booking_id, action, note, known))
@@ -168,13 +168,13 @@ class Bookings:
         )
 
     def one(self, actor: Actor, booking_id: str) -> Booking:
-        """A booking as it is now. NotFoundError if there is none, or it is not the actor's to see."""
+        """Return a booking as it is now. Raises NotFoundError if it does not exist, or the actor may not see it."""
         booking = self._read(booking_id)
         check_may_see(booking, actor)
         return booking
 
     def _is_stored(self, booking: Booking) -> bool:
-        """Whether a booking stands in the table just so: with the moment, the actor and the ids of this very step."""
+        """Return True if the stored booking is the result of this very step: with its time, actor and IDs."""
         item = self.asking.connection.run(reads.booking_by_id(booking.booking_id))
         return item is not None and booking_of(item) == booking
 
@@ -185,23 +185,23 @@ class Bookings:
         return booking_of(item)
 
     def of_user(self, actor: Actor, limit: int, cursor: str | None) -> Listed[UserBookingItem]:
-        """The actor's own bookings, the latest date first, without what only the booking itself has."""
+        """Return the actor's own bookings, the latest date first, without fields that only the booking itself has."""
         return self.asking.listed(reads.bookings_of_user(actor.user_id), lambda item: item, limit, cursor)
 
     def several(self, booking_ids: Sequence[str]) -> list[Booking | None]:
-        """Some bookings, each in the place of its id. Who asks has made sure that they may be seen."""
+        """Return several bookings in the order of the IDs. The caller must have checked permissions."""
         items = self.asking.connection.run(reads.bookings_by_id(list(booking_ids)))
         return [None if item is None else booking_of(item) for item in items]
 
     def with_status(self, actor: Actor, status: Status, limit: int, cursor: str | None) -> Listed[Booking]:
-        """Bookings of a status in the order of their requests, for administrators."""
+        """Return bookings of a status in the order of their requests, for administrators."""
         require_admin(actor)
         return self.asking.listed(reads.bookings_with_status(status), booking_of, limit, cursor)
 
     def in_month(
         self, actor: Actor, month: date, status: Status | None, limit: int, cursor: str | None
     ) -> Listed[Booking]:
-        """Bookings for dates of a month, of one status or grouped by status, for administrators."""
+        """Return bookings for dates of a month, of one status or grouped by status, for administrators."""
         require_admin(actor)
         call = reads.all_bookings_in_month(month) if status is None else reads.bookings_in_month(month, status)
         return self.asking.listed(call, booking_of, limit, cursor)

@@ -1,4 +1,4 @@
-"""Uses of the calendar: what is free, what is on, and what administrators enter."""
+"""Operations on the calendar: availability, events, and entries of administrators."""
 
 from __future__ import annotations
 
@@ -28,43 +28,43 @@ from keyplan_systems.web.once import Request
 
 MONTHS_PER_YEAR: Final = 12
 FEED_MONTHS: Final = 12
-"""How many months after this one the calendar feed tells of."""
+"""Number of months after the current one in the calendar feed."""
 _FEED_EVENTS: Final = 100
-"""How many events are read in one request of the feed."""
+"""Number of events per read of the feed."""
 
 
 @dataclass(frozen=True)
 class Calendar:
-    """Uses of the calendar."""
+    """Operations on the calendar."""
 
     asking: Asking
 
     def availability(self, first: date, last: date) -> tuple[DayAvailability, ...]:
-        """Every date from first to last: one request for each month. Approving looks again, consistently."""
+        """Return every date from first to last, with one request per month. Approval checks again, consistently."""
         days = dates(self.asking.venue, first, last)
         events = self.held_in(months_of(days[0], days[-1]))
         return availability(self.asking.venue, first, last, events, self.asking.now())
 
     def held_in(self, months: Sequence[date]) -> list[Event]:
-        """What holds slots in these months, each given by its first day; titles are not for strangers."""
+        """Return the events of these months, each given by its first day; titles must be hidden from strangers."""
         slots = self.asking.connection.all(reads.slots_in_months(list(months)))
         return held_events(slots, self.asking.venue)
 
     def on_date(self, day: date) -> list[Event]:
-        """What holds slots of a date as it is now."""
+        """Return the current events of a date."""
         return held_events(self.asking.connection.all(reads.slots_on_date(day)), self.asking.venue)
 
     def is_conflicting(self, booking: Booking, events: Sequence[Event]) -> bool:
-        """Whether a booking waits that cannot be approved beside these events."""
+        """Return True if a waiting booking cannot be approved next to these events."""
         return is_conflicting(booking, events, self.asking.venue)
 
     def several(self, event_ids: Sequence[str]) -> list[Event | None]:
-        """Some events, each in the place of its id."""
+        """Return several events in the order of the IDs."""
         items = self.asking.connection.run(reads.events_by_id(list(event_ids)))
         return [None if item is None else event_of(item) for item in items]
 
     def create(self, actor: Actor, values: Mapping[str, Any], once: Request | None = None) -> Event:
-        """Enter a public event or a closure, for administrators. SlotTakenError where something holds a slot."""
+        """Create a public event or a closure, for administrators. Raises SlotTakenError if a slot is held."""
         require_admin(actor)
 
         def step() -> Step[Event]:
@@ -83,7 +83,7 @@ class Calendar:
         return self.asking.connection.run(reads.event_by_id(event_id)) is not None
 
     def stored(self, event_id: str) -> EventItem:
-        """An event as it is stored now. NotFoundError if there is none."""
+        """Return an event as it is stored now. Raises NotFoundError if it does not exist."""
         item = self.asking.connection.run(reads.event_by_id(event_id)) if is_id(event_id) else None
         if item is None:
             raise NotFoundError(f"There is no event {event_id[:64]}.")
@@ -92,7 +92,7 @@ class Calendar:
     def delete(
         self, actor: Actor, event_id: str, known_version: int | None = None, once: Request | None = None
     ) -> Event:
-        """Remove an event that an administrator entered, and free its slots."""
+        """Delete an administrator's event, and free its slots."""
         require_admin(actor)
 
         def step() -> Step[Event]:
@@ -107,7 +107,7 @@ class Calendar:
         return act(self.asking, once, Event, step)
 
     def upcoming(self) -> list[Event]:
-        """What the feed tells of: from this month on, public events with what is said of them."""
+        """Return the events of the feed: from this month on, with the descriptions of public events."""
         today = self.asking.venue.today(self.asking.now())
         held = self.held_in(months_of(today, _month(_number(today) + FEED_MONTHS)))
         ids = [event.event_id for event in held if event.is_public]
@@ -115,7 +115,7 @@ class Calendar:
         for start in range(0, len(ids), _FEED_EVENTS):
             found = self.several(ids[start : start + _FEED_EVENTS])
             whole |= {event.event_id: event for event in found if event is not None}
-        # An event that was deleted a moment ago may still be in the index, and is left out.
+        # A recently deleted event may still be in the index, and is omitted.
         return [
             replace(event, description=whole[event.event_id].description) if event.is_public else event
             for event in held
@@ -129,12 +129,12 @@ class Calendar:
 
 
 def months_of(first: date, last: date) -> list[date]:
-    """The first days of the months from one date's to another's, both included."""
+    """Return the first days of the months from one date to another, both included."""
     return [_month(number) for number in range(_number(first), _number(last) + 1)]
 
 
 def _number(day: date) -> int:
-    """Months since the year 0."""
+    """Return the number of months since the year 0."""
     return day.year * MONTHS_PER_YEAR + day.month - 1
 
 

@@ -1,4 +1,4 @@
-"""Uses of what stands beside bookings and events: payments, lock codes, the audit log."""
+"""Operations on payments, lock codes and the audit log."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ from keyplan_systems.web.once import Request
 
 @dataclass(frozen=True)
 class Records:
-    """Uses of payments, lock codes and the audit log."""
+    """Operations on payments, lock codes and the audit log."""
 
     asking: Asking
     bookings: Bookings
     calendar: Calendar
 
     def add_payment(self, actor: Actor, values: Mapping[str, Any], once: Request | None = None) -> Payment:
-        """Record money that came in, for administrators; no payment provider is called. With `once` at most once."""
+        """Record a received payment, for administrators; no payment provider is called. With `once` at most once."""
         require_admin(actor)
         request = parse(PaymentRequest, values)
         if not is_id(request.booking_id):
@@ -63,12 +63,12 @@ class Records:
         return act(self.asking, once, Payment, step)
 
     def payments(self, actor: Actor, booking_id: str, limit: int, cursor: str | None) -> Listed[Payment]:
-        """Payments for a booking, oldest first, for its owner and administrators."""
+        """Return payments for a booking, oldest first, for its owner and administrators."""
         self.bookings.one(actor, booking_id)
         return self.asking.listed(reads.payments_of_booking(booking_id), payment_of, limit, cursor)
 
     def issue_lock_code(self, actor: Actor, event_id: str, once: Request | None = None) -> LockCode:
-        """A new lock code for an event, in place of an earlier one, for administrators."""
+        """Issue a new lock code for an event, in place of an earlier one, for administrators."""
         require_admin(actor)
 
         def step() -> Step[LockCode]:
@@ -81,20 +81,20 @@ class Records:
         return act(self.asking, once, LockCode, step)
 
     def lock_code(self, actor: Actor, event_id: str) -> LockCode | None:
-        """The lock code of an event, None where none was issued; for administrators and whose booking it is."""
+        """Return the lock code of an event, None if none was issued; for administrators and the booking's owner."""
         item = self.calendar.stored(event_id)
         check_may_see_lock_code(event_of(item), actor)
         code = self.asking.connection.run(reads.lock_code_of_event(event_id))
         return None if code is None else lock_code_of(code)
 
     def audit(self, actor: Actor, month: date, limit: int, cursor: str | None) -> Listed[AuditEntry]:
-        """What administrators did in a month of UTC, newest first, for administrators."""
+        """Return the actions of administrators in a UTC month, newest first, for administrators."""
         require_admin(actor)
         at = datetime.combine(month.replace(day=1), time(), ZoneInfo("UTC"))
         return self.asking.listed(reads.audit_in_month(at), audit_of, limit, cursor)
 
     def audit_of(self, actor: Actor, subject: str, limit: int, cursor: str | None) -> Listed[AuditEntry]:
-        """What administrators did to one booking or event, oldest first, for administrators."""
+        """Return the actions of administrators on one booking or event, oldest first, for administrators."""
         require_admin(actor)
         if not is_id(subject):
             raise InvalidRequestError("This is no id of a booking or an event.", {"field": "subject"})

@@ -1,7 +1,7 @@
-"""Uses of users: first visits, profiles and their verified addresses, finding people.
+"""Operations on users: first visits, profiles and their verified addresses, search.
 
-An address counts as a user's once it is verified: by the issuer of the token (`email_verified`), or by a code that a
-letter brought to it. Until then it is a claim, which reserves nothing.
+An address belongs to a user once it is verified: by the issuer of the token (`email_verified`), or by a code in a
+letter. Until then it is a claim, which reserves nothing.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _NAME_CHARACTERS: Final = 100
 
 @dataclass(frozen=True)
 class Person:
-    """The actor that a verified token names, and the claims that a new profile is made of."""
+    """Actor that a verified token names, and the claims for a new profile."""
 
     actor: Actor
     email: str | None = None
@@ -62,7 +62,7 @@ class Person:
     phone: str | None = None
 
     def address(self) -> str | None:
-        """Return the verified address in its stored form; None if the token has none that can be an address."""
+        """Return the verified address in its stored form; None if the token has no valid address."""
         if self.email is None or not self.email_is_verified:
             return None
         try:
@@ -73,7 +73,7 @@ class Person:
 
 @dataclass(frozen=True)
 class UserWithBookings:
-    """A user and the copies of their bookings, the earliest date first."""
+    """User and the copies of their bookings, the earliest date first."""
 
     user: User
     bookings: tuple[UserBookingItem, ...]
@@ -81,17 +81,17 @@ class UserWithBookings:
 
 @dataclass(frozen=True)
 class Users:
-    """Uses of users."""
+    """Operations on users."""
 
     asking: Asking
 
     def current(self, person: Person) -> User:
-        """The caller's profile, made on first use of what the token says. Raises RefusalError where that cannot be."""
+        """Return the caller's profile; create it from the token on first use. Raises RefusalError if that fails."""
         found = self.find(person.actor.user_id)
         return found if found is not None else self._come_in(person)
 
     def find(self, user_id: str) -> User | None:
-        """A user as they are now."""
+        """Return a user as they are now."""
         item = self.asking.connection.run(reads.user_by_id(user_id))
         return None if item is None else user_of(item)
 
@@ -102,9 +102,9 @@ class Users:
         known_version: int | None = None,
         once: Request | None = None,
     ) -> User:
-        """Change the caller's profile; `known_version`: only if it is still that one.
+        """Change the caller's profile; `known_version`: only if it still has this version.
 
-        Without a version the change is repeated on top of what other writers stored. An address that the token does not
+        Without a version the change is repeated on the result of concurrent writers. An address that the token does not
         verify is claimed: a code is sent to it, and the profile keeps its address until the code is entered.
         """
         change = parse(ProfileChange, values)
@@ -190,15 +190,15 @@ class Users:
         return self.asking.connection.all(reads.email_codes_of_user(actor.user_id))
 
     def verify(self, person: Person, claim_id: str, code: str, once: Request | None = None) -> User:
-        """Enter the code of a letter: the claimed address becomes the profile's, which is created if there is none.
+        """Enter the code of a letter: the claimed address moves to the profile, which is created if it is missing.
 
-        WrongCodeError for a wrong code and after too many tries; EmailTakenError if another user verified the address
-        first.
+        Raises WrongCodeError for a wrong code and after too many tries; EmailTakenError if another user verified the
+        address first.
         """
         claims: list[EmailCodeItem] = []
 
         def step() -> Step[User]:
-            if not claims:  # a step that is repeated takes no second try
+            if not claims:  # a repeated step does not count a second try
                 claims.append(self._entered(person, claim_id, code))
             return self._verified(person, claims[0])
 
@@ -237,7 +237,7 @@ class Users:
         return Step(user, call, is_done=partial(self._is_stored, user))
 
     def release_address(self, actor: Actor, user_id: str, once: Request | None = None) -> User:
-        """Take the address from a user, for administrators: its owner can then verify it."""
+        """Release a user's address, for administrators: its owner can then verify it."""
         require_admin(actor)
         return act(self.asking, once, User, partial(self._released, actor, user_id))
 
@@ -256,7 +256,7 @@ class Users:
         return Step(released, call, is_done=partial(self._is_stored, released))
 
     def _yielding(self, write_address: Callable[[], T]) -> T:
-        """Write an address; where a user holds it who never verified it, take it from them first."""
+        """Write an address; if a user holds it without having verified it, release it first."""
         try:
             return write_address()
         except EmailTakenError as taken:
@@ -268,7 +268,7 @@ class Users:
         """Release an address whose holder never verified it. Return False if the holder keeps it."""
         holder = self.find(holder_id)
         if holder is None or holder.email is None:
-            return True  # given up since
+            return True  # released since then
         if holder.has_verified_email:
             return False
         released = holder.with_address(None, self.asking.now())
@@ -281,7 +281,7 @@ class Users:
         return True
 
     def counts(self, user_id: str, address: str) -> dict[str, Any]:
-        """Return what a transaction needs to count a letter that a user causes and an address is sent."""
+        """Return the arguments of a transaction that count a letter of a user to an address."""
         now, venue = self.asking.now(), self.asking.venue
         day = now.date()
         expires_at = datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=2)
@@ -297,30 +297,30 @@ class Users:
         }
 
     def by_email(self, actor: Actor, email: str) -> User | None:
-        """The user with this address, for administrators. A profile of this second may not be found yet."""
+        """Return the user with this address, for administrators. A new profile may be missing for a second."""
         require_admin(actor)
         found = self.asking.connection.run(reads.user_by_email(_address(email)))
         return user_of(found.items[0]) if found.items else None
 
     def all(self, actor: Actor, limit: int, cursor: str | None) -> Listed[User]:
-        """All users in the order in which they came, for administrators."""
+        """Return all users in the order of registration, for administrators."""
         require_admin(actor)
         return self.asking.listed(reads.all_users(), user_of, limit, cursor)
 
     def several(self, user_ids: list[str]) -> list[User | None]:
-        """Some users, each in the place of its id."""
+        """Return several users in the order of the IDs."""
         items = self.asking.connection.run(reads.users_by_id(user_ids))
         return [None if item is None else user_of(item) for item in items]
 
     def with_bookings(self, person: Person) -> UserWithBookings:
-        """The caller's profile and all their bookings, read together."""
+        """Return the caller's profile and all their bookings, read together."""
         found = self.asking.connection.all(reads.user_with_bookings(person.actor.user_id))
         users = [item for item in found if isinstance(item, UserItem)]
         bookings = tuple(item for item in found if isinstance(item, UserBookingItem))
         return UserWithBookings(user_of(users[0]) if users else self._come_in(person), bookings)
 
     def notifications(self, person: Person, limit: int, cursor: str | None) -> Listed[NotificationItem]:
-        """The letters that were sent about the caller's bookings, newest first."""
+        """Return the letters that were sent about the caller's bookings, newest first."""
         call = reads.notifications_of_user(person.actor.user_id)
         return self.asking.listed(call, lambda item: item, limit, cursor)
 
@@ -330,7 +330,7 @@ class Users:
         try:
             self._yielding(lambda: write(self.asking.connection, call))
         except Exception as error:
-            # Somebody with the same token was faster: then the profile is there by now.
+            # A concurrent request with the same token was faster: then the profile exists by now.
             if isinstance(error.__cause__, AlreadyExistsError) and (found := self.find(user.user_id)) is not None:
                 return found
             raise
@@ -357,7 +357,7 @@ class Users:
         return user
 
     def _phone(self, person: Person) -> str | None:
-        """The token's telephone number, if it can be one: it is optional, so nobody is kept out for a wrong one."""
+        """Return the token's telephone number if it is valid: it is optional, so an invalid number is ignored."""
         if person.phone is None:
             return None
         try:
@@ -375,5 +375,5 @@ def _address(text: str) -> str:
 
 
 def _name(name: str | None, email: str) -> str:
-    """Return a person's name; without one the address is used. Raises ValueError for several lines."""
+    """Return a person's name; without a name the address is used. Raises ValueError for several lines."""
     return single_line((name or "").strip() or email)[:_NAME_CHARACTERS]

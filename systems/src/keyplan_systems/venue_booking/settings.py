@@ -1,4 +1,4 @@
-"""What the venue's process is told by its environment: the venue itself, and how letters leave."""
+"""Settings from the environment: the venue itself, and the delivery of letters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LAST_PORT: Final = 65_535
 
 @dataclass(frozen=True)
 class Settings:
-    """A venue, who writes its letters, and how they leave."""
+    """Venue, sender of its letters, and their delivery."""
 
     venue: Venue
     room: MailRoom
@@ -28,11 +28,11 @@ class Settings:
 
 
 def settings_from(folder: Path, environment: Mapping[str, str] | None = None) -> Settings:
-    """Read the environment, in which what is empty is not set. Raises ValueError for what cannot be.
+    """Read the environment, in which empty variables are unset. Raises ValueError for invalid settings.
 
-    KEYPLAN_VENUE_CONFIG names a JSON file with the fields of a venue. KEYPLAN_VENUE_SENDER, _ADMINISTRATORS
-    (addresses with commas), _DOMAIN, _ADMINISTRATORS_LANGUAGE and _SITE say who writes; KEYPLAN_VENUE_SMTP_HOST, _PORT,
-    _SECURITY, _USERNAME and _PASSWORD how. Without a host letters are files in the folder `letters`.
+    KEYPLAN_VENUE_CONFIG names a JSON file with the fields of a venue. KEYPLAN_VENUE_SENDER, _ADMINISTRATORS (addresses
+    with commas), _DOMAIN, _ADMINISTRATORS_LANGUAGE and _SITE define the sender; KEYPLAN_VENUE_SMTP_HOST, _PORT,
+    _SECURITY, _USERNAME and _PASSWORD the delivery. Without a host letters are files in the folder `letters`.
     """
     told = os.environ if environment is None else environment
     values = {name.removeprefix(PREFIX): text for name, text in told.items() if name.startswith(PREFIX) and text}
@@ -67,7 +67,7 @@ def _sender(values: Mapping[str, str], folder: Path) -> Sender:
         return FolderSender(folder / "letters")
     port = values.get("SMTP_PORT", str(_DEFAULT_PORT))
     if not port.isdecimal() or not 0 < int(port) <= _LAST_PORT:
-        raise ValueError(f"{PREFIX}SMTP_PORT is a number from 1 to {_LAST_PORT}, not {port!r}")
+        raise ValueError(f"{PREFIX}SMTP_PORT must be a number from 1 to {_LAST_PORT}, not {port!r}")
     settings = SmtpSettings(
         host,
         int(port),

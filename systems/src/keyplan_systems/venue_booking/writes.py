@@ -1,4 +1,4 @@
-"""The writes of single items, by themselves or as parts of transactions."""
+"""Writes of single items, separately or as parts of transactions."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def create_user(user: UserItem) -> ItemWrite:
 
 @venue.replace(UserItem, rate=FEW)
 def replace_user(user: UserItem) -> ItemWrite:
-    """Change user as it was read; the guard moves to a new address."""
+    """Change user if unchanged since it was read; the guard moves to a new address."""
     return item(user)
 
 
 @venue.create(AnswerItem, rate=FEW)
 def remember_answer(record: AnswerItem) -> ItemWrite:
-    """Keep the answer, unless one is kept: the first of two equal mutations wins. An expired one is overwritten."""
+    """Store the answer, unless one is stored: the first of two equal mutations wins. An expired one is overwritten."""
     return item(record)
 
 
@@ -64,7 +64,7 @@ def note_code_sent(user_id: str, claim_id: str, sent_at: datetime) -> ItemWrite:
 
 @venue.update(EmailCodeItem, rate=FEW)
 def take_try(user_id: str, claim_id: str, allowed: int) -> ItemWrite:
-    """Take one of the tries at a code, before it is compared, so that concurrent tries are counted too."""
+    """Count a try at a code before it is compared, so that concurrent tries are counted too."""
     return item(user_id=user_id, claim_id=claim_id).condition(F.tries < allowed).add(tries=1)
 
 
@@ -76,7 +76,7 @@ def use_code(user_id: str, claim_id: str) -> ItemWrite:
 
 @venue.update(LetterCountItem, upsert=True)
 def count_letter(count: LetterCountItem, allowed: int) -> ItemWrite:
-    """Count a letter unless its user, or its address, already had as many as are allowed in a day."""
+    """Count a letter unless its user, or its address, has reached the daily limit."""
     below = F.letters.missing() | (F.letters < allowed)
     key = item(scope=count.scope, subject=count.subject, day=count.day)
     return key.condition(below).add(letters=1).set(expires_at=count.expires_at)
@@ -88,114 +88,114 @@ def count_bookings(user_id: str, pending: int, approved: int, rejected: int, can
     return item(user_id=user_id).add(pending=pending, approved=approved, rejected=rejected, cancelled=cancelled)
 
 
-# The parts of transactions.
+# Parts of transactions.
 
 
 @venue.create(BookingItem)
 def create_booking(booking: BookingItem) -> ItemWrite:
-    """A new request."""
+    """Store a new request."""
     return item(booking)
 
 
 @venue.replace(BookingItem)
 def replace_booking(booking: BookingItem) -> ItemWrite:
-    """A booking that moves on, from the version it was read in, with its place in both indexes."""
+    """Replace a booking from the version it was read in, with its position in both indexes."""
     return item(booking)
 
 
 @venue.create(UserBookingItem)
 def create_user_booking(copy: UserBookingItem) -> ItemWrite:
-    """The copy of a new request under its user."""
+    """Store the copy of a new request under its user."""
     return item(copy)
 
 
 @venue.replace(UserBookingItem)
 def replace_user_booking(copy: UserBookingItem) -> ItemWrite:
-    """The copy of a booking that moves on, from the same version."""
+    """Replace the copy of a booking from the same version."""
     return item(copy)
 
 
 @venue.create(EventItem)
 def create_event(event: EventItem) -> ItemWrite:
-    """A new event."""
+    """Store a new event."""
     return item(event)
 
 
 @venue.create(EventSlotItem)
 def take_slot(slot: EventSlotItem) -> ItemWrite:
-    """Take a slot of a date, if nobody holds it."""
+    """Take a slot of a date, if it is free."""
     return item(slot)
 
 
 @venue.delete(EventSlotItem)
 def free_slot_of_booking(slot: EventSlotItem) -> ItemWrite:
-    """Free a slot, if it is still this booking's."""
+    """Free a slot, if it still belongs to this booking."""
     return item(date=slot.date, slot=slot.slot).condition(F.booking_id == slot.booking_id)
 
 
 @venue.delete(EventSlotItem)
 def free_slot_of_event(slot: EventSlotItem) -> ItemWrite:
-    """Free a slot, if it is still this event's."""
+    """Free a slot, if it still belongs to this event."""
     return item(date=slot.date, slot=slot.slot).condition(F.event_id == slot.event_id)
 
 
 @venue.delete(EventItem)
 def remove_event_of_booking(event_id: str) -> ItemWrite:
-    """The event of a booking that is not approved any more."""
+    """Delete the event of a booking that is not approved any more."""
     return item(event_id=event_id)
 
 
 @venue.delete(EventItem)
 def remove_event(event: EventItem) -> ItemWrite:
-    """An administrator's event, as it was read."""
+    """Delete an administrator's event, if unchanged since it was read."""
     return item(event_id=event.event_id).condition((F.version == event.version) & F.booking_id.missing())
 
 
 @venue.delete(LockCodeItem)
 def remove_lock_code(event_id: str) -> ItemWrite:
-    """The code of an event that is no more."""
+    """Delete the code of a deleted event."""
     return item(event_id=event_id)
 
 
 @venue.create(OutboxItem)
 def enqueue(letter: OutboxItem) -> ItemWrite:
-    """A letter to be sent."""
+    """Store a letter to be sent."""
     return item(letter)
 
 
 @venue.create(AuditItem)
 def record_act(entry: AuditItem) -> ItemWrite:
-    """An act of an administrator."""
+    """Store an action of an administrator."""
     return item(entry)
 
 
 @venue.check(BookingItem)
 def booking_is_there(booking_id: str) -> ItemWrite:
-    """The booking that something is recorded for."""
+    """Check that the booking of a record exists."""
     return item(booking_id=booking_id)
 
 
 @venue.check(EventItem)
 def event_is_there(event_id: str) -> ItemWrite:
-    """The event that something is recorded for."""
+    """Check that the event of a record exists."""
     return item(event_id=event_id)
 
 
 @venue.create(PaymentItem)
 def add_payment(payment: PaymentItem) -> ItemWrite:
-    """A payment."""
+    """Store a payment."""
     return item(payment)
 
 
 @venue.put(LockCodeItem)
 def put_lock_code(code: LockCodeItem) -> ItemWrite:
-    """A code, in place of an earlier one."""
+    """Store a code, in place of an earlier one."""
     return item(code)
 
 
 @venue.update(OutboxItem, rate=SOME)
 def close_letter(letter: OutboxItem, sent_at: datetime, failure: str | None, expires_at: datetime) -> ItemWrite:
-    """Take a letter out of what is to be sent, if nobody has."""
+    """Remove a letter from the unsent ones, unless another process has."""
     return (
         item(notice_key=letter.notice_key)
         .assuming(created_at=letter.created_at)
@@ -206,5 +206,5 @@ def close_letter(letter: OutboxItem, sent_at: datetime, failure: str | None, exp
 
 @venue.create(NotificationItem)
 def remember_letter(notification: NotificationItem) -> ItemWrite:
-    """A letter that left, in its user's history."""
+    """Store a sent letter in its user's history."""
     return item(notification)

@@ -1,7 +1,7 @@
-"""Transactions and their failures in the venue's words; mutations with an idempotency key, which happen once.
+"""Transactions and their failures in the venue's terms; mutations with an idempotency key, which happen once.
 
-What each action of a transaction guards follows from its pattern, so that the reasons that the store gives, action by
-action, can be handed to the rules.
+The guard of each action of a transaction follows from its pattern, so that the rules can explain the reasons that the
+store gives per action.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Step(Generic[T]):
-    """A use's result, and the write that makes it so; `before` and `is_done` as `write` takes them."""
+    """Result of an operation, and its write; `before` and `is_done` as `write` accepts them."""
 
     result: T
     call: WriteCall[Any] | TransactionCall[Any]
@@ -71,7 +71,7 @@ class _StepWork(Work):
 
 
 class _Once(Once):
-    """Answers mutations with an idempotency key once each."""
+    """Service that answers mutations with an idempotency key once."""
 
     refusals = RefusalError
 
@@ -80,7 +80,7 @@ class _Once(Once):
         return reads.answer_given(request.user_id, request.key)
 
     def keep(self, request: Request, work: Work, now: datetime) -> WriteCall[Any]:
-        """Return the write that keeps the answer unless one is kept."""
+        """Return the write that stores the answer unless one is stored."""
         return writes.remember_answer(
             AnswerItem(
                 user_id=request.user_id,
@@ -94,7 +94,7 @@ class _Once(Once):
         )
 
     def check(self, work: Work, failed: TransactionFailedError) -> None:
-        """Raise the refusal that the failed write amounts to."""
+        """Raise the refusal for the failed write."""
         assert isinstance(work, _StepWork)
         raise _refusal(work.calls[0], failed.reasons[:-1], work.before) from failed
 
@@ -105,15 +105,15 @@ class _Once(Once):
         )
 
     def busy(self) -> TryAgainError:
-        """Return the refusal of a mutation whose items others keep changing."""
+        """Return the refusal of a mutation whose items change concurrently too often."""
         return TryAgainError("Too much is written at the same moment. Please try again.")
 
 
 def act(asking: Asking, request: Request | None, kind: type[T], step: Callable[[], Step[T]]) -> T:
-    """Take a step and return its result; for a request with an idempotency key, the result of the first time.
+    """Take a step and return its result; for a repeated idempotency key, return the first result.
 
-    With a key the result is kept in the step's own transaction, so that concurrent equal requests take the step once.
-    Refusals are not kept.
+    With a key the result is stored in the step's own transaction, so that concurrent equal requests take the step once.
+    Refusals are not stored.
     """
     if request is None:
         made = step()
@@ -139,10 +139,10 @@ def write(
     *,
     is_done: Callable[[], bool] | None = None,
 ) -> None:
-    """Run a transaction or a single write. Raises the refusal that its failure amounts to.
+    """Run a transaction or a single write. Raises the refusal for its failure.
 
-    `before` is the status in which the booking was read that the transaction moves on. `is_done` looks whether it has
-    happened, where every answer was lost; without it, or if it says no, OutcomeUnknownError is raised.
+    `before` is the status of the booking as it was read. `is_done` checks whether the write has happened if every
+    answer was lost; without it, or if it returns False, OutcomeUnknownError is raised.
     """
     try:
         connection.run(call)
@@ -160,7 +160,7 @@ def write(
 
 
 def _refusal(call: Call[Any], reasons: Sequence[RunError | None], before: Status | None) -> RefusalError:
-    """Return the refusal that the failed reasons of a call amount to; the call is a transaction or one write of one."""
+    """Return the refusal for the failed reasons of a call; the call is a transaction or a single write."""
     for reason in reasons:
         if isinstance(reason, UniqueTakenError):
             return _taken(reason)
@@ -175,7 +175,7 @@ def _taken(error: UniqueTakenError) -> EmailTakenError:
 
 
 def guard_of(call: Call[Any], before: Status | None) -> Guard:
-    """What a write guards: the failure of its condition means this."""
+    """Return the guard of a write: the meaning of its failed condition."""
     if call.pattern.name == "replace_booking":
         assert before is not None, "who moves a booking has read it"
         return BookingGuard(before, call.arguments["booking"].version)
@@ -209,7 +209,7 @@ def _reason(error: RunError | None) -> Reason:
 
 
 def _found(error: RunError) -> Found | None:
-    """What stood there; None where nothing did."""
+    """Return the item that made the condition fail; None if it does not exist."""
     if isinstance(error, NotFoundError):
         return None
     item = getattr(error, "item", None)

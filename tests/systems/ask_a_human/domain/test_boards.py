@@ -49,7 +49,7 @@ def test_a_sort_key_reads_back_and_has_one_width(row: Row) -> None:
 
 @pytest.mark.parametrize(("points", "at_ms"), [(-1, 0), (10_000_000_000, 0), (0, -1), (0, 10_000_000_000_000)])
 def test_what_would_not_sort_has_no_key(points: int, at_ms: int) -> None:
-    with pytest.raises(ValueError, match="no place on a board"):
+    with pytest.raises(ValueError, match="no board row is possible"):
         boards.sort_key(points, at_ms, PERSON)
 
 

@@ -32,7 +32,7 @@ def test_a_whole_second_keeps_its_three_decimals() -> None:
 
 @pytest.mark.parametrize("text", ["2026-02-02T02:40:00Z", "2026-02-02T02:40:00.000+00:00", "yesterday", ""])
 def test_another_form_of_the_same_moment_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="not a stored moment"):
+    with pytest.raises(ValueError, match="not a stored timestamp"):
         moments.parse_iso(text)
 
 

@@ -87,7 +87,7 @@ def test_the_same_id_with_other_scores_is_refused() -> None:
 
 def test_attempts_of_others_and_without_scores_are_refused() -> None:
     ledger = Ledger(user_id="somebody else")
-    with pytest.raises(ValueError, match="of another user"):
+    with pytest.raises(ValueError, match="to another user"):
         noted(ledger, completed(1))
     with pytest.raises(ValueError, match="has no scores"):
         noted(Ledger(user_id=USER), attempts.start(attempt_id(1), USER, "late-ferry", NOON))

@@ -119,7 +119,7 @@ def test_a_file_of_the_older_form_is_upgraded(tmp_path: Path) -> None:
     [
         (b"{", "late-ferry.json: not JSON in UTF-8"),
         (b'"\xff"', "late-ferry.json: not JSON in UTF-8"),
-        (b"[]", "late-ferry.json: a scenario is a JSON object"),
+        (b"[]", "late-ferry.json: a scenario must be a JSON object"),
         (b'{"schemaVersion": "7"}', "late-ferry.json: scenario of version '7'"),
         (b'{"schemaVersion": "1.0"}', "late-ferry.json: scenario is not in the form"),
     ],
@@ -132,7 +132,7 @@ def test_a_file_that_holds_no_scenario_is_refused_by_name(tmp_path: Path, conten
 
 
 def test_a_file_is_named_after_its_scenario(tmp_path: Path) -> None:
-    with pytest.raises(ScenarioFileInvalid, match=r"early-ferry\.json: holds scenario 'late-ferry'"):
+    with pytest.raises(ScenarioFileInvalid, match=r"early-ferry\.json: contains scenario 'late-ferry'"):
         load_scenario(write(tmp_path, "early-ferry"))
 
 
@@ -148,5 +148,5 @@ def test_all_bad_files_of_a_folder_are_named_at_once(tmp_path: Path) -> None:
 
 
 def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ScenarioFileInvalid, match=r"not one \.json file"):
+    with pytest.raises(ScenarioFileInvalid, match=r"no \.json file"):
         scenarios_in(tmp_path)

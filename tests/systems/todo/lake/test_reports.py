@@ -88,7 +88,7 @@ def test_search_looks_into_title_and_description_whatever_the_case(filled: Lake)
 
 
 def test_reports_and_parameters_that_do_not_exist_are_named(filled: Lake) -> None:
-    with pytest.raises(QueryError, match="no report nonsense; there are completion_rates, top_users"):
+    with pytest.raises(QueryError, match="unknown report nonsense; available: completion_rates, top_users"):
         filled.report("nonsense")
     with pytest.raises(QueryError, match="report kpis has no parameter limit"):
         filled.report("kpis", limit=3)

@@ -143,5 +143,5 @@ def test_a_query_whose_files_are_gone_says_so(options: dict[str, Any]) -> None:
     lake = Lake.open("s3://bucket/gone", clock=ManualClock(), options=options)
     lake.bronze.write([History().put_user("ann")])
     open_storage("s3://bucket/gone", options).remove(lake.snapshot.files[0].path)
-    with pytest.raises(LakeBusyError, match="vacuum retains too little"):
+    with pytest.raises(LakeBusyError, match="use a longer retention"):
         lake.query("SELECT * FROM bronze.events")

@@ -178,7 +178,7 @@ def test_places_that_cannot_be_used_are_named(tmp_path: Path) -> None:
     with pytest.raises(LakeError, match="storage options are for s3"):
         open_storage(tmp_path, {"key": "x"})
     (tmp_path / "file").write_text("")
-    with pytest.raises(LakeError, match="cannot be made"):
+    with pytest.raises(LakeError, match="cannot be created"):
         open_storage(tmp_path / "file" / "lake")
 
 

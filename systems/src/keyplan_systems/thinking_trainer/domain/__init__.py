@@ -1,1 +1,1 @@
-"""The rules of the trainer as plain Python over values: no storage, no clock, no network."""
+"""Rules of the trainer as plain Python over values: no storage, no clock, no network."""

@@ -1,4 +1,4 @@
-"""Attempts: what is stored of them, and how they go from in progress to completed or abandoned.
+"""Attempts: their stored values, and their transitions from in progress to completed or abandoned.
 
                  save, resume
                    ┌─────┐
@@ -8,7 +8,7 @@
                    └──abandon, or 24 h of silence──▶ abandoned
 
 Completed and abandoned are final. Only a completed attempt has a `timestamp` (when it was submitted), an
-evaluation and a duration: an index by `timestamp` holds these and nothing else. `scored_key` orders them.
+evaluation and a duration: an index by `timestamp` contains only these. `scored_key` orders them.
 """
 
 from __future__ import annotations
@@ -31,18 +31,21 @@ from .scenarios import MAX_QUESTIONS, Scenario, Slug
 MIN_ANSWER_CHARACTERS = 10
 MAX_ANSWER_CHARACTERS = 10_000
 MAX_ANSWERS_BYTES = 250_000
-"""Of all answers of an attempt in UTF-8. Ten answers of 10,000 characters of four bytes alone would be 400,000
-bytes, and with questions and evaluation more than the 409,600 an item may have."""
+"""Maximum bytes of all answers of an attempt in UTF-8.
+
+Ten answers of 10,000 four-byte characters would have 400,000 bytes, and with questions and evaluation more than the
+409,600 that an item may have.
+"""
 
 SILENCE = timedelta(hours=24)
-"""An attempt in progress that nobody touched for this long counts as given up."""
+"""Silence after which an attempt in progress counts as abandoned."""
 
 LONGEST_GRADING = timedelta(hours=1)
-"""Longer than anybody grades: three tries with a slow model, and the waits between them, take minutes."""
+"""Upper bound of the grading time: three tries with a slow model, and the waits between them, take minutes."""
 
 
 class Status(StrEnum):
-    """Where an attempt stands."""
+    """State of an attempt."""
 
     IN_PROGRESS = "in-progress"
     COMPLETED = "completed"
@@ -50,19 +53,19 @@ class Status(StrEnum):
 
 
 UserId = Annotated[str, StringConstraints(min_length=1, max_length=128)]
-"""Opaque: no form is read into it."""
+"""Opaque user ID, in any format."""
 
 _UUID = r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
 AttemptId = Annotated[str, StringConstraints(pattern=_UUID)]
 
 
 def word_count(text: str) -> int:
-    """Words, as parted by white space."""
+    """Return the number of words separated by white space."""
     return len(text.split())
 
 
 class Answer(Record):
-    """One answer with the question as it was asked, so that later edits of the scenario do not change the past."""
+    """Answer with its question as it was asked, so that later edits of the scenario do not change it."""
 
     question_id: Slug
     question_text: str = Field(min_length=10, max_length=1_000)
@@ -77,7 +80,7 @@ class Answer(Record):
 
 
 class Attempt(Record):
-    """One try of one user at one scenario."""
+    """Attempt of one user at one scenario."""
 
     attempt_id: AttemptId
     user_id: UserId
@@ -103,22 +106,22 @@ class Attempt(Record):
 
     @property
     def scored_key(self) -> str | None:
-        """`timestamp#attemptId` of a completed attempt, else None: sorts by time, and by id within a millisecond."""
+        """Text `timestamp#attemptId` of a completed attempt, else None; sorts by time, then by ID."""
         return None if self.timestamp is None else f"{iso(self.timestamp)}#{self.attempt_id}"
 
 
 def is_attempt_id(text: str) -> bool:
-    """Whether an attempt can have this id."""
+    """Return True if the text can be an attempt's ID."""
     return re.fullmatch(_UUID, text) is not None
 
 
 def new_attempt_id(chance: random.Random) -> str:
-    """A version 4 UUID from this source of chance."""
+    """Return a version 4 UUID from this source of randomness."""
     return str(uuid.UUID(int=chance.getrandbits(128), version=4))
 
 
 def draft_answers(scenario: Scenario, texts: Mapping[str, str]) -> tuple[Answer, ...]:
-    """Answers to save for later, in the scenario's order: any questions of the scenario, of any length up to the limit.
+    """Return answers to save, in the scenario's order: any questions of the scenario, of any length up to the limit.
 
     Raises AnswersRejected with every problem at once.
     """
@@ -127,7 +130,7 @@ def draft_answers(scenario: Scenario, texts: Mapping[str, str]) -> tuple[Answer,
 
 
 def final_answers(scenario: Scenario, texts: Mapping[str, str]) -> tuple[Answer, ...]:
-    """Answers to submit, in the scenario's order: every question, each with at least ten characters besides space.
+    """Return answers to submit, in the scenario's order: every question, each with at least ten characters.
 
     Raises AnswersRejected with every problem at once.
     """
@@ -145,7 +148,7 @@ def final_answers(scenario: Scenario, texts: Mapping[str, str]) -> tuple[Answer,
 
 
 def _misfits(scenario: Scenario, texts: Mapping[str, str]) -> list[str]:
-    """What is wrong with answers whether they are final or not."""
+    """Return the problems of answers, whether they are final or not."""
     known = {question.question_id for question in scenario.questions}
     problems = [
         f"scenario {scenario.scenario_id} has no question {question_id!r}"
@@ -157,12 +160,12 @@ def _misfits(scenario: Scenario, texts: Mapping[str, str]) -> list[str]:
         for question_id, text in texts.items()
         if len(text) > MAX_ANSWER_CHARACTERS
     ]
-    # Lone surrogates cannot be stored as UTF-8; they are counted here and refused just below.
+    # Lone surrogates cannot be stored as UTF-8; they are counted here and refused below.
     total_bytes = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts.values())
     if total_bytes > MAX_ANSWERS_BYTES:
         problems.append(f"the answers take {total_bytes} bytes; {MAX_ANSWERS_BYTES} are the most")
     problems += [
-        f"the answer to {question_id} holds half a surrogate pair, which is no text"
+        f"the answer to {question_id} contains half a surrogate pair, which is not valid text"
         for question_id, text in texts.items()
         if any("\ud800" <= character <= "\udfff" for character in text)
     ]
@@ -188,7 +191,7 @@ def _answers(scenario: Scenario, texts: Mapping[str, str]) -> tuple[Answer, ...]
 
 
 def start(attempt_id: str, user_id: str, scenario_id: str, now: datetime) -> Attempt:
-    """A new attempt in progress, without answers."""
+    """Return a new attempt in progress, without answers."""
     return Attempt(
         attempt_id=attempt_id,
         user_id=user_id,
@@ -200,13 +203,13 @@ def start(attempt_id: str, user_id: str, scenario_id: str, now: datetime) -> Att
 
 
 def save(attempt: Attempt, answers: tuple[Answer, ...], now: datetime) -> Attempt:
-    """The attempt with these answers in place of the former ones; AttemptClosed unless it is in progress."""
+    """Return the attempt with these answers in place of the former ones. Raises AttemptClosed unless in progress."""
     require_open(attempt, "saved")
     return attempt.model_copy(update={"answers": answers, "touched_at": _later(attempt, now)})
 
 
 def resume(attempt: Attempt, now: datetime) -> Attempt:
-    """The attempt as its user takes it up again: its silence begins anew. AttemptClosed unless it is in progress."""
+    """Return the resumed attempt, with its silence reset. Raises AttemptClosed unless in progress."""
     require_open(attempt, "resumed")
     return attempt.model_copy(update={"touched_at": _later(attempt, now)})
 
@@ -218,10 +221,10 @@ def submit(
     now: datetime,
     evaluated_at: datetime | None = None,
 ) -> Attempt:
-    """The completed attempt: overall score computed, duration in whole seconds from its start to its submission.
+    """Return the completed attempt: overall score computed, duration in whole seconds from start to submission.
 
-    `answers` come from `final_answers`. A model may take minutes to grade them: `now` is when they were handed in,
-    `evaluated_at` when they were graded, where that was later. Raises AttemptClosed unless the attempt is in progress.
+    `answers` come from `final_answers`. A model may take minutes to grade them: `now` is the submission time,
+    `evaluated_at` the later time of the grading. Raises AttemptClosed unless the attempt is in progress.
     """
     require_open(attempt, "submitted")
     submitted = _later(attempt, now)
@@ -241,27 +244,27 @@ def submit(
 
 
 def abandon(attempt: Attempt, now: datetime) -> Attempt:
-    """The attempt given up, its answers kept; AttemptClosed unless it is in progress."""
+    """Return the abandoned attempt with its answers. Raises AttemptClosed unless in progress."""
     require_open(attempt, "abandoned")
     return attempt.model_copy(update={"status": Status.ABANDONED, "touched_at": _later(attempt, now)})
 
 
 def is_silent(attempt: Attempt, now: datetime) -> bool:
-    """Whether a sweeper should abandon it: in progress, and untouched for 24 hours or more."""
+    """Return True if a sweeper should abandon it: in progress, and unchanged for 24 hours or more."""
     return attempt.status is Status.IN_PROGRESS and instant(now) - attempt.touched_at >= SILENCE
 
 
 def would_fall_silent(attempt: Attempt, now: datetime) -> bool:
-    """Whether a sweeper might abandon it while answers that are handed in now are graded."""
+    """Return True if a sweeper might abandon it while answers submitted now are graded."""
     return is_silent(attempt, now + LONGEST_GRADING)
 
 
 def require_open(attempt: Attempt, verb: str) -> None:
-    """AttemptClosed, which says what cannot be done, unless the attempt is in progress."""
+    """Raise AttemptClosed, which names the refused action, unless the attempt is in progress."""
     if attempt.status is not Status.IN_PROGRESS:
         raise AttemptClosed(attempt.attempt_id, attempt.status.value, verb)
 
 
 def _later(attempt: Attempt, now: datetime) -> datetime:
-    """Now, but never before the attempt was last touched: clocks of two servers differ."""
+    """Return the current time, but never before the attempt's last change: clocks of two servers differ."""
     return max(instant(now), attempt.touched_at)

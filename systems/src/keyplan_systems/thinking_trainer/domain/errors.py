@@ -1,12 +1,12 @@
-"""Everything the trainer refuses, as one tree.
+"""Errors of the trainer, as one tree.
 
 TrainerError
 ├── AnswersRejected         answers that do not fit their scenario or the limits
 ├── AttemptClosed           a completed or abandoned attempt does not change any more
 ├── AttemptConflict         two different records under one attempt id
-├── ItemUnreadable          a stored item no upgrade leads from
+├── ItemUnreadable          a stored item without an upgrade
 ├── ScenarioFileInvalid     a seed scenario that breaks the limits
-└── EvaluationFailed        no evaluation could be had
+└── EvaluationFailed        the evaluation failed
     ├── EvaluationRefused       the model service will not answer this request, however often it is asked
     └── EvaluationUnavailable   the model service gave no usable answer in all tries; trying later may help
 """
@@ -15,11 +15,11 @@ from __future__ import annotations
 
 
 class TrainerError(Exception):
-    """The root of all refusals of the trainer."""
+    """Root of all errors of the trainer."""
 
 
 class AnswersRejected(TrainerError):  # noqa: N818 - named like what happened, as a user reads it
-    """Answers that do not fit their scenario or the limits; `problems` names every one of them."""
+    """Answers that do not fit their scenario or the limits; `problems` lists every problem."""
 
     def __init__(self, problems: tuple[str, ...]) -> None:
         super().__init__("; ".join(problems))
@@ -27,7 +27,7 @@ class AnswersRejected(TrainerError):  # noqa: N818 - named like what happened, a
 
 
 class AttemptClosed(TrainerError):  # noqa: N818
-    """A completed or abandoned attempt does not change any more."""
+    """Change of a completed or abandoned attempt."""
 
     def __init__(self, attempt_id: str, status: str, verb: str) -> None:
         super().__init__(f"Attempt {attempt_id} is {status}: only an attempt in progress can be {verb}")
@@ -36,24 +36,24 @@ class AttemptClosed(TrainerError):  # noqa: N818
 
 
 class AttemptConflict(TrainerError):  # noqa: N818
-    """Two different records under one attempt id: one of them is not what was stored."""
+    """Different record under a known attempt ID, so that one of the two is wrong."""
 
 
 class ItemUnreadable(TrainerError):  # noqa: N818
-    """A stored item no upgrade leads from: a version of a newer program, or a form nobody wrote."""
+    """Stored item without an upgrade: a version of a newer program, or an unknown form."""
 
 
 class ScenarioFileInvalid(TrainerError):  # noqa: N818
-    """A seed scenario that breaks the limits; the message names file and field."""
+    """Seed scenario that violates the limits; the message names file and field."""
 
 
 class EvaluationFailed(TrainerError):  # noqa: N818
-    """No evaluation could be had."""
+    """Failure of the evaluation."""
 
 
 class EvaluationRefused(EvaluationFailed):
-    """The model service will not answer this request, however often it is asked."""
+    """Permanent refusal of the request by the model service."""
 
 
 class EvaluationUnavailable(EvaluationFailed):
-    """The model service gave no usable answer in all tries; trying later may help."""
+    """Failure of the model service in all tries; a later attempt may succeed."""

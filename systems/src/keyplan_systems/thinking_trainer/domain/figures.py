@@ -1,8 +1,8 @@
 """Mean, deviation and slope of whole-number scores, exact until they are rounded once at the end.
 
-Scores are small integers, so everything but the root is a fraction, and the root can be rounded without ever
-being computed: no figure depends on the order of additions or on binary floating point, and every exact half
-goes to the even hundredth.
+Scores are small integers, so everything but the root is a fraction, and the root can be rounded without being computed:
+results do not depend on the order of additions or on binary floating point, and every exact half goes to the even
+hundredth.
 """
 
 from __future__ import annotations
@@ -14,35 +14,35 @@ from math import isqrt
 
 
 def rounded(value: Fraction) -> Decimal:
-    """Two decimals, an exact half to the even one."""
+    """Round to two decimals, an exact half to the even one."""
     return _hundredths(round(value * 100))
 
 
 def mean(scores: Sequence[int]) -> Fraction:
-    """The arithmetic mean; ValueError without scores."""
+    """Return the arithmetic mean. Raises ValueError without scores."""
     if not scores:
-        raise ValueError("no scores have no mean")
+        raise ValueError("cannot compute the mean without scores")
     return Fraction(sum(scores), len(scores))
 
 
 def deviation(scores: Sequence[int]) -> Decimal:
-    """The standard deviation of the scores as a whole population, two decimals, an exact half to the even one.
+    """Return the standard deviation of the scores as a whole population, two decimals, exact halves to even.
 
     With n scores it is sqrt(p) / n, where p = n times the sum of squares minus the square of the sum.
     """
     if not scores:
-        raise ValueError("no scores have no deviation")
+        raise ValueError("cannot compute the deviation without scores")
     n = len(scores)
     p = n * sum(score * score for score in scores) - sum(scores) ** 2
     floor = isqrt(10_000 * p // (n * n))
-    # Against the middle between this hundredth and the next, both sides squared and without their fractions.
+    # Compare with the middle between this hundredth and the next, both sides squared and without their fractions.
     value, middle = 40_000 * p, (n * (2 * floor + 1)) ** 2
     up = value > middle or (value == middle and floor % 2 == 1)
     return _hundredths(floor + up)
 
 
 def slope(scores: Sequence[int]) -> Fraction:
-    """The slope of the least-squares line through the scores, per step, oldest first; 0 for fewer than two scores."""
+    """Return the least-squares slope of the scores per step, oldest first; 0 for fewer than two scores."""
     n = len(scores)
     if n < 2:
         return Fraction(0)

@@ -1,18 +1,18 @@
-"""The ledger of a user: the scores of the newest completed attempts and the number of all, in one small item.
+"""Ledger of a user: the scores of the newest completed attempts and the number of all, in one small item.
 
-A profile could be computed from a query for the ten newest attempts, but that query goes through an index, and an
-index may lag: of two attempts submitted at the same moment each handler may see its own and miss the other, and no
-later event would put that right. The ledger is an item of a table, read with strong consistency and written on the
-condition that nobody has written it since. Whoever comes second reads again, and then knows both. It also saves
-reading ten whole attempts, up to 300,000 bytes each, for eighty small numbers.
+A profile could be computed from a query for the ten newest attempts, but that query uses an index, which may lag: with
+two attempts submitted concurrently, each handler may see its own and miss the other, and no later event would correct
+that. The ledger is an item of a table, read with strong consistency and written on the condition that it is unchanged
+since. The second writer reads again, and then knows both. It also saves reading ten whole attempts, up to 300,000 bytes
+each, for eighty small numbers.
 
-It keeps more than a profile's window, because attempts may arrive late: one that is older than others known already
-changes the snapshots of those after it, and `snapshots` gives every one of them anew. So the snapshots do not depend
-on the order of arrival, as long as no attempt arrives after more than `KEPT - WINDOW` newer ones.
+It keeps more than a profile's window, because attempts may arrive late: an attempt that is older than known ones
+changes the snapshots of those after it, and `snapshots` returns all of them again. So the snapshots do not depend on
+the order of arrival, as long as no attempt arrives after more than `KEPT - WINDOW` newer ones.
 
-`noted` takes the attempts in any order. An attempt that is kept is known again when it is delivered again; one that
-has left the ledger is not, so a consumer marks each attempt as noted in the same transaction, on the condition that it
-is not marked.
+`noted` accepts the attempts in any order. An attempt that is kept is recognized when it is delivered again; an attempt
+that has left the ledger is not, so a consumer marks each attempt as noted in the same transaction, on the condition
+that it is not marked.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from .profiles import WINDOW, Profile, ScoredAttempt, profile_of, scored
 from .records import SCHEMA_VERSION, Record
 
 KEPT = 40
-"""How many of the newest attempts are kept; the last ten are the window of a profile."""
+"""Number of newest attempts that are kept; the last ten are the window of a profile."""
 
 
 class Ledger(Record):
-    """What is known of one user's completed attempts; `window` is the newest of them, oldest first."""
+    """Known completed attempts of one user; `window` is the newest of them, oldest first."""
 
     user_id: UserId
     attempt_count: int = Field(default=0, ge=0)
@@ -40,13 +40,13 @@ class Ledger(Record):
 
 
 def noted(ledger: Ledger, attempt: Attempt) -> Ledger:
-    """The ledger with one more completed attempt; the same ledger when the window holds that attempt already.
+    """Return the ledger with another completed attempt; the same ledger if the window contains it already.
 
-    Raises ValueError for an attempt that is not completed or is another user's, AttemptConflict when the window
-    holds other scores under its id.
+    Raises ValueError for an attempt that is not completed or belongs to another user, AttemptConflict if the window
+    contains other scores under its ID.
     """
     if attempt.user_id != ledger.user_id:
-        raise ValueError(f"attempt {attempt.attempt_id} is of another user than this ledger")
+        raise ValueError(f"attempt {attempt.attempt_id} belongs to another user than this ledger")
     entry = scored(attempt)
     for known in ledger.window:
         if known.attempt_id == entry.attempt_id:
@@ -61,9 +61,9 @@ def noted(ledger: Ledger, attempt: Attempt) -> Ledger:
 
 
 def snapshots(ledger: Ledger, attempt_id: str) -> list[Profile]:
-    """The snapshot as of this attempt, and those of all newer ones, oldest first; none if it is kept no more.
+    """Return the snapshot as of this attempt, and those of all newer ones, oldest first; none if it was dropped.
 
-    A snapshot needs the nine attempts before its own: of the oldest that are kept, some may lack them.
+    A snapshot needs the nine attempts before its own: for the oldest kept attempts, some may be missing.
     """
     ids = [entry.attempt_id for entry in ledger.window]
     if attempt_id not in ids:

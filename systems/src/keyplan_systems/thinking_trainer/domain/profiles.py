@@ -1,6 +1,6 @@
-"""Profiles: what a user's last ten completed attempts say about each dimension.
+"""Profiles: statistics of each dimension over a user's last ten completed attempts.
 
-Rules of our own where the source documents are silent or contradict each other:
+Own rules where the source documents are silent or contradict each other:
 
 * The window is the ten newest completed attempts by `timestamp`, ties by attempt id; `recentScores` is oldest first.
 * Moving average: mean of the window. Deviation: of the window as a whole population.
@@ -42,7 +42,7 @@ STEEP = Fraction(1, 20)
 
 
 class Trend(StrEnum):
-    """Where the scores of a dimension go."""
+    """Direction in which the scores of a dimension move."""
 
     IMPROVING = "improving"
     DECLINING = "declining"
@@ -50,7 +50,7 @@ class Trend(StrEnum):
 
 
 class DimensionStatistics(Record):
-    """One dimension over the window; `recent_scores` oldest first."""
+    """Statistics of one dimension over the window; `recent_scores` oldest first."""
 
     name: Dimension
     moving_average: Figure
@@ -60,7 +60,7 @@ class DimensionStatistics(Record):
 
 
 class Weakness(Record):
-    """A weak dimension; `gap` is its distance from the user's own mean, negative when below."""
+    """Weak dimension; `gap` is its distance from the user's own mean, negative when below."""
 
     dimension: Dimension
     score: Figure
@@ -68,7 +68,7 @@ class Weakness(Record):
 
 
 class Improvement(Record):
-    """A dimension that rose from the older half of the window to the newer; `from` and `to` outside."""
+    """Dimension that rose from the older half of the window to the newer; serialized as `from` and `to`."""
 
     dimension: Dimension
     improvement: Figure
@@ -77,7 +77,7 @@ class Improvement(Record):
 
 
 class Profile(Record):
-    """A snapshot as of the attempt `source_attempt_id`, submitted at `timestamp`, the newest it has seen."""
+    """Snapshot as of the attempt `source_attempt_id`, submitted at `timestamp`, the newest in the window."""
 
     user_id: UserId
     timestamp: Instant
@@ -92,12 +92,12 @@ class Profile(Record):
 
     @property
     def snapshot_key(self) -> str:
-        """`timestamp#attemptId` of the newest attempt: the sort key of the snapshot."""
+        """Text `timestamp#attemptId` of the newest attempt: the sort key of the snapshot."""
         return f"{iso(self.timestamp)}#{self.source_attempt_id}"
 
 
 class ScoredAttempt(Record):
-    """What a profile needs of a completed attempt, and no more: some 150 bytes of what may be 300,000."""
+    """Scores of a completed attempt, as needed for a profile: about 150 bytes of up to 300,000."""
 
     attempt_id: AttemptId
     timestamp: Instant
@@ -105,16 +105,16 @@ class ScoredAttempt(Record):
     scores: tuple[Annotated[int, Field(ge=0, le=MAX_SCORE)], ...] = Field(
         min_length=len(DIMENSIONS), max_length=len(DIMENSIONS)
     )
-    """One per dimension, in the rubric's order."""
+    """One score per dimension, in the rubric's order."""
 
     @property
     def scored_key(self) -> str:
-        """`timestamp#attemptId`, as of the attempt itself."""
+        """Text `timestamp#attemptId`, as of the attempt itself."""
         return f"{iso(self.timestamp)}#{self.attempt_id}"
 
 
 def scored(attempt: Attempt) -> ScoredAttempt:
-    """The scores of a completed attempt; ValueError for any other."""
+    """Return the scores of a completed attempt. Raises ValueError for any other attempt."""
     if attempt.timestamp is None or attempt.evaluation is None:
         raise ValueError(f"attempt {attempt.attempt_id} is {attempt.status.value} and has no scores")
     return ScoredAttempt(
@@ -126,7 +126,7 @@ def scored(attempt: Attempt) -> ScoredAttempt:
 
 
 def profile_of(user_id: str, window: Sequence[ScoredAttempt], attempt_count: int) -> Profile:
-    """The profile that the newest attempts of a user give, at most ten, oldest first.
+    """Return the profile of a user's newest attempts, at most ten, oldest first.
 
     `attempt_count` is the number of all attempts the user has completed, older ones included.
     """
@@ -146,7 +146,7 @@ def profile_of(user_id: str, window: Sequence[ScoredAttempt], attempt_count: int
 
 
 def statistics(name: Dimension, scores: Sequence[int]) -> DimensionStatistics:
-    """Average, deviation and trend of one dimension over the window, oldest first."""
+    """Return average, deviation and trend of one dimension over the window, oldest first."""
     return DimensionStatistics(
         name=name,
         moving_average=rounded(mean(scores)),
@@ -157,7 +157,7 @@ def statistics(name: Dimension, scores: Sequence[int]) -> DimensionStatistics:
 
 
 def trend(scores: Sequence[int]) -> Trend:
-    """Where the scores go, oldest first; fewer than three say nothing."""
+    """Return the direction of the scores, oldest first; stable for fewer than three scores."""
     if len(scores) < LEAST_FOR_TREND:
         return Trend.STABLE
     steepness = slope(scores)
@@ -167,7 +167,7 @@ def trend(scores: Sequence[int]) -> Trend:
 
 
 def weaknesses(scores: Mapping[Dimension, Sequence[int]]) -> tuple[Weakness, ...]:
-    """The three lowest of the weak dimensions, lowest first, equal ones in the rubric's order."""
+    """Return the three lowest of the weak dimensions, lowest first, equal ones in the rubric's order."""
     averages = {name: mean(scores[name]) for name in DIMENSIONS}
     own_mean = sum(averages.values(), Fraction(0)) / len(DIMENSIONS)
     weak = [name for name in DIMENSIONS if averages[name] < own_mean or averages[name] < WEAK_BELOW]
@@ -179,7 +179,7 @@ def weaknesses(scores: Mapping[Dimension, Sequence[int]]) -> tuple[Weakness, ...
 
 
 def improvements(scores: Mapping[Dimension, Sequence[int]]) -> tuple[Improvement, ...]:
-    """The three largest rises, largest first, equal ones in the rubric's order."""
+    """Return the three largest rises, largest first, equal ones in the rubric's order."""
     rises = {name: _halves(scores[name]) for name in DIMENSIONS if len(scores[name]) >= LEAST_FOR_IMPROVEMENT}
     rising = [name for name, (before, after) in rises.items() if after > before]
     largest = sorted(rising, key=lambda name: rises[name][0] - rises[name][1])[:MOST_IMPROVEMENTS]
@@ -193,6 +193,6 @@ def _improvement(name: Dimension, before: Fraction, after: Fraction) -> Improvem
 
 
 def _halves(scores: Sequence[int]) -> tuple[Fraction, Fraction]:
-    """Mean of the older and of the newer half; the middle one of an odd number belongs to neither."""
+    """Return the mean of the older and of the newer half; the middle one of an odd number belongs to neither."""
     half = len(scores) // 2
     return mean(scores[:half]), mean(scores[-half:])

@@ -1,4 +1,4 @@
-"""What to practise for each dimension that is weak."""
+"""Exercises for each weak dimension."""
 
 from __future__ import annotations
 
@@ -37,5 +37,5 @@ RECOMMENDATIONS: Mapping[Dimension, str] = {
 
 
 def recommended(weak: Iterable[Dimension]) -> tuple[str, ...]:
-    """One exercise per weak dimension, in the same order."""
+    """Return one exercise per weak dimension, in the same order."""
     return tuple(RECOMMENDATIONS[dimension] for dimension in weak)

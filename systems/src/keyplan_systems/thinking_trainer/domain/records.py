@@ -1,7 +1,7 @@
-"""What all records share: frozen, strict about unknown fields, camelCase outside, one form of time and of figures.
+"""Shared rules of all records: frozen, strict about unknown fields, camelCase outside, one form of times and figures.
 
-A moment is UTC with exactly three decimals (`2026-01-31T09:05:00.000Z`), wherever it is written. Text of
-mixed precision does not sort: `.` comes before `Z`, so half a second past would sort before the full second.
+A timestamp is UTC with exactly three decimals (`2026-01-31T09:05:00.000Z`), wherever it is written. Text of mixed
+precision does not sort: `.` sorts before `Z`, so half a second past would sort before the full second.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ class Record(BaseModel):
 
 
 def values_of(kind: type[Record], record: Record) -> dict[str, Any]:
-    """What a record holds in the fields of a kind that it is, or has all fields of."""
+    """Return a record's values for the fields of a kind whose fields it has."""
     return {name: getattr(record, name) for name in kind.model_fields}
 
 
 def instant(value: object) -> datetime:
-    """A moment in UTC, cut to whole milliseconds, from ISO 8601 text with an offset or an aware datetime.
+    """Return a timestamp in UTC, truncated to milliseconds, from ISO 8601 text with an offset or an aware datetime.
 
-    Raises ValueError on anything else, and on a time without an offset: it would be another moment elsewhere.
+    Raises ValueError on anything else, and on a time without an offset, which would be ambiguous.
     """
     if isinstance(value, str):
         value = datetime.fromisoformat(value)
     if not isinstance(value, datetime):
         # pydantic turns a ValueError into a finding about the field; a TypeError would pass through it.
-        raise ValueError(f"a moment is ISO 8601 text or a datetime, not {type(value).__name__}")  # noqa: TRY004
+        raise ValueError(f"a timestamp must be ISO 8601 text or a datetime, not {type(value).__name__}")  # noqa: TRY004
     if value.tzinfo is None:
         raise ValueError(f"{value.isoformat()} has no offset from UTC")
     try:
@@ -51,12 +51,12 @@ def instant(value: object) -> datetime:
 
 
 def instant_of(epoch_seconds: float) -> datetime:
-    """The moment a clock means by seconds since the Unix epoch, cut to whole milliseconds."""
+    """Return the timestamp of a clock's seconds since the Unix epoch, truncated to milliseconds."""
     return _EPOCH + timedelta(milliseconds=round(epoch_seconds * 1_000_000) // 1000)
 
 
 def iso(moment: datetime) -> str:
-    """The one written form of a moment: 24 characters, which sort as the moments do."""
+    """Return the text form of a timestamp: 24 characters, which sort by time."""
     return instant(moment).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -66,7 +66,7 @@ Instant = Annotated[
     BeforeValidator(instant),
     PlainSerializer(iso, return_type=str, when_used="json"),
 ]
-"""A moment as `instant` makes it; text of one form in JSON and in storage."""
+"""Timestamp from `instant`; text of one form in JSON and in storage."""
 
 Figure = Annotated[Decimal, PlainSerializer(float, return_type=float, when_used="json")]
-"""A figure of two decimals: Decimal in Python and in storage, a number in JSON."""
+"""Figure with two decimals: Decimal in Python and in storage, a number in JSON."""

@@ -1,4 +1,4 @@
-"""The rubric: eight dimensions, their weights, and an evaluation whose overall score follows from its dimensions."""
+"""Rubric: eight dimensions, their weights, and an evaluation whose overall score follows from its dimensions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_FEEDBACK_CHARACTERS = 2_000
 
 
 class Dimension(StrEnum):
-    """The eight dimensions, in the order in which they are always shown."""
+    """Eight dimensions, in the order in which they are always shown."""
 
     CLARITY = "clarity"
     RELEVANCE = "relevance"
@@ -53,7 +53,7 @@ ModelId = Annotated[str, StringConstraints(min_length=1, max_length=2_048)]
 
 
 class DimensionScore(Record):
-    """One dimension of an evaluation: 0 (absent) to 4 (excellent), with one to five reasons."""
+    """Score of one dimension of an evaluation: 0 (absent) to 4 (excellent), with one to five reasons."""
 
     name: Dimension
     score: int = Field(ge=0, le=MAX_SCORE)
@@ -61,7 +61,7 @@ class DimensionScore(Record):
 
 
 def _all_eight(scores: tuple[DimensionScore, ...]) -> tuple[DimensionScore, ...]:
-    """The same scores in the rubric's order; ValueError unless each dimension is there exactly once."""
+    """Return the scores in the rubric's order. Raises ValueError unless each dimension occurs exactly once."""
     names = [score.name for score in scores]
     missing = [name.value for name in DIMENSIONS if name not in names]
     twice = sorted({name.value for name in names if names.count(name) > 1})
@@ -71,17 +71,17 @@ def _all_eight(scores: tuple[DimensionScore, ...]) -> tuple[DimensionScore, ...]
 
 
 AllDimensions = Annotated[tuple[DimensionScore, ...], AfterValidator(_all_eight)]
-"""Scores of all eight dimensions, in the rubric's order whatever order they came in."""
+"""Scores of all eight dimensions, in the rubric's order regardless of the input's order."""
 
 
 def overall_score(scores: Iterable[DimensionScore]) -> int:
-    """The weighted mean of the eight scores, as 0 to 100 in whole numbers; an exact half goes to the even one."""
+    """Return the weighted mean of the eight scores, as 0 to 100 in whole numbers; exact halves go to even."""
     weighted = sum(WEIGHT_TENTHS[score.name] * score.score for score in scores)
     return round(Fraction(weighted * 100, sum(WEIGHT_TENTHS.values()) * MAX_SCORE))
 
 
 class Assessment(Record):
-    """What an evaluator says. It carries no overall score on purpose: that is computed, never believed."""
+    """Result of an evaluator. It deliberately has no overall score, which is always computed."""
 
     dimensions: AllDimensions
     feedback: Feedback
@@ -89,7 +89,7 @@ class Assessment(Record):
 
 
 class Evaluation(Record):
-    """A stored evaluation; one whose overall score does not follow from its dimensions is refused."""
+    """Stored evaluation; it is refused if its overall score does not follow from its dimensions."""
 
     overall_score: int
     dimensions: AllDimensions
@@ -106,12 +106,12 @@ class Evaluation(Record):
 
     @property
     def scores(self) -> Mapping[Dimension, int]:
-        """The score of each dimension."""
+        """Score of each dimension."""
         return {entry.name: entry.score for entry in self.dimensions}
 
 
 def evaluation_of(assessment: Assessment, evaluated_at: datetime) -> Evaluation:
-    """The evaluation an assessment amounts to, its overall score computed here."""
+    """Return the evaluation of an assessment, with its overall score computed here."""
     return Evaluation(
         overall_score=overall_score(assessment.dimensions),
         dimensions=assessment.dimensions,

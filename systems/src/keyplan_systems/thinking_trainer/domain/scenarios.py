@@ -16,7 +16,7 @@ MAX_FOCUS_AREAS = 3
 
 
 class Difficulty(StrEnum):
-    """How hard a scenario is, easiest first."""
+    """Difficulty of a scenario, easiest first."""
 
     BEGINNER = "beginner"
     INTERMEDIATE = "intermediate"
@@ -35,7 +35,7 @@ Tag = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_
 
 
 class Question(Record):
-    """One question, with the length an answer should have and the dimensions it asks for."""
+    """Question, with the expected length of its answer and its dimensions."""
 
     question_id: Slug
     text: str = Field(min_length=10, max_length=1_000)
@@ -51,7 +51,7 @@ class Question(Record):
 
 
 class Scenario(Record):
-    """A situation to think about, with one to ten questions. Without tags it is stored without the attribute."""
+    """Situation with one to ten questions. Without tags it is stored without the attribute."""
 
     scenario_id: Slug
     title: str = Field(min_length=5, max_length=200)
@@ -77,5 +77,5 @@ class Scenario(Record):
 
 
 def difficulty_key(difficulty: Difficulty) -> str:
-    """Key text that sorts easiest first: `1#beginner`. The bare words would put advanced before beginner."""
+    """Return a key text that sorts easiest first: `1#beginner`. The bare words would put advanced before beginner."""
     return f"{_SORT_CODES[difficulty]}#{difficulty.value}"

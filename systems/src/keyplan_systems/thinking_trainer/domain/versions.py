@@ -1,10 +1,10 @@
-"""Versions of stored items: every older form is brought up to the current one when it is read.
+"""Versions of stored items: every older form is upgraded to the current one when it is read.
 
 A step is a pure function from the items of one version to those of the next; `STEPS` writes all of them out, per
 kind of item. Reading an item applies the steps from its own version on, one after another. Nothing is written back:
 an item takes its new form in storage when it is next written.
 
-What the versions are:
+Versions:
 
 * `0.9` carries no `schemaVersion`. Tags are a list, moments have mixed precision (`...:00Z`, `...:00.000Z`), word
   counts and overall scores are what the writer claimed, and profiles do not say which attempt they come from.
@@ -36,14 +36,14 @@ from .rubric import DIMENSIONS, DimensionScore, overall_score
 
 UNVERSIONED = "0.9"
 UNRECORDED_ATTEMPT = "unrecorded"
-"""The source attempt of a profile from before it was recorded."""
+"""Source attempt of a profile from before it was recorded."""
 
 Item = Mapping[str, Any]
 _R = TypeVar("_R", bound=Record)
 
 
 class Kind(StrEnum):
-    """The kinds of items."""
+    """Kinds of items."""
 
     ATTEMPT = "attempt"
     PROFILE = "profile"
@@ -52,7 +52,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a chain: items of `before` become items of `after`."""
+    """Step of a chain: items of `before` become items of `after`."""
 
     before: str
     after: str
@@ -60,17 +60,17 @@ class Step:
 
 
 def _scenario_1_0(item: Item) -> Item:
-    """Tags become a set, or no attribute when there are none; one form of time."""
+    """Convert tags to a set, or to no attribute without tags, and times to one form."""
     tags = frozenset(item.get("tags") or ())
     kept = {name: value for name, value in item.items() if name != "tags"}
     return kept | ({"tags": tags} if tags else {}) | {"createdAt": _one_form(item["createdAt"])}
 
 
 def _attempt_1_0(item: Item) -> Item:
-    """Words recounted, score recomputed, one form of time; what only a completed attempt has leaves all others.
+    """Count words and compute the score again, use one form of time; remove what only completed attempts have.
 
-    Version 0.9 knew one moment: of a completed attempt it is the submission, and the start lies its duration
-    before; of any other it is the last time somebody touched it.
+    Version 0.9 knew one timestamp: of a completed attempt it is the submission, and the start is its duration earlier;
+    of any other it is the time of the last change.
     """
     moment = instant(item["timestamp"])
     answers = [dict(answer) | {"wordCount": word_count(answer["answer"])} for answer in item.get("answers", ())]
@@ -97,7 +97,7 @@ def _evaluation_1_0(evaluation: Item) -> Item:
 
 
 def _profile_1_0(item: Item) -> Item:
-    """All figures computed again from the scores they claim to come from; the overall average is only rounded."""
+    """Compute all figures again from the scores they claim to come from; the overall average is only rounded."""
     recent = {entry["name"]: [int(score) for score in entry["recentScores"]][-WINDOW:] for entry in item["dimensions"]}
     scores = {name: recent[name] for name in DIMENSIONS}
     weak = profiles.weaknesses(scores)
@@ -125,21 +125,19 @@ STEPS: Mapping[Kind, tuple[Step, ...]] = {
     Kind.PROFILE: (Step(UNVERSIONED, "1.0", _profile_1_0),),
     Kind.SCENARIO: (Step(UNVERSIONED, "1.0", _scenario_1_0),),
 }
-"""Every step there is, oldest first: each begins where the one before it ends, the last ends at the current version."""
+"""All steps, oldest first: each starts where the one before it ends, the last ends at the current version."""
 
 
 def upgraded(kind: Kind, item: Item, steps: Mapping[Kind, Sequence[Step]] = STEPS) -> dict[str, Any]:
-    """The item in the current form of its kind; the item itself when it has that form already.
+    """Return the item in the current form of its kind; the item itself if it has that form already.
 
-    Raises ItemUnreadable for a version no step leads from, and for an item its step cannot make sense of.
+    Raises ItemUnreadable for a version without an upgrade, and for an item that its step cannot convert.
     """
     current = dict(item)
     while (version := current.get("schemaVersion", UNVERSIONED)) != steps[kind][-1].after:
         step = next((step for step in steps[kind] if step.before == version), None)
         if step is None:
-            raise ItemUnreadable(
-                f"{kind.value} of version {version!r}: no upgrade leads from there to the current form"
-            )
+            raise ItemUnreadable(f"{kind.value} of version {version!r}: an upgrade to the current form does not exist")
         current = _taken(step, kind, current)
     return current
 
@@ -154,7 +152,7 @@ def _taken(step: Step, kind: Kind, item: Item) -> dict[str, Any]:
 
 
 def read(record: type[_R], kind: Kind, item: Item) -> _R:
-    """The record an item of any version holds; ItemUnreadable when it holds none."""
+    """Return the record of an item of any version. Raises ItemUnreadable for an invalid item."""
     try:
         return record.model_validate(upgraded(kind, item))
     except ValidationError as error:

@@ -1,1 +1,1 @@
-"""Evaluators: who grades the answers to a scenario. A fixed rubric by default, a model on Amazon Bedrock on request."""
+"""Evaluators of answers to a scenario: a fixed rubric by default, a model on Amazon Bedrock on request."""

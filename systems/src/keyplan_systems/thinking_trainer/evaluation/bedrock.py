@@ -1,8 +1,8 @@
-"""The evaluator that asks a model on Amazon Bedrock, through the Converse API of boto3.
+"""Evaluator that asks a model on Amazon Bedrock, through the Converse API of boto3.
 
-A call that fails in passing (throttled, overloaded, timed out, connection lost) and a reply that cannot be used are
-tried again, at most twice, after one and after two seconds. A request the service rejects for what it is (no access,
-unknown model, blocked content) is not: asking again would give the same answer.
+A temporary failure (throttled, overloaded, timed out, connection lost) and an unusable reply are tried again, at most
+twice, after one and after two seconds. A request that the service rejects permanently (no access, unknown model,
+blocked content) is not tried again.
 """
 
 from __future__ import annotations
@@ -22,28 +22,32 @@ from .prompt import converse_request
 from .reply import ReplyUnusable, assessment_in
 
 WAITS_S = (1.0, 2.0)
-"""Seconds before the second and the third try; there is no fourth."""
+"""Seconds before the second and the third try; the third is the last."""
 
 MOST_AT_ONCE = 20
-"""How many submissions are graded at a time. Each holds one of the server's forty threads, on which all else that is
-asked of it waits too, for as long as the model takes."""
+"""Maximum number of submissions that are graded at a time.
+
+Each occupies one of the server's forty threads, which all other requests share, for as long as the model takes.
+"""
 
 PASSING_STATUSES = frozenset({408, 424, 429})
-"""HTTP statuses of failures that pass, beside all from 500 on: model timeout, model error, throttled or not ready.
-Source: the errors of Converse in the Amazon Bedrock API reference."""
+"""HTTP statuses of temporary failures, besides all from 500 on: model timeout, model error, throttled or not ready.
+
+Source: the errors of Converse in the Amazon Bedrock API reference.
+"""
 
 REFUSING_STOPS = frozenset({"guardrail_intervened", "content_filtered"})
 
 
 class ConverseClient(Protocol):
-    """What is used of a `bedrock-runtime` client."""
+    """Used part of a `bedrock-runtime` client."""
 
     def converse(self, **request: Any) -> Mapping[str, Any]:
-        """One exchange with a model."""
+        """Send one request to a model."""
 
 
 class BedrockEvaluator:
-    """Grades by asking a model. `wait` is given seconds and returns after them."""
+    """Evaluator that asks a model. `wait` receives seconds and returns after them."""
 
     def __init__(self, client: ConverseClient, model_id: str, wait: Callable[[float], None]) -> None:
         self._client = client
@@ -52,10 +56,10 @@ class BedrockEvaluator:
         self._free = threading.BoundedSemaphore(MOST_AT_ONCE)
 
     def evaluate(self, submission: Submission) -> Assessment:
-        """What the model says, held to the rubric.
+        """Return the model's assessment, validated against the rubric.
 
-        Raises EvaluationRefused when asking again is pointless, EvaluationUnavailable after three tries, or at once
-        while MOST_AT_ONCE others are graded.
+        Raises EvaluationRefused for a permanent refusal, EvaluationUnavailable after three tries, or immediately while
+        MOST_AT_ONCE others are graded.
         """
         if not self._free.acquire(blocking=False):
             raise EvaluationUnavailable(f"{self._model_id} is grading {MOST_AT_ONCE} others: try again later")
@@ -91,13 +95,13 @@ class BedrockEvaluator:
 
 
 def _text(answer: Mapping[str, Any]) -> str:
-    """All text of the reply; blocks of other kinds (reasoning, tools) say nothing to us."""
+    """Return all text of the reply; blocks of other kinds (reasoning, tools) are ignored."""
     content = answer.get("output", {}).get("message", {}).get("content", [])
     return "\n".join(block["text"] for block in content if "text" in block)
 
 
 def _refuse_lasting(error: ClientError | ConnectionError | HTTPClientError, model_id: str) -> None:
-    """Raise EvaluationRefused for what the service will answer again the same way."""
+    """Raise EvaluationRefused for an error that a repeated request would get again."""
     if not isinstance(error, ClientError):
         return
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
@@ -107,7 +111,7 @@ def _refuse_lasting(error: ClientError | ConnectionError | HTTPClientError, mode
 
 
 def converse_client(region: str, endpoint_url: str | None = None, timeout_s: float = 60.0) -> ConverseClient:
-    """A boto3 client that leaves all retries to the evaluator; credentials are found as boto3 finds them."""
+    """Return a boto3 client that leaves all retries to the evaluator; boto3 finds credentials as usual."""
     config = Config(retries={"total_max_attempts": 1}, connect_timeout=10, read_timeout=timeout_s)
     client: ConverseClient = boto3.client(
         "bedrock-runtime", region_name=region, endpoint_url=endpoint_url, config=config

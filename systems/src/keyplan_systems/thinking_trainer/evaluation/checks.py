@@ -1,4 +1,4 @@
-"""The thirty-two checks of the rubric evaluator: four yes-or-no questions per dimension, each worth one point."""
+"""Thirty-two checks of the rubric evaluator: four yes-or-no questions per dimension, each worth one point."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from . import lexicon
 from .features import Features
 
 ENOUGH_WORDS = 40
-"""Fewer words than these show nothing by what they leave out."""
+"""Minimum number of words; missing features of shorter texts have no significance."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One question to a submission; `yes` and `no` are the reasons given with the score."""
+    """Check of a submission; `yes` and `no` are the reasons given with the score."""
 
     dimension: Dimension
     met: Callable[[Features], bool]
@@ -219,4 +219,4 @@ CHECKS: tuple[Check, ...] = (
         "Sweeping words (always, obviously, proves) outnumber the careful ones, or there is too little text",
     ),
 )
-"""All checks, dimension by dimension; the score of a dimension is how many of its four are met."""
+"""All checks, by dimension; the score of a dimension is the number of its four checks that are met."""

@@ -1,4 +1,4 @@
-"""Which evaluator grades: a model on Amazon Bedrock when one is configured, the fixed rubric when not."""
+"""Choice of the evaluator: a model on Amazon Bedrock if configured, otherwise the fixed rubric."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .rubric_evaluator import RubricEvaluator
 
 @dataclass(frozen=True)
 class EvaluatorSettings:
-    """How to grade. Without a model id the rest is not looked at."""
+    """Settings of the evaluation. Without a model ID the rest is ignored."""
 
     model_id: str | None = None
     region: str = "us-east-1"
@@ -22,7 +22,10 @@ class EvaluatorSettings:
 
 
 def evaluator_for(settings: EvaluatorSettings, clock: Clock) -> Evaluator:
-    """The evaluator these settings ask for; ImportError with the remedy when it needs boto3 and that is missing."""
+    """Return the evaluator for these settings.
+
+    Raises ImportError with instructions if boto3 is required and missing.
+    """
     if settings.model_id is None:
         return RubricEvaluator()
     try:

@@ -1,4 +1,4 @@
-"""What an evaluator is: it is given a scenario with answers and returns an assessment of all eight dimensions."""
+"""Interface of evaluators: from a scenario with answers to an assessment of all eight dimensions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..domain.scenarios import Question, Scenario
 
 @dataclass(frozen=True)
 class Submission:
-    """Answers to grade. They answer questions of the scenario; ValueError when one does not, or when there is none."""
+    """Answers to grade. Raises ValueError without answers, or for an answer to another scenario's question."""
 
     scenario: Scenario
     answers: tuple[Answer, ...]
@@ -25,13 +25,13 @@ class Submission:
 
     @property
     def pairs(self) -> tuple[tuple[Question, str], ...]:
-        """Each question that is answered, with its answer."""
+        """Answered questions, with their answers."""
         questions = {question.question_id: question for question in self.scenario.questions}
         return tuple((questions[answer.question_id], answer.answer) for answer in self.answers)
 
 
 class Evaluator(Protocol):
-    """Grades submissions."""
+    """Evaluator of submissions."""
 
     def evaluate(self, submission: Submission) -> Assessment:
-        """All eight dimensions with reasons, and feedback; EvaluationFailed when none can be had."""
+        """Return all eight dimensions with reasons, and feedback. Raises EvaluationFailed."""

@@ -1,7 +1,7 @@
-"""What is measured of a submission: its words, its different sentences, its figures, and what it shares with the task.
+"""Measurements of a submission: its words, its different sentences, its figures, and its overlap with the task.
 
-A sentence counts once however often it is repeated. Two words count as the same when their first six letters
-agree, which stands in for taking endings off.
+A sentence counts once however often it is repeated. Two words count as the same if their first six letters agree, which
+approximates stemming.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ SHARED_RUN_WORDS = 3
 _WORD = re.compile(r"[^\W_]+(?:[.,'-][^\W_]+)*%?")
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+|\n+")
 _FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
-# The signs for times and divided by are written by number: they look like letters.
+# The signs for times and divided by are written by number, because they look like letters.
 _SUM = re.compile("\\d ?%? ?[x*/+=\u00d7\u00f7] ?[$\u20ac\u00a3]? ?\\d")
 _LIST_LINE = re.compile(r"^[ \t]*(?:[-*•]|\d+[.)])[ \t]+\S", re.MULTILINE)
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """The words and figures of a text, case folded; curly apostrophes and dashes are as good as straight ones."""
+    """Return the words and figures of a text, case folded; curly apostrophes and dashes count as straight ones."""
     return tuple(_WORD.findall(_straight(text).casefold()))
 
 
 def sentences_of(text: str) -> tuple[str, ...]:
-    """The sentences of a text that hold a word, in order; a line break ends one too."""
+    """Return the sentences of a text that contain a word, in order; a line break also ends a sentence."""
     return tuple(part for part in _SENTENCE_END.split(_straight(text)) if words_of(part))
 
 
 def stems_of(text: str) -> frozenset[str]:
-    """The words that say what a text is about, cut to six letters."""
+    """Return the content words of a text, truncated to six letters."""
     return frozenset(
         word[:STEM_LETTERS] for word in words_of(text) if len(word) > 2 and word not in STOP_WORDS and word[0].isalpha()
     )
 
 
 def figures_of(text: str) -> tuple[str, ...]:
-    """The figures of a text, separators of thousands taken out."""
+    """Return the figures of a text, without thousands separators."""
     return tuple(figure.replace(",", "") for figure in _FIGURE.findall(text))
 
 
@@ -53,85 +53,85 @@ def _straight(text: str) -> str:
 
 @dataclass(frozen=True)
 class Features:
-    """The measurements of one submission; each is made when first asked for."""
+    """Measurements of one submission; each is computed on first access."""
 
     submission: Submission
 
     @cached_property
     def text(self) -> str:
-        """All answers, one after another."""
+        """All answers, joined."""
         return "\n".join(text for _, text in self.submission.pairs)
 
     @cached_property
     def sentences(self) -> tuple[tuple[str, ...], ...]:
-        """The words of each different sentence."""
+        """Words of each different sentence."""
         return tuple(dict.fromkeys(words_of(sentence) for sentence in sentences_of(self.text)))
 
     @cached_property
     def _lines(self) -> tuple[str, ...]:
-        """Each different sentence as its words with a space around each, to look phrases up in."""
+        """Each different sentence as its words with a space around each, for phrase lookup."""
         return tuple(f" {' '.join(sentence)} " for sentence in self.sentences)
 
     @cached_property
     def word_count(self) -> int:
-        """Words in different sentences."""
+        """Number of words in different sentences."""
         return sum(len(sentence) for sentence in self.sentences)
 
     @cached_property
     def words_per_sentence(self) -> float:
-        """The mean length of a sentence in words; 0 without any."""
+        """Mean length of a sentence in words; 0 without sentences."""
         return self.word_count / len(self.sentences) if self.sentences else 0.0
 
     @cached_property
     def longest_sentence(self) -> int:
-        """Words in the longest sentence; 0 without any."""
+        """Number of words in the longest sentence; 0 without sentences."""
         return max(map(len, self.sentences), default=0)
 
     @cached_property
     def has_blocks(self) -> bool:
-        """Whether an answer is set in paragraphs or as a list of two lines or more."""
+        """True if an answer has paragraphs, or a list of two lines or more."""
         texts = [text for _, text in self.submission.pairs]
         return any(_has_blank_line(text) or len(_LIST_LINE.findall(text)) > 1 for text in texts)
 
     @cached_property
     def figure_count(self) -> int:
-        """Different figures written in digits."""
+        """Number of different figures written in digits."""
         return len(set(figures_of(self.text)))
 
     @cached_property
     def has_sum(self) -> bool:
-        """Whether two figures are joined by a sign of arithmetic."""
+        """True if two figures are joined by a sign of arithmetic."""
         return _SUM.search(self.text) is not None
 
     @cached_property
     def question_overlap(self) -> tuple[float, ...]:
-        """Per answer, the part of its question's words that it takes up, 0 to 1."""
+        """Per answer, the share of its question's words that it uses, 0 to 1."""
         return tuple(_part(stems_of(question.text), stems_of(text)) for question, text in self.submission.pairs)
 
     @cached_property
     def scenario_words_used(self) -> int:
-        """How many different words of the description are taken up."""
+        """Number of different words of the description that are used."""
         return len(stems_of(self.submission.scenario.description) & stems_of(self.text))
 
     @cached_property
     def target_met(self) -> tuple[float, ...]:
-        """Per answer, its words as a part of what was asked for; more than 1 when longer."""
+        """Per answer, its words as a share of the requested number; more than 1 when longer."""
         return tuple(len(words_of(text)) / question.target_word_count for question, text in self.submission.pairs)
 
     @cached_property
     def uses_a_given_fact(self) -> bool:
-        """Whether a figure of the description, or three words of it in a row that say something, are taken up."""
+        """True if a figure of the description, or three significant words of it in a row, are used."""
         description = self.submission.scenario.description
         if set(figures_of(description)) & set(figures_of(self.text)):
             return True
         return bool(_runs(words_of(description)) & _runs(words_of(self.text)))
 
     def different(self, phrases: Iterable[str]) -> int:
-        """How many of the phrases are used at all."""
+        """Return how many of the phrases are used at all."""
         return sum(any(f" {phrase} " in line for line in self._lines) for phrase in phrases)
 
     def sentences_with(self, phrases: Iterable[str]) -> int:
-        """How many different sentences use one of the phrases."""
+        """Return how many different sentences use one of the phrases."""
         sought = [f" {phrase} " for phrase in phrases]
         return sum(any(phrase in line for phrase in sought) for line in self._lines)
 
@@ -145,6 +145,6 @@ def _part(asked: frozenset[str], answered: frozenset[str]) -> float:
 
 
 def _runs(words: tuple[str, ...]) -> set[tuple[str, ...]]:
-    """Three words in a row of which two at least are not too common to mean anything."""
+    """Return three words in a row of which at least two are not common words."""
     runs = zip(*(words[start:] for start in range(SHARED_RUN_WORDS)), strict=False)
     return {run for run in runs if sum(word not in STOP_WORDS for word in run) > 1}

@@ -1,4 +1,4 @@
-"""The words and phrases the rubric evaluator looks for, in lower case; a phrase matches whole words only."""
+"""Words and phrases that the rubric evaluator searches for, in lower case; a phrase matches whole words only."""
 
 from __future__ import annotations
 
@@ -141,4 +141,4 @@ STOP_WORDS = frozenset((
     "under", "until", "up", "us", "very", "was", "we", "were", "what", "when", "where", "which", "while", "who",
     "whom", "whose", "why", "will", "with", "without", "would", "you", "your",
 ))  # fmt: skip
-"""Words too common to say that two texts are about the same thing."""
+"""Words too common to show that two texts have the same subject."""

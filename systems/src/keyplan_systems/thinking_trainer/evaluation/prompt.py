@@ -1,4 +1,4 @@
-"""What the model is asked: the rubric as instructions, the submission as JSON data, and what was wrong last time."""
+"""Request to the model: the rubric as instructions, the submission as JSON data, and the problem of the last reply."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SYSTEM_PROMPT = "\n".join(
 
 
 def converse_request(model_id: str, submission: Submission, trouble: str = "") -> dict[str, Any]:
-    """The arguments of one Converse call; `trouble` says why the reply before this one could not be used."""
+    """Return the arguments of one Converse call; `trouble` is the reason why the previous reply was unusable."""
     blocks = [{"text": json.dumps(_submission(submission), ensure_ascii=False, indent=1)}]
     if trouble:
         blocks.append({"text": f"An earlier reply could not be used: {trouble}. Reply with the JSON object only."})

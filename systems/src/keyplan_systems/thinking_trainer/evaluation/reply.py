@@ -1,4 +1,4 @@
-"""What the model replied: the JSON object found in its text, held to the rubric."""
+"""Parser of the model's reply: the JSON object in its text, validated against the rubric."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from ..domain.rubric import (
 
 MAX_REPLY_CHARACTERS = 100_000
 MAX_OPENINGS = 200
-"""Braces tried as the start of an object, so that a reply full of them cannot hold the evaluator up."""
+"""Maximum number of braces tried as the start of an object, so that a reply full of them cannot stall the evaluator."""
 
 
 class ReplyUnusable(Exception):  # noqa: N818 - named like what it says; never leaves the evaluators
-    """The text holds no assessment; the message says why, in words the model can act on."""
+    """Text without an assessment; the message gives the reason in words the model can act on."""
 
 
 def _cut(limit: int) -> BeforeValidator:
-    """A wordy model is cut short, not refused: its scores are what counts."""
+    """Truncate a wordy reply instead of refusing it: its scores are what counts."""
     return BeforeValidator(
         lambda text: f"{text[: limit - 1]}…" if isinstance(text, str) and len(text) > limit else text
     )
 
 
 class _Dimension(BaseModel):
-    """One dimension as the model wrote it. Scores are JSON numbers without a fraction: no text, no true or false."""
+    """Dimension as the model wrote it. Scores are JSON numbers without a fraction, neither text nor booleans."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -50,7 +50,7 @@ class _Dimension(BaseModel):
 
 
 class _Reply(BaseModel):
-    """The whole reply. An overall score in it is ignored like anything else that was not asked for."""
+    """Whole reply. An overall score in it is ignored like any other additional field."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -59,13 +59,13 @@ class _Reply(BaseModel):
 
 
 class _Graded(BaseModel):
-    """The dimensions as the rubric wants them: all eight, each once."""
+    """Dimensions as the rubric requires them: all eight, each once."""
 
     dimensions: AllDimensions
 
 
 def assessment_in(text: str, model_id: str) -> Assessment:
-    """The assessment a model's text holds, whatever stands around its JSON object; ReplyUnusable when it holds none."""
+    """Return the assessment in a model's text, whatever surrounds its JSON object. Raises ReplyUnusable without one."""
     if len(text) > MAX_REPLY_CHARACTERS:
         raise ReplyUnusable(f"it has {len(text)} characters, more than {MAX_REPLY_CHARACTERS}")
     candidate = next((found for found in _objects(text) if "dimensions" in found), None)
@@ -84,7 +84,7 @@ def _score(entry: _Dimension) -> DimensionScore:
 
 
 def _objects(text: str) -> Iterator[dict[str, object]]:
-    """The JSON objects in a text, outermost ones first to last."""
+    """Yield the JSON objects in a text, outermost ones first to last."""
     decoder = json.JSONDecoder()
     end = 0
     for _ in range(MAX_OPENINGS):

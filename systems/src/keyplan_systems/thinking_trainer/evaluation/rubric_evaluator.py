@@ -1,6 +1,6 @@
-"""A deterministic evaluator: thirty-two documented checks of the text, four per dimension, one point each.
+"""Deterministic evaluator: thirty-two documented checks of the text, four per dimension, one point each.
 
-It needs no model and no network, and the same answers always get the same scores. What it looks at:
+It needs no model and no network, and the same answers always get the same scores. Its criteria:
 
 * clarity: mean and longest sentence, definitions, signposts or paragraphs;
 * relevance: words shared with each question and with the situation, length against the length asked for;
@@ -12,8 +12,8 @@ It needs no model and no network, and the same answers always get the same score
 * humility-uncertainty: hedged sentences, unknowns, confidence or what would change it, sweeping words.
 
 `checks.py` holds the thresholds, `lexicon.py` the words, `features.py` how text is measured. A repeated sentence
-counts once. It sees the traces that careful thinking leaves in English text, not whether the thinking is right: who
-knows the words can please it. Where that matters, configure a model.
+counts once. It sees the traces that careful thinking leaves in English text, not whether the thinking is right: a user
+who knows the words can satisfy it. Where that matters, configure a model.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from .evaluator import Submission
 from .features import Features
 
 MODEL_ID = "keyplan-rubric-1"
-"""Stored with each evaluation. The number rises when a check, a threshold or a list of words changes."""
+"""Stored with each evaluation. The number increases when a check, a threshold or a list of words changes."""
 
 
 class RubricEvaluator:
-    """Grades by the checks alone."""
+    """Evaluator that uses only the checks."""
 
     def evaluate(self, submission: Submission) -> Assessment:
-        """All eight dimensions, each with the reason for every point given or withheld. Never fails."""
+        """Return all eight dimensions, each with the reason for every point given or withheld. Never fails."""
         features = Features(submission)
         scores = tuple(_score(dimension, features) for dimension in DIMENSIONS)
         return Assessment(dimensions=scores, feedback=_feedback(submission, scores), model_id=MODEL_ID)
@@ -48,7 +48,7 @@ def _score(dimension: Dimension, features: Features) -> DimensionScore:
 
 
 def _feedback(submission: Submission, scores: tuple[DimensionScore, ...]) -> str:
-    """What went best, and what to do about the lowest of the dimensions the questions asked for."""
+    """Return the strongest dimension, and advice for the lowest of the dimensions that the questions focus on."""
     best = max(scores, key=lambda score: score.score)
     asked = {area for question, _ in submission.pairs for area in question.focus_areas}
     lowest = min((score for score in scores if score.name in asked), key=lambda score: score.score)

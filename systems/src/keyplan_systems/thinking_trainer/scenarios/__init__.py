@@ -1,1 +1,1 @@
-"""The seed scenarios: twenty situations with questions, one JSON file each under `data`, and what loads them."""
+"""Seed scenarios: twenty situations with questions, one JSON file each under `data`, and their loader."""

@@ -1,4 +1,4 @@
-"""Loads scenarios from JSON files, the twenty that come with the trainer or those of a folder, each one checked."""
+"""Loader of scenarios from JSON files: the twenty that come with the trainer or those of a folder, all validated."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from ..domain.versions import Kind, read
 
 
 def seed_scenarios() -> tuple[Scenario, ...]:
-    """The twenty scenarios that come with the trainer, easiest first, then by id."""
+    """Return the twenty scenarios that come with the trainer, easiest first, then by ID."""
     return scenarios_in(resources.files(__package__) / "data")
 
 
 def scenarios_in(folder: Traversable) -> tuple[Scenario, ...]:
-    """All scenarios of the `.json` files of a folder (a `pathlib.Path` is one), easiest first, then by id.
+    """Return all scenarios in a folder's `.json` files (the folder may be a `pathlib.Path`), easiest first, then by ID.
 
-    Files of older versions are upgraded. Raises ScenarioFileInvalid, which names every file that breaks a rule.
+    Files of older versions are upgraded. Raises ScenarioFileInvalid, which names every invalid file.
     """
     files = sorted((entry for entry in folder.iterdir() if entry.name.endswith(".json")), key=lambda file: file.name)
     if not files:
-        raise ScenarioFileInvalid(f"{folder} holds no scenario: not one .json file")
+        raise ScenarioFileInvalid(f"{folder} contains no scenario: it has no .json file")
     scenarios, problems = _loaded(files)
     if problems:
         raise ScenarioFileInvalid("\n".join(problems))
@@ -42,17 +42,20 @@ def _loaded(files: Iterable[Traversable]) -> tuple[list[Scenario], list[str]]:
 
 
 def load_scenario(file: Traversable) -> Scenario:
-    """The scenario of one file, named after its `scenarioId`; ScenarioFileInvalid with file, field and rule."""
+    """Return the scenario of a file named after its `scenarioId`.
+
+    Raises ScenarioFileInvalid with file, field and rule.
+    """
     try:
         item = json.loads(file.read_text("utf-8"))
     except ValueError as error:  # of the JSON, or of the UTF-8
         raise ScenarioFileInvalid(f"{file.name}: not JSON in UTF-8: {error}") from error
     if not isinstance(item, dict):
-        raise ScenarioFileInvalid(f"{file.name}: a scenario is a JSON object")
+        raise ScenarioFileInvalid(f"{file.name}: a scenario must be a JSON object")
     try:
         scenario = read(Scenario, Kind.SCENARIO, item)
     except ItemUnreadable as error:
         raise ScenarioFileInvalid(f"{file.name}: {error}") from error
     if file.name != f"{scenario.scenario_id}.json":
-        raise ScenarioFileInvalid(f"{file.name}: holds scenario {scenario.scenario_id!r}, and must be named after it")
+        raise ScenarioFileInvalid(f"{file.name}: contains scenario {scenario.scenario_id!r}; name the file after it")
     return scenario

@@ -1,8 +1,8 @@
 """Bronze: every change event once, as Parquet by the event's date (UTC).
 
-Delivery is at least once and in batches that differ from one reading to the next, so a replay may hold
-some events that are stored and some that are not. `write` looks for the batch's events in the
-files whose positions overlap with the batch, which are few: the newest of each shard.
+Delivery is at least once and in batches that differ from one reading to the next, so a replay may contain both stored
+and new events. `write` looks for the batch's events in the files whose positions overlap with the batch, which are few:
+the newest of each shard.
 """
 
 from __future__ import annotations
@@ -48,27 +48,27 @@ _IDENTITY = ("stream", "sequence", "pk", "sk")
 _DAY_US = 86_400_000_000
 _CACHED_FILES = 128
 _CACHED_ROWS = 20_000
-"""Files with more rows are looked into each time, by their row groups' statistics."""
+"""Files with more rows are searched each time, by their row groups' statistics."""
 
 Identity = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What became of a batch."""
+    """Result of a batch."""
 
     received: int
     dropped: int
-    """Events of idempotency items, which hold response bodies."""
+    """Events of idempotency items, which contain response bodies."""
     repeated: int
     """Events that were stored before, or twice in the batch."""
     stored: int
     version: int
-    """The version of the lake that holds the batch."""
+    """Version of the lake that contains the batch."""
 
 
 class Bronze:
-    """Writes change events. Several threads, processes and machines may write the same lake."""
+    """Writer of change events. Several threads, processes and machines may write the same lake."""
 
     def __init__(self, storage: Storage, versions: Versions) -> None:
         self._storage = storage
@@ -79,9 +79,9 @@ class Bronze:
     def write(self, records: Sequence[Mapping[str, Any]], *, stream: str = "") -> Written:
         """Store the events of a batch of stream records, each once; when it returns, they are durable.
 
-        `stream` is the ARN or label of the stream that they come from. Give it always or never: sequence
-        numbers are compared within a stream, and a later stream of the table counts as later.
-        Raises BadRecordError, and then nothing of the batch is stored; LakeBusyError; OSError.
+        `stream` is the ARN or label of the stream of the records. Pass it always or never: sequence numbers are
+        compared within a stream, and a later stream of the table counts as later. Raises BadRecordError, and then
+        nothing of the batch is stored; LakeBusyError; OSError.
         """
         events = [event_of(record, index, stream) for index, record in enumerate(records)]
         kept = {event.identity: event for event in events if event is not None}
@@ -92,7 +92,7 @@ class Bronze:
         def change(base: Snapshot) -> Snapshot | None:
             nonlocal fresh, files, generation
             missing = self._fresh(base, kept)
-            if missing != fresh or generation != base.generation:  # else an attempt before this one wrote the files
+            if missing != fresh or generation != base.generation:  # otherwise a previous attempt wrote the files
                 fresh, generation, files = missing, base.generation, self._put(base, missing)
             return base.with_files(replace(file, added=base.version + 1) for file in files) if fresh else None
 
@@ -101,7 +101,7 @@ class Bronze:
         return Written(len(events), dropped, len(events) - dropped - len(fresh), len(fresh), version)
 
     def _fresh(self, base: Snapshot, kept: Mapping[Identity, Event]) -> list[Event]:
-        """The events that this version does not hold, in order."""
+        """Return the events that this version does not contain, in order."""
         first, last = _span(kept)
         known: set[Identity] = set()
         for file in base.of("bronze"):
@@ -110,7 +110,7 @@ class Bronze:
         return [kept[identity] for identity in sorted(kept.keys() - known)]
 
     def _known(self, file: DataFile, kept: Mapping[Identity, Event]) -> Iterable[Identity]:
-        """Those of the identities that a file holds."""
+        """Return the identities that a file contains."""
         if file.rows <= _CACHED_ROWS:
             held = self._identities.get(file.path)
             if held is None:
@@ -122,7 +122,7 @@ class Bronze:
         return kept.keys() & set(_identities(self._storage, file, between))
 
     def _put(self, base: Snapshot, events: Sequence[Event]) -> list[DataFile]:
-        """Write events that are in order, a file for each date."""
+        """Write sorted events, a file for each date."""
         by_day: dict[int, list[Event]] = {}
         for event in events:
             by_day.setdefault(event.at_us // _DAY_US, []).append(event)
@@ -148,7 +148,7 @@ def put(storage: Storage, base: Snapshot, table: Any, day: str) -> DataFile:
 
 
 def table_of(events: Sequence[Event]) -> Any:
-    """Events as an Arrow table."""
+    """Return events as an Arrow table."""
     columns = {name: [getattr(event, name) for event in events] for name in SCHEMA.names if name != "event_time"}
     columns["event_time"] = pa.array([event.at_us for event in events], SCHEMA.field("event_time").type)
     return pa.table(columns, SCHEMA)

@@ -1,4 +1,4 @@
-"""Answers of the lake in a terminal: a table, with a bar beside each row where a comparison is asked for."""
+"""Answers of the lake in a terminal: a table, with a bar next to each row for comparisons."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _NOTHING = "none"
 
 
 def drawn(answer: Any, report: Report) -> Table:
-    """A report's answer, with bars where it compares."""
+    """Return a report's answer, with bars if it compares values."""
     if not report.value:
         return table(answer, report.title)
     return bars(answer, report.label, report.value, report.title)
 
 
 def table(answer: Any, title: str = "") -> Table:
-    """An answer, an Arrow table, with all its columns; a single row goes downwards, since it is read so."""
+    """Return an answer, an Arrow table, with all its columns; a single row is shown vertically."""
     if answer.num_rows == 1:
         return _downwards(answer.to_pylist()[0], title)
     shown = Table(title=Text(title) if title else None)
@@ -36,9 +36,9 @@ def table(answer: Any, title: str = "") -> Table:
 
 
 def bars(answer: Any, label: str, value: str, title: str = "") -> Table:
-    """One column of an answer as bars, named by another; a null value has no bar. Raises ValueError.
+    """Return one column of an answer as bars, labelled by another; null values have no bar. Raises ValueError.
 
-    Bars start at zero, so that lengths compare; a negative value cannot be drawn.
+    Bars start at zero, so that lengths are comparable; a negative value cannot be drawn.
     """
     values = answer[value].to_pylist()
     if any(one is not None and one < 0 for one in values):
@@ -67,12 +67,12 @@ def _is_number(answer: Any, name: str) -> bool:
 
 
 def _cell(value: Any) -> Text:
-    """Text as it is: titles and names are people's, not markup; control characters would steer the terminal."""
+    """Return text without markup or control characters, because titles and names are user input."""
     text = _NOTHING if value is None else _digits(value) if isinstance(value, Decimal) else str(value)
     return Text("".join(char if char.isprintable() else " " for char in text), style="dim" if value is None else "")
 
 
 def _digits(number: Decimal) -> str:
-    """All of its digits, without zeros at the end: `normalize` would round to 28."""
+    """Return all digits, without trailing zeros: `normalize` would round to 28."""
     text = f"{number:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,7 +1,7 @@
-"""The columns of users and tasks, read out of an item's image; what does not fit is said, never bent.
+"""Columns of users and tasks, read from an item's image; unfit values are reported, never converted.
 
-An item whose attribute has another type, or a number beyond what the column holds, keeps its row: the column
-is null, `problems` says why, and `item` holds the whole image.
+An item whose attribute has another type, or a number beyond the column's range, keeps its row: the column is null,
+`problems` gives the reason, and `item` contains the whole image.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ import orjson
 import pyarrow as pa
 
 NUMBER = pa.decimal128(38, 9)
-"""Numbers: 29 digits before the point and nine behind it, exact."""
+"""Numbers: 29 digits before the decimal point and nine after it, exact."""
 
 _CONTEXT = Context(prec=140)
 _STEP = Decimal(1).scaleb(-9)
 _LIMIT = Decimal(10) ** 29
 _YEARS_S = (-62_135_596_800, 253_402_300_799)
-"""The years 1 to 9999, which a date can be of, in Unix seconds."""
+"""Years 1 to 9999, the range of dates, in Unix seconds."""
 
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-"""Python takes weeks for dates too: 2025-W01-1."""
+"""Python accepts weeks as dates too: 2025-W01-1."""
 
 _STATUSES = ("pending", "in_progress", "completed", "cancelled")
 _PRIORITIES = ("low", "medium", "high", "urgent")
@@ -35,13 +35,13 @@ Reader = Callable[[str, Mapping[str, Any], Problems], Any]
 
 
 def text(name: str, item: Mapping[str, Any], problems: Problems) -> str | None:
-    """A string attribute."""
+    """Return a string attribute."""
     value: str | None = _content(name, "S", item, problems)
     return value
 
 
 def number(name: str, item: Mapping[str, Any], problems: Problems) -> Decimal | None:
-    """A number attribute, exactly."""
+    """Return a number attribute, exactly."""
     value = _content(name, "N", item, problems)
     if value is None:
         return None
@@ -49,7 +49,7 @@ def number(name: str, item: Mapping[str, Any], problems: Problems) -> Decimal | 
         exact = Decimal(value)
         rounded = exact.quantize(_STEP, context=_CONTEXT)
     except InvalidOperation:
-        problems.append(f"{name} is no number: {value}")
+        problems.append(f"{name} is not a number: {value}")
         return None
     if not exact.is_finite() or rounded != exact or abs(exact) >= _LIMIT:
         problems.append(f"{name} has more digits than its column: {value}")
@@ -58,7 +58,7 @@ def number(name: str, item: Mapping[str, Any], problems: Problems) -> Decimal | 
 
 
 def day(name: str, item: Mapping[str, Any], problems: Problems) -> date | None:
-    """A date written YYYY-MM-DD."""
+    """Return a date written YYYY-MM-DD."""
     value = text(name, item, problems)
     if value is None:
         return None
@@ -66,13 +66,13 @@ def day(name: str, item: Mapping[str, Any], problems: Problems) -> date | None:
         if _DAY.fullmatch(value):
             return date.fromisoformat(value)
     except ValueError:
-        pass  # said below, together with other forms
-    problems.append(f"{name} is no date of the form YYYY-MM-DD: {value}")
+        pass  # reported below, together with other forms
+    problems.append(f"{name} is not a date of the form YYYY-MM-DD: {value}")
     return None
 
 
 def one_of(allowed: tuple[str, ...]) -> Reader:
-    """A string attribute that has few values; another one is kept, and said."""
+    """Return a reader of a string attribute with few values; other values are kept, and reported."""
 
     def read(name: str, item: Mapping[str, Any], problems: Problems) -> str | None:
         value = text(name, item, problems)
@@ -104,7 +104,7 @@ _READERS: dict[str, dict[str, tuple[Any, Reader]]] = {
     },
 }
 _DATES = {"users": {"created_on": "created_at"}, "tasks": {"created_on": "created_at", "completed_on": "completed_at"}}
-"""Dates (UTC) beside Unix seconds."""
+"""Dates (UTC) in addition to Unix seconds."""
 
 FIELDS = {
     kind: [*((name, form) for name, (form, _) in readers.items()), *((name, pa.date32()) for name in _DATES[kind])]
@@ -114,7 +114,7 @@ FIELDS = {
 
 
 def read(kind: str, image: str | None) -> dict[str, Any]:
-    """The columns of an item of a kind, `item` and `problems` among them; all null without an image."""
+    """Return the columns of an item of a kind, including `item` and `problems`; all null without an image."""
     row: dict[str, Any] = {name: None for name, _ in FIELDS[kind]}
     row |= {"item": image, "problems": []}
     if image is None:
@@ -125,17 +125,17 @@ def read(kind: str, image: str | None) -> dict[str, Any]:
     for name, source in _DATES[kind].items():
         row[name] = date_of(row[source])
         if row[source] is not None and row[name] is None:
-            row["problems"].append(f"{source} is no moment of the years 1 to 9999: {item[source]['N']}")
+            row["problems"].append(f"{source} is not a timestamp of the years 1 to 9999: {item[source]['N']}")
     return row
 
 
 def expires_s(image: str | None) -> Decimal | None:
-    """When an item expires, in Unix seconds; None: never, or not to be read."""
+    """Return when an item expires, in Unix seconds; None: never, or unreadable."""
     return None if image is None else number("expiration_timestamp", orjson.loads(image), [])
 
 
 def date_of(seconds: Decimal | None) -> date | None:
-    """The date (UTC) of Unix seconds; None beyond the years that a date can have."""
+    """Return the date (UTC) of Unix seconds; None beyond the years that a date can have."""
     if seconds is None or not _YEARS_S[0] <= seconds <= _YEARS_S[1]:
         return None
     days = (seconds / 86_400).to_integral_value(ROUND_FLOOR)
@@ -143,7 +143,7 @@ def date_of(seconds: Decimal | None) -> date | None:
 
 
 def _content(name: str, kind: str, item: Mapping[str, Any], problems: Problems) -> Any:
-    """What an attribute of that type holds; None if it is missing, NULL or of another type."""
+    """Return the content of an attribute of that type; None if it is missing, NULL or of another type."""
     value = item.get(name)
     if value is None or "NULL" in value:
         return None

@@ -1,4 +1,4 @@
-"""What `keyplan lake todo ...` does: each action by its name, from arguments to something to show."""
+"""Actions of `keyplan lake todo ...`, by name, from arguments to displayed output."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from keyplan_systems.todo.lake.reports import REPORTS
 
 
 class CommandError(Exception):
-    """The arguments do not fit the action; the text says what to do."""
+    """Invalid arguments for the action; the text says what to do."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """What was asked on the command line."""
+    """Arguments of the command line."""
 
     lake: str
-    """A folder or s3://bucket/prefix."""
+    """Folder or s3://bucket/prefix."""
     text: str | None = None
     """SQL of a query, name of a report."""
     parameters: Mapping[str, str] | None = None
     database: str | None = None
-    """Of the table: a file, http://host:port or aws://region."""
+    """Database of the table: a file, http://host:port or aws://region."""
     export: Path | None = None
-    """A folder with a full export."""
+    """Folder with a full export."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """What an action gives: rows, and how a terminal shows them."""
+    """Result of an action: rows, and their form in a terminal."""
 
     rows: Any
     """An Arrow table."""
@@ -51,7 +51,7 @@ class Shown:
 
 
 ERRORS: tuple[type[Exception], ...] = (CommandError, ExportError, KeyplanError, OSError)
-"""What an action may fail with; the text is for people."""
+"""Expected failures of an action; the text is for people."""
 
 
 def query(order: Order) -> Shown:
@@ -64,7 +64,7 @@ def query(order: Order) -> Shown:
 
 
 def report(order: Order) -> Shown:
-    """Answer a named question; bars where it compares."""
+    """Answer a named report; with bars if it compares values."""
     name, lake = _needed(order.text, "the name of a report"), _existing(order)
     parameters = _typed(name, order.parameters or {})
     rows = lake.report(name, **parameters)
@@ -72,7 +72,7 @@ def report(order: Order) -> Shown:
 
 
 def reports(_order: Order) -> Shown:
-    """List the named questions."""
+    """List the named reports."""
     told = {name: [f"{key}={value}" for key, value in one.parameters.items()] for name, one in REPORTS.items()}
     rows = pa.Table.from_pylist(
         [{"report": name, "question": one.title, "parameters": ", ".join(told[name])} for name, one in REPORTS.items()]
@@ -81,12 +81,12 @@ def reports(_order: Order) -> Shown:
 
 
 def refresh(order: Order) -> Shown:
-    """Bring silver and gold up to what bronze holds."""
+    """Update silver and gold to the events in bronze."""
     return _state(_existing(order), lambda lake: lake.refresh())
 
 
 def compact(order: Order) -> Shown:
-    """Merge small files, and remove what no version in use names."""
+    """Merge small files, and remove files that no version in use names."""
     return _state(_existing(order), lambda lake: (lake.compact(), lake.vacuum()))
 
 
@@ -99,7 +99,7 @@ def feed(order: Order) -> Shown:
 
 
 def catch_up(order: Order) -> Shown:
-    """Let the lake rest on a full export, or on all items as the table now holds them."""
+    """Rebuild the lake on a full export, or on all current items of the table."""
     lake = Lake.open(order.lake)
     if order.export is not None:
         lake.rebuild_from_items(items_of_export(order.export), moment_of_export(order.export))
@@ -121,7 +121,7 @@ ACTIONS: Mapping[str, Callable[[Order], Shown]] = {
 
 
 class _FeedOf:
-    """A feed with the connection under it."""
+    """Feed with its connection."""
 
     def __init__(self, database: str, lake: Lake) -> None:
         clock = SystemClock()
@@ -140,7 +140,7 @@ def _feed(order: Order, lake: Lake) -> closing[Any]:
 def _existing(order: Order) -> Lake:
     lake = Lake.open(order.lake)
     if not lake.snapshot.version:
-        raise CommandError(f"there is no lake at {order.lake}: name it with --lake, or fill it with feed or catch-up")
+        raise CommandError(f"no lake at {order.lake}: name it with --lake, or fill it with feed or catch-up")
     return lake
 
 
@@ -151,13 +151,13 @@ def _needed(given: str | None, what: str) -> str:
 
 
 def _typed(name: str, given: Mapping[str, str]) -> dict[str, Any]:
-    """Parameters of a report as the kind of value that they have by default; text otherwise."""
+    """Convert parameters of a report to the type of their defaults; text otherwise."""
     known = REPORTS[name].parameters if name in REPORTS else {}
     typed: dict[str, Any] = dict(given)
     for key, value in given.items():
         if isinstance(known.get(key), int):
             if not value.isdecimal():
-                raise CommandError(f"{key} is a number, not {value!r}")
+                raise CommandError(f"{key} must be a number, not {value!r}")
             typed[key] = int(value)
     return typed
 

@@ -1,10 +1,10 @@
-"""Housekeeping: many small bronze files into few, and files that no version in use names, away.
+"""Housekeeping: merge small bronze files, and remove files that no version in use names.
 
 Compaction changes files, never rows: a version names either the small files or the large one.
 
 Vacuum must not remove a file that a slow writer is about to commit. So it first raises the lake's generation, which is
-part of every new file's name; from then on no version can come to name a file of an older generation that the
-version at hand does not name. What of those is named by no version in use is garbage for good.
+part of every new file's name; from then on no future version can name a file of an older generation that the current
+version does not name. Such files that no version in use names are permanently garbage.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from keyplan_systems.todo.lake.storage import Storage
 from keyplan_systems.todo.lake.versions import Versions
 
 RETENTION_S = 3600.0
-"""How long a version stays readable after the next one came."""
+"""How long a version stays readable after the next one."""
 
 _UNFINISHED_S = 86_400.0
-"""A file that was begun so long ago and has no name yet belongs to a writer that was killed."""
+"""Age of an unnamed file after which its writer counts as killed."""
 
 _FULL_BYTES = 32 * 1024 * 1024
 _FULL_ROWS = 500_000
-"""A file this large is left alone; compacted files grow until about so large."""
+"""Size above which a file is not merged; compacted files grow to about this size."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """What compaction did."""
+    """Result of compaction."""
 
     files_before: int
     files_after: int
@@ -43,7 +43,7 @@ class Compacted:
 
 @dataclass(frozen=True, slots=True)
 class Vacuumed:
-    """What vacuum removed."""
+    """Result of vacuum."""
 
     versions: int
     files: int
@@ -51,7 +51,7 @@ class Vacuumed:
 
 
 class Keeper:
-    """Keeps a lake tidy while others write and read it."""
+    """Maintenance of a lake while others write and read it."""
 
     def __init__(self, storage: Storage, versions: Versions, clock: Clock, refresh: Callable[[], Snapshot]) -> None:
         self._storage = storage
@@ -62,7 +62,7 @@ class Keeper:
     def compact(self, *, min_files: int = 8) -> Compacted:
         """Merge the small bronze files of each date that has at least so many. Raises LakeBusyError.
 
-        Only events that silver holds are merged, so silver and gold are refreshed first.
+        Only events that silver contains are merged, so silver and gold are refreshed first.
         """
         version = self._refresh()
         before = after = 0
@@ -81,10 +81,10 @@ class Keeper:
         now = self._clock.now()
         held = self._versions.all()
         old = [one for one, successor in itertools.pairwise(held) if successor.committed_at <= now - retention_s]
-        for snapshot in old:  # in rising order, see `versions`
+        for snapshot in old:  # in ascending order, see `versions`
             self._storage.remove(versions.name_of(snapshot.version))
         removed = {one.version for one in old}
-        # Versions that came since name no other files of earlier generations than `raised` does.
+        # Versions created since then name the same files of earlier generations as `raised`, or fewer.
         kept = [raised, *(one for one in held if one.version not in removed)]
         named = {file.path for one in kept for file in one.files}
         garbage = [path for path in self._paths(raised.generation) if path not in named]
@@ -93,7 +93,7 @@ class Keeper:
         return Vacuumed(len(old), len(garbage), self._storage.sweep(now - max(retention_s, _UNFINISHED_S)))
 
     def _paths(self, generation: int) -> Iterable[str]:
-        """The lake's files of earlier generations; what else lies there is somebody's."""
+        """Yield the lake's files of earlier generations; other files in the folder are not the lake's."""
         for folder in parquet.DATA_FOLDERS:
             for path in self._storage.names(folder):
                 made = parquet.generation_of(path) if path.endswith(".parquet") else None
@@ -101,7 +101,7 @@ class Keeper:
                     yield path
 
     def _merge(self, group: list[DataFile]) -> tuple[Snapshot, int]:
-        """One large file in place of small ones, unless another compactor was faster."""
+        """Replace small files by one large file, unless another compactor was faster."""
         table: pa.Table | None = None
         made = 0
 
@@ -121,7 +121,7 @@ class Keeper:
 
 
 def _groups(snapshot: Snapshot, min_files: int) -> Iterable[list[DataFile]]:
-    """Small files to merge: of one date, in order of their positions, up to a full file."""
+    """Yield small files to merge: of one date, in order of their positions, up to a full file."""
     by_date: dict[str, list[DataFile]] = {}
     for file in sorted(snapshot.of("bronze"), key=lambda file: file.first):
         if file.added <= snapshot.folded and file.size_bytes < _FULL_BYTES and file.rows < _FULL_ROWS:

@@ -1,10 +1,10 @@
-"""What the lake raises on purpose.
+"""Errors of the lake.
 
 KeyplanError
 └── LakeError
     ├── BadRecordError         a stream record or exported item that is not what the service sends
     ├── LakeFormatError        files that this version of the lake cannot read
-    ├── LakeBusyError          other writers kept winning, or undid what this call was doing
+    ├── LakeBusyError          too many concurrent writers, or one that invalidated this call's work
     ├── StaleExportError       an export that is not newer than the one already applied
     └── QueryError             SQL that is refused or fails
         └── QueryTimeoutError  SQL that ran for too long
@@ -20,30 +20,30 @@ class LakeError(KeyplanError):
 
 
 class BadRecordError(LakeError):
-    """A record of the batch is malformed; nothing of the batch was written."""
+    """Malformed record of a batch; nothing of the batch was written."""
 
     def __init__(self, reason: str, *, index: int) -> None:
         super().__init__(f"record {index} of the batch: {reason}")
         self.reason = reason
         self.index = index
-        """Place in the batch, from 0: what a consumer hands to its failure destination."""
+        """Position in the batch, from 0: what a consumer passes to its failure destination."""
 
 
 class LakeFormatError(LakeError):
-    """A version file is damaged, or was written by a newer program."""
+    """Damaged version file, or one that a newer program wrote."""
 
 
 class LakeBusyError(LakeError):
-    """The work was not done because of other writers; doing it again is safe."""
+    """Work that was not done because of other writers; doing it again is safe."""
 
 
 class StaleExportError(LakeError):
-    """The export shows an earlier moment than one that was applied before."""
+    """Export that shows an earlier time than one that was applied before."""
 
 
 class QueryError(LakeError):
-    """The SQL was refused or failed; the text says why."""
+    """Refused or failed SQL; the text says why."""
 
 
 class QueryTimeoutError(QueryError):
-    """The SQL ran longer than it may."""
+    """SQL that ran longer than allowed."""

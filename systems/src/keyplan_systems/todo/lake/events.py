@@ -1,4 +1,4 @@
-"""Stream records of the to-do table as change events: checked, told apart, and nothing lost.
+"""Stream records of the to-do table as change events: validated, identified, and complete.
 
 Records come in the service's form, with attribute values as `{"S": ...}`, `{"N": "..."}`, `{"B": bytes}`. Both
 spellings of `userIdentity` are read: GetRecords says `Type` and `PrincipalId`, a Lambda event `type` and
@@ -22,7 +22,7 @@ import orjson
 from keyplan_systems.todo.lake.errors import BadRecordError
 
 SEQUENCE_DIGITS = 40
-"""The longest sequence number of the service; shorter ones are filled with zeros, so that text sorts like numbers."""
+"""Longest sequence number of the service; shorter ones are padded with zeros, so that text sorts like numbers."""
 
 _SECOND_US = 1_000_000
 _CHANGES = {"INSERT": "insert", "MODIFY": "modify", "REMOVE": "delete"}
@@ -33,19 +33,19 @@ _SETS = frozenset(("SS", "NS", "BS"))
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One change of one item."""
+    """Change of one item."""
 
     stream: str
-    """Label of the stream, the moment it was made; empty if unknown. A later stream of the table numbers anew."""
+    """Label of the stream, its creation time; empty if unknown. A later stream of the table starts a new numbering."""
     sequence: str
     """Sequence number, 40 digits."""
     event_id: str
     change: str
-    """`insert`, `modify`, `delete`, or `expire`: deleted by time to live."""
+    """Kind of change: `insert`, `modify`, `delete`, or `expire` (deleted by time to live)."""
     at_us: int
-    """When, in microseconds since the Unix epoch, as exactly as the service says it."""
+    """Time in microseconds since the Unix epoch, as precise as the service reports it."""
     entity: str
-    """`user`, `task`, `email` (the guard of an address), or `unknown`."""
+    """Kind of item: `user`, `task`, `email` (the guard of an address), or `unknown`."""
     user_id: str | None
     task_id: str | None
     pk: str
@@ -57,20 +57,20 @@ class Event:
 
     @property
     def identity(self) -> tuple[str, str, str, str]:
-        """What no two events of a table share."""
+        """Key that is unique among a table's events."""
         return self.stream, self.sequence, self.pk, self.sk
 
 
 def position_of(stream: str, sequence: str) -> str:
-    """Text that sorts as the events of an item happened."""
+    """Return text that sorts in the order of an item's events."""
     return f"{stream} {sequence}"
 
 
 def event_of(record: Mapping[str, Any], index: int, stream: str = "") -> Event | None:
-    """The change that a record tells of; None: it is of an idempotency item. Raises BadRecordError.
+    """Return the change of a record; None for an idempotency item. Raises BadRecordError.
 
-    `index` is the record's place in its batch, for the error; `stream` the label of its stream, for records
-    that do not name it themselves.
+    `index` is the record's position in its batch, for the error; `stream` the label of its stream, for records that do
+    not name it themselves.
     """
     try:
         return _event(record, stream)
@@ -79,7 +79,7 @@ def event_of(record: Mapping[str, Any], index: int, stream: str = "") -> Event |
 
 
 def entity_of(pk: str, sk: str) -> tuple[str, str | None, str | None]:
-    """Entity, user id and task id that the keys stand for."""
+    """Return entity, user ID and task ID of the keys."""
     prefix, _, rest = pk.partition("#")
     if prefix == "USER" and rest and sk == "METADATA":
         return "user", rest, None
@@ -91,23 +91,23 @@ def entity_of(pk: str, sk: str) -> tuple[str, str | None, str | None]:
 
 
 def is_idempotency(pk: str) -> bool:
-    """Whether an item records an answer: such items hold response bodies and stay out of the lake."""
+    """Return True for an item that records an answer: such items contain response bodies and stay out of the lake."""
     return pk.startswith("IDEMPOTENCY#")
 
 
 def key_of(keys: Any) -> tuple[str, str]:
-    """PK and SK of an item or of a record's keys. Raises ValueError."""
+    """Return PK and SK of an item or of a record's keys. Raises ValueError."""
     try:
         pk, sk = keys["PK"]["S"], keys["SK"]["S"]
     except (KeyError, TypeError):
-        raise _MalformedError("PK and SK must be strings: the record is not of the to-do table") from None
+        raise _MalformedError("PK and SK must be strings: the record does not belong to the to-do table") from None
     if not isinstance(pk, str) or not isinstance(sk, str):
-        raise _MalformedError("PK and SK must be strings: the record is not of the to-do table")
+        raise _MalformedError("PK and SK must be strings: the record does not belong to the to-do table")
     return _text(pk, "PK"), _text(sk, "SK")
 
 
 def image_json(image: Any) -> str:
-    """An item as JSON in wire form: members in order, binary as base64, numbers as text. Raises ValueError."""
+    """Return an item as JSON in wire form: members in order, binary as base64, numbers as text. Raises ValueError."""
     if not isinstance(image, Mapping):
         raise _MalformedError("an image must be a map of attribute values")
     for name, value in image.items():
@@ -120,17 +120,17 @@ def image_json(image: Any) -> str:
 
 
 def stream_label(text: str) -> str:
-    """The label of a stream, from its ARN or already bare."""
+    """Return the label of a stream, from its ARN or from the label itself."""
     return text.rpartition("/stream/")[2]
 
 
 class _MalformedError(ValueError):
-    """Why a record is none."""
+    """Reason why a record is malformed."""
 
 
 def _event(record: Mapping[str, Any], stream: str) -> Event | None:
     if not isinstance(record, Mapping) or not isinstance(record.get("dynamodb"), Mapping):
-        raise _MalformedError("no stream record: it has no map `dynamodb`")
+        raise _MalformedError("not a stream record: it has no map `dynamodb`")
     body = record["dynamodb"]
     pk, sk = key_of(body.get("Keys"))
     if is_idempotency(pk):
@@ -201,12 +201,12 @@ def _text(text: Any, name: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise _MalformedError(f"{name} holds half of a surrogate pair, which is no text") from None
+        raise _MalformedError(f"{name} contains half of a surrogate pair, which is not valid text") from None
     return text
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a value is beyond doubt text or a number: nearly all are, and this is most of the work per event."""
+    """Return True for plain text or numbers: nearly all values are, and this check is most of the work per event."""
     if type(value) is not dict or len(value) != 1:
         return False
     content = value.get("S") or value.get("N")
@@ -214,12 +214,12 @@ def _is_plain(value: Any) -> bool:
 
 
 def _check(value: Any, name: str) -> None:
-    """Raise unless a value is an attribute value; no number may come as anything but text."""
+    """Raise unless the value is an attribute value; numbers must be text."""
     if not isinstance(value, Mapping) or len(value) != 1:
-        raise _MalformedError(f"attribute {name} is {value!r}, which is no attribute value")
+        raise _MalformedError(f"attribute {name} is {value!r}, which is not an attribute value")
     ((kind, content),) = value.items()
     if not _is_content(kind, content, name):
-        raise _MalformedError(f"attribute {name} is {value!r}, which is no attribute value")
+        raise _MalformedError(f"attribute {name} is {value!r}, which is not an attribute value")
 
 
 def _is_content(kind: str, content: Any, name: str) -> bool:
@@ -244,4 +244,4 @@ def _is_content(kind: str, content: Any, name: str) -> bool:
 def _base64(value: Any) -> str:
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
-    raise TypeError(f"{type(value).__name__} is no part of an attribute value")
+    raise TypeError(f"{type(value).__name__} cannot be part of an attribute value")

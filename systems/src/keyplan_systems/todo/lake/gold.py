@@ -1,7 +1,7 @@
-"""Gold: the documented figures, made from silver and committed together with it.
+"""Gold: the documented figures, computed from silver and committed together with it.
 
-Totals count what is there: deleted users and tasks do not count, and tasks that expired after their retention
-are counted apart, as archived.
+Totals count existing items: deleted users and tasks do not count, and tasks that expired after their retention are
+counted separately, as archived.
 """
 
 # ruff: noqa: S608 - SQL put together from this file's own words, and nothing else
@@ -44,7 +44,7 @@ SCHEMAS: dict[str, Any] = {
         ]
     ),
 }
-"""The gold tables. A completion rate is completed by total, from 0 to 1; null without tasks. Dates are UTC."""
+"""Gold tables. A completion rate is completed by total, from 0 to 1; null without tasks. Dates are UTC."""
 
 _COUNT = """
     count(*) FILTER (current) AS total,
@@ -96,13 +96,13 @@ QUERIES = {
         FROM counted
     """,
 }
-"""How each gold table is made from silver."""
+"""SQL of each gold table over silver."""
 
 
 def put(storage: Storage, snapshot: Snapshot) -> list[DataFile]:
     """Write the gold of a version that is about to be committed, from its silver files.
 
-    Raises FileNotFoundError if vacuum removed them meanwhile.
+    Raises FileNotFoundError if vacuum removed them concurrently.
     """
     connection = views.connect(storage, snapshot, {})
     try:

@@ -1,8 +1,8 @@
-"""The data lake of the to-do system, opened at a folder or on S3.
+"""Data lake of the to-do system, opened at a folder or on S3.
 
 lake = Lake.open("data/lake", clock=SystemClock())
 lake.bronze.write(records)           # as often as the stream delivers
-lake.refresh()                       # when silver and gold shall show it
+lake.refresh()                       # to update silver and gold
 lake.query("SELECT * FROM gold.kpis")
 """
 
@@ -29,7 +29,7 @@ _IDENTITY = "_identity"
 
 
 class Lake:
-    """One lake. It holds nothing open; use it from several threads, and open it in several processes, as you like."""
+    """Lake of one table. It keeps no files open; several threads may share it, and several processes may open it."""
 
     def __init__(self, storage: Storage, clock: Clock, *, timeout_s: float = 60, memory_limit_mb: int = 1024) -> None:
         self._storage = storage
@@ -49,35 +49,35 @@ class Lake:
         timeout_s: float = 60,
         memory_limit_mb: int = 1024,
     ) -> Lake:
-        """The lake at a path, a `file://` URL or `s3://bucket/prefix`; made when first written. Raises LakeError.
+        """Return the lake at a path, `file://` URL or `s3://bucket/prefix`; the first write creates it.
 
-        `options` go to s3fs. Queries run for at most `timeout_s` seconds in `memory_limit_mb` megabytes.
+        Raises LakeError. `options` go to s3fs. Queries run for at most `timeout_s` seconds in `memory_limit_mb` megabytes.
         """
         storage = open_storage(url, options)
         return cls(storage, clock or SystemClock(), timeout_s=timeout_s, memory_limit_mb=memory_limit_mb)
 
     def identity(self) -> str:
-        """What tells this lake from all others, one that was deleted and made anew included; a copy keeps it."""
+        """Return the lake's identity, which changes if the lake is deleted and created again; a copy keeps it."""
         self._storage.create(_IDENTITY, uuid.uuid4().hex.encode())
         return self._storage.read(_IDENTITY).decode()
 
     @property
     def snapshot(self) -> Snapshot:
-        """The newest version: its files, and how far silver is."""
+        """Newest version: its files, and how far silver is."""
         return self._versions.latest()
 
     def refresh(self) -> Snapshot:
-        """Fold all events stored before the call into silver, and make gold anew. Raises LakeBusyError."""
+        """Fold all events stored before the call into silver, and compute gold again. Raises LakeBusyError."""
         return self._refresher.refresh()
 
     def rebuild(self) -> Snapshot:
-        """Make silver and gold from all of bronze and the exports, as if there were none. Raises LakeBusyError."""
+        """Rebuild silver and gold from all of bronze and the exports. Raises LakeBusyError."""
         return self._refresher.rebuild()
 
     def rebuild_from_items(
         self, items: Iterable[Mapping[str, Any]], as_of: datetime, *, sequence: str = "", stream: str = ""
     ) -> Snapshot:
-        """Rest silver on a full export, see `Refresher.rebuild_from_items`."""
+        """Rebuild silver on a full export, see `Refresher.rebuild_from_items`."""
         return self._refresher.rebuild_from_items(items, as_of, sequence=sequence, stream=stream)
 
     def compact(self, *, min_files: int = 8) -> Compacted:
@@ -85,17 +85,17 @@ class Lake:
         return self._keeper.compact(min_files=min_files)
 
     def vacuum(self, *, retention_s: float = RETENTION_S) -> Vacuumed:
-        """Remove what no version in use names, see `Keeper.vacuum`."""
+        """Remove files that no version in use names, see `Keeper.vacuum`."""
         return self._keeper.vacuum(retention_s=retention_s)
 
     def query(self, sql: str, parameters: Mapping[str, Any] | None = None) -> Any:
-        """The answer to one reading SQL statement, as an Arrow table, see `Reader.query`."""
+        """Return the answer to one reading SQL statement, as an Arrow table, see `Reader.query`."""
         return self._reader.query(sql, parameters)
 
     def report(self, name: str, **parameters: Any) -> Any:
-        """The answer to a named question of `reports`, as an Arrow table. Raises QueryError."""
+        """Return the answer to a named report of `reports`, as an Arrow table. Raises QueryError."""
         if name not in REPORTS:
-            raise QueryError(f"there is no report {name}; there are {', '.join(REPORTS)}")
+            raise QueryError(f"unknown report {name}; available: {', '.join(REPORTS)}")
         report = REPORTS[name]
         unknown = parameters.keys() - report.parameters.keys()
         if unknown:

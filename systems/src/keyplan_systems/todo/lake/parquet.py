@@ -1,7 +1,7 @@
 """Arrow tables as the lake's Parquet files, and back.
 
-A file's name says its first position or bucket, a digest of its content and the generation of the
-lake, so the same rows written again land on the same file.
+A file's name contains its first position or bucket, a digest of its content and the generation of the lake, so the same
+rows written again use the same file.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ def put(storage: Storage, base: Snapshot, table: Any, kind: str, partition: str,
 
 
 def generation_of(path: str) -> int | None:
-    """The generation that a data file's name belongs to; None for a file that is not the lake's own."""
+    """Return the generation in a data file's name; None for a file that is not the lake's own."""
     generation = path.removesuffix(".parquet").rpartition("-g")[2]
     return int(generation) if generation.isdecimal() else None
 
 
 def encode(table: Any) -> bytes:
-    """A table as the bytes of a Parquet file; the same table gives the same bytes."""
+    """Return a table as the bytes of a Parquet file; the same table gives the same bytes."""
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd", row_group_size=_ROW_GROUP)
     body: bytes = sink.getvalue().to_pybytes()
@@ -50,13 +50,13 @@ def encode(table: Any) -> bytes:
 
 
 def read(storage: Storage, file: DataFile, columns: Sequence[str] | None = None, where: Any = None) -> Any:
-    """A data file's rows as a table. Raises FileNotFoundError."""
+    """Return a data file's rows as a table. Raises FileNotFoundError."""
     fragment = ds.ParquetFileFormat().make_fragment(file.path, storage.arrow)
     return fragment.to_table(columns=None if columns is None else list(columns), filter=where, use_threads=False)
 
 
 def dataset(storage: Storage, files: Iterable[DataFile], schema: Any, partition: str | None = None) -> Any:
-    """Data files as one dataset; with `partition`, each file's partition is a column of that name."""
+    """Return data files as one dataset; with `partition`, each file's partition is a column of that name."""
     form = ds.ParquetFileFormat()
     fragments = [
         form.make_fragment(
@@ -72,7 +72,7 @@ def dataset(storage: Storage, files: Iterable[DataFile], schema: Any, partition:
 
 
 def rows(storage: Storage, files: Iterable[DataFile], schema: Any, partition: str | None = None) -> Any:
-    """The same as `dataset`, read at once into a table. Raises FileNotFoundError."""
+    """Return the rows of `dataset`, read at once into a table. Raises FileNotFoundError."""
     tables = []
     for file in files:
         held = pq.read_table(pa.BufferReader(storage.read(file.path)))

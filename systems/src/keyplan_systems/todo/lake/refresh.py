@@ -1,4 +1,4 @@
-"""Bringing silver and gold up to date: by the events that came, from all events, or from a full export."""
+"""Updates of silver and gold: by new events, from all events, or from a full export."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _BASELINE_SCHEMA = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """Silver and gold made for a version that may not be the newest any more."""
+    """Silver and gold computed for a version that may not be the newest any more."""
 
     base: Snapshot
     added: tuple[DataFile, ...]
@@ -49,10 +49,10 @@ class _Work:
     folded: int
     baselines: tuple[Baseline, ...]
     afresh: bool
-    """Whether it replaces all of silver."""
+    """True if it replaces all of silver."""
 
     def onto(self, newest: Snapshot) -> Snapshot:
-        """The newest version with this work in it."""
+        """Return the newest version with this work applied."""
         kinds = (*gold.SCHEMAS, *(KINDS if self.afresh else ()))
         stale = [file for kind in kinds for file in newest.of(kind)]
         changed = newest.with_files(self.added, (*self.replaced, *stale))
@@ -60,14 +60,14 @@ class _Work:
 
 
 class Refresher:
-    """Makes silver and gold. Several may work at once; each version's silver and gold belong together."""
+    """Builder of silver and gold. Several may run concurrently; each version's silver and gold belong together."""
 
     def __init__(self, storage: Storage, versions: Versions) -> None:
         self._storage = storage
         self._versions = versions
 
     def refresh(self) -> Snapshot:
-        """Fold all events stored before the call into silver, and make gold anew. Raises LakeBusyError."""
+        """Fold all events stored before the call into silver, and compute gold again. Raises LakeBusyError."""
         goal = self._versions.latest().version
         while True:
             done = self._commit(self._fold_next, _same_silver)
@@ -75,19 +75,19 @@ class Refresher:
                 return done
 
     def rebuild(self) -> Snapshot:
-        """Make silver and gold from all of bronze and the exports, as if there were none. Raises LakeBusyError."""
+        """Rebuild silver and gold from all of bronze and the exports. Raises LakeBusyError."""
         return self._commit(lambda base: self._afresh(base, base.baselines), _same_history)
 
     def rebuild_from_items(
         self, items: Iterable[Mapping[str, Any]], as_of: datetime, *, sequence: str = "", stream: str = ""
     ) -> Snapshot:
-        """Rest silver on a full export, for when the stream no longer holds all changes since the last event stored.
+        """Rebuild silver on a full export, if the stream no longer contains all changes since the last event stored.
 
         `items` are the table's items as attribute values (`Item` of each line of an export, or a scan); `as_of` is the
-        moment they show, with a zone. Events of that second and later count on top of them, so the stream must have
-        been read from before that moment on: start the consumer at TRIM_HORIZON first, export then. If the last
-        sequence number that the export includes is known (one shard, or a paused table), it decides instead.
-        Raises BadRecordError (nothing is changed), StaleExportError, LakeBusyError.
+        time they show, with a zone. Events of that second and later are applied on top of them, so the stream must have
+        been read from before that time on: start the consumer at TRIM_HORIZON first, export then. If the last sequence
+        number that the export includes is known (one shard, or a paused table), it decides instead. Raises
+        BadRecordError (nothing is changed), StaleExportError, LakeBusyError.
         """
         baseline = _baseline(as_of, sequence, stream)
         self._require_newer(self._versions.latest(), baseline)
@@ -102,7 +102,7 @@ class Refresher:
     def _commit(
         self, make: Callable[[Snapshot], _Work | None], still_fits: Callable[[Snapshot, Snapshot], bool]
     ) -> Snapshot:
-        """Commit what `make` makes; make it again only if what it rests on changed meanwhile."""
+        """Commit the result of `make`; call it again only if its basis has changed concurrently."""
         work: _Work | None = None
 
         def change(newest: Snapshot) -> Snapshot | None:
@@ -114,7 +114,7 @@ class Refresher:
         return self._versions.commit(change)
 
     def _fold_next(self, base: Snapshot) -> _Work | None:
-        """The next pending events, folded into silver; all bronze files of a version at once."""
+        """Return the next pending events, folded into silver; all bronze files of a version at once."""
         if not base.pending() and base.of("kpis"):
             return None
         chunk = next(_chunks(base.pending()), [])
@@ -123,7 +123,7 @@ class Refresher:
         return self._work(base, buckets, chunk[-1].added if chunk else base.folded)
 
     def _afresh(self, base: Snapshot, baselines: tuple[Baseline, ...], extra: tuple[DataFile, ...] = ()) -> _Work:
-        """All of silver, from the exports and bronze; `extra` are export files that become part of it."""
+        """Return all of silver, from the exports and bronze; `extra` are export files that become part of it."""
         buckets = Buckets(self._storage, base, baselines, afresh=True)
         for file in (*base.of("baseline"), *extra):
             for kind, facts in self._shown(file, baselines):
@@ -146,13 +146,13 @@ class Refresher:
             return None
         here = {file.path for file in base.of("staged")}
         if not all(file.path in here for file in staged):
-            raise LakeBusyError("another export was applied meanwhile; nothing of this one was")
+            raise LakeBusyError("another export was applied concurrently; this one was not")
         files = tuple(replace(file, kind="baseline") for file in staged)
         work = self._afresh(base, (*base.baselines, baseline), files)
-        return replace(work, replaced=(*work.replaced, *base.of("staged")))  # others are of imports that were killed
+        return replace(work, replaced=(*work.replaced, *base.of("staged")))  # others belong to imports that were killed
 
     def _require_newer(self, base: Snapshot, baseline: Baseline) -> bool:
-        """Whether just this export was applied already. Raises StaleExportError if it is another, or older, one."""
+        """Return True if this export was applied already. Raises StaleExportError if it is another, or older, one."""
         if not base.baselines or base.baselines[-1].as_of_us < baseline.as_of_us:
             return False
         last = base.baselines[-1]
@@ -160,11 +160,14 @@ class Refresher:
             return bool(baseline.digest)
         raise StaleExportError(
             f"the export shows {baseline.as_of_us} µs since 1970, the one applied before {last.as_of_us}: "
-            "apply one of a later moment"
+            "apply a later export"
         )
 
     def _stage(self, items: Iterable[Mapping[str, Any]], partition: str, staged: list[DataFile]) -> str:
-        """Write an export's items; their digest. A version names each file at once, so that vacuum leaves it alone."""
+        """Write an export's items and return their digest.
+
+        A version names each file at once, so that vacuum keeps it.
+        """
         digest = hashlib.sha256()
         for rows in _batches(items):
             table = pa.Table.from_pylist(rows, _BASELINE_SCHEMA)
@@ -206,7 +209,7 @@ class Refresher:
 
 
 def _chunks(files: Iterable[DataFile]) -> Iterator[list[DataFile]]:
-    """Bronze files in the order they came, some at a time; those of one version together."""
+    """Yield bronze files in their order, in groups; those of one version together."""
     chunk: list[DataFile] = []
     for _, group in itertools.groupby(files, key=lambda file: file.added):
         chunk += group
@@ -218,12 +221,12 @@ def _chunks(files: Iterable[DataFile]) -> Iterator[list[DataFile]]:
 
 
 def _same_silver(base: Snapshot, newest: Snapshot) -> bool:
-    """Whether silver is what it was, so that events folded into it are folded rightly."""
+    """Return True if silver is unchanged, so that the folded events are still valid."""
     return _same_ground(base, newest) and base.folded == newest.folded and _silver(base) == _silver(newest)
 
 
 def _same_history(base: Snapshot, newest: Snapshot) -> bool:
-    """Whether the bronze files up to `base` are still the same ones: no compaction, no other export."""
+    """Return True if the bronze files up to `base` are unchanged: no compaction, no other export."""
     before = {file.path for file in newest.of("bronze") if file.added <= base.version}
     return _same_ground(base, newest) and before == {file.path for file in base.of("bronze")}
 
@@ -246,7 +249,7 @@ def _baseline(as_of: datetime, sequence: str, stream: str) -> Baseline:
 
 
 def _batches(items: Iterable[Mapping[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """Rows of users and tasks among the items; at least one list, so that an empty export is one too."""
+    """Yield rows of users and tasks among the items; at least one list, so that an empty export is valid too."""
     rows: list[dict[str, Any]] = []
     for index, item in enumerate(items):
         row = _baseline_row(item, index)

@@ -1,4 +1,4 @@
-"""The documented questions to the lake, by name."""
+"""Documented reports of the lake, by name."""
 
 # ruff: noqa: S608 - SQL put together from this file's own words, and nothing else
 
@@ -11,14 +11,14 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A question in SQL."""
+    """Report in SQL."""
 
     title: str
     sql: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    """Names, and what each is unless the caller says otherwise."""
+    """Names and default values of the parameters."""
     label: str = ""
-    """Column to name a chart's bars with; empty: a table tells more than a chart."""
+    """Column with the labels of a chart's bars; empty: shown as a table."""
     value: str = ""
     """Column to draw."""
 
@@ -85,4 +85,4 @@ REPORTS: dict[str, Report] = {
         {"text": "", "user_id": None, "limit": 100},
     ),
 }
-"""Every report; `user_id` None asks about all users."""
+"""Every report; `user_id` None includes all users."""

@@ -1,7 +1,7 @@
-"""Silver: one row per user and task, in Parquet files by bucket of the user id; each file is replaced as a whole.
+"""Silver: one row per user and task, in Parquet files by bucket of the user ID; each file is replaced as a whole.
 
-A refresh folds the bronze files that came since the last one into the buckets that they touch. Rows of
-users and tasks that are gone stay, with the state `deleted` or `expired` and what was last known of them.
+A refresh folds the bronze files since the last one into their buckets. Rows of removed users and tasks stay, with the
+state `deleted` or `expired` and their last known values.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ SCHEMAS = {
     kind: pa.schema([*((name, pa.string()) for name in _KEYS[kind]), *columns.FIELDS[kind], *_STATE_FIELDS])
     for kind in KINDS
 }
-"""Columns of both kinds: keys, what the image says (see `columns`), and what is known of it (see `fold`)."""
+"""Columns of both kinds: keys, values of the image (see `columns`), and facts (see `fold`)."""
 
 _EVENT_COLUMNS = (
     "stream",
@@ -73,7 +73,7 @@ _FACT_COLUMNS = (
 
 
 class Buckets:
-    """Silver while it is being brought up to date: the buckets read or changed so far."""
+    """Silver during an update: the buckets read or changed so far."""
 
     def __init__(
         self, storage: Storage, base: Snapshot, baselines: tuple[Baseline, ...], *, afresh: bool = False
@@ -100,7 +100,7 @@ class Buckets:
             self._tables[kind, bucket] = self._merged(kind, self._table(kind, bucket), group)
 
     def put(self) -> tuple[list[DataFile], list[DataFile]]:
-        """Write the changed buckets: the new files, and those that they replace."""
+        """Write the changed buckets; return the new files, and those that they replace."""
         changed = sorted(self._tables.items())
         added = [
             parquet.put(self._storage, self._base, _sorted(kind, table), kind, bucket)
@@ -117,7 +117,7 @@ class Buckets:
         return SCHEMAS[kind].empty_table()
 
     def _merged(self, kind: str, table: Any, facts: dict[Key, Fact]) -> Any:
-        """A bucket's rows with facts added; rows that they do not concern are never decoded."""
+        """Return a bucket's rows with facts added; unaffected rows are never decoded."""
         wanted = pa.array([_joined(kind, key) for key in facts], pa.string())
         concerned = pc.is_in(pc.binary_join_element_wise(*(table[name] for name in _KEYS[kind]), "\n"), wanted)
         for key, fact in _facts_in(kind, table.filter(concerned)):
@@ -127,7 +127,7 @@ class Buckets:
 
 
 def bucket_of(user_id: str) -> str:
-    """The bucket of a user and all of that user's tasks."""
+    """Return the bucket of a user and all of that user's tasks."""
     return f"{zlib.crc32(user_id.encode()) % BUCKETS:02d}"
 
 

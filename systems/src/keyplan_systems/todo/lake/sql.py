@@ -1,7 +1,7 @@
-"""SQL over the lake for people who are trusted to read all of it, and to do nothing else.
+"""SQL over the lake for users who may read all of it, and do nothing else.
 
-One statement that reads, no settings, no files: the views of one version are all there is. It runs
-with bounded memory and for a bounded time.
+One statement that reads, no settings, no files: only the views of one version are visible. It runs with bounded memory
+and for a bounded time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _READING = frozenset((duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
 
 
 class Reader:
-    """Answers SQL from the newest version of a lake."""
+    """SQL reader of the newest version of a lake."""
 
     def __init__(
         self, storage: Storage, versions: Versions, *, timeout_s: float = 60, memory_limit_mb: int = 1024
@@ -34,7 +34,7 @@ class Reader:
         self._memory_limit_mb = memory_limit_mb
 
     def query(self, sql: str, parameters: Mapping[str, Any] | None = None) -> Any:
-        """The answer to one SELECT (or WITH, VALUES, EXPLAIN, DESCRIBE), as an Arrow table.
+        """Return the answer to one SELECT (or WITH, VALUES, EXPLAIN, DESCRIBE), as an Arrow table.
 
         Parameters are named in the SQL as `$name`. The whole answer shows one version of the lake. Of columns of one
         name, as of a join, the second is called `name_2`, and so on. Views:
@@ -46,7 +46,7 @@ class Reader:
                 return self._answer(sql, parameters)
             except FileNotFoundError:  # vacuum removed the version while it was read
                 continue
-        raise LakeBusyError("the files of the lake kept disappearing while they were read: vacuum retains too little")
+        raise LakeBusyError("vacuum removed the files of the lake while they were read: use a longer retention")
 
     def _answer(self, sql: str, parameters: Mapping[str, Any] | None) -> Any:
         snapshot = self._versions.latest()
@@ -69,7 +69,7 @@ class Reader:
 
 
 def _told_apart(names: Iterable[str]) -> list[str]:
-    """Each column's name, with a number where it is taken."""
+    """Return each column's name, with a number if it is not unique."""
     found: dict[str, None] = {}
     for name in names:
         numbered = (name if number == 1 else f"{name}_{number}" for number in itertools.count(1))
@@ -78,12 +78,12 @@ def _told_apart(names: Iterable[str]) -> list[str]:
 
 
 def _statement(connection: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
-    """The one reading statement of a text. Raises QueryError."""
-    if not sql.isascii() and any("\ud800" <= char <= "\udfff" for char in sql):  # DuckDB takes no such text at all
-        raise QueryError("the text is no UTF-8")
+    """Return the only reading statement of a text. Raises QueryError."""
+    if not sql.isascii() and any("\ud800" <= char <= "\udfff" for char in sql):  # DuckDB rejects such text
+        raise QueryError("the text is not valid UTF-8")
     statements = connection.extract_statements(sql)
     if len(statements) != 1:
-        raise QueryError(f"the text holds {len(statements)} statements; it must be one")
+        raise QueryError(f"the text contains {len(statements)} statements; exactly one is allowed")
     if statements[0].type not in _READING:
         raise QueryError(f"{statements[0].type.name} is not allowed: the lake can only be read")
     return statements[0]

@@ -1,9 +1,8 @@
-"""Where the lake's files lie: a local folder or an S3 bucket behind the same few calls.
+"""Storage of the lake's files: a local folder or an S3 bucket behind the same calls.
 
-All paths are relative to the lake's root and use `/`. A file appears whole or not at all, and
-`create` is the one atomic decision that everything else rests on: of several callers that create
-the same path, exactly one is told that it did. Locally that is a hard link to a finished file, on
-S3 a conditional put (`If-None-Match: *`).
+All paths are relative to the lake's root and use `/`. A file appears whole or not at all, and `create` is the one
+atomic decision that everything else depends on: of several callers that create the same path, exactly one succeeds.
+Locally that is a hard link to a finished file, on S3 a conditional put (`If-None-Match: *`).
 """
 
 from __future__ import annotations
@@ -20,44 +19,44 @@ from pyarrow import fs as arrow_fs
 from keyplan_systems.todo.lake.errors import LakeBusyError, LakeError
 
 _SPOOL = "_tmp"
-"""Folder of files being written; a writer that is killed leaves its unfinished file there."""
+"""Folder of files being written; a killed writer leaves its unfinished file there."""
 
 _CONFLICTS = 50
-"""How often a file is created that others are creating at the same moment."""
+"""Number of attempts to create a file that others create concurrently."""
 
 
 class Storage(Protocol):
-    """The files of one lake."""
+    """Files of one lake."""
 
     @property
     def arrow(self) -> Any:
-        """The same files as a pyarrow filesystem."""
+        """Same files as a pyarrow filesystem."""
 
     @property
     def is_native(self) -> bool:
-        """Whether Arrow reads the files by itself; where it calls Python for them, engines that scan must not."""
+        """True if Arrow reads the files by itself; if it calls Python for them, scanning engines must not use it."""
 
     def read(self, path: str) -> bytes:
-        """A file's content. Raises FileNotFoundError."""
+        """Return a file's content. Raises FileNotFoundError."""
 
     def put(self, path: str, body: bytes) -> None:
         """Write a whole file, or replace it; readers see the old or the new one."""
 
     def create(self, path: str, body: bytes) -> bool:
-        """Write a whole file unless it exists; whether it was written. Raises LakeBusyError."""
+        """Write a whole file unless it exists; return True if it was written. Raises LakeBusyError."""
 
     def names(self, folder: str) -> list[str]:
-        """The paths of all files below a folder, in order; none if there is no such folder."""
+        """Return the paths of all files below a folder, in order; none if the folder is missing."""
 
     def remove(self, path: str) -> None:
-        """Delete a file; one that is gone already is fine."""
+        """Delete a file; a missing file is not an error."""
 
     def sweep(self, older_than: float) -> int:
-        """Delete unfinished files last written before that time (Unix seconds); how many."""
+        """Delete unfinished files last written before that time (Unix seconds); return their number."""
 
 
 def open_storage(url: str | Path, options: Mapping[str, Any] | None = None) -> Storage:
-    """The storage at a path, a `file://` URL or `s3://bucket/prefix`. Raises LakeError.
+    """Return the storage at a path, a `file://` URL or `s3://bucket/prefix`. Raises LakeError.
 
     `options` go to s3fs: `key`, `secret`, `endpoint_url`, `client_kwargs` and so on.
     """
@@ -65,14 +64,14 @@ def open_storage(url: str | Path, options: Mapping[str, Any] | None = None) -> S
     if text.startswith("s3://"):
         return Bucket(text, options or {})
     if "://" in text and not text.startswith("file://"):
-        raise LakeError(f"{text}: the lake can lie in a folder (a path or file://) or on S3 (s3://bucket/prefix)")
+        raise LakeError(f"{text}: the lake must be in a folder (a path or file://) or on S3 (s3://bucket/prefix)")
     if options:
         raise LakeError(f"{text}: storage options are for s3:// only")
     return Folder(Path(text.removeprefix("file://")))
 
 
 class Folder:
-    """A lake in a local folder. The filesystem must know hard links, as all usual ones do."""
+    """Lake in a local folder. The filesystem must support hard links, as all common ones do."""
 
     is_native = True
 
@@ -82,11 +81,11 @@ class Folder:
         try:
             _make(self._root / _SPOOL)
         except OSError as error:
-            raise LakeError(f"{root}: the folder of the lake cannot be made: {error}") from error
+            raise LakeError(f"{root}: the folder of the lake cannot be created: {error}") from error
         self.arrow = arrow_fs.SubTreeFileSystem(str(self._root), arrow_fs.LocalFileSystem())
 
     def read(self, path: str) -> bytes:
-        """A file's content. Raises FileNotFoundError."""
+        """Return a file's content. Raises FileNotFoundError."""
         return (self._root / path).read_bytes()
 
     def put(self, path: str, body: bytes) -> None:
@@ -96,7 +95,7 @@ class Folder:
         _sync(target.parent)
 
     def create(self, path: str, body: bytes) -> bool:
-        """Write a whole file unless it exists; whether it was written."""
+        """Write a whole file unless it exists; return True if it was written."""
         target = self._target(path)
         spooled = self._spooled(body)
         try:
@@ -109,7 +108,7 @@ class Folder:
         return True
 
     def names(self, folder: str) -> list[str]:
-        """The paths of all files below a folder, in order; none if there is no such folder."""
+        """Return the paths of all files below a folder, in order; none if the folder is missing."""
         found = [
             (Path(where) / name).relative_to(self._root).as_posix()
             for where, _, names in os.walk(self._root / folder)
@@ -118,11 +117,11 @@ class Folder:
         return sorted(found)
 
     def remove(self, path: str) -> None:
-        """Delete a file; one that is gone already is fine."""
+        """Delete a file; a missing file is not an error."""
         (self._root / path).unlink(missing_ok=True)
 
     def sweep(self, older_than: float) -> int:
-        """Delete unfinished files last written before that time (Unix seconds); how many."""
+        """Delete unfinished files last written before that time (Unix seconds); return their number."""
         swept = 0
         for path in (self._root / _SPOOL).iterdir():
             try:
@@ -134,18 +133,18 @@ class Folder:
         return swept
 
     def _target(self, path: str) -> Path:
-        """Where a file is to be, in a folder that survives a power cut as well as the file will."""
+        """Return the path of a file, in a folder that is as durable as the file."""
         target = self._root / path
         _make(target.parent)
         if target.parent not in self._settled:
-            # Also where it was there: another writer may have just made it.
+            # Also for an existing folder: another writer may have just created it.
             for folder in target.parents[1 : len(target.relative_to(self._root).parts)]:
                 _sync(folder)
             self._settled.add(target.parent)
         return target
 
     def _spooled(self, body: bytes) -> Path:
-        """A finished, synced file beside the data, so that naming it is one atomic step."""
+        """Return a finished, synced file on the same filesystem, so that naming it is one atomic step."""
         path = self._root / _SPOOL / uuid.uuid4().hex
         with path.open("xb") as file:
             file.write(body)
@@ -155,7 +154,7 @@ class Folder:
 
 
 class Bucket:
-    """A lake on S3, or on what speaks S3 and honours conditional puts."""
+    """Lake on S3, or on a compatible service with conditional puts."""
 
     is_native = False
 
@@ -169,7 +168,7 @@ class Bucket:
         self.arrow = arrow_fs.SubTreeFileSystem(self._root, arrow_fs.PyFileSystem(handler))
 
     def read(self, path: str) -> bytes:
-        """A file's content. Raises FileNotFoundError."""
+        """Return a file's content. Raises FileNotFoundError."""
         body: bytes = self._fs.cat_file(f"{self._root}/{path}")
         return body
 
@@ -178,7 +177,7 @@ class Bucket:
         self._fs.pipe_file(f"{self._root}/{path}", body)
 
     def create(self, path: str, body: bytes) -> bool:
-        """Write a whole file unless it exists; whether it was written."""
+        """Write a whole file unless it exists; return True if it was written."""
         for _ in range(_CONFLICTS):
             try:
                 self._fs.pipe_file(f"{self._root}/{path}", body, mode="create")
@@ -189,27 +188,27 @@ class Bucket:
                     raise
             else:
                 return True
-        raise LakeBusyError(f"{path} was being created by others {_CONFLICTS} times; nothing was changed")
+        raise LakeBusyError(f"{path} was created concurrently {_CONFLICTS} times; nothing was changed")
 
     def names(self, folder: str) -> list[str]:
-        """The paths of all files below a folder, in order; none if there is no such folder."""
+        """Return the paths of all files below a folder, in order; none if the folder is missing."""
         return sorted(path.removeprefix(f"{self._root}/") for path in self._fs.find(f"{self._root}/{folder}"))
 
     def remove(self, path: str) -> None:
-        """Delete a file; one that is gone already is fine."""
+        """Delete a file; a missing file is not an error."""
         try:
             self._fs.rm_file(f"{self._root}/{path}")
         except FileNotFoundError:
             return
 
     def sweep(self, older_than: float) -> int:
-        """Nothing to delete: S3 shows no unfinished objects."""
+        """Do nothing: S3 shows no unfinished objects."""
         del older_than
         return 0
 
 
 def _make(folder: Path) -> None:
-    """Make a folder and those above it that are missing, each durable."""
+    """Create a folder and its missing parents, each durable."""
     if not folder.is_dir():
         _make(folder.parent)
         folder.mkdir(exist_ok=True)
@@ -217,7 +216,7 @@ def _make(folder: Path) -> None:
 
 
 def _is_conflict(error: OSError) -> bool:
-    """Whether S3 says that another request for the same object is under way: nobody has won yet, so ask again.
+    """Return True if S3 reports a concurrent request for the same object: the outcome is open, so ask again.
 
     Source: API reference, "PutObject", If-None-Match: "On a 409 failure you should retry the upload."
     """
@@ -226,7 +225,7 @@ def _is_conflict(error: OSError) -> bool:
 
 
 def _sync(folder: Path) -> None:
-    """Make the folder's entries durable, so that a named file is still named after a power cut."""
+    """Make the folder's entries durable, so that a named file keeps its name after a power failure."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

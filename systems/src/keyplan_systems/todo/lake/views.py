@@ -1,7 +1,7 @@
-"""The lake as SQL sees it: an engine in memory that can reach nothing but the views of one version.
+"""SQL view of the lake: an in-memory engine that can access only the views of one version.
 
-The engine never opens a file itself: the files are handed to it as Arrow data sets (of a bucket as tables, read
-whole), and its own access to files, networks, extensions and settings is shut before any SQL of a caller runs.
+The engine never opens a file itself: it receives the files as Arrow data sets (of a bucket as tables, read whole), and
+its own access to files, networks, extensions and settings is disabled before any SQL of a caller runs.
 """
 
 # ruff: noqa: S608 - SQL put together from this file's own words, and nothing else
@@ -40,14 +40,14 @@ _VIEWS = {
     "silver.removed_users": f"SELECT * EXCLUDE ({_INNER}), {_GONE} FROM files_users WHERE state <> 'current'",
     "silver.removed_tasks": f"SELECT * EXCLUDE ({_INNER}), {_GONE} FROM files_tasks WHERE state <> 'current'",
 }
-"""Removed users and tasks keep what was last known; `removal` is `deleted` or `expired`, and `removal_source`
-`export` if that is concluded from their absence in a full export."""
+"""Removed users and tasks keep their last known values; `removal` is `deleted` or `expired`, and
+`removal_source` is `export` if that is concluded from their absence in a full export."""
 
 
 def connect(
     storage: Storage, snapshot: Snapshot, gold: dict[str, Any], *, memory_limit_mb: int = 1024
 ) -> duckdb.DuckDBPyConnection:
-    """An engine with the views of a version; `gold` names the gold tables and their schemas."""
+    """Return an engine with the views of a version; `gold` names the gold tables and their schemas."""
     config = {**_CONFIG, "memory_limit": f"{memory_limit_mb}MB"}
     connection = duckdb.connect(":memory:", config=config)
     try:
@@ -67,7 +67,7 @@ def connect(
 
 
 def is_missing_file(error: duckdb.Error) -> bool:
-    """Whether SQL failed because vacuum removed the version that it read; the engine only passes on the text."""
+    """Return True if SQL failed because vacuum removed the version that it read; the engine only passes on the text."""
     text = str(error)
     return "FileNotFoundError" in text or "No such file" in text
 
@@ -84,7 +84,7 @@ def _rows(storage: Storage, snapshot: Snapshot, kind: str, schema: Any, partitio
     if files and storage.is_native:
         return parquet.dataset(storage, files, schema, partition)
     if files:
-        # The engine's threads would wait for Python to read a file while Python waits for the engine.
+        # Otherwise the engine's threads would wait for Python to read a file while Python waits for the engine.
         return parquet.rows(storage, files, schema, partition)
     return (schema if partition is None else schema.append(pa.field(partition, pa.string()))).empty_table()
 

@@ -1,1 +1,1 @@
-"""The API of venue booking: GraphQL for people's programs, a few addresses beside it for monitors and calendars."""
+"""API of venue booking: GraphQL for client programs, plus routes for monitors and calendars."""

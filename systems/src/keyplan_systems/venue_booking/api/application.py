@@ -1,4 +1,4 @@
-"""The application: GraphQL at /graphql, its schema as text, the calendar feed, health."""
+"""Application: GraphQL at /graphql, its schema as text, the calendar feed, health."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from keyplan_systems.web.tokens import TokenVerifier
 
 BODY_LIMIT_BYTES: Final = 64 * 1024
 FEED_KEPT_S: Final = 300
-"""For how long clients may show the feed without asking again."""
+"""How long clients may cache the feed."""
 _BODY: Final = {
     "required": True,
     "content": {
@@ -48,7 +48,7 @@ _BODY: Final = {
         }
     },
 }
-"""What the library's route takes, which it does not describe itself."""
+"""Requests that the library's route accepts but does not describe itself."""
 
 
 def application(
@@ -58,7 +58,7 @@ def application(
     checks: Mapping[str, Check],
     domain: str = "localhost",
 ) -> FastAPI:
-    """The application over the uses; `domain` stands in the ids of the calendar feed."""
+    """Return the application over the operations; `domain` is part of the IDs in the calendar feed."""
     app = web_application(
         "Venue booking",
         verifier=verifier,
@@ -121,7 +121,7 @@ def _calendar(service: Service, domain: str) -> APIRouter:
 
 
 def _is_among(etag: str, told: str) -> bool:
-    """Whether an If-None-Match names it: tags that were weakened on the way count as well (RFC 9110, 13.1.2)."""
+    """Return True if an If-None-Match header names the tag; weakened tags match as well (RFC 9110, 13.1.2)."""
     return told.strip() == "*" or etag in {tag.strip().removeprefix("W/") for tag in told.split(",")}
 
 

@@ -1,7 +1,7 @@
-"""What a GraphQL request carries: who asks, the uses, and loaders that gather single questions into one.
+"""Context of a GraphQL request: the caller, the operations, and loaders that batch single reads.
 
-Uses block, so they run in threads; resolvers wait for them. Loaders live as long as their request, so nobody sees what
-was loaded for another.
+Operations block, so they run in threads; resolvers wait for them. Loaders live as long as their request, so data loaded
+for one caller is never visible to another.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from keyplan_systems.web.once import Request, fingerprint
 from keyplan_systems.web.tokens import Principal
 
 BATCH_KEYS: Final = 100
-"""How many items are read by key in one request at most."""
+"""Maximum number of items that one request reads by key."""
 BATCH_MONTHS: Final = 13
 
 P = ParamSpec("P")
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 class Context(BaseContext):
-    """One request's."""
+    """Context of one request."""
 
     def __init__(self, service: Service, principal: Principal) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class Context(BaseContext):
         return await use(self.service.calendar.several, list(ids))
 
     async def _months(self, months: Sequence[date]) -> list[list[Event]]:
-        """What holds slots in each month, given by its first day."""
+        """Return the events of each month, given by its first day."""
         found = await use(self.service.calendar.held_in, list(months))
         return [[event for event in found if event.date.replace(day=1) == month] for month in months]
 
@@ -66,7 +66,7 @@ Asked: TypeAlias = Info[Context, None]
 
 
 def field(description: str) -> Callable[[T], T]:
-    """A field that a method resolves. The library's own decorator has no type that says so."""
+    """Return the decorator of a field that a method resolves. The library's own decorator is not typed for this."""
     return cast("Callable[[T], T]", strawberry.field(description=description))
 
 
@@ -77,7 +77,7 @@ _KEY = re.compile(rf"[!-~]{{1,{KEY_CHARACTERS}}}")
 def once(info: Asked, key: str | None, *content: object) -> Request | None:
     """Return the request of a mutation with an idempotency key, None without one. Raises InvalidRequestError.
 
-    The mutation's name and arguments are its fingerprint: the same key with others is refused.
+    The mutation's name and arguments are its fingerprint: the same key with different ones is refused.
     """
     if key is None:
         return None
@@ -88,7 +88,7 @@ def once(info: Asked, key: str | None, *content: object) -> Request | None:
 
 
 async def use(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """What a use gives, run in a thread."""
+    """Run an operation in a thread and return its result."""
     return await run_in_threadpool(function, *args, **kwargs)
 
 

@@ -1,4 +1,4 @@
-"""The library's endpoint with this application's answers: what is no GraphQL request is told in the one error shape."""
+"""GraphQL endpoint of the library, with this application's error format for requests that are not GraphQL."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from keyplan_systems.web.problems import Problem
 
 
 class Endpoint(GraphQLRouter[Context, None]):
-    """GraphQL over POST. There are no subscriptions, so the library's route for websockets is left out."""
+    """GraphQL over POST. The schema has no subscriptions, so the library's route for websockets is omitted."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.routes[:] = [route for route in self.routes if not isinstance(route, APIWebSocketRoute)]
 
     async def run(self, *args: Any, **options: Any) -> Any:
-        """Answer a request; what the library would refuse in plain text is raised as a Problem."""
+        """Answer a request; refusals of the library in plain text are raised as a Problem."""
         try:
             return await super().run(*args, **options)
         except HTTPException as error:
             raise Problem(error.status_code, error.reason) from error
 
     async def process_result(self, request: Request, result: ExecutionResult) -> GraphQLHTTPResponse:
-        """Return the answer; its extensions say how many items lists leave out because they cannot be read."""
+        """Return the answer; its extensions state how many items lists omit because they cannot be read."""
         answer = await super().process_result(request, result)
         left_out = with_unreadable({})
         if left_out:
@@ -40,7 +40,7 @@ class Endpoint(GraphQLRouter[Context, None]):
         return answer
 
     def decode_json(self, data: str | bytes) -> object:
-        """The body of a request, which is an object: the library looks for its members without looking at it."""
+        """Return the request's body. Raises Problem unless it is an object, because the library does not check that."""
         try:
             body = orjson.loads(data)
         except orjson.JSONDecodeError as error:
@@ -48,5 +48,5 @@ class Endpoint(GraphQLRouter[Context, None]):
         if not isinstance(body, dict):
             raise Problem(400, "A GraphQL request is a JSON object with a query.")
         if not isinstance(body.get("operationName"), str | None):
-            raise Problem(400, "The name of an operation is a text.")
+            raise Problem(400, "The name of an operation must be a string.")
         return body

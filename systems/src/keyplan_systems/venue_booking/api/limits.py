@@ -1,9 +1,8 @@
-"""How much one query may ask for: how deep it goes, and how many values it can come to.
+"""Limits of a query: its depth, and the number of values it can return.
 
-A field counts one; what lies below a list counts once for every entry that may come, by the list's `first` or the
-most it can have. What the schema says of itself is counted apart: it is no load on the table, but as much work for
-the process as anything else. Fragments are measured once, however often they are used, so that measuring is
-never more work than reading the query.
+A field counts one; fields below a list count once for every possible entry, by the list's `first` or its maximum.
+Introspection is counted separately: it does not load the table, but takes as much work of the process as other fields.
+Fragments are measured once, however often they are used, so that measuring is never more work than reading the query.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from keyplan_systems.venue_booking.asking import MOST_LISTED
 MOST_DEEP: Final = 8
 MOST_COMPLEX: Final = 5_000
 MOST_TOLD_OF_SCHEMA: Final = 400_000
-"""Values that the schema may come to tell of itself, each list as long as its longest; tools ask for all of it once."""
+"""Maximum number of introspection values, each list at its full length; tools request the whole schema once."""
 
 _OF_SCHEMA: Final = frozenset(("__schema", "__type"))
 _LISTS: Final[Mapping[str, int]] = {
@@ -46,7 +45,7 @@ _LISTS: Final[Mapping[str, int]] = {
     "myBookings": FIRST,
     "myEmailCodes": 20,
     "myNotifications": FIRST,
-    "profile": 2,  # of all its bookings, which have the name and so the number of a list with `first`
+    "profile": 2,  # of all its bookings, whose name and therefore limit is that of a list with `first`
     "bookings": FIRST,
     "bookingsByMonth": FIRST,
     "users": FIRST,
@@ -54,7 +53,7 @@ _LISTS: Final[Mapping[str, int]] = {
     "audit": FIRST,
     "auditOf": FIRST,
 }
-"""How many entries lie below a field where its `first` does not say; of those that take no `first`, the most."""
+"""Entries below a field without `first`; for lists that do not accept `first`, their maximum."""
 
 
 @dataclass(frozen=True)
@@ -88,10 +87,10 @@ class _Measuring:
             return self._field(node, of_schema=of_schema)
         if isinstance(node, InlineFragmentNode):
             return self.selection(node.selection_set, of_schema=of_schema)
-        assert isinstance(node, FragmentSpreadNode), "there is no other kind of selection"
+        assert isinstance(node, FragmentSpreadNode), "selections are fields and fragments"
         name = node.name.value
         if (name, of_schema) not in self.known:
-            # While it is measured nothing: one that leads to itself is refused elsewhere.
+            # Zero while it is being measured: a fragment that contains itself is refused elsewhere.
             self.known[name, of_schema] = Measure()
             fragment = self.fragments.get(name)
             below = None if fragment is None else fragment.selection_set
@@ -104,7 +103,7 @@ class _Measuring:
             below = self.selection(node.selection_set, of_schema=True)
             return Measure(told_of_schema=1 + self.lists_of_schema.get(name, 1) * below.told_of_schema)
         if name.startswith("__"):
-            return Measure()  # the name of a type is no load on anything
+            return Measure()  # a type name does not load the table
         below = self.selection(node.selection_set)
         return Measure(below.depth + 1, 1 + self._entries(node, name) * below.complexity, below.told_of_schema)
 
@@ -124,17 +123,17 @@ class _Measuring:
 
 
 class Limits(SchemaExtension):
-    """Refuses queries that go too deep or ask for too much, before anything is run."""
+    """Extension that refuses too deep or too large queries before they run."""
 
     def on_operation(self) -> Iterator[None]:
-        """Have the query measured while it is validated; what lists may come to depends on its variables."""
+        """Measure the query while it is validated; list sizes depend on its variables."""
         context = self.execution_context
         context.validation_rules = (*context.validation_rules, rule_with(context.variables or {}))
         yield
 
 
 def rule_with(variables: Mapping[str, Any]) -> type[ValidationRule]:
-    """The validation rule for a query that is run with these variables."""
+    """Return the validation rule for a query that runs with these variables."""
 
     class LimitsRule(ValidationRule):
         def enter_document(self, node: DocumentNode, *_: Any) -> None:
@@ -150,7 +149,7 @@ def rule_with(variables: Mapping[str, Any]) -> type[ValidationRule]:
 
 
 def lists_of_schema(schema: GraphQLSchema) -> Mapping[str, int]:
-    """How many entries each list has at most that the schema tells of itself; of those that are no lists 1."""
+    """Return the maximum number of entries of each introspection list; 1 for fields that are not lists."""
     kinds = schema.type_map.values()
     fields = [one for kind in kinds if isinstance(kind, GraphQLObjectType) for one in kind.fields.values()]
     return {
@@ -164,14 +163,16 @@ def lists_of_schema(schema: GraphQLSchema) -> Mapping[str, int]:
 
 
 def refusal(measure: Measure) -> GraphQLError | None:
-    """The error of a query that asks for too much."""
+    """Return the error of a query that exceeds the limits."""
     if measure.depth > MOST_DEEP:
-        told = f"The query is {measure.depth} levels deep, and {MOST_DEEP} is the most."
+        told = f"The query is {measure.depth} levels deep; the maximum is {MOST_DEEP}."
         return GraphQLError(told, extensions={"code": "too_deep"})
     if measure.complexity > MOST_COMPLEX:
-        told = f"The query may come to {measure.complexity} values, and {MOST_COMPLEX} is the most."
+        told = f"The query may return {measure.complexity} values; the maximum is {MOST_COMPLEX}."
         return GraphQLError(told, extensions={"code": "too_complex"})
     if measure.told_of_schema > MOST_TOLD_OF_SCHEMA:
-        told = f"The schema may tell {measure.told_of_schema} values of itself, and {MOST_TOLD_OF_SCHEMA} is the most."
+        told = (
+            f"The query may return {measure.told_of_schema} values of the schema; the maximum is {MOST_TOLD_OF_SCHEMA}."
+        )
         return GraphQLError(told, extensions={"code": "too_complex"})
     return None

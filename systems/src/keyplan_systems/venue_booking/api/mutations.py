@@ -1,4 +1,4 @@
-"""What can be done. Inputs are only named and typed here; whether they hold is the rules' to say."""
+"""Mutations. Inputs are only named and typed here; the domain rules validate them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from keyplan_systems.venue_booking.domain.requests import EventKind, Language
 
 @strawberry.input
 class ContactInput:
-    """Whom to answer."""
+    """Contact for a booking."""
 
     full_name: str
     email: str
@@ -31,7 +31,7 @@ class ContactInput:
 
 @strawberry.input
 class BookingInput:
-    """A wish for the venue."""
+    """Booking request."""
 
     date: date
     duration: str
@@ -43,13 +43,13 @@ class BookingInput:
     language: Language = Language.ITALIAN
 
     def values(self) -> dict[str, Any]:
-        """For the rules."""
+        """Return the values for the domain rules."""
         return {**vars(self), "contact": vars(self.contact)}
 
 
 @strawberry.input
 class EventInput:
-    """An entry of an administrator."""
+    """Calendar entry of an administrator."""
 
     date: date
     duration: str
@@ -60,7 +60,7 @@ class EventInput:
 
 @strawberry.input
 class ProfileInput:
-    """What is to change; what is not given stays."""
+    """Changes of a profile; omitted fields stay unchanged."""
 
     name: str | None = None
     email: str | None = None
@@ -70,7 +70,7 @@ class ProfileInput:
 
 @strawberry.input
 class PaymentInput:
-    """Money that came in; the amount is in hundredths of the currency."""
+    """Received payment; the amount is in hundredths of the currency."""
 
     booking_id: strawberry.ID
     amount_cents: int
@@ -80,7 +80,7 @@ class PaymentInput:
 
 @strawberry.type
 class Mutation:
-    """The mutations. With a version, only of an item that still has it.
+    """Mutations. With a version, a mutation applies only to an item that still has it.
 
     With an idempotency key a mutation happens once in 24 hours however often it is sent: the first result is returned.
     """
@@ -89,7 +89,7 @@ class Mutation:
     async def request_booking(
         self, info: Asked, input: BookingInput, idempotency_key: str | None = None
     ) -> BookingShape:
-        """Ask."""
+        """Request a booking."""
         context, values = info.context, input.values()
         request = once(info, idempotency_key, values)
         return BookingShape.of(await use(context.service.bookings.request, context.person, values, request))
@@ -103,7 +103,7 @@ class Mutation:
         reason: str | None = None,
         idempotency_key: str | None = None,
     ) -> BookingShape:
-        """Approve."""
+        """Approve a booking."""
         return await _decide(info, str(id), Action.APPROVE, version, reason, key=idempotency_key)
 
     @field("Reject a booking, also an approved one. For administrators.")
@@ -115,7 +115,7 @@ class Mutation:
         reason: str | None = None,
         idempotency_key: str | None = None,
     ) -> BookingShape:
-        """Reject."""
+        """Reject a booking."""
         return await _decide(info, str(id), Action.REJECT, version, reason, key=idempotency_key)
 
     @field("Cancel a booking of the caller, or any for administrators.")
@@ -127,12 +127,12 @@ class Mutation:
         reason: str | None = None,
         idempotency_key: str | None = None,
     ) -> BookingShape:
-        """Cancel."""
+        """Cancel a booking."""
         return await _decide(info, str(id), Action.CANCEL, version, reason, key=idempotency_key)
 
     @field("Enter a public event or a closure. For administrators.")
     async def create_event(self, info: Asked, input: EventInput, idempotency_key: str | None = None) -> EventShape:
-        """Enter."""
+        """Create an event."""
         context = info.context
         request = once(info, idempotency_key, vars(input))
         event = await use(context.service.calendar.create, context.actor, vars(input), request)
@@ -142,7 +142,7 @@ class Mutation:
     async def delete_event(
         self, info: Asked, id: strawberry.ID, version: int | None = None, idempotency_key: str | None = None
     ) -> EventShape:
-        """Remove."""
+        """Delete an event."""
         context = info.context
         request = once(info, idempotency_key, str(id), version)
         event = await use(context.service.calendar.delete, context.actor, str(id), version, request)
@@ -175,7 +175,7 @@ class Mutation:
     async def change_profile(
         self, info: Asked, input: ProfileInput, version: int | None = None, idempotency_key: str | None = None
     ) -> UserShape:
-        """Change."""
+        """Change the profile."""
         context = info.context
         given = {name: value for name, value in vars(input).items() if value is not None}
         request = once(info, idempotency_key, given, version)
@@ -185,7 +185,7 @@ class Mutation:
     async def record_payment(
         self, info: Asked, input: PaymentInput, idempotency_key: str | None = None
     ) -> PaymentShape:
-        """Record."""
+        """Record a payment."""
         context = info.context
         request = once(info, idempotency_key, vars(input))
         return PaymentShape.of(await use(context.service.records.add_payment, context.actor, vars(input), request))
@@ -194,7 +194,7 @@ class Mutation:
     async def issue_lock_code(
         self, info: Asked, event_id: strawberry.ID, idempotency_key: str | None = None
     ) -> LockCodeShape:
-        """Issue."""
+        """Issue a lock code."""
         context = info.context
         request = once(info, idempotency_key, str(event_id))
         issue = context.service.records.issue_lock_code

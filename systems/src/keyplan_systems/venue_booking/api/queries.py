@@ -1,4 +1,4 @@
-"""What can be asked."""
+"""Queries."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from keyplan_systems.venue_booking.domain.refusals import InvalidRequestError
 from keyplan_systems.venue_booking.domain.users import Status
 
 FIRST = 25
-"""How many entries a page has when nothing is said."""
+"""Default number of entries per page."""
 
 
 def month_of(text: str) -> date:
-    """The first day of a month written as 2025-11."""
+    """Return the first day of a month written as 2025-11."""
     try:
         if len(text) != len("2025-11"):
             raise ValueError(text)
@@ -39,16 +39,16 @@ def month_of(text: str) -> date:
 
 @strawberry.type
 class Query:
-    """What can be asked."""
+    """Queries."""
 
-    @field("The caller's profile; made on first use.")
+    @field("The caller's profile; created on first use.")
     async def me(self, info: Asked) -> UserShape:
-        """Of the token's subject."""
+        """Return the profile of the token's subject."""
         return UserShape.of(await use(info.context.service.users.current, info.context.person))
 
     @field("The caller's profile together with the whole history.")
     async def profile(self, info: Asked) -> ProfileShape:
-        """One query of the user's partition."""
+        """Return the profile and bookings with one query of the user's partition."""
         found = await use(info.context.service.users.with_bookings, info.context.person)
         bookings = [UserBookingShape.of(item) for item in found.bookings]
         return ProfileShape(user=UserShape.of(found.user), bookings=bookings)
@@ -60,7 +60,7 @@ class Query:
 
     @field("The caller's bookings, the latest date first.")
     async def my_bookings(self, info: Asked, first: int = FIRST, after: str | None = None) -> Page[UserBookingShape]:
-        """The history."""
+        """Return the caller's bookings."""
         found = await use(info.context.service.bookings.of_user, info.context.actor, first, after)
         return page(found, UserBookingShape.of)
 
@@ -68,31 +68,31 @@ class Query:
     async def my_notifications(
         self, info: Asked, first: int = FIRST, after: str | None = None
     ) -> Page[NotificationShape]:
-        """The history of letters."""
+        """Return the sent letters."""
         found = await use(info.context.service.users.notifications, info.context.person, first, after)
         return page(found, NotificationShape.of)
 
-    @field("What is free on every date from one to another, both included.")
+    @field("Free slots of every date in an inclusive range.")
     async def availability(self, info: Asked, first_date: date, last_date: date) -> list[DayShape]:
-        """One request for each month."""
+        """Return the availability with one request per month."""
         return days(await use(info.context.service.calendar.availability, first_date, last_date))
 
-    @field("What holds slots of a date, as it is now.")
+    @field("Current events of a date.")
     async def events_on(self, info: Asked, date: date) -> list[EventShape]:
-        """By date."""
+        """Return the events of a date."""
         found = await use(info.context.service.calendar.on_date, date)
         return [EventShape.of(event, info.context.actor) for event in found]
 
     @field("A booking of the caller, or any for administrators.")
     async def booking(self, info: Asked, id: strawberry.ID) -> BookingShape:
-        """By id."""
+        """Return a booking by its ID."""
         return BookingShape.of(await use(info.context.service.bookings.one, info.context.actor, str(id)))
 
     @field("Bookings of a status in the order of their requests. For administrators.")
     async def bookings(
         self, info: Asked, status: Status = Status.PENDING, first: int = FIRST, after: str | None = None
     ) -> Page[BookingShape]:
-        """Pending ones unless another status is asked for."""
+        """Return pending bookings unless another status is requested."""
         found = await use(info.context.service.bookings.with_status, info.context.actor, status, first, after)
         return page(found, BookingShape.of)
 
@@ -100,19 +100,19 @@ class Query:
     async def bookings_by_month(
         self, info: Asked, month: str, status: Status | None = None, first: int = FIRST, after: str | None = None
     ) -> Page[BookingShape]:
-        """In the order of dates, where a status is given."""
+        """Return the bookings of a month, by date if a status is given."""
         service, actor = info.context.service.bookings, info.context.actor
         found = await use(service.in_month, actor, month_of(month), status, first, after)
         return page(found, BookingShape.of)
 
     @field("All users in the order in which they came. For administrators.")
     async def users(self, info: Asked, first: int = FIRST, after: str | None = None) -> Page[UserShape]:
-        """All of them."""
+        """Return all users."""
         return page(await use(info.context.service.users.all, info.context.actor, first, after), UserShape.of)
 
     @field("The user with an e-mail address. For administrators.")
     async def user_by_email(self, info: Asked, email: str) -> UserShape | None:
-        """By e-mail address."""
+        """Return a user by e-mail address."""
         user = await use(info.context.service.users.by_email, info.context.actor, email)
         return None if user is None else UserShape.of(user)
 
@@ -120,19 +120,19 @@ class Query:
     async def payments(
         self, info: Asked, booking_id: strawberry.ID, first: int = FIRST, after: str | None = None
     ) -> Page[PaymentShape]:
-        """Oldest first."""
+        """Return payments, oldest first."""
         service, actor = info.context.service.records, info.context.actor
         return page(await use(service.payments, actor, str(booking_id), first, after), PaymentShape.of)
 
-    @field("The lock code of an event. For administrators and whose booking it is.")
+    @field("The lock code of an event. For administrators and the booking's owner.")
     async def lock_code(self, info: Asked, event_id: strawberry.ID) -> LockCodeShape | None:
-        """Null where none was issued."""
+        """Return the lock code, or None if none was issued."""
         code = await use(info.context.service.records.lock_code, info.context.actor, str(event_id))
         return None if code is None else LockCodeShape.of(code)
 
     @field("What administrators did in a month (2025-11, UTC). For administrators.")
     async def audit(self, info: Asked, month: str, first: int = FIRST, after: str | None = None) -> Page[AuditShape]:
-        """Newest first."""
+        """Return audit entries, newest first."""
         service, actor = info.context.service.records, info.context.actor
         return page(await use(service.audit, actor, month_of(month), first, after), AuditShape.of)
 
@@ -140,6 +140,6 @@ class Query:
     async def audit_of(
         self, info: Asked, subject: strawberry.ID, first: int = FIRST, after: str | None = None
     ) -> Page[AuditShape]:
-        """Oldest first."""
+        """Return audit entries, oldest first."""
         service, actor = info.context.service.records, info.context.actor
         return page(await use(service.audit_of, actor, str(subject), first, after), AuditShape.of)

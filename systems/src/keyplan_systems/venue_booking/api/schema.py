@@ -1,7 +1,7 @@
-"""The GraphQL schema: queries, mutations, limits, and how errors are told.
+"""GraphQL schema: queries, mutations, limits, and error format.
 
-Every error has a code in its extensions. Refusals of the rules come with their own code and details, mistakes in the
-query with `bad_query`; whatever nobody foresaw says only that it happened, and the log has the rest.
+Every error has a code in its extensions. Refusals of the rules have their own code and details, mistakes in the query
+have `bad_query`; unexpected errors are reported without details, which are in the log.
 """
 
 from __future__ import annotations
@@ -27,29 +27,32 @@ from keyplan_systems.web.notes import current_request_id
 logger = logging.getLogger(__name__)
 
 MOST_TOKENS: Final = 1_000
-"""Four times what a tool asks of the schema. The library compares fields of one name each with each other, before it
-runs anything: 2,000 tokens can keep it busy for a second, and these for a quarter of that."""
+"""Four times the size of a tool's introspection query.
+
+The library compares fields of one name pairwise before it runs anything: 2,000 tokens can take a second, and these a
+quarter of that.
+"""
 
 
 class _Schema(strawberry.Schema):
-    """Logs what nobody foresaw, and not every mistake of callers."""
+    """Schema that logs unexpected errors, but not the mistakes of callers."""
 
     def process_errors(
         self,
         errors: list[GraphQLError],
         execution_context: ExecutionContext | None = None,  # noqa: ARG002 - the library's signature
     ) -> None:
-        """Log unforeseen errors with their cause."""
+        """Log unexpected errors with their cause."""
         for error in errors:
             if _is_unforeseen(error):
                 logger.error("failed field %s", error.path, exc_info=error.original_error)
 
 
 class _Telling(SchemaExtension):
-    """Words errors for callers."""
+    """Extension that words errors for callers."""
 
     def on_operation(self) -> Iterator[None]:
-        """Once all is done, replace each error by what may be told of it."""
+        """Replace each error by its public form after the execution."""
         yield
         result: Any = self.execution_context.result
         if isinstance(result, ExecutionResult | StrawberryResult) and result.errors:
@@ -57,12 +60,12 @@ class _Telling(SchemaExtension):
 
 
 class _OneOperation(SchemaExtension):
-    """Refuses several operations of which none is named: the library would run the first, the standard runs none."""
+    """Extension that refuses several operations without a name; the library would run the first."""
 
     def on_operation(self) -> Iterator[None]:
-        """Have the operations counted while the query is validated."""
+        """Count the operations while the query is validated."""
         context = self.execution_context
-        if context.operation_name is None:  # nothing has been read yet in which there could be a first one
+        if context.operation_name is None:  # the query has not been parsed yet
             context.validation_rules = (*context.validation_rules, _OneOperationRule)
         yield
 
@@ -74,12 +77,12 @@ class _OneOperationRule(ValidationRule):
 
 
 def _is_unforeseen(error: GraphQLError) -> bool:
-    # An error without a path did not come out of a resolver: the query or its variables are wrong.
+    # An error without a path does not come from a resolver: the query or its variables are wrong.
     return error.path is not None and error.original_error is not None and not _is_callers(error.original_error)
 
 
 def _is_callers(error: BaseException) -> bool:
-    """Whether it is a refusal, or the library's word on a part of the query: a variable that is null after all."""
+    """Return True for a refusal, or for the library's error about a part of the query, such as a null variable."""
     return isinstance(error, RefusalError) or (isinstance(error, GraphQLError) and bool(error.nodes))
 
 
@@ -88,13 +91,13 @@ def _told(error: GraphQLError) -> GraphQLError:
     if isinstance(cause, RefusalError):
         return _with(error, cause.message, {"code": cause.code, "details": dict(cause.details)})
     if isinstance(cause, OutcomeUnknownError):
-        told = "It is not known whether this was done. Please look, and repeat it if it was not."
-        return _with(error, told, {"code": "outcome_unknown"})
+        message = "It is not known whether this was done. Please look, and repeat it if it was not."
+        return _with(error, message, {"code": "outcome_unknown"})
     if isinstance(cause, ThrottledError | UnavailableError):
-        return _with(error, "The table cannot be reached at the moment.", {"code": "unavailable"})
+        return _with(error, "The table cannot be reached.", {"code": "unavailable"})
     if isinstance(cause, UnreadableItemError):
-        told = f"What is stored as {cause.entity} cannot be read: another program wrote it, or has changed it."
-        return _with(error, told, {"code": "unreadable_item", "details": {"entity": cause.entity, "key": cause.key}})
+        message = f"What is stored as {cause.entity} cannot be read: another program wrote it, or has changed it."
+        return _with(error, message, {"code": "unreadable_item", "details": {"entity": cause.entity, "key": cause.key}})
     if _is_unforeseen(error):
         about = {"code": "server_error", "request_id": current_request_id()}
         return _with(error, "The server could not answer this.", about)
@@ -106,7 +109,7 @@ def _with(error: GraphQLError, message: str, extensions: dict[str, Any]) -> Grap
 
 
 def make_schema() -> strawberry.Schema:
-    """The schema."""
+    """Return the schema."""
     return _Schema(
         query=Query,
         mutation=Mutation,

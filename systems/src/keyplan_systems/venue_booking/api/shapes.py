@@ -1,4 +1,4 @@
-"""What the API tells: GraphQL types, and how each is made of what the uses give."""
+"""GraphQL types, and their construction from results."""
 
 from __future__ import annotations
 
@@ -33,27 +33,27 @@ ENUMS: dict[str, type[enum.Enum]] = {
     "AuditAction": AuditAction,
     "NoticeKind": NoticeKind,
 }
-# The library keeps what it knows of an Enum on the Enum itself; their names here are the schema's.
+# The library stores its definition on the Enum itself; the names here are those of the schema.
 for _name, _kind in ENUMS.items():
     strawberry.enum(_kind, name=_name)
 
 
 @strawberry.type(description="A part of a list; the cursor leads to the next one and is null at the end.")
 class Page(Generic[T]):
-    """A page of a list."""
+    """Page of a list."""
 
     entries: list[T]
     cursor: str | None
 
 
 def page(listed: Listed[From], told: Callable[[From], T]) -> Page[T]:
-    """A page made of a page."""
+    """Convert a page of results into a page of GraphQL types."""
     return Page(entries=[told(one) for one in listed.entries], cursor=listed.cursor)
 
 
 @strawberry.type
 class Stats:
-    """How many of a user's bookings stand where."""
+    """Number of a user's bookings per status."""
 
     pending: int
     approved: int
@@ -64,7 +64,7 @@ class Stats:
 
 @strawberry.type(name="User")
 class UserShape:
-    """A user's profile."""
+    """Profile of a user."""
 
     id: strawberry.ID
     email: str | None
@@ -78,7 +78,7 @@ class UserShape:
 
     @classmethod
     def of(cls, user: User) -> UserShape:
-        """Made of a user."""
+        """Return the type for a user."""
         stats = user.stats
         return cls(
             id=strawberry.ID(user.user_id),
@@ -101,7 +101,7 @@ class UserShape:
 
 @strawberry.type(name="EmailCode")
 class EmailCodeShape:
-    """A code that was sent to an address which the caller claims. `verifyEmail` takes its id and the code."""
+    """Code that was sent to an address which the caller claims. `verifyEmail` accepts its ID and the code."""
 
     id: strawberry.ID
     email: str
@@ -109,13 +109,13 @@ class EmailCodeShape:
 
     @classmethod
     def of(cls, item: EmailCodeItem) -> EmailCodeShape:
-        """Return the shape of a claim."""
+        """Return the type for a claim."""
         return cls(id=strawberry.ID(item.claim_id), email=item.email, expires_at=item.expires_at)
 
 
 @strawberry.type(name="Contact")
 class ContactShape:
-    """Whom to answer about a booking."""
+    """Contact for a booking."""
 
     full_name: str
     email: str
@@ -124,7 +124,7 @@ class ContactShape:
 
 @strawberry.type(name="Booking")
 class BookingShape:
-    """A request for the venue and what became of it. A pending one is no confirmation and holds nothing."""
+    """Booking request and its outcome. A pending request is not a confirmation and holds no slots."""
 
     id: strawberry.ID
     code: str
@@ -146,7 +146,7 @@ class BookingShape:
 
     @classmethod
     def of(cls, booking: Booking) -> BookingShape:
-        """Made of a booking that the caller may see."""
+        """Return the type for a booking that the caller may see."""
         contact = booking.contact
         return cls(
             id=strawberry.ID(booking.booking_id),
@@ -170,13 +170,13 @@ class BookingShape:
 
     @field("Whose booking it is.")
     async def user(self, info: Asked) -> UserShape | None:
-        """Loaded together with the users of the other bookings."""
+        """Load the user together with the users of the other bookings."""
         user = await info.context.users.load(self.source.user_id)
         return None if user is None else UserShape.of(user)
 
     @field("Its event, while it is approved.")
     async def event(self, info: Asked) -> Annotated[EventShape, strawberry.lazy(__name__)] | None:
-        """Loaded together with the events of the other bookings."""
+        """Load the event together with the events of the other bookings."""
         if self.source.event_id is None:
             return None
         event = await info.context.events.load(self.source.event_id)
@@ -184,7 +184,7 @@ class BookingShape:
 
     @field("Whether it waits for a slot that is taken by now, so that it cannot be approved.")
     async def conflicting(self, info: Asked) -> bool:
-        """What is held is loaded by the month, for all bookings of a list together."""
+        """Load the held slots by month, for all bookings of a list together."""
         if self.source.status is not Status.PENDING:
             return False
         held = await info.context.months.load(self.source.date.replace(day=1))
@@ -193,7 +193,7 @@ class BookingShape:
 
 @strawberry.type(name="UserBooking")
 class UserBookingShape:
-    """A booking in its user's history."""
+    """Booking in its user's history."""
 
     booking_id: strawberry.ID
     date: date
@@ -203,7 +203,7 @@ class UserBookingShape:
 
     @classmethod
     def of(cls, item: UserBookingItem) -> UserBookingShape:
-        """Made of the copy that stands under the user."""
+        """Return the type for the copy under the user."""
         return cls(
             booking_id=strawberry.ID(item.booking_id),
             date=item.date,
@@ -214,14 +214,14 @@ class UserBookingShape:
 
     @field("All there is to know of it.")
     async def booking(self, info: Asked) -> BookingShape | None:
-        """Loaded together with the others of the list."""
+        """Load the booking together with the others of the list."""
         booking = await info.context.bookings.load(str(self.booking_id))
         return None if booking is None else BookingShape.of(booking)
 
 
 @strawberry.type(name="Profile", description="The caller's profile and all their bookings, read in one query.")
 class ProfileShape:
-    """A user with bookings."""
+    """User with bookings."""
 
     user: UserShape
     bookings: list[UserBookingShape]
@@ -229,7 +229,7 @@ class ProfileShape:
 
 @strawberry.type(name="Event")
 class EventShape:
-    """What holds slots of a date. Of other people's bookings only that they are there is told."""
+    """Holder of slots of a date. Of other people's bookings only the slots are visible."""
 
     id: strawberry.ID | None
     date: date
@@ -243,7 +243,7 @@ class EventShape:
 
     @classmethod
     def of(cls, event: Event, actor: Actor) -> EventShape:
-        """Made of an event, as far as the actor may see it."""
+        """Return the type for an event, with the fields that the actor may see."""
         seen = event.is_public or actor.is_admin or event.created_by == actor.user_id
         booking_id = event.booking_id if seen else None
         return cls(
@@ -260,7 +260,7 @@ class EventShape:
 
     @field("What is said of it, if the caller may see that.")
     async def description(self, info: Asked) -> str | None:
-        """Of an event that was read by its slots loaded together with those of the other events."""
+        """Load a missing description together with those of the other events."""
         if self.id is None:
             return None
         event = self.source if self.source.description is not None else await info.context.events.load(str(self.id))
@@ -268,7 +268,7 @@ class EventShape:
 
     @field("The booking that it is of, if the caller may see that.")
     async def booking(self, info: Asked) -> BookingShape | None:
-        """Loaded together with the bookings of the other events."""
+        """Load the booking together with the bookings of the other events."""
         if self.booking_id is None:
             return None
         booking = await info.context.bookings.load(str(self.booking_id))
@@ -277,7 +277,7 @@ class EventShape:
 
 @strawberry.type
 class SlotAvailability:
-    """A slot of a date."""
+    """Slot of a date."""
 
     name: str
     state: SlotState
@@ -285,7 +285,7 @@ class SlotAvailability:
 
 @strawberry.type(name="Day")
 class DayShape:
-    """One date: what is free, and which durations fit."""
+    """Date with its free slots and the durations that fit."""
 
     date: date
     bookable: bool
@@ -296,7 +296,7 @@ class DayShape:
 
     @classmethod
     def of(cls, day: DayAvailability) -> DayShape:
-        """Made of a date's availability."""
+        """Return the type for a date's availability."""
         return cls(
             date=day.date,
             bookable=day.bookable,
@@ -308,5 +308,5 @@ class DayShape:
 
 
 def days(found: Iterable[DayAvailability]) -> list[DayShape]:
-    """Dates with what is free on them."""
+    """Return dates with their free slots."""
     return [DayShape.of(day) for day in found]

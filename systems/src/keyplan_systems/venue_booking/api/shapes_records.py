@@ -1,4 +1,4 @@
-"""What the API tells of payments, lock codes, acts of administrators and letters."""
+"""GraphQL types of payments, lock codes, audit entries and letters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from keyplan_systems.venue_booking.entities import NotificationItem
 
 @strawberry.type(name="Payment")
 class PaymentShape:
-    """Money that came in; the amount is in hundredths of the currency."""
+    """Received payment; the amount is in hundredths of the currency."""
 
     id: strawberry.ID
     booking_id: strawberry.ID
@@ -25,7 +25,7 @@ class PaymentShape:
 
     @classmethod
     def of(cls, payment: Payment) -> PaymentShape:
-        """Made of a payment."""
+        """Return the type for a payment."""
         return cls(
             id=strawberry.ID(payment.payment_id),
             booking_id=strawberry.ID(payment.booking_id),
@@ -39,7 +39,7 @@ class PaymentShape:
 
 @strawberry.type(name="LockCode")
 class LockCodeShape:
-    """The code that opens the door for an event."""
+    """Code that opens the door for an event."""
 
     event_id: strawberry.ID
     digits: str
@@ -48,7 +48,7 @@ class LockCodeShape:
 
     @classmethod
     def of(cls, code: LockCode) -> LockCodeShape:
-        """Made of a lock code."""
+        """Return the type for a lock code."""
         return cls(
             event_id=strawberry.ID(code.event_id),
             digits=code.digits,
@@ -59,7 +59,7 @@ class LockCodeShape:
 
 @strawberry.type
 class Detail:
-    """Something worth to know about an act."""
+    """Additional detail of an audit entry."""
 
     name: str
     value: str
@@ -67,7 +67,7 @@ class Detail:
 
 @strawberry.type(name="AuditEntry")
 class AuditShape:
-    """One act of an administrator."""
+    """Action of an administrator."""
 
     id: strawberry.ID
     actor_id: str
@@ -78,7 +78,7 @@ class AuditShape:
 
     @classmethod
     def of(cls, entry: AuditEntry) -> AuditShape:
-        """Made of an entry of the audit log."""
+        """Return the type for an entry of the audit log."""
         return cls(
             id=strawberry.ID(entry.entry_id),
             actor_id=entry.actor_id,
@@ -91,7 +91,7 @@ class AuditShape:
 
 @strawberry.type(name="Notification")
 class NotificationShape:
-    """A letter that left."""
+    """Sent letter."""
 
     kind: NoticeKind
     booking_id: strawberry.ID
@@ -99,5 +99,5 @@ class NotificationShape:
 
     @classmethod
     def of(cls, item: NotificationItem) -> NotificationShape:
-        """Made of an entry of the history."""
+        """Return the type for an entry of the history."""
         return cls(kind=item.kind, booking_id=strawberry.ID(item.booking_id), sent_at=item.sent_at)

@@ -1,1 +1,1 @@
-"""The rules of venue booking as plain Python: no storage, no web, no clock of its own."""
+"""Rules of venue booking as plain Python, without storage, web or clock."""

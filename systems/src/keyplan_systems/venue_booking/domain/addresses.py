@@ -1,4 +1,4 @@
-"""E-mail addresses are verified by a code that a letter brings: how codes are hashed, compared and limited.
+"""Verification of e-mail addresses by a code in a letter: how codes are hashed, compared and limited.
 
 Only hashes are stored. A code is generated when its letter is sent, so a letter that is sent again brings another code;
 the codes of the last letters are accepted.
@@ -15,20 +15,20 @@ from typing import Final
 CODE_VALID: Final = timedelta(hours=1)
 MOST_TRIES: Final = 5
 HASHES_KEPT: Final = 3
-"""The codes that are accepted, since a letter whose delivery was not confirmed is sent again with another."""
+"""Number of accepted codes, because a letter without confirmed delivery is sent again with another code."""
 _MISREAD: Final = str.maketrans({"O": "0", "I": "1", "L": "1", "-": None, " ": None})
 _COST: Final = 2**13
-"""The cost of scrypt: 8 MB and some ten milliseconds for each comparison."""
+"""Cost of scrypt: 8 MB and about ten milliseconds for each comparison."""
 
 
 def hashed_code(code: str, salt: str) -> str:
-    """Return the hash of a code as it is stored. Lower case, dashes and O for 0 make no difference."""
+    """Return the stored hash of a code. Lower case, dashes and O for 0 make no difference."""
     written = code.upper().translate(_MISREAD)
     return hashlib.scrypt(written.encode(), salt=salt.encode(), n=_COST, r=8, p=1, dklen=32).hex()
 
 
 def is_code(text: str, salt: str, hashes: Sequence[str]) -> bool:
-    """Return True if the text is one of the hashed codes; the time that it takes does not depend on the text."""
+    """Return True if the text is one of the hashed codes; the duration does not depend on the text."""
     given = hashed_code(text, salt).encode()
     found = [hmac.compare_digest(given, stored.encode()) for stored in hashes]
     return any(found)

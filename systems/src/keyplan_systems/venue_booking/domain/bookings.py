@@ -1,4 +1,4 @@
-"""Bookings: their statuses, who may move them from one to another, and what each move brings with it.
+"""Bookings: their statuses, who may move them from one to another, and the effects of each move.
 
     pending   ── approve (admin) ──────────────> approved     takes the slots
     pending   ── reject (admin) ───────────────> rejected
@@ -7,7 +7,7 @@
     approved  ── cancel (owner, admin) ────────> cancelled    frees the slots
 
 Rejected and cancelled are final. A pending booking holds nothing: several may wait for one slot, and the first
-to be approved gets it. `decide` says what has to be written; the writer does it in one transaction.
+to be approved gets it. `decide` returns the changes; the writer stores them in one transaction.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from keyplan_systems.venue_booking.domain.venue import Venue
 
 @dataclass(frozen=True)
 class Booking:
-    """A request for the venue and what became of it.
+    """Booking request and its outcome.
 
-    `requested_at` and `decided_at` are UTC. `decided_by` is the actor of the last move and `reason` what they
-    said to the owner. While it is approved, `slots` are what it holds and `event_id` is its event: freeing goes by
-    these and not by the venue's present durations, which may have been changed since. `version` counts writes.
+    `requested_at` and `decided_at` are UTC. `decided_by` is the actor of the last move and `reason` is their message to
+    the owner. While it is approved, `slots` are the held slots and `event_id` is its event: freeing uses these and not
+    the venue's present durations, which may have changed since. `version` counts writes.
     """
 
     booking_id: str
@@ -62,7 +62,7 @@ class Booking:
 
 
 class Action(StrEnum):
-    """What can be done to a booking."""
+    """Actions on a booking."""
 
     APPROVE = "approve"
     REJECT = "reject"
@@ -70,7 +70,7 @@ class Action(StrEnum):
 
 
 class SlotEffect(StrEnum):
-    """What a move means for the slots of the booking's date."""
+    """Effect of a move on the slots of the booking's date."""
 
     NONE = "none"
     TAKE = "take"
@@ -79,7 +79,7 @@ class SlotEffect(StrEnum):
 
 @dataclass(frozen=True)
 class Move:
-    """One row of the transition table."""
+    """Row of the transition table."""
 
     status: Status
     slots: SlotEffect
@@ -98,7 +98,7 @@ OWNER_ACTIONS: Final = frozenset(action for (_, action), move in MOVES.items() i
 
 @dataclass(frozen=True)
 class Written:
-    """What one step has to write together, or not at all.
+    """Changes of one step, to be written together or not at all.
 
     The booking (conditioned on its version before), its copy under the user, the counters; `takes`, the event of which
     each slot is put only if free; `frees`, the slots of the date which are deleted only if held by this booking; the
@@ -114,14 +114,14 @@ class Written:
 
 
 def check_free(request: BookingRequest, venue: Venue, held: Collection[str]) -> None:
-    """SlotTakenError if a slot that is asked for is among those held on the date."""
+    """Raise SlotTakenError if a requested slot is among those held on the date."""
     taken = [slot for slot in venue.slots_of(request.duration) if slot in held]
     if taken:
         raise SlotTakenError(request.date, taken)
 
 
 def request_booking(request: BookingRequest, *, booking_id: str, user_id: str, code: str, now: datetime) -> Written:
-    """A new pending booking of a checked request."""
+    """Return a new pending booking of a checked request."""
     booking = Booking(
         booking_id=booking_id,
         user_id=user_id,
@@ -151,11 +151,11 @@ def decide(
     reason: str | None = None,
     known_version: int | None = None,
 ) -> Written:
-    """What an action by this actor makes of the booking.
+    """Return the changes that an action by this actor makes to the booking.
 
-    `event_id` becomes the id of the event if slots are taken. NotFoundError for strangers (they need not learn
+    `event_id` becomes the ID of the event if slots are taken. Raises NotFoundError for strangers (they must not learn
     that the booking exists), NotAllowedError for owners who may only cancel, StaleVersionError, AlreadyDecidedError,
-    DateNotBookableError when a date that is over would be approved.
+    and DateNotBookableError for the approval of a past date.
     """
     check_may(booking, action, actor)
     move = MOVES.get((booking.status, action))
@@ -213,13 +213,13 @@ def check_may(booking: Booking, action: Action, actor: Actor) -> None:
 
 
 def check_may_see(booking: Booking, actor: Actor) -> None:
-    """NotFoundError unless the actor owns the booking or is an administrator."""
+    """Raise NotFoundError unless the actor owns the booking or is an administrator."""
     if not actor.is_admin and actor.user_id != booking.user_id:
         raise NotFoundError(f"There is no booking {booking.booking_id}.")
 
 
 def is_conflicting(booking: Booking, events: Collection[Event], venue: Venue) -> bool:
-    """Whether a booking waits that cannot be approved: a slot is taken by now, or the duration no more offered."""
+    """Return True if a waiting booking cannot be approved: a slot is held, or the duration not offered any more."""
     if booking.status is not Status.PENDING:
         return False
     if booking.duration not in venue.durations:

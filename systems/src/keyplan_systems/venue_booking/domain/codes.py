@@ -1,6 +1,6 @@
 """Confirmation codes: eight characters of Crockford's base 32, easy to read aloud and to type.
 
-The alphabet leaves out I, L, O and U, which are taken for others. Source: Douglas Crockford's description of his
+The alphabet leaves out I, L, O and U, which look like others. Source: Douglas Crockford's description of his
 base 32.
 """
 
@@ -17,12 +17,15 @@ _CODE_BYTES: Final = CODE_CHARACTERS * _BITS_PER_CHARACTER // 8
 
 
 def new_code(random_bytes: Callable[[int], bytes] = secrets.token_bytes) -> str:
-    """A code of 40 random bits. The source must be fit for secrets: who knows a code can ask about its booking."""
+    """Return a code of 40 random bits.
+
+    The source must be cryptographically secure: a code gives access to its booking.
+    """
     number = int.from_bytes(random_bytes(_CODE_BYTES), "big")
     shifts = range((CODE_CHARACTERS - 1) * _BITS_PER_CHARACTER, -1, -_BITS_PER_CHARACTER)
     return "".join(ALPHABET[number >> shift & 31] for shift in shifts)
 
 
 def readable_code(code: str) -> str:
-    """A stored code as people see it, in two halves."""
+    """Return a stored code for display, in two halves."""
     return f"{code[:4]}-{code[4:]}"

@@ -1,4 +1,4 @@
-"""Contact details made comparable: e-mail addresses, telephone numbers, names and other single lines."""
+"""Normalisation of contact details: e-mail addresses, telephone numbers, names and other single lines."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ _DIRECTION_MARKS: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\
 
 
 def normalise_email(text: str) -> str:
-    """The one form under which an e-mail address is stored, compared and used as a key.
+    """Return the form in which an e-mail address is stored, compared and used as a key.
 
-    Surrounding spaces go, letters become lower case, the domain becomes its ASCII form. Dots and +tags stay, since
-    only the receiving server knows whether they matter. ValueError if it is no address.
+    Surrounding spaces are removed, letters become lower case, the domain becomes its ASCII form. Dots and +tags stay,
+    because only the receiving server knows whether they matter. Raises ValueError if it is not an address.
     """
     try:
         found = validate_email(text.strip(), check_deliverability=False, allow_smtputf8=False)
     except EmailNotValidError as error:
-        raise ValueError(f"this is no e-mail address: {error}") from error
+        raise ValueError(f"this is not an e-mail address: {error}") from error
     address = found.ascii_email
-    assert address is not None  # only addresses with an ASCII form were allowed
+    assert address is not None  # only addresses with an ASCII form are allowed
     return address.lower()
 
 
 def normalise_phone(text: str, country: str) -> str:
-    """A telephone number in international form (E.164); without a + it is read as one of the country.
+    """Return a telephone number in international form (E.164); without a + it is read as one of the country.
 
-    ValueError if no such number can exist.
+    Raises ValueError if no such number can exist.
     """
     try:
         number = phonenumbers.parse(text, country)
     except phonenumbers.NumberParseException as error:
-        raise ValueError("this is no telephone number") from error
+        raise ValueError("this is not a telephone number") from error
     if not phonenumbers.is_possible_number(number):
-        raise ValueError("this is no possible telephone number")
+        raise ValueError("this telephone number cannot exist")
     return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
 
 
 def single_line(text: str) -> str:
-    """The text in composed Unicode form with single spaces.
+    """Return the text in composed Unicode form with single spaces.
 
-    ValueError for control characters, of which line breaks could forge e-mail headers and direction marks hide
-    what really stands there.
+    Raises ValueError for control characters, because line breaks could forge e-mail headers and direction marks hide
+    the real text.
     """
     composed = unicodedata.normalize("NFC", text)
     if any(unicodedata.category(character) in _NOT_IN_LINES or character in _DIRECTION_MARKS for character in composed):
@@ -57,10 +57,10 @@ def single_line(text: str) -> str:
 
 
 def several_lines(text: str) -> str:
-    """The text in composed Unicode form with plain line ends; ValueError for other control characters."""
+    """Return the text in composed Unicode form with plain line ends. Raises ValueError for other control characters."""
     composed = unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
     if any(unicodedata.category(character) in {"Cc", "Cs"} and character not in "\n\t" for character in composed):
-        raise ValueError("this must not hold control characters")
+        raise ValueError("this must not contain control characters")
     return composed
 
 
@@ -69,7 +69,7 @@ PersonName = Annotated[str, AfterValidator(single_line), StringConstraints(min_l
 
 
 class Contact(BaseModel):
-    """Whom to write to or call about a booking; `phone` is in international form."""
+    """Contact for a booking; `phone` is in international form."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -1,4 +1,4 @@
-"""Events hold slots: approved bookings, public events, closures; and what they leave free.
+"""Events hold slots: approved bookings, public events, closures; and the slots that remain free.
 
 Occupancy is one entry per date and slot, so a full day and half a day cannot both hold the morning.
 """
@@ -20,10 +20,10 @@ TITLE_CHARACTERS: Final = 120
 
 @dataclass(frozen=True)
 class Event:
-    """What holds slots of a date.
+    """Holder of slots of a date.
 
-    `booking_id` is there for bookings only. `created_by` is the user whose booking it is, or the administrator who
-    entered it. `updated_at` is UTC. `description` is None where only the slots were read, which do not have it.
+    `booking_id` is set for bookings only. `created_by` is the booking's user, or the administrator who created the
+    event. `updated_at` is UTC. `description` is None if only the slots were read, which do not have it.
     """
 
     event_id: str
@@ -44,7 +44,7 @@ class Event:
 
     @property
     def is_public(self) -> bool:
-        """Whether strangers may read its title."""
+        """True if strangers may read its title."""
         return self.kind is not EventKind.PRIVATE_BOOKING
 
 
@@ -59,7 +59,7 @@ def event_of_booking(
     description: str,
     now: datetime,
 ) -> Event:
-    """The event of an approved booking; its title is the first line of the booking's description."""
+    """Return the event of an approved booking; its title is the first line of the booking's description."""
     title = description.splitlines()[0][:TITLE_CHARACTERS]
     return Event(
         event_id=event_id,
@@ -75,7 +75,7 @@ def event_of_booking(
 
 
 def event_of_request(request: EventRequest, venue: Venue, *, event_id: str, admin_id: str, now: datetime) -> Event:
-    """The event of an administrator's checked request."""
+    """Return the event of an administrator's checked request."""
     return Event(
         event_id=event_id,
         date=request.date,
@@ -90,7 +90,7 @@ def event_of_request(request: EventRequest, venue: Venue, *, event_id: str, admi
 
 
 class SlotState(StrEnum):
-    """What a slot is to somebody who looks for a date."""
+    """State of a slot for a person who looks for a date."""
 
     FREE = "free"
     TAKEN = "taken"
@@ -99,9 +99,9 @@ class SlotState(StrEnum):
 
 @dataclass(frozen=True)
 class DayAvailability:
-    """One date: each slot's state, the durations that fit into what is free, and whether requests are taken for it.
+    """Date with each slot's state, the durations that fit, and whether it accepts requests.
 
-    A date outside of the booking window has `bookable` False, and its slots still tell what stands there.
+    A date outside the booking window has `bookable` False, and its slots still show their state.
     """
 
     date: date
@@ -110,16 +110,16 @@ class DayAvailability:
     bookable: bool
 
     def is_free(self, slot: str) -> bool:
-        """Whether the slot can be requested for this date; False for slots the venue does not have."""
+        """Return True if the slot can be requested for this date; False for unknown slots."""
         return self.bookable and self.slots.get(slot) is SlotState.FREE
 
 
 def availability(
     venue: Venue, first: date, last: date, events: Iterable[Event], now: datetime
 ) -> tuple[DayAvailability, ...]:
-    """Every date from first to last, both included, in order; waiting requests hold nothing.
+    """Return every date from first to last, both included, in order; waiting requests hold no slots.
 
-    InvalidRequestError if the range is empty or longer than the venue allows to ask for.
+    Raises InvalidRequestError if the range is empty or longer than the venue allows.
     """
     states = {
         (event.date, slot): SlotState.CLOSED if event.kind is EventKind.CLOSURE else SlotState.TAKEN
@@ -130,10 +130,10 @@ def availability(
 
 
 def dates(venue: Venue, first: date, last: date) -> tuple[date, ...]:
-    """The dates of a range; InvalidRequestError if it is empty or too long."""
+    """Return the dates of a range. Raises InvalidRequestError if it is empty or too long."""
     count = (last - first).days + 1
     if count < 1:
-        raise InvalidRequestError("The range ends before it begins.", {"field": "lastDate"})
+        raise InvalidRequestError("The range ends before it starts.", {"field": "lastDate"})
     if count > venue.availability_days:
         message = f"Ask for at most {venue.availability_days} days at once, not {count}."
         raise InvalidRequestError(message, {"field": "lastDate", "limit": venue.availability_days})
@@ -152,5 +152,5 @@ def _day(venue: Venue, day: date, states: Mapping[tuple[date, str], SlotState], 
 
 
 def taken_slots(events: Collection[Event]) -> frozenset[tuple[date, str]]:
-    """Every date and slot that these events hold."""
+    """Return every date and slot that these events hold."""
     return frozenset((event.date, slot) for event in events for slot in event.slots)

@@ -1,4 +1,4 @@
-"""Notices: which e-mails a step asks for, to whom, and how often they may arrive (once).
+"""Notices: the e-mails that a step triggers, their recipients, and how often they may arrive (once).
 
 A notice is written into the outbox in the transaction of its step. Delivery repeats after failures, so a
 notice carries a key that is the same however often it is tried.
@@ -16,14 +16,14 @@ from keyplan_systems.venue_booking.domain.users import Status
 
 
 class Audience(StrEnum):
-    """Whom a notice is for."""
+    """Recipients of a notice."""
 
     CUSTOMER = "customer"
     ADMINISTRATORS = "administrators"
 
 
 class NoticeKind(StrEnum):
-    """Every e-mail that the venue sends."""
+    """Kinds of e-mails that the venue sends."""
 
     RECEIVED = "received"
     APPROVED = "approved"
@@ -34,7 +34,7 @@ class NoticeKind(StrEnum):
 
     @property
     def audience(self) -> Audience:
-        """Who gets it."""
+        """Recipients of this kind."""
         return Audience.ADMINISTRATORS if self in _FOR_ADMINISTRATORS else Audience.CUSTOMER
 
 
@@ -49,7 +49,7 @@ _OF_STATUS: Final[Mapping[Status, NoticeKind]] = {
 
 @dataclass(frozen=True)
 class Notice:
-    """One e-mail to be sent about a booking as it stood in this version; `created_at` is UTC."""
+    """E-mail to be sent about a booking in this version; `created_at` is UTC."""
 
     kind: NoticeKind
     booking_id: str
@@ -58,12 +58,12 @@ class Notice:
 
     @property
     def key(self) -> str:
-        """The same for every attempt at this notice, different for every other notice."""
+        """Key that is the same for every attempt at this notice, and different for every other notice."""
         return f"{self.booking_id}.{self.booking_version}.{self.kind.value}"
 
 
 def notices_of_request(booking_id: str, version: int, now: datetime) -> tuple[Notice, ...]:
-    """A new request: the customer learns that it came in, the administrators that it waits."""
+    """Return the notices of a new request: to the customer a receipt, to the administrators a reminder."""
     kinds = (NoticeKind.RECEIVED, NoticeKind.ADMIN_NEW_REQUEST)
     return tuple(Notice(kind, booking_id, version, now) for kind in kinds)
 
@@ -71,7 +71,7 @@ def notices_of_request(booking_id: str, version: int, now: datetime) -> tuple[No
 def notices_of_decision(
     booking_id: str, status: Status, version: int, now: datetime, *, by_owner: bool
 ) -> tuple[Notice, ...]:
-    """A booking that moved: the customer learns it, and the administrators if the owner cancelled."""
+    """Return the notices of a decision: to the customer, and to the administrators if the owner cancelled."""
     kinds = [_OF_STATUS[status]]
     if status is Status.CANCELLED and by_owner:
         kinds.append(NoticeKind.ADMIN_CANCELLED)

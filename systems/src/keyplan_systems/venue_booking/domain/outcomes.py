@@ -1,8 +1,8 @@
-"""Why a transaction was cancelled, in the venue's words.
+"""Explanation of a cancelled transaction in the venue's terms.
 
-One booking step writes several items, each under a condition. When the store cancels all of it, it says for
-each action in turn whether its condition failed. The writer labels its actions in the same order with what each
-guarded; `explain` picks the one answer that helps the caller most.
+One booking step writes several items, each under a condition. When the store cancels the transaction, it reports for
+each action in turn whether its condition failed. The writer labels its actions in the same order with their guards;
+`explain` selects the refusal that helps the caller most.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ RETRYABLE: Final = frozenset({"TransactionConflict", "ProvisionedThroughputExcee
 
 @dataclass(frozen=True)
 class BookingGuard:
-    """The action was for a booking in this status and version."""
+    """Guard of a booking in this status and version."""
 
     status: Status
     version: int
@@ -39,7 +39,7 @@ class BookingGuard:
 
 @dataclass(frozen=True)
 class SlotFreeGuard:
-    """The action took a slot that had to be free."""
+    """Guard of a slot that had to be free."""
 
     date: date
     slot: str
@@ -47,7 +47,7 @@ class SlotFreeGuard:
 
 @dataclass(frozen=True)
 class SlotHeldGuard:
-    """The action freed a slot that this booking had to hold."""
+    """Guard of a slot that this booking had to hold."""
 
     date: date
     slot: str
@@ -55,7 +55,7 @@ class SlotHeldGuard:
 
 @dataclass(frozen=True)
 class VersionGuard:
-    """The action was for an item (user, event) in this version; `name` says which kind."""
+    """Guard of an item (user, event) in this version; `name` is its kind."""
 
     name: str
     version: int
@@ -63,12 +63,12 @@ class VersionGuard:
 
 @dataclass(frozen=True)
 class EmailGuard:
-    """The action put the guard of an e-mail address that had to be nobody's."""
+    """Guard of an e-mail address that had to be unused."""
 
 
 @dataclass(frozen=True)
 class LetterGuard:
-    """The action counted a letter of a user, or to an address (`whose`), who had at most `allowed` on the day."""
+    """Guard of a count of letters of a user, or to an address (`whose`), with at most `allowed` per day."""
 
     whose: str
     allowed: int
@@ -77,7 +77,7 @@ class LetterGuard:
 
 @dataclass(frozen=True)
 class Unguarded:
-    """The action had no condition that a caller could do something about; `name` is for the log."""
+    """Action without a condition that concerns callers; `name` is for the log."""
 
     name: str
 
@@ -87,7 +87,7 @@ Guard: TypeAlias = BookingGuard | SlotFreeGuard | SlotHeldGuard | VersionGuard |
 
 @dataclass(frozen=True)
 class Found:
-    """What stood there when the condition failed, as far as it is known."""
+    """Item that made the condition fail, as far as it is known."""
 
     status: Status | None = None
     version: int | None = None
@@ -95,23 +95,23 @@ class Found:
 
 @dataclass(frozen=True)
 class Reason:
-    """The store's word on one action: its code, and the item that stood there, None if there was none."""
+    """Reason of the store for one action: its code, and the existing item, if any."""
 
     code: str
     found: Found | None = None
 
 
 class UnexplainedCancellationError(Exception):
-    """The store cancelled for a reason that no rule accounts for: a fault of the program, not of the caller."""
+    """Cancellation for a reason that no rule covers: a fault of the program, not of the caller."""
 
 
 def explain(guards: Sequence[Guard], reasons: Sequence[Reason]) -> RefusalError:
-    """The refusal that a cancelled transaction amounts to.
+    """Return the refusal for a cancelled transaction.
 
-    What happened to the booking itself comes first, since a decided booking makes its slots irrelevant; then slots
-    that are taken, all of them in one answer; then the e-mail address; then limits on letters; then versions.
-    Conflicts with concurrent writes, when nothing else failed, are worth another try. UnexplainedCancellationError
-    for the rest.
+    The state of the booking itself takes precedence, because the slots of a decided booking are irrelevant; then held
+    slots, all of them in one answer; then the e-mail address; then limits on letters; then versions. If the only
+    failures are conflicts with concurrent writes, another attempt may succeed. Raises UnexplainedCancellationError for
+    the rest.
     """
     if len(guards) != len(reasons):
         raise UnexplainedCancellationError(f"{len(guards)} actions, but {len(reasons)} reasons")

@@ -1,4 +1,4 @@
-"""What stands beside bookings and events: payments, lock codes, and the audit log.
+"""Records related to bookings and events: payments, lock codes, and the audit log.
 
 No payment provider is called and no lock is opened: these are the entries that such parts read and write.
 """
@@ -24,7 +24,7 @@ LOCK_CODE_MARGIN: Final = timedelta(minutes=30)
 
 
 class PaymentMethod(StrEnum):
-    """How money came in."""
+    """Method of a payment."""
 
     CASH = "cash"
     TRANSFER = "transfer"
@@ -32,7 +32,7 @@ class PaymentMethod(StrEnum):
 
 
 class PaymentRequest(BaseModel):
-    """A payment as an administrator enters it; `amount_cents` is in hundredths of the currency."""
+    """Payment as an administrator enters it; `amount_cents` is in hundredths of the currency."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -44,7 +44,7 @@ class PaymentRequest(BaseModel):
 
 @dataclass(frozen=True)
 class Payment:
-    """A payment for a booking; `received_at` is UTC."""
+    """Payment for a booking; `received_at` is UTC."""
 
     payment_id: str
     booking_id: str
@@ -56,7 +56,7 @@ class Payment:
 
 
 def record_payment(request: PaymentRequest, actor: Actor, *, payment_id: str, now: datetime) -> Payment:
-    """The payment of a request; NotAllowedError unless an administrator enters it."""
+    """Return the payment of a request. Raises NotAllowedError unless the actor is an administrator."""
     require_admin(actor)
     return Payment(
         payment_id=payment_id,
@@ -71,7 +71,7 @@ def record_payment(request: PaymentRequest, actor: Actor, *, payment_id: str, no
 
 @dataclass(frozen=True)
 class LockCode:
-    """A code that opens the door for one event; both times are UTC."""
+    """Code that opens the door for one event; both times are UTC."""
 
     event_id: str
     digits: str = field(repr=False)
@@ -80,21 +80,24 @@ class LockCode:
 
 
 def new_lock_code(event: Event, venue: Venue, below: Callable[[int], int] = secrets.randbelow) -> LockCode:
-    """A code for the event's hours and half an hour before and after them. The source must be fit for secrets."""
-    # Margins are added to moments and not to wall-clock times, which may repeat or not exist.
+    """Return a code for the event's hours and half an hour before and after.
+
+    The source must be cryptographically secure.
+    """
+    # Margins are added to instants and not to wall-clock times, which may repeat or not exist.
     starts, ends = (local.astimezone(UTC) for local in venue.span(event.date, event.slots))
     digits = f"{below(10**LOCK_CODE_DIGITS):0{LOCK_CODE_DIGITS}d}"
     return LockCode(event.event_id, digits, starts - LOCK_CODE_MARGIN, ends + LOCK_CODE_MARGIN)
 
 
 def check_may_see_lock_code(event: Event, actor: Actor) -> None:
-    """NotAllowedError unless the actor is an administrator or the event is the actor's booking."""
+    """Raise NotAllowedError unless the actor is an administrator or the event is the actor's booking."""
     if not actor.is_admin and (event.booking_id is None or event.created_by != actor.user_id):
         raise NotAllowedError("This lock code is not for you.")
 
 
 class AuditAction(StrEnum):
-    """What administrators do."""
+    """Actions of administrators."""
 
     APPROVE_BOOKING = "approve_booking"
     REJECT_BOOKING = "reject_booking"
@@ -108,7 +111,7 @@ class AuditAction(StrEnum):
 
 @dataclass(frozen=True)
 class AuditEntry:
-    """One act of an administrator: who, what, on which item, when (UTC), and what is worth to know about it."""
+    """Action of an administrator: who, what, on which item, when (UTC), and further details."""
 
     entry_id: str
     actor_id: str

@@ -1,20 +1,20 @@
-"""Why the rules refuse something: one exception class per answer that a caller can act on.
+"""Refusals of the rules: one exception class per answer that a caller can act on.
 
     RefusalError
     ├── NotFoundError               no such booking, event, user or code
     ├── NotAllowedError             the actor may not do this
     ├── InvalidRequestError         the input breaks a rule; `details` names the fields
-    │   └── DateNotBookableError    the date lies outside of what can be booked
-    ├── AlreadyDecidedError         the booking's status does not allow the action (any more)
+    │   └── DateNotBookableError    the date is outside the booking window
+    ├── AlreadyDecidedError         the booking's status does not allow the action
     ├── StaleVersionError           somebody changed it since the caller read it
     ├── SlotTakenError              another event holds a slot of the date
     ├── EmailTakenError             another user has this e-mail address
     ├── WrongCodeError              the code does not verify the address
-    ├── TooManyLettersError         a user or an address had as many letters as are allowed in a day
+    ├── TooManyLettersError         a user or an address reached the daily limit of letters
     ├── KeyReusedError              the idempotency key was sent with another mutation before
-    └── TryAgainError               nothing is wrong, another write was just faster
+    └── TryAgainError               a concurrent write was faster
 
-Messages are for people and hold no private data of others.
+Messages are for people and contain no private data of others.
 """
 
 from __future__ import annotations
@@ -36,31 +36,31 @@ class RefusalError(Exception):
 
 
 class NotFoundError(RefusalError):
-    """What was asked for does not exist, or not for this actor."""
+    """Item that does not exist, or not for this actor."""
 
     code = "not_found"
 
 
 class NotAllowedError(RefusalError):
-    """The actor's role or ownership does not cover the action."""
+    """Action that the actor's role or ownership does not cover."""
 
     code = "forbidden"
 
 
 class InvalidRequestError(RefusalError):
-    """Input that breaks a rule of the venue."""
+    """Input that violates a rule of the venue."""
 
     code = "invalid"
 
 
 class DateNotBookableError(InvalidRequestError):
-    """A date that is too early, too late or over."""
+    """Date that is too early, too late or over."""
 
     code = "date_not_bookable"
 
 
 class AlreadyDecidedError(RefusalError):
-    """The booking's status does not allow the action."""
+    """Action that the booking's status does not allow."""
 
     code = "already_decided"
 
@@ -69,7 +69,7 @@ class AlreadyDecidedError(RefusalError):
 
 
 class StaleVersionError(RefusalError):
-    """The version that the caller knows is not the current one."""
+    """Version of the caller that is not the current version."""
 
     code = "stale_version"
 
@@ -79,7 +79,7 @@ class StaleVersionError(RefusalError):
 
 
 class SlotTakenError(RefusalError):
-    """Another event holds at least one of the slots."""
+    """Slots of which another event holds at least one."""
 
     code = "slot_taken"
 
@@ -89,7 +89,7 @@ class SlotTakenError(RefusalError):
 
 
 class EmailTakenError(RefusalError):
-    """Another user has this e-mail address. `owner` is their id, which callers are not told."""
+    """E-mail address of another user. `owner` is their ID, which is not sent to callers."""
 
     code = "email_taken"
 
@@ -99,7 +99,7 @@ class EmailTakenError(RefusalError):
 
 
 class WrongCodeError(RefusalError):
-    """The code is not the one of the letter, or was tried too often."""
+    """Code that is not the code of the letter, or was tried too often."""
 
     code = "wrong_code"
 
@@ -109,7 +109,7 @@ class WrongCodeError(RefusalError):
 
 
 class TooManyLettersError(RefusalError):
-    """The request would send a letter beyond what one user, or one address, has in a day."""
+    """Letter beyond the daily limit of one user or one address."""
 
     code = "too_many_letters"
 
@@ -119,12 +119,12 @@ class TooManyLettersError(RefusalError):
 
 
 class KeyReusedError(InvalidRequestError):
-    """An idempotency key came with another mutation, or other arguments, than it was first sent with."""
+    """Idempotency key of another mutation, or of other arguments."""
 
     code = "idempotency_key_reused"
 
 
 class TryAgainError(RefusalError):
-    """Another write touched the same items at the same moment; the same call may succeed now."""
+    """Conflict with a concurrent write of the same items; the same call may succeed now."""
 
     code = "try_again"

@@ -1,4 +1,4 @@
-"""What callers send, checked: a booking request, an administrator's event, a decision's note, a profile."""
+"""Validation of input: a booking request, an administrator's event, a decision's note, a profile."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ Reason = Annotated[str, AfterValidator(several_lines), StringConstraints(max_len
 
 
 def _is_true(value: object) -> object:
-    """Consent is given by saying yes: numbers that merely equal it do not count."""
+    """Accept only True as consent, not numbers that are equal to it."""
     if value is not True:
         raise ValueError("consent must be given")
     return value
 
 
 class Language(StrEnum):
-    """The languages in which the venue writes."""
+    """Languages in which the venue writes."""
 
     ITALIAN = "it"
     ENGLISH = "en"
@@ -45,7 +45,7 @@ class _Input(BaseModel):
 
 
 class BookingRequest(_Input):
-    """A wish for the venue: when, for what, for how many, and whom to answer.
+    """Booking request: date, purpose, number of people, and contact.
 
     `consent` is the consent to data processing, without which nothing may be stored.
     """
@@ -61,7 +61,7 @@ class BookingRequest(_Input):
 
 
 class EventKind(StrEnum):
-    """What holds a slot."""
+    """Kinds of entries that hold slots."""
 
     PRIVATE_BOOKING = "private_booking"
     PUBLIC_EVENT = "public_event"
@@ -69,11 +69,11 @@ class EventKind(StrEnum):
 
 
 LAST_DATE: Final = date(2999, 12, 31)
-"""The last date that can be entered: the hours of an event, and what is kept after them, are moments that there are."""
+"""Last date that can be entered, so that the hours of an event and its retention remain valid timestamps."""
 
 
 class EventRequest(_Input):
-    """An entry that an administrator puts into the calendar: a public event, or a closure that blocks a date."""
+    """Calendar entry of an administrator: a public event, or a closure that blocks a date."""
 
     date: Annotated[date, Field(le=LAST_DATE)]
     duration: str
@@ -83,7 +83,7 @@ class EventRequest(_Input):
 
 
 class ProfileChange(_Input):
-    """What a user may change of the own profile; what is not given stays."""
+    """Changes of a user to the own profile; omitted fields stay unchanged."""
 
     name: PersonName | None = None
     email: EmailAddress | None = None
@@ -95,9 +95,9 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def parse(model: type[Model], values: Mapping[str, Any]) -> Model:
-    """The values as this kind of input.
+    """Return the values as this kind of input.
 
-    InvalidRequestError names every wrong field, as callers of the API know it, and quotes no value.
+    Raises InvalidRequestError that names every wrong field, as callers of the API know it, and quotes no value.
     """
     try:
         return model.model_validate(values)
@@ -108,9 +108,9 @@ def parse(model: type[Model], values: Mapping[str, Any]) -> Model:
 
 
 def checked_booking(request: BookingRequest, venue: Venue, now: datetime) -> BookingRequest:
-    """The request with the telephone number in international form, if it fits the venue.
+    """Return the request with the telephone number in international form, if it fits the venue.
 
-    DateNotBookableError or InvalidRequestError if date, duration, number of people or telephone do not.
+    Raises DateNotBookableError or InvalidRequestError if date, duration, number of people or telephone do not fit.
     """
     venue.slots_of(request.duration)
     venue.check_bookable(request.date, now)
@@ -122,14 +122,14 @@ def checked_booking(request: BookingRequest, venue: Venue, now: datetime) -> Boo
 
 
 def checked_event(request: EventRequest, venue: Venue, now: datetime) -> EventRequest:
-    """The request as it is, if its duration exists and its date is not over. Lead time does not bind administrators."""
+    """Return the request if its duration exists and its date is not over. Lead time does not bind administrators."""
     venue.slots_of(request.duration)
     venue.check_not_over(request.date, now)
     return request
 
 
 def checked_phone(text: str, venue: Venue) -> str:
-    """The telephone number in international form; InvalidRequestError if it cannot be one."""
+    """Return the telephone number in international form. Raises InvalidRequestError for an impossible one."""
     try:
         return normalise_phone(text, venue.country)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Who acts, users and their profiles, and the counters of their bookings."""
+"""Actors, users and their profiles, and the counters of their bookings."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ ADMINISTRATORS: Final = "administrators"
 
 
 class Role(StrEnum):
-    """What a user may do."""
+    """Role of a user."""
 
     USER = "user"
     ADMIN = "admin"
 
 
 class Status(StrEnum):
-    """Where a booking stands."""
+    """Status of a booking."""
 
     PENDING = "pending"
     APPROVED = "approved"
@@ -33,31 +33,31 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Actor:
-    """Who does something: a user id (the token's subject) and the role that the token grants."""
+    """Actor of a request: a user ID (the token's subject) and the role that the token grants."""
 
     user_id: str
     role: Role = Role.USER
 
     @property
     def is_admin(self) -> bool:
-        """Whether the actor is an administrator."""
+        """True if the actor is an administrator."""
         return self.role is Role.ADMIN
 
 
 def actor_from(subject: str, groups: Collection[str]) -> Actor:
-    """The actor of a verified token. Membership in the administrators' group counts, not what the table says."""
+    """Return the actor of a verified token. The administrators' group of the token counts, not the stored role."""
     return Actor(subject, Role.ADMIN if ADMINISTRATORS in groups else Role.USER)
 
 
 def require_admin(actor: Actor) -> None:
-    """NotAllowedError unless the actor is an administrator."""
+    """Raise NotAllowedError unless the actor is an administrator."""
     if not actor.is_admin:
         raise NotAllowedError("Only administrators may do this.")
 
 
 @dataclass(frozen=True)
 class Stats:
-    """How many of a user's bookings stand where."""
+    """Number of a user's bookings per status."""
 
     pending: int = 0
     approved: int = 0
@@ -66,12 +66,12 @@ class Stats:
 
     @property
     def total(self) -> int:
-        """All bookings ever requested."""
+        """Number of all bookings ever requested."""
         return self.pending + self.approved + self.rejected + self.cancelled
 
 
 def stats_changes(before: Status | None, after: Status) -> dict[Status, int]:
-    """What to add to the counters when a booking goes from one status (None: it is new) to another."""
+    """Return the changes of the counters when a booking changes its status (`before` None: it is new)."""
     if before is after:
         return {}
     changes = {after: 1}
@@ -82,7 +82,7 @@ def stats_changes(before: Status | None, after: Status) -> dict[Status, int]:
 
 @dataclass(frozen=True)
 class User:
-    """A user's profile; `user_id` is the token's subject, `email` is normalised, `phone` international.
+    """Profile of a user; `user_id` is the token's subject, `email` is normalised, `phone` international.
 
     `email` is None once it was released for its owner. `email_verified_at` is None for an address that was stored
     before addresses were verified: it yields to the first user who verifies it.
@@ -101,20 +101,20 @@ class User:
 
     @property
     def has_verified_email(self) -> bool:
-        """Whether the address is known to be the user's."""
+        """True if the address is verified."""
         return self.email is not None and self.email_verified_at is not None
 
     def with_address(self, email: str | None, now: datetime) -> User:
-        """Return the user with a verified address, or without one, one version on."""
+        """Return the user with a verified address, or without one, and the next version."""
         verified_at = None if email is None else now
         return replace(self, email=email, email_verified_at=verified_at, version=self.version + 1)
 
 
 def changed_profile(user: User, change: ProfileChange, venue: Venue, known_version: int | None = None) -> User:
-    """The user after the change, one version on.
+    """Return the user after the change, with the next version.
 
-    InvalidRequestError if nothing is to change or the telephone number is none; StaleVersionError if the caller
-    knows another version. A changed `email` needs its guard moved in the same transaction.
+    Raises InvalidRequestError for an empty change or an invalid telephone number; StaleVersionError if the caller knows
+    another version. A changed `email` needs its guard moved in the same transaction.
     """
     check_version(known_version, user.version)
     wanted = change.model_dump(exclude_none=True)
@@ -126,6 +126,6 @@ def changed_profile(user: User, change: ProfileChange, venue: Venue, known_versi
 
 
 def check_version(known: int | None, current: int) -> None:
-    """StaleVersionError if the caller names a version and it is not the current one."""
+    """Raise StaleVersionError if the caller names a version other than the current one."""
     if known is not None and known != current:
         raise StaleVersionError(known, current)

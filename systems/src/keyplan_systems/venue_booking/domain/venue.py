@@ -1,6 +1,6 @@
-"""What is particular to one venue: its slots and their times, durations, booking window, zone and limits.
+"""Configuration of one venue: its slots and their times, durations, booking window, zone and limits.
 
-Everything here is configuration. Slots are the atoms of occupancy; a duration is a named list of them.
+Slots are the units of occupancy; a duration is a named list of slots.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from keyplan_systems.venue_booking.domain.refusals import DateNotBookableError, 
 
 MINUTES_PER_DAY: Final = 24 * 60
 MOST_DAYS: Final = 36_500
-"""A hundred years: the dates that can be asked for are dates that there are."""
+"""A hundred years, so that all requested dates are valid dates."""
 MOST_SLOTS: Final = 24
-"""A booking takes all its slots in one transaction, which has room for so many beside the rest."""
+"""Maximum number of slots of a booking: one transaction takes them all, next to the other items."""
 NAME_PATTERN: Final = r"^[A-Z][A-Z0-9_]{0,39}$"
 
 SlotName = Annotated[str, Field(pattern=NAME_PATTERN)]
 
 
 class Slot(BaseModel):
-    """A part of the day that is taken as a whole; minutes count from midnight, 1440 is the next midnight."""
+    """Part of the day that is booked as a whole; minutes count from midnight, 1440 is the next midnight."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -38,7 +38,7 @@ class Slot(BaseModel):
     @model_validator(mode="after")
     def _has_length(self) -> Self:
         if self.ends_minute <= self.starts_minute:
-            raise ValueError(f"slot {self.name} ends before it begins")
+            raise ValueError(f"slot {self.name} ends before it starts")
         return self
 
 
@@ -57,14 +57,13 @@ DEFAULT_DURATIONS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 class Venue(BaseModel):
-    """The rules of one venue.
+    """Rules of one venue.
 
-    A booking may be requested for a date at least `lead_days` and at most `horizon_days` after today, where today
-    is the date in `time_zone`. `availability_days` bounds one question for availability. `letters_per_user` and
-    `letters_per_address` bound the letters that users cause in a day (UTC): requests and codes count, as a request's
-    later letters follow from it. Slots may be added at any
-    time; one that events still hold must keep its name. A duration that is taken away cannot be approved any more, and
-    letters about it wait.
+    A booking may be requested for a date at least `lead_days` and at most `horizon_days` after today, where today is
+    the date in `time_zone`. `availability_days` limits one query for availability. `letters_per_user` and
+    `letters_per_address` limit the letters that users cause in a day (UTC): requests and codes count, because a
+    request's later letters follow from it. Slots may be added at any time; a slot that events still hold must keep its
+    name. A removed duration cannot be approved any more, and letters about it wait.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", ignored_types=(cached_property,))
@@ -87,7 +86,7 @@ class Venue(BaseModel):
         try:
             ZoneInfo(name)
         except (ZoneInfoNotFoundError, ValueError, OSError) as error:  # OSError: a folder of zones, such as Europe
-            raise ValueError(f"{name!r} is no IANA time zone") from error
+            raise ValueError(f"{name!r} is not an IANA time zone") from error
         return name
 
     @model_validator(mode="after")
@@ -98,12 +97,12 @@ class Venue(BaseModel):
         if not self.durations:
             raise ValueError("a venue needs at least one duration")
         if self.horizon_days < self.lead_days:
-            raise ValueError("horizon_days must not be below lead_days, or nothing could ever be booked")
+            raise ValueError("horizon_days must not be below lead_days, or no date can be booked")
         return self
 
     @cached_property
     def zone(self) -> ZoneInfo:
-        """The venue's time zone."""
+        """Time zone of the venue."""
         return ZoneInfo(self.time_zone)
 
     @property
@@ -112,57 +111,62 @@ class Venue(BaseModel):
         return tuple(slot.name for slot in self.slots)
 
     def slot(self, name: str) -> Slot:
-        """A slot by its name; InvalidRequestError for an unknown one."""
+        """Return a slot by its name. Raises InvalidRequestError for an unknown slot."""
         for slot in self.slots:
             if slot.name == name:
                 return slot
-        raise InvalidRequestError(f"Unknown slot {name}: there are {', '.join(self.slot_names)}.", {"field": "slot"})
+        raise InvalidRequestError(
+            f"Unknown slot {name}: available are {', '.join(self.slot_names)}.", {"field": "slot"}
+        )
 
     def slots_of(self, duration: str) -> tuple[str, ...]:
-        """The slots that a duration takes, in the order of the day; InvalidRequestError for an unknown duration."""
+        """Return the slots of a duration, in the order of the day.
+
+        Raises InvalidRequestError for an unknown duration.
+        """
         names = self.durations.get(duration)
         if names is None:
-            message = f"Unknown duration {duration}: there are {', '.join(self.durations)}."
+            message = f"Unknown duration {duration}: available are {', '.join(self.durations)}."
             raise InvalidRequestError(message, {"field": "duration"})
         return tuple(name for name in self.slot_names if name in names)
 
     def today(self, now: datetime) -> date:
-        """The date at the venue at this moment."""
+        """Return the date at the venue at this time."""
         return now.astimezone(self.zone).date()
 
     def earliest_date(self, now: datetime) -> date:
-        """The first date that can be requested at this moment."""
+        """Return the first date that can be requested at this time."""
         return self.today(now) + timedelta(days=self.lead_days)
 
     def latest_date(self, now: datetime) -> date:
-        """The last date that can be requested at this moment."""
+        """Return the last date that can be requested at this time."""
         return self.today(now) + timedelta(days=self.horizon_days)
 
     def is_bookable(self, day: date, now: datetime) -> bool:
-        """Whether the date lies in the booking window, free or not."""
+        """Return True if the date is in the booking window, free or not."""
         return self.earliest_date(now) <= day <= self.latest_date(now)
 
     def check_bookable(self, day: date, now: datetime) -> None:
-        """DateNotBookableError with the window if the date lies outside of it."""
+        """Raise DateNotBookableError with the window if the date is outside it."""
         if not self.is_bookable(day, now):
             first, last = self.earliest_date(now).isoformat(), self.latest_date(now).isoformat()
             message = f"Requests are taken for {first} to {last}, not for {day.isoformat()}."
             raise DateNotBookableError(message, {"field": "date", "earliest": first, "latest": last})
 
     def check_not_over(self, day: date, now: datetime) -> None:
-        """DateNotBookableError if the date is over at the venue."""
+        """Raise DateNotBookableError if the date is over at the venue."""
         if day < self.today(now):
             raise DateNotBookableError(f"{day.isoformat()} is over.", {"field": "date"})
 
     def span(self, day: date, slots: tuple[str, ...]) -> tuple[datetime, datetime]:
-        """First moment and end of the slots on this date, in the venue's zone."""
+        """Return start and end of the slots on this date, in the venue's zone."""
         chosen = [self.slot(name) for name in slots]
         starts = min(slot.starts_minute for slot in chosen)
         ends = max(slot.ends_minute for slot in chosen)
         return self._moment(day, starts), self._moment(day, ends)
 
     def _moment(self, day: date, minute: int) -> datetime:
-        """Wall-clock time: 06:30 stays 06:30 on the days when clocks change."""
+        """Return the wall-clock time: 06:30 stays 06:30 on the days when clocks change."""
         days, rest = divmod(minute, MINUTES_PER_DAY)
         return datetime.combine(day + timedelta(days=days), time(rest // 60, rest % 60), self.zone)
 
@@ -174,11 +178,11 @@ def _check_slots(slots: tuple[Slot, ...]) -> None:
         raise ValueError("slot names must differ")
     for before, after in pairwise(slots):
         if after.starts_minute < before.ends_minute:
-            raise ValueError(f"slot {after.name} must begin after {before.name} ends: list slots in the day's order")
+            raise ValueError(f"slot {after.name} must start after {before.name} ends: list slots in the day's order")
 
 
 def _check_duration(duration: str, names: tuple[str, ...], slot_names: tuple[str, ...]) -> None:
-    """A duration is one piece of the day, so that its first and last moment tell the truth about it."""
+    """Check that a duration is contiguous, so that its start and end describe it completely."""
     for start in range(len(slot_names)):
         if names and names == slot_names[start : start + len(names)]:
             return
@@ -186,5 +190,5 @@ def _check_duration(duration: str, names: tuple[str, ...], slot_names: tuple[str
 
 
 def moment(now_s: float) -> datetime:
-    """Seconds since the Unix epoch, as clocks give them, as an aware UTC time."""
+    """Return the seconds of a clock since the Unix epoch as an aware UTC time."""
     return datetime.fromtimestamp(now_s, UTC)

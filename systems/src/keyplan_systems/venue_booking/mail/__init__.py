@@ -1,1 +1,1 @@
-"""E-mails of the venue: what they say, in which language, and how they leave."""
+"""E-mails of the venue: content, language, and delivery."""

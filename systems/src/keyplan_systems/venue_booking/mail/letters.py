@@ -1,7 +1,7 @@
-"""Letters: a notice and its booking made into an e-mail with a text and an HTML part, in Italian or English.
+"""Letters: a notice and its booking as an e-mail with a text and an HTML part, in Italian or English.
 
-Sentences stand in `texts/<language>.toml`, the form in `templates/`. Whatever customers wrote is data: it is never
-read as a template, and the HTML part escapes it.
+Sentences are in `texts/<language>.toml`, the layout in `templates/`. Customers' input is data: it is never parsed as a
+template, and the HTML part escapes it.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from keyplan_systems.venue_booking.domain.venue import Venue
 from keyplan_systems.venue_booking.entities import EmailCodeItem
 
 PACKAGE: Final = "keyplan_systems.venue_booking.mail"
-# Babel's English without a region writes months before days, as Italy's visitors do not expect it.
+# Babel's English without a region writes months before days, unlike Italian usage.
 _LOCALES: Final = {Language.ITALIAN: "it_IT", Language.ENGLISH: "en_GB"}
 _NEEDS_QUOTES: Final = re.compile(r'[][()<>@,;:\\".]')
 _LONGEST_QUOTED: Final = 70
-"""How many characters a name in quotes may have, so that it stands on one line."""
+"""Maximum number of characters of a quoted name, so that it fits on one line."""
 
 
 @dataclass(frozen=True)
 class MailRoom:
-    """Who writes: addresses of the venue and its administrators, and the administrators' language.
+    """Sender of letters: addresses of the venue and its administrators, and the administrators' language.
 
-    `domain` makes message ids; `site_url` stands at the end of letters if it is given.
+    `domain` is part of message IDs; `site_url` appears at the end of letters if it is given.
     """
 
     sender: str
@@ -59,7 +59,7 @@ class MailRoom:
             raise ValueError("a mail room needs the address of at least one administrator")
         for address in (self.sender, *self.administrators):
             if not _is_address(address):
-                raise ValueError(f"{address!r} is no e-mail address")
+                raise ValueError(f"{address!r} is not an e-mail address")
 
 
 class CodeKind(StrEnum):
@@ -70,7 +70,7 @@ class CodeKind(StrEnum):
 
 @dataclass(frozen=True)
 class Letter:
-    """A finished e-mail: `key` is the notice's own, so that a second delivery can be noticed."""
+    """Finished e-mail: `key` is the notice's own, so that a second delivery can be detected."""
 
     key: str
     kind: NoticeKind | CodeKind
@@ -79,7 +79,7 @@ class Letter:
 
 
 class LetterWriter:
-    """Writes letters for one venue; may be used from several threads."""
+    """Writer of letters for one venue; threads may share it."""
 
     def __init__(self, venue: Venue, room: MailRoom) -> None:
         self._venue = venue
@@ -93,7 +93,7 @@ class LetterWriter:
         )
 
     def write(self, notice: Notice, booking: Booking) -> Letter:
-        """The letter that the notice asks for, about the booking as it stood in the notice's version."""
+        """Return the letter of a notice, about the booking in the notice's version."""
         for_customer = notice.kind.audience is Audience.CUSTOMER
         language = booking.language if for_customer else self._room.administrators_language
         content = self._content(notice.kind, booking, language)
@@ -105,12 +105,12 @@ class LetterWriter:
         message["Subject"] = content["subject"]
         message.set_content(self._templates.get_template("letter.txt.j2").render(content))
         message.add_alternative(self._templates.get_template("letter.html.j2").render(content), subtype="html")
-        # Only now: turning a message into one of two parts moves the headers of its content into the first.
+        # Last, because conversion to a multipart message moves the headers of its content into the first part.
         message["Content-Language"] = content["language"]
         _fix_boundary(message, key)
 
     def write_code(self, claim: EmailCodeItem, code: str) -> Letter:
-        """Return the letter that brings a code to the address that a user claims."""
+        """Return the letter with a code for the address that a user claims."""
         texts = load_texts(claim.language)
         own: Mapping[str, Any] = texts["verification"]
         values = {"venue": self._venue.name, "name": claim.name, "minutes": str(int(CODE_VALID.total_seconds() // 60))}
@@ -146,7 +146,7 @@ class LetterWriter:
         message["From"] = _mailbox(self._venue.name, self._room.sender)
         message["Date"] = created_at.astimezone(UTC)
         message["Message-ID"] = f"<{key}@{self._room.domain}>"
-        # Asks answering machines to stay silent (RFC 3834).
+        # Prevents automatic replies (RFC 3834).
         message["Auto-Submitted"] = "auto-generated"
         return message
 
@@ -183,7 +183,7 @@ class LetterWriter:
 
 
 def _is_address(text: str) -> bool:
-    """Whether letters can be written to it; the library raises many things for what it cannot read."""
+    """Return True if letters can be sent to the address; the library raises many exceptions for unreadable ones."""
     try:
         return bool(Address(addr_spec=text).domain) and text.isascii()
     except (MessageError, ValueError, LookupError):
@@ -191,11 +191,11 @@ def _is_address(text: str) -> bool:
 
 
 def _mailbox(name: str, address: str) -> Address:
-    """An address with its name, of which nothing can be read as another address, however it is broken into lines.
+    """Return an address with its name, encoded so that the name cannot be parsed as another address in any line layout.
 
-    Releases of Python up to 2025 break a name in quotes that is longer than a line without its quotes, and likewise
-    what looks like an encoded word (python/cpython, issues 80222 and 121284). Such a name goes without what would need
-    quotes, and such a word is taken apart.
+    Releases of Python up to 2025 break a quoted name that is longer than a line without its quotes, and likewise text
+    that looks like an encoded word (python/cpython, issues 80222 and 121284). Such a name is written without characters
+    that need quotes, and such text is split.
     """
     told = name.replace("=?", "= ?")
     if told.isascii() and len(quote(told)) > _LONGEST_QUOTED:
@@ -206,7 +206,7 @@ def _mailbox(name: str, address: str) -> Address:
 def _facts(
     kind: NoticeKind, booking: Booking, values: Mapping[str, str], labels: Mapping[str, str]
 ) -> list[tuple[str, str]]:
-    """The table of a letter. Administrators get all there is to know, customers their own request."""
+    """Return the table of a letter. Administrators get all details, customers their own request."""
     facts = {
         "code": values["code"],
         "date": values["date"],
@@ -224,11 +224,11 @@ def _facts(
 
 @cache
 def load_texts(language: Language) -> Mapping[str, Any]:
-    """The sentences of a language."""
+    """Return the sentences of a language."""
     source = files(PACKAGE).joinpath("texts", f"{language.value}.toml")
     return tomllib.loads(source.read_text("utf-8"))
 
 
 def _fix_boundary(message: EmailMessage, key: str) -> None:
-    """A boundary that follows from the key: the same notice makes the same bytes at every attempt."""
+    """Set a boundary derived from the key: the same notice gives the same bytes at every attempt."""
     message.set_boundary(f"letter-{hashlib.sha256(key.encode()).hexdigest()[:32]}")

@@ -1,7 +1,7 @@
-"""How letters leave: through an SMTP server, or into a folder as .eml files when none is configured.
+"""Delivery of letters: through an SMTP server, or into a folder as .eml files if none is configured.
 
-Both are called again with the same letter after a crash. The folder notices that by the letter's key; an SMTP
-server cannot, so a letter may arrive twice, with the same Message-ID.
+Both are called again with the same letter after a crash. The folder detects that by the letter's key; an SMTP server
+cannot, so a letter may arrive twice, with the same Message-ID.
 """
 
 from __future__ import annotations
@@ -20,44 +20,44 @@ from keyplan_systems.venue_booking.mail.letters import Letter
 from keyplan_systems.web.files import clear_drafts, put_once
 
 _CLOSING: Final = 421
-"""The code of a server that ends the conversation: it takes nothing now (RFC 5321, 3.8)."""
+"""Reply code of a server that ends the conversation: it accepts nothing now (RFC 5321, 3.8)."""
 _TOO_LARGE: Final = 552
-"""The code of a server that is told a letter's size with its sender, and takes none so large (RFC 1870, 6.1)."""
+"""Reply code of a server that rejects the announced size of a letter (RFC 1870, 6.1)."""
 
 
 class MailError(Exception):
-    """Root of what senders raise."""
+    """Root of the senders' errors."""
 
 
 class MailUnavailableError(MailError):
-    """It did not leave now, but may later: no connection, a full disk, a server that asks to come back."""
+    """Temporary failure of all letters: no connection, a full disk, a server that asks to retry."""
 
 
 class MailDeferredError(MailUnavailableError):
-    """The server asks to come back with this very letter: a full mailbox, a doubt about it. Others it may take now."""
+    """Temporary failure of this letter: a full mailbox, greylisting. The server may accept other letters now."""
 
 
 class MailRefusedError(MailError):
-    """It will never leave: the server refuses the letter itself or every recipient for good."""
+    """Permanent failure: the server refuses the letter itself or every recipient."""
 
 
 @dataclass(frozen=True)
 class Sent:
-    """What became of a letter. `refused` are recipients that the server refused while it took others."""
+    """Outcome of a letter. `refused` are recipients that the server refused while it accepted others."""
 
     first_time: bool = True
     refused: tuple[str, ...] = ()
 
 
 class Sender(Protocol):
-    """Sends letters; blocks until they are out of our hands."""
+    """Sender of letters; blocks until they are handed over."""
 
     def send(self, letter: Letter) -> Sent:
-        """Hand the letter on; MailUnavailableError or MailRefusedError if that fails."""
+        """Send the letter. Raises MailUnavailableError or MailRefusedError."""
 
 
 class Security(StrEnum):
-    """How the connection to an SMTP server is protected; certificates are always checked."""
+    """Protection of the connection to an SMTP server; certificates are always checked."""
 
     NONE = "none"
     STARTTLS = "starttls"
@@ -66,7 +66,7 @@ class Security(StrEnum):
 
 @dataclass(frozen=True)
 class SmtpSettings:
-    """An SMTP server and how to talk to it; `ca_file` replaces the system's certificate authorities."""
+    """SMTP server and its connection settings; `ca_file` replaces the system's certificate authorities."""
 
     host: str
     port: int = 587
@@ -84,13 +84,13 @@ class SmtpSettings:
 
 
 class SmtpSender:
-    """Sends every letter over a connection of its own: traffic is low, and idle connections break."""
+    """Sender that uses a separate connection per letter: traffic is low, and idle connections break."""
 
     def __init__(self, settings: SmtpSettings) -> None:
         self._settings = settings
 
     def send(self, letter: Letter) -> Sent:
-        """Hand the letter to the server."""
+        """Send the letter through the server."""
         try:
             refused = self._hand_over(letter)
         except smtplib.SMTPRecipientsRefused as error:
@@ -107,7 +107,7 @@ class SmtpSender:
         server = self._connect()
         try:
             refused = server.send_message(letter.message)
-            # The server has the letter: however it says goodbye, a second delivery would be wrong.
+            # The server has the letter: even if the connection fails now, a second delivery would be wrong.
             with suppress(smtplib.SMTPException, OSError):
                 server.quit()
             return refused
@@ -129,7 +129,7 @@ class SmtpSender:
                 server.login(settings.username, settings.password)
         except smtplib.SMTPNotSupportedError as error:
             server.close()
-            # As with a refused login, no letter can leave until the operator, or whoever stands between, lets it.
+            # As with a refused login, letters must wait until the operator fixes the configuration.
             raise MailUnavailableError(f"{settings.host} cannot do what is configured: {error}") from error
         except BaseException:
             server.close()
@@ -141,13 +141,13 @@ class SmtpSender:
 
 
 def _recipients_error(error: smtplib.SMTPRecipientsRefused) -> MailError:
-    """Worth another try if the server refused any recipient only for now."""
+    """Return a temporary error if the server refused any recipient only temporarily."""
     codes = {address: code for address, (code, _) in error.recipients.items()}
     told = ", ".join(f"{address} ({code})" for address, code in sorted(codes.items()))
     if _CLOSING in codes.values():
         return MailUnavailableError(f"the server closes the connection before {told}")
     if any(code < 500 for code in codes.values()):
-        return MailDeferredError(f"the server takes no mail now for {told}")
+        return MailDeferredError(f"the server accepts no mail now for {told}")
     return MailRefusedError(f"the server refuses {told}")
 
 
@@ -155,8 +155,8 @@ def _response_error(error: smtplib.SMTPResponseException) -> MailError:
     answer = error.smtp_error
     text = answer.decode("utf-8", "replace") if isinstance(answer, bytes) else answer
     told = f"the server answered {error.smtp_code} {text}"
-    # Whoever refuses a greeting, encryption, a login or the venue's own address would refuse every letter: that is
-    # the operator's to mend, or the server's, and letters must wait until it is, not be lost.
+    # A server that refuses the greeting, encryption, login or the venue's own address would refuse every letter: the
+    # operator must fix it, and until then letters must wait and not be lost.
     is_about_letter = isinstance(error, smtplib.SMTPDataError) or error.smtp_code == _TOO_LARGE
     if not is_about_letter or error.smtp_code == _CLOSING:
         return MailUnavailableError(told)
@@ -164,14 +164,14 @@ def _response_error(error: smtplib.SMTPResponseException) -> MailError:
 
 
 class FolderSender:
-    """Puts letters into a folder, one .eml file each, named by time, kind and key."""
+    """Sender that writes letters into a folder, one .eml file each, named by time, kind and key."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         clear_drafts(folder)
 
     def send(self, letter: Letter) -> Sent:
-        """Write the letter, which its owner alone may read; one that is there already stays as it is."""
+        """Write the letter, readable by its owner only; an existing file stays unchanged."""
         path = self._folder / file_name(letter)
         try:
             return Sent(first_time=put_once(path, letter.message.as_bytes()))
@@ -180,6 +180,6 @@ class FolderSender:
 
 
 def file_name(letter: Letter) -> str:
-    """The file of a letter: the same at every attempt, sorted by time in a listing."""
+    """Return the file name of a letter: the same at every attempt, sorted by time in a listing."""
     digest = hashlib.sha256(letter.key.encode()).hexdigest()[:16]
     return f"{letter.created_at:%Y%m%dT%H%M%SZ}-{letter.kind.value}-{digest}.eml"
