@@ -292,7 +292,7 @@ def test_a_page_that_rebound_its_name_cannot_reach_the_tables(tmp_path: Path) ->
 def test_a_taken_port_is_a_clear_error(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(UpError, match=f"port {port} is taken"):
+        with pytest.raises(UpError, match=f"port {port} is in use"):
             up(Settings(tmp_path, port=port), lambda _line: None)
 
 

@@ -66,9 +66,9 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"claims": {"exp": 1_699_999_990}}, "expired"),
     ({"claims": {"nbf": 1_700_000_011}}, "not valid yet"),
     ({"claims": {"iat": 1_700_000_011}}, "future"),
-    ({"claims": {"exp": "tomorrow"}}, "no time"),
-    ({"claims": {"exp": True}}, "no time"),
-    ({"claims": {"nbf": float("nan")}}, "no time"),
+    ({"claims": {"exp": "tomorrow"}}, "not a timestamp"),
+    ({"claims": {"exp": True}}, "not a timestamp"),
+    ({"claims": {"nbf": float("nan")}}, "not a timestamp"),
     ({"claims": {"iat": 10**400}}, "issued in the future"),
     ({"claims": {"exp": None}}, "claim exp"),
     ({"claims": {"iat": None}}, "claim iat"),
@@ -305,5 +305,5 @@ def test_a_token_without_key_id_needs_a_set_of_one_key() -> None:
     {"audience": "a", "algorithms": ("HS256",)}, {"audience": "a", "algorithms": ("RS256", "none")},
 ])  # fmt: skip
 def test_rules_that_would_accept_anything_cannot_be_made(options: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"given|algorithms"):
+    with pytest.raises(ValueError, match=r"not be empty|algorithms"):
         TokenRules(**options)

@@ -48,7 +48,7 @@ def _policy() -> Policy:
 
 
 def _lake(resources: Resources) -> tuple[list[Worker], Callable[[], None]]:
-    """Return the lake's workers if its libraries are installed (keyplan-systems[lake]), and the function to end them."""
+    """Return the lake's workers if its libraries (keyplan-systems[lake]) are installed, and their close function."""
     if find_spec("pyarrow") is None or find_spec("duckdb") is None:
         return [], lambda: None
     from keyplan_systems.todo.feed import Feed  # noqa: PLC0415 - the lake is an extra

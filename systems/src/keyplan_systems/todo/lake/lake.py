@@ -51,7 +51,7 @@ class Lake:
     ) -> Lake:
         """Return the lake at a path, `file://` URL or `s3://bucket/prefix`; the first write creates it.
 
-        Raises LakeError. `options` go to s3fs. Queries run for at most `timeout_s` seconds in `memory_limit_mb` megabytes.
+        Raises LakeError. `options` go to s3fs. Queries run for at most `timeout_s` seconds in `memory_limit_mb` MB.
         """
         storage = open_storage(url, options)
         return cls(storage, clock or SystemClock(), timeout_s=timeout_s, memory_limit_mb=memory_limit_mb)
