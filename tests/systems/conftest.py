@@ -1,4 +1,4 @@
-"""Every test of a system that asks for `engine` runs twice: in this process, and over an endpoint in another one."""
+"""Fixtures: every test of a system that uses `engine` runs twice, in this process and over an endpoint in another."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def patient_health() -> Iterator[None]:
-    """On a busy machine a check may take its time: that makes no part ill."""
+    """Allow health checks more time, because a busy machine must not make a part fail."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(health, "DEFAULT_TIMEOUT_S", 60.0)
         yield
@@ -35,14 +35,14 @@ def patient_health() -> Iterator[None]:
 
 @pytest.fixture
 def place(request: pytest.FixtureRequest) -> str:
-    """Where the tables are."""
+    """Return the location of the tables."""
     where: str = request.param
     return where
 
 
 @pytest.fixture
 def engine(place: str, clock: ManualClock, tmp_path: Path) -> Iterator[Engine | Elsewhere]:
-    """An engine that removes nothing by itself, or an endpoint; without any tables."""
+    """Yield an engine that removes nothing by itself, or an endpoint; without any tables."""
     if place == "served":
         with served(tmp_path) as elsewhere:
             yield elsewhere
@@ -53,7 +53,7 @@ def engine(place: str, clock: ManualClock, tmp_path: Path) -> Iterator[Engine | 
 
 @pytest.fixture
 def address(place: str, tmp_path: Path) -> Iterator[str]:
-    """What several processes may connect to: a database file, or an endpoint."""
+    """Yield an address for several processes: a database file, or an endpoint."""
     if place == "served":
         with served(tmp_path) as elsewhere:
             yield elsewhere.url

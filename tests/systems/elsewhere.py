@@ -1,4 +1,4 @@
-"""What `keyplan serve` runs, in a process of its own: what each system's suite runs over once more."""
+"""Server of `keyplan serve` in its own process: each system's suite runs on it as well."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from keyplan.engine import operations
 from keyplan.engine.engine import Engine
 from keyplan.errors import InternalServerError, ProvisionedThroughputExceededError, ThrottlingError
 
-# Forked from a process that has imported everything already: a server for each test then starts in milliseconds.
+# Forked from a process that has all imports loaded: a server for each test then starts in milliseconds.
 _processes = multiprocessing.get_context("forkserver")
 _processes.set_forkserver_preload(
     [
@@ -36,31 +36,31 @@ _processes.set_forkserver_preload(
 
 
 class Elsewhere:
-    """A served database, called with what an engine is called with."""
+    """Served database with the interface of an engine."""
 
     def __init__(self, url: str) -> None:
         self.url = url
         self._clients = {name: _client(name, url) for name in ("dynamodb", "dynamodbstreams")}
 
     def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
-        """Run one operation; the answer without what only HTTP has. Raises ServiceError."""
+        """Run one operation and return the answer without HTTP metadata. Raises ServiceError."""
         client = self._clients["dynamodbstreams" if operation in _STREAMS else "dynamodb"]
         answer = client.call(operation, request)
         answer.pop("ResponseMetadata")
         return answer
 
     def connect(self, **options: Any) -> Database:
-        """A connection of its own, as by the address, but boto3 does not read its models anew: that takes 0.1 s."""
+        """Return a separate connection by the address, without reading boto3's models again, which takes 0.1 s."""
         return keyplan.connect(client=_client("dynamodb", self.url).client, **options)
 
     def close(self) -> None:
-        """Close what it was called through."""
+        """Close the connection."""
         for client in self._clients.values():
             client.close()
 
 
 def connected(engine: Engine | Elsewhere, clock: Clock, attempts: int = 10) -> Database:
-    """A connection that waits little before it repeats: to an engine, or to where it is served."""
+    """Return a connection with short waits before retries: to an engine, or to its server."""
     options: dict[str, Any] = {
         "clock": clock,
         "retries": Retries(attempts=attempts, first_s=0.002, most_s=0.1),
@@ -83,7 +83,7 @@ def _client(name: str, url: str) -> BotoTransport:
 
 @contextmanager
 def served(folder: Path) -> Iterator[Elsewhere]:
-    """A new database file in a folder, served until the block ends."""
+    """Serve a new database file in a folder until the block ends."""
     hears, says = multiprocessing.Pipe(duplex=False)
     process = _processes.Process(target=run, args=(says, str(folder / "served.db")))
     process.start()
@@ -102,7 +102,7 @@ def served(folder: Path) -> Iterator[Elsewhere]:
 
 
 def raw(engine: Engine | Elsewhere, operation: str, request: dict[str, Any]) -> dict[str, Any]:
-    """What an engine says, asked again while faults on purpose stand in the way."""
+    """Return an engine's answer, repeating the request while injected faults prevent it."""
     while True:
         try:
             answer: dict[str, Any] = engine.call(operation, request)

@@ -1,4 +1,4 @@
-"""The made parts of the systems' READMEs: the access patterns of the design, and what they cost.
+"""Generated parts of the systems' READMEs: the access patterns of the design, and their cost.
 
 python -m tests.systems.made     writes them into the READMEs
 """
@@ -19,12 +19,12 @@ SYSTEMS = ("ask_a_human", "forum", "thinking_trainer", "todo", "venue_booking")
 
 
 def readme_of(system: str) -> Path:
-    """A system's README."""
+    """Return the path of a system's README."""
     return Path(str(import_module(f"keyplan_systems.{system}").__file__)).with_name("README.md")
 
 
 def patterns_of(system: str) -> str:
-    """The table of a system's access patterns, as `keyplan docs` makes it."""
+    """Return the table of a system's access patterns, as `keyplan docs` generates it."""
     design = Design.load(f"keyplan_systems.{system}.design")
     made = document(design, check(design).findings, estimate(design, book("us-east-1")))
     _, found, rest = made.partition("## Access patterns\n\n")
@@ -33,13 +33,13 @@ def patterns_of(system: str) -> str:
 
 
 def costs_of(system: str) -> str:
-    """The table of what a system costs."""
+    """Return the table of a system's costs."""
     table: str = import_module(f"tests.systems.{system}.units").table()
     return table
 
 
 def block(system: str, name: str) -> str:
-    """A made part of a system's README."""
+    """Return a generated part of a system's README."""
     found = re.search(_pattern(name), readme_of(system).read_text("utf-8"), re.DOTALL)
     assert found is not None, f"README has no part {name}"
     return found[2]

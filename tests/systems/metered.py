@@ -1,4 +1,4 @@
-"""A transport that notes what goes through it, and what the service bills for it."""
+"""Transport that records its requests, and the units that the service bills."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from keyplan.engine.faults.injector import READS, WRITES
 
 
 class Metered:
-    """A transport over another one."""
+    """Transport that wraps another one."""
 
     def __init__(self, inner: Transport) -> None:
         self.inner = inner
@@ -19,7 +19,7 @@ class Metered:
         self.read = self.write = 0.0
 
     def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
-        """Pass a request on, and ask what it costs."""
+        """Pass a request on, and request its consumed capacity."""
         self.sent.append(operation)
         self.requests.append(request)
         if operation not in READS | WRITES:
@@ -34,22 +34,22 @@ class Metered:
         return answer
 
     def close(self) -> None:
-        """Close what is below."""
+        """Close the wrapped transport."""
         self.inner.close()
 
     @property
     def units(self) -> float:
-        """Read and write units together."""
+        """Sum of read and write units."""
         return self.read + self.write
 
     def reset(self) -> None:
-        """Begin to count anew."""
+        """Reset the counts."""
         self.sent.clear()
         self.requests.clear()
         self.read = self.write = 0.0
 
 
 def metered(below: Connection) -> tuple[Connection, Metered]:
-    """A connection like another one, and what goes through it."""
+    """Return a connection with the settings of another, and its meter."""
     meter = Metered(below.transport)
     return Connection(meter, below.context), meter

@@ -1,4 +1,4 @@
-"""People with tokens before an application on a real socket: what the stages of the systems have in common."""
+"""Clients with tokens of an application on a real socket: the shared part of the systems' stages."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from keyplan_systems.web.serving import Running
 from keyplan_systems.web.tokens import TokenRules, TokenVerifier, development_keys
 
 PATIENCE_S = 240
-"""How long an answer is waited for: a busy machine is no reason to fail."""
+"""Timeout of a request, generous for busy machines."""
 
 
 async def well() -> object:
-    """A check of an application's health that finds nothing."""
+    """Pass as a check of an application's health."""
     return None
 
 
 @dataclass(kw_only=True)
 class People:
-    """An application's address, and the key that signs the tokens of who asks it."""
+    """Address of an application, and the key that signs its users' tokens."""
 
     clock: Clock
     key: DevelopmentKey
@@ -36,17 +36,17 @@ class People:
 
     @property
     def verifier(self) -> TokenVerifier:
-        """What tells good tokens from others."""
+        """Verifier of the tokens."""
         return TokenVerifier(TokenRules(self.audience), development_keys(self.key), self.clock)
 
     def token(self, subject: str, /, *roles: str, **claims: Any) -> str:
-        """A good token."""
+        """Return a valid token."""
         return issue_development_token(
             self.key, subject, audience=self.audience, roles=roles, claims=claims, clock=self.clock, lifetime_s=10**8
         )
 
     def client(self, token: str | None = None, path: str = "") -> httpx.Client:
-        """A client, with a token or without, for what is under a path."""
+        """Return a client, with a token or without, for a path prefix."""
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         client = httpx.Client(base_url=f"{self.url}{path}", headers=headers, timeout=PATIENCE_S, trust_env=False)
         self.clients.append(client)
@@ -54,7 +54,7 @@ class People:
 
     @contextmanager
     def serve(self, app: FastAPI) -> Iterator[Self]:
-        """Put the application on a socket; afterwards all clients are closed."""
+        """Serve the application on a socket; close all clients afterwards."""
         with Running(app) as server:
             self.url = server.url
             try:

@@ -1,4 +1,4 @@
-"""What runs in the process of a served database. It imports no more than `keyplan serve`: each test starts one."""
+"""Process of a served database. It imports no more than `keyplan serve`, because each test starts one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from keyplan.server.launch import launch
 
 
 def run(says: Connection, file: str) -> None:
-    """What the command does; it says where it listens through the pipe."""
+    """Run the command, which sends its address through the pipe."""
     with open(says.fileno(), "w", closefd=False) as output:
 
         def say(line: str) -> None:
@@ -22,5 +22,5 @@ def run(says: Connection, file: str) -> None:
 
 
 def _remove_nothing(engine: Engine) -> None:
-    """Tests have times of their own: what has expired by the machine's must stay all the same."""
+    """Keep items that have expired by the machine's clock, because tests have their own times."""
     engine.background.stop()

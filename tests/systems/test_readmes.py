@@ -1,4 +1,4 @@
-"""READMEs and TRACEs of the systems say what is: made parts are as they are made, every requirement has its tests."""
+"""READMEs and TRACEs of the systems are current: generated parts match, every requirement has its tests."""
 
 from __future__ import annotations
 

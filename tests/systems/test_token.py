@@ -1,4 +1,4 @@
-"""`keyplan token`: the token holds the given claims, and malformed claims are refused."""
+"""`keyplan token`: the token contains the given claims, and malformed claims are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A system's TRACE: a row for each requirement, with words and the tests that show it."""
+"""TRACE of a system: a row for each requirement, with words and its tests."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _TEST = r"`((?:\.\./)?[\w/]+\.py)::(test_\w+)`"
 
 
 def check_trace(system: str, ids: str, *, stated: int, behaviour: int, faults: int) -> None:
-    """Every requirement is there once and in order, says something, and names only tests that exist.
+    """Check that every requirement exists once and in order, has words, and names only existing tests.
 
-    `ids`: what stands before the dash of each requirement; then come R, B and W with how many of them there are.
+    `ids`: the prefix before the dash of each requirement; R, B and W follow with their numbers.
     """
     trace = readme_of(system).with_name("TRACE.md").read_text("utf-8")
     rows = re.findall(rf"^\| ({ids}-\w+) \| (.+) \| ([^|]+) \|$", trace, re.MULTILINE)

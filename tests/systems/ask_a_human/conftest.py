@@ -1,4 +1,4 @@
-"""The system with time that only tests move."""
+"""System with a clock that only tests move."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOON = at("2026-02-02T12:00:00") / 1000
 
 @pytest.fixture
 def clock() -> ManualClock:
-    """A Monday at noon, half a millisecond past, so that seconds as floats are the millisecond that is meant."""
+    """Return a Monday at noon, plus half a millisecond, so that truncating float seconds gives the intended value."""
     return ManualClock(NOON + 0.0005)
 
 

@@ -1,4 +1,4 @@
-"""Firebase Cloud Messaging and its token service as a small local HTTP server, with answers that a test scripts."""
+"""Firebase Cloud Messaging and its token service as a small local HTTP server with scripted answers."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from google.auth import jwt
 
 PROJECT = "ask-a-human-test"
-AUDIENCE = "https://oauth2.googleapis.com/token"  # what the library signs for, whatever the file's token_uri is
+AUDIENCE = "https://oauth2.googleapis.com/token"  # the library signs for this URL, whatever the file's token_uri is
 EMAIL = "push@ask-a-human-test.example"
 
 
 @dataclass
 class Scripted:
-    """One answer of the send endpoint; a body that is no text is sent as JSON."""
+    """Answer of the send endpoint; a body that is not text is sent as JSON."""
 
     status: int
     body: object
@@ -31,18 +31,18 @@ class Scripted:
 
 
 def fault(status: int, general: str, message: str, *details: dict[str, object], **headers: str) -> Scripted:
-    """An error in the form the service gives them."""
+    """Return an error in the service's form."""
     body = {"error": {"code": status, "message": message, "status": general, "details": list(details)}}
     return Scripted(status, body, {name.replace("_", "-"): value for name, value in headers.items()})
 
 
 def fcm_detail(code: str) -> dict[str, object]:
-    """The detail that carries the service's own code."""
+    """Return the detail with the service's own code."""
     return {"@type": "type.googleapis.com/google.firebase.fcm.v1.FcmError", "errorCode": code}
 
 
 def violation(path: str) -> dict[str, object]:
-    """The detail that names the field at fault."""
+    """Return the detail that names the invalid field."""
     broken = [{"field": path, "description": "not valid"}]
     return {"@type": "type.googleapis.com/google.rpc.BadRequest", "fieldViolations": broken}
 
@@ -53,7 +53,7 @@ def _key() -> rsa.RSAPrivateKey:
 
 
 class FakeFcm:
-    """Listens on a free port; checks assertions and access tokens as the real services do."""
+    """Server on a free port; it checks assertions and access tokens as the real services do."""
 
     def __init__(self) -> None:
         self._key = _key()
@@ -76,7 +76,7 @@ class FakeFcm:
         self._server.server_close()
 
     def key_file(self, folder: Path, token_url: str | None = None) -> Path:
-        """A service account key file for this server, or with a token service elsewhere."""
+        """Write a service account key file for this server, or with another token service."""
         pem = self._key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
@@ -93,7 +93,7 @@ class FakeFcm:
         return path
 
     def answer_token(self, form: dict[str, list[str]]) -> Scripted:
-        """The token endpoint: an access token for a signed assertion with the right scope."""
+        """Answer the token endpoint: an access token for a signed assertion with the right scope."""
         if self.token_fails:
             return self.token_fails.pop(0)
         public = self._key.public_key().public_bytes(
@@ -106,7 +106,7 @@ class FakeFcm:
         return Scripted(200, {"access_token": f"access-{self.tokens_given}", "expires_in": 3600})
 
     def answer_send(self, path: str, authorization: str, message: dict[str, Any]) -> Scripted:
-        """The send endpoint."""
+        """Answer the send endpoint."""
         assert path == f"/v1/projects/{PROJECT}/messages:send"
         access = authorization.removeprefix("Bearer ")
         if not access.startswith("access-") or access in self.revoked:

@@ -1,4 +1,4 @@
-"""What an outbox holds, read back."""
+"""Content of an outbox, for assertions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from keyplan_systems.ask_a_human.notifier import PushMessage
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """One message in the outbox."""
+    """Message in the outbox."""
 
     message_id: str
     sent_at: str
@@ -21,7 +21,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class OutboxContent:
-    """All messages in the order they were sent, and the numbers (from 1) of lines that are no messages."""
+    """All messages in the order they were sent, and the numbers (from 1) of lines that are not messages."""
 
     messages: tuple[Kept, ...]
     torn_lines: tuple[int, ...]
@@ -31,7 +31,7 @@ _KEPT = TypeAdapter(Kept)
 
 
 def read_outbox(path: Path) -> OutboxContent:
-    """Everything in an outbox."""
+    """Return the content of an outbox."""
     messages, torn = [], []
     for number, line in enumerate(path.read_bytes().splitlines(), start=1):
         if not line:

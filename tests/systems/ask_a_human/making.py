@@ -1,4 +1,4 @@
-"""Values for tests of the domain: a question, an answer and its facts, each with what a test wants changed."""
+"""Values for tests of the domain: a question, an answer and its facts, each with changes of the test."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ QUESTION_ID = "6f1b3c1e-7d7e-4a53-9f0e-3f1d4b1c2a55"
 
 
 def at(text: str) -> int:
-    """Milliseconds of an ISO text; UTC if it names no offset."""
+    """Return the milliseconds of an ISO text; UTC if it has no offset."""
     moment = datetime.fromisoformat(text)
     return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
 
@@ -26,30 +26,30 @@ NOON = at("2026-02-02T12:00:00")
 
 
 def question(now_ms: int = NOON, **body: object) -> Question:
-    """A text question, or what the body makes of it."""
+    """Return a text question, with changes of the body."""
     full = {"prompt": "Which label is clearer?", "type": "text", **body}
     return create(QuestionRequest.model_validate(full), "agent", QUESTION_ID, None, now_ms)
 
 
 def choice(**body: Any) -> Question:
-    """A multiple choice question with three options."""
+    """Return a multiple choice question with three options."""
     full: dict[str, Any] = {"type": "multiple_choice", "options": ["Send", "Submit", "Done"], **body}
     return question(**full)
 
 
 def response(to: Question, now_ms: int = NOON, person: str = PERSON, **body: object) -> Response:
-    """An answer to the question."""
+    """Return an answer to the question."""
     return respond(to, AnswerRequest.model_validate({"question_id": to.question_id, **body}), person, now_ms)
 
 
 def text_response(text: str, response_time_ms: int | None = None) -> Response:
-    """A text answer to a question of its own."""
+    """Return a text answer to its own question."""
     own = replace(question(), question_id=str(uuid.uuid4()))
     return response(own, answer=text, response_time_ms=response_time_ms)
 
 
 def facts(**changes: object) -> AnswerFacts:
-    """A plain text answer late in the life of a question: exactly the 10 base points."""
+    """Return the facts of a plain text answer late in the life of a question: exactly the 10 base points."""
     plain = AnswerFacts(
         type=QuestionType.TEXT,
         category=Audience.GENERAL,

@@ -1,4 +1,4 @@
-"""Ask-a-Human on a real socket, with agents and people, and its workers run when a test says so."""
+"""Ask-a-Human on a real socket, with agents and people, and workers that tests run explicitly."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ CHOICE = {"prompt": "Which label is clearer?", "type": "multiple_choice", "optio
 
 @dataclass
 class Stage:
-    """One system with everything under it."""
+    """Running system with its dependencies."""
 
     connection: Connection
     clock: Clock
@@ -57,7 +57,7 @@ class Stage:
     registering: threading.Lock = field(default_factory=threading.Lock)
 
     def agent(self, agent: str = "agent") -> dict[str, str]:
-        """The headers of an agent, which is registered at its first request; one that cannot be has no secret."""
+        """Return the headers of an agent, registered at its first request; an invalid agent has no secret."""
         with self.registering:
             if agent not in self.secrets and " " not in agent:
                 self.secrets[agent] = self.service.agents.register(agent)
@@ -65,7 +65,7 @@ class Stage:
         return {"X-Agent-Id": agent} | ({} if secret is None else {"Authorization": f"Bearer {secret}"})
 
     def person(self, person: str) -> dict[str, str]:
-        """The headers of a person, whose device is registered and used before its first request here."""
+        """Return the headers of a person, whose device is registered and used before its first request."""
         with self.registering:
             if person not in self.tokens:
                 self.tokens[person] = self.service.devices.register(fingerprint_hash(person))
@@ -73,7 +73,7 @@ class Stage:
         return {"X-Fingerprint": person, "Authorization": f"Bearer {self.tokens[person]}"}
 
     def ask(self, agent: str = "agent", key: str | None = None, **body: Any) -> httpx.Response:
-        """An agent's question."""
+        """Send an agent's question."""
         headers = self.agent(agent) | ({"X-Idempotency-Key": key} if key is not None else {})
         answer = self.client.post("/agent/questions", json={**TEXT, **body}, headers=headers)
         if answer.status_code == httpx.codes.CREATED:
@@ -81,13 +81,13 @@ class Stage:
         return answer
 
     def asked(self, **body: Any) -> str:
-        """The id of a question that was taken."""
+        """Return the ID of an accepted question."""
         answer = self.ask(**body)
         assert answer.status_code == 201, answer.text
         return str(answer.json()["question_id"])
 
     def poll(self, question_id: str) -> dict[str, Any]:
-        """A question as its agent sees it."""
+        """Return a question as its agent sees it."""
         headers = self.agent(self.askers[question_id])
         answer = self.client.get(f"/agent/questions/{question_id}", headers=headers)
         assert answer.status_code == 200, answer.text
@@ -95,28 +95,28 @@ class Stage:
         return found
 
     def answer(self, question_id: str, person: str, zone: str | None = None, **body: Any) -> httpx.Response:
-        """A person's answer, from an address of their own; a text unless the body says otherwise."""
+        """Send a person's answer, from a separate address; a text unless the body contains another answer."""
         content = body or {"answer": f"as {person} sees it"}
         headers = self.person(person) | ({"X-Timezone": zone} if zone is not None else {})
         headers["X-Forwarded-For"] = f"host-{person}"
         return self.client.post("/human/responses", json={"question_id": question_id, **content}, headers=headers)
 
     def get(self, path: str, person: str | None = None, address: str = "10.0.0.1", **query: Any) -> httpx.Response:
-        """Something a person reads."""
+        """Send a GET request of a person."""
         headers = {"X-Forwarded-For": address} | (self.person(person) if person is not None else {})
         return self.client.get(f"/human{path}", params=query, headers=headers)
 
     def subscribe(self, token: str, person: str, address: str | None = None, **body: Any) -> httpx.Response:
-        """A person's wish to be told; from an address of their own unless said otherwise."""
+        """Subscribe a person to push notifications; from a separate address by default."""
         headers = self.person(person) | {"X-Forwarded-For": address or f"host-{person}-{token}"[:60]}
         return self.client.post("/human/push/subscribe", json={"fcm_token": token, **body}, headers=headers)
 
     def sweep(self) -> int:
-        """What the sweep does."""
+        """Run the sweep."""
         return Sweeper(self.service.base).run_once()
 
     def rank(self) -> int:
-        """What the worker behind the ranks does."""
+        """Run the worker behind the ranks."""
         ranking = Ranking(self.service.base, JsonLinesFolder(self.outbox.parent / "failed"))
         try:
             return ranking.run_once()
@@ -124,13 +124,13 @@ class Stage:
             ranking.close()
 
     def pusher(self, notifier: Notifier | None = None) -> Pusher:
-        """A push worker; its messages go to the outbox unless a notifier is given."""
+        """Return a push worker; its messages go to the outbox unless a notifier is given."""
         outbound = Outbound(notifier or self.notifier())
         self.stack.callback(outbound.close)
         return Pusher(self.service.base, outbound, "https://ask.example/")
 
     def told(self) -> list[tuple[str, str]]:
-        """Token and question of all messages in the outbox, in order."""
+        """Return token and question of all messages in the outbox, in order."""
         return [(kept.message.token, kept.message.question_id) for kept in read_outbox(self.outbox).messages]
 
 
@@ -142,7 +142,7 @@ def staged(
     checks: Any = None,
     settings: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Stage]:
-    """The API over a connection, on a real socket, behind one proxy that it trusts."""
+    """Serve the API over a connection, on a real socket, behind one trusted proxy."""
     connection.create_tables(*TABLES)
     service = Service.over(connection, clock, AddressLimits.over(connection, clock, settings))
 
@@ -157,19 +157,19 @@ def staged(
 
 
 def at_once(sends: Sequence[Callable[[], Any]]) -> list[Any]:
-    """What calls give that are made by as many threads."""
+    """Return the results of concurrent calls, one thread each."""
     with ThreadPoolExecutor(len(sends)) as pool:
         return [one.result() for one in [pool.submit(send) for send in sends]]
 
 
 def open_questions(engine: Engine | Elsewhere, agent: str) -> int:
-    """How many open questions an agent is counted to have."""
+    """Return the counted number of an agent's open questions."""
     (quota,) = [one for one in items(engine, entities.questions) if one["question_id"] == {"S": f"AGENT#{agent}"}]
     return int(quota["open_questions"]["N"])
 
 
 def items(engine: Engine | Elsewhere, table: Any) -> list[dict[str, Any]]:
-    """Everything that a table holds, as it is stored."""
+    """Return all items of a table, as they are stored."""
     found: list[dict[str, Any]] = []
     start: dict[str, Any] = {}
     while True:

@@ -1,4 +1,4 @@
-"""A small Ask-a-Human server for tests of the client: real HTTP, answers that come by a clock of the test's own."""
+"""Small Ask-a-Human server for tests of the client: real HTTP, and answers at times of a test clock."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ EPOCH = 1_770_000_000.0
 
 @dataclass
 class Time:
-    """Time that passes only by sleeping, and remembers how long each sleep was."""
+    """Time that advances only by sleeping, and records the length of each sleep."""
 
     passed: float = 0.0
     sleeps: list[float] = field(default_factory=list)
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass for a thread."""
+        """Advance the time for a thread."""
         self.sleeps.append(seconds)
         self.passed += seconds
 
     async def sleep_async(self, seconds: float) -> None:
-        """Let time pass for a coroutine."""
+        """Advance the time for a coroutine."""
         self.sleep(seconds)
 
     def monotonic(self) -> float:
-        """Seconds passed."""
+        """Return the elapsed seconds."""
         return self.passed
 
     def epoch(self) -> float:
-        """Seconds since the Unix epoch."""
+        """Return the seconds since the Unix epoch."""
         return EPOCH + self.passed
 
 
 @dataclass
 class Stub:
-    """What the server does: scripted answers first, then its own."""
+    """Behaviour of the server: scripted answers first, then its own."""
 
     time: Time
     scripted: list[Response] = field(default_factory=list)
@@ -56,7 +56,7 @@ class Stub:
     agents: set[str] = field(default_factory=set)
 
     async def create(self, request: Request) -> Response:
-        """Make a question, once for each agent and key."""
+        """Create a question, once for each agent and key."""
         agent, body = request.headers["X-Agent-Id"], await request.json()
         self.agents.add(agent)
         self.bodies.append(body)
@@ -65,7 +65,7 @@ class Stub:
         known = self.made.setdefault((agent, body["idempotency_key"]), {"id": f"q-{len(self.made) + 1}", **body})
         if self.lose_answers:
             self.lose_answers -= 1
-            return StreamingResponse(iter([b"{"]), 201, {"Content-Length": "100"})  # breaks off: nobody can read it
+            return StreamingResponse(iter([b"{"]), 201, {"Content-Length": "100"})  # truncated, therefore unreadable
         return JSONResponse(
             {
                 "question_id": known["id"],
@@ -78,7 +78,7 @@ class Stub:
         )
 
     async def poll(self, question_id: str, request: Request) -> Response:
-        """The question as it stands at this moment of the test's clock."""
+        """Return the question at the current time of the test's clock."""
         self.agents.add(request.headers["X-Agent-Id"])
         self.polls.append(self.time.passed)
         if self.scripted:
@@ -107,12 +107,12 @@ class Stub:
 
 @dataclass
 class Stage:
-    """One running server whose behaviour each test replaces."""
+    """Running server whose behaviour each test replaces."""
 
     stub: Stub
 
     def app(self) -> FastAPI:
-        """The two routes of agents."""
+        """Return the application with the two routes of agents."""
         app = FastAPI()
 
         async def create(request: Request) -> Response:
@@ -127,14 +127,14 @@ class Stage:
 
 
 def refusal(status: int, code: str, **headers: str) -> Response:
-    """An error in the system's own shape."""
+    """Return an error in the system's format."""
     body = {"error": {"code": code, "message": "no", "details": {"field": "prompt"}}}
     return JSONResponse(body, status, {name.replace("_", "-"): value for name, value in headers.items()})
 
 
 @contextmanager
 def serving(app: FastAPI) -> Iterator[str]:
-    """Serve an application on a free port; its address. Requests made before it runs wait in the socket's queue."""
+    """Serve an application on a free port and yield its URL. Earlier requests wait in the socket's queue."""
     listener = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(app, log_level="critical", lifespan="off", ws="none", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)

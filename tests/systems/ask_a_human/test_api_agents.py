@@ -20,7 +20,7 @@ NOON_S = 1_770_033_600
 
 
 def refused(answer: httpx.Response) -> tuple[int, str]:
-    """Status and code of a refusal in the one shape."""
+    """Return status and code of a refusal in the common format."""
     body = answer.json()
     assert set(body) == {"error"}
     assert set(body["error"]) <= {"code", "message", "details", "request_id"}
@@ -183,7 +183,7 @@ def test_sixty_questions_an_hour_and_the_headers_say_how_many_are_left(stage: St
     assert refused(over) == (429, "RATE_LIMITED")
     assert over.headers["Retry-After"] == str(3600 - 60)
     assert (over.headers["X-RateLimit-Limit"], over.headers["X-RateLimit-Remaining"]) == ("60", "0")
-    assert stage.ask(key="k0").status_code == 201  # a repeat makes nothing and is not counted
+    assert stage.ask(key="k0").status_code == 201  # a repeated request creates nothing and is not counted
     assert stage.ask(agent="another").status_code == 201
     clock.advance(3540)
     assert stage.ask().status_code == 201
@@ -213,7 +213,7 @@ def test_a_hundred_open_questions_and_answers_and_sweeps_make_room(stage: Stage,
     assert refused(stage.ask()) == (403, "AGENT_QUOTA_EXCEEDED")
     clock.advance(3600)
     assert refused(stage.ask()) == (403, "AGENT_QUOTA_EXCEEDED")
-    assert stage.sweep() == 51  # fifty, and the one that was made for ada's
+    assert stage.sweep() == 51  # fifty, and the question created for ada
     assert stage.ask().status_code == 201
 
 

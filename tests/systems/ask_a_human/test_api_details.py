@@ -1,4 +1,4 @@
-"""Both groups of routes: the one shape of refusals, lengths of lists, what a poll shows, the zone of a person."""
+"""Both groups of routes: the error format, lengths of lists, the content of a poll, the zone of a person."""
 
 from __future__ import annotations
 

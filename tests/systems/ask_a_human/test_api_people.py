@@ -14,7 +14,7 @@ from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
 from keyplan_systems.ask_a_human import entities
 
-# Looking.
+# Reading.
 
 
 def test_the_feed_shows_open_and_partial_questions_newest_first_with_what_they_need(
@@ -295,7 +295,7 @@ def test_three_hundred_reads_an_hour_by_address_that_only_the_trusted_proxy_can_
     assert stage.get("/questions", address="10.0.0.2").status_code == 200
 
 
-# What nobody can read.
+# Unreadable items.
 
 
 @pytest.mark.parametrize(
@@ -349,7 +349,7 @@ def test_a_response_that_nobody_can_read_is_left_out_of_its_questions_poll_and_l
 
 
 def spoil(stage: Stage, table: Any, key: dict[str, Any], attribute: str, value: dict[str, Any]) -> None:
-    """As another program may leave an item: with a value that its entity cannot have."""
+    """Change an item as another program could: with a value that is invalid for its entity."""
     told = {"UpdateExpression": "SET #a = :a", "ExpressionAttributeNames": {"#a": attribute}}
     values = {"ExpressionAttributeValues": {":a": value}}
     stage.connection._call("UpdateItem", {"TableName": table.name, "Key": key, **told, **values})

@@ -1,4 +1,4 @@
-"""The system put together as it is run: settings, workers, sample, health, example."""
+"""Assembled system: settings, workers, sample, health, example."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def system(engine: Engine | Elsewhere, tmp_path: Path) -> Iterator[Built]:
 
 
 def registered(url: str, agent: str) -> dict[str, str]:
-    """The headers of an agent that registers itself."""
+    """Return the headers of an agent that registers itself."""
     issued = httpx.post(f"{url}/agent/register", json={"agent_id": agent}).raise_for_status().json()
     return {"X-Agent-Id": issued["agent_id"], "Authorization": f"Bearer {issued['secret']}"}
 
@@ -105,7 +105,7 @@ def test_the_sample_loads_twice_and_is_there_once_and_the_workers_do_their_part(
 def test_settings_that_cannot_be_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with keyplan.connect(":memory:") as connection:
         for name in (PROXIES, LINKS, CREDENTIALS):
-            monkeypatch.setenv(name, "")  # which is not set
+            monkeypatch.setenv(name, "")  # an unset variable
         with built(connection, tmp_path):
             pass
         monkeypatch.delenv(CREDENTIALS)

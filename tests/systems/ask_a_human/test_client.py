@@ -29,7 +29,7 @@ STEADY = Polling(jitter=0.0)
 
 
 class Door:
-    """One of the two clients behind one face; each call opens and closes a client of its own."""
+    """Common interface of the two clients; each call opens and closes its own client."""
 
     def __init__(self, url: str, time: Time, *, threads: bool) -> None:
         self._url, self._time, self._threads = url, time, threads
@@ -76,7 +76,7 @@ def server() -> Iterator[tuple[str, Stage]]:
 
 @pytest.fixture
 def stub(server: tuple[str, Stage], monkeypatch: pytest.MonkeyPatch) -> Stub:
-    """What the server does, for which clients wait however busy the machine is."""
+    """Return the server's behaviour; clients wait for it however busy the machine is."""
     monkeypatch.setattr(client, "TIMEOUT_S", 240.0)
     server[1].stub = Stub(Time())
     return server[1].stub
@@ -214,7 +214,7 @@ def test_an_answer_of_something_else_is_told_as_such(answer: Response, door: Doo
 def test_a_server_that_is_not_there_is_unreachable_after_the_retries(threads: bool) -> None:
     time = Time()
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # nobody listens there, and nobody else can
+        taken.bind(("127.0.0.1", 0))  # a port that nothing listens on, and that no other process can bind
         door = Door(f"http://127.0.0.1:{taken.getsockname()[1]}", time, threads=threads)
         with pytest.raises(errors.UnreachableError, match="POST /agent/questions"):
             door.submit()

@@ -1,4 +1,4 @@
-"""The design as it is stored: documented names and attributes, sparse and sharded indexes, no finding left open."""
+"""Stored form of the design: documented names and attributes, sparse and sharded indexes, no open findings."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_capacity_is_on_demand(stage: Stage) -> None:
 
 @contextmanager
 def cold(table: Table) -> Iterator[None]:
-    """The table as one that nothing was bought for; patterns know its schema, so it stays the same object."""
+    """Remove the table's warm throughput; patterns know its schema, so it stays the same object."""
     declared = table.schema.billing
     object.__setattr__(table.schema, "billing", OnDemand())
     try:

@@ -1,4 +1,4 @@
-"""Devices and their tokens, and what one network address may do."""
+"""Devices and their tokens, and the limits of one network address."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def register(stage: Stage, fingerprint: str, address: str = "10.0.0.1") -> httpx
 
 
 def device(stage: Stage, fingerprint: str, address: str = "10.0.0.1") -> dict[str, str]:
-    """The headers of a new device that asks from an address."""
+    """Return the headers of a new device that sends requests from an address."""
     token = register(stage, fingerprint).json()["token"]
     return {"X-Fingerprint": fingerprint, "X-Forwarded-For": address, "Authorization": f"Bearer {token}"}
 
@@ -110,7 +110,7 @@ def test_a_push_subscription_is_changed_and_ended_only_by_its_device(stage: Stag
         assert refused(put(headers=headers)) == (404, "SUBSCRIPTION_NOT_FOUND")
         assert refused(stage.client.delete(path, headers=headers)) == (404, "SUBSCRIPTION_NOT_FOUND")
     assert put(headers=owner).json()["min_interval_minutes"] == 5
-    del owner["X-Fingerprint"]  # the browser was updated and has another one
+    del owner["X-Fingerprint"]  # the browser was updated and has another fingerprint
     assert stage.client.delete(path, headers=owner).status_code == 204
 
 
@@ -179,7 +179,7 @@ def test_sixty_registrations_of_devices_an_hour_by_address(stage: Stage, clock: 
 
 @pytest.fixture
 def strict(engine: Engine | Elsewhere, clock: ManualClock, tmp_path: Path) -> Any:
-    """A stage with the smallest limits."""
+    """Serve the system with the smallest limits."""
     limits = {"KEYPLAN_ASK_A_HUMAN_ANSWER_LIMIT": "2/60", PER_QUESTION_VARIABLE: "1"}
     with connected(engine, clock) as connection, staged(connection, clock, tmp_path, settings=limits) as stage:
         yield stage

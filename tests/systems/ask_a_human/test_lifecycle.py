@@ -1,4 +1,4 @@
-"""Questions from their first to their last day: states at exact moments, sweep, retention, flags and their review."""
+"""Questions from their first to their last day: states at exact times, sweep, retention, flags and their review."""
 
 from __future__ import annotations
 

@@ -30,14 +30,14 @@ MESSAGE = PushMessage(
 
 @pytest.fixture
 def fcm(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeFcm]:
-    """The stand-in, for which the notifier waits however busy the machine is."""
+    """Return the stand-in; the notifier waits for it however busy the machine is."""
     monkeypatch.setattr(notifier, "TIMEOUT_S", 240.0)
     with FakeFcm() as fake:
         yield fake
 
 
 def send(fcm: FakeFcm, folder: Path, *messages: PushMessage) -> list[Outcome]:
-    """Send messages one after another through one notifier."""
+    """Send messages sequentially through one notifier."""
 
     async def run() -> list[Outcome]:
         notifier = FcmNotifier.from_file(fcm.key_file(folder), ManualClock(), base_url=fcm.url)
@@ -171,7 +171,7 @@ def test_an_account_the_token_service_refuses_is_rejected(fcm: FakeFcm, tmp_path
 
 @pytest.fixture
 def nowhere() -> Iterator[str]:
-    """An address where nobody listens, and nobody else can."""
+    """Yield a URL that nothing listens on, and that no other process can bind."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{taken.getsockname()[1]}"

@@ -1,4 +1,4 @@
-"""The outbox: messages that can be read back, by one writer or many, and a torn line that costs no other."""
+"""Outbox: messages can be read again, with one writer or many, and a torn line damages no other line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from keyplan_systems.ask_a_human.outbox import OutboxNotifier
 
 
 def put(path: Path, *messages: PushMessage, seed: int = 0) -> list[str]:
-    """Send messages into an outbox; their ids."""
+    """Send messages into an outbox; return their IDs."""
 
     async def run() -> list[str]:
         outbox = OutboxNotifier(path, ManualClock(seed=seed))

@@ -1,4 +1,4 @@
-"""The push worker: who is told, when, how many, once; and what becomes of pushes that fail."""
+"""Push worker: who is notified, when, how many, once; and the outcome of failed pushes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MINUTE = 60
 
 @dataclass
 class Scripted:
-    """A push service that answers as a test says, and remembers what it was sent."""
+    """Push service that answers as scripted, and records its messages."""
 
     outcomes: list[Outcome] = field(default_factory=list)
     sent: list[PushMessage] = field(default_factory=list)
@@ -33,7 +33,7 @@ class Scripted:
         return self.outcomes.pop(0) if self.outcomes else Delivered("fine")
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no resources are open."""
 
 
 def test_a_new_question_tells_three_people_for_each_answer_it_needs(stage: Stage) -> None:
@@ -146,7 +146,7 @@ def test_a_token_that_died_switches_its_subscription_off(
     clock.advance(20 * MINUTE)
     worker.run_once()
     assert len(service.sent) == 1
-    # Never told, so no bonus for being quick.
+    # Never notified, so no bonus for being quick.
     assert stage.answer(question, "ada").json()["points_earned"] == 15
 
 
@@ -169,7 +169,7 @@ def test_a_push_that_the_service_cannot_take_is_tried_again_later_and_later(
     assert 10 <= sent[1] <= 12
     assert 60 <= sent[2] - sent[1] <= 67
     assert [one for one in items(engine, entities.subscriptions) if "attempt" in one] == []
-    assert stage.answer(question, "ada").json()["points_earned"] == 15 + 3  # told a minute ago at the third try
+    assert stage.answer(question, "ada").json()["points_earned"] == 15 + 3  # notified a minute ago by the third try
 
 
 def test_six_failures_are_enough_and_so_is_a_question_that_ends(stage: Stage, clock: ManualClock) -> None:
@@ -207,7 +207,7 @@ def test_a_message_that_is_rejected_costs_nobody_their_subscription(stage: Stage
 
 
 class _Breaking(Scripted):
-    """A notifier that breaks at its first message."""
+    """Notifier that raises at its first message."""
 
     def __init__(self, outcomes: list[Outcome], error: Exception) -> None:
         super().__init__(outcomes)

@@ -1,4 +1,4 @@
-"""The workers while tables throttle: what cannot be done waits for the next run, and keeps nothing else waiting."""
+"""Workers while tables throttle: failed units wait for the next run, without blocking others."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FAILED = "The request processing has failed because of an unknown error."
 
 @contextmanager
 def throttled(stage: Stage, is_refused: Callable[[str, str], bool]) -> Iterator[None]:
-    """Refuse these requests, told by operation and text, however often they are repeated."""
+    """Refuse the requests that match operation and text, however often they are repeated."""
     call = stage.connection._call
 
     def refusing(operation: str, request: dict[str, Any]) -> Any:
@@ -44,7 +44,7 @@ def throttled(stage: Stage, is_refused: Callable[[str, str], bool]) -> Iterator[
 
 @contextmanager
 def losing_the_answer(stage: Stage, is_meant: Callable[[str, str], bool]) -> Iterator[None]:
-    """Do the first such request, and say that it failed."""
+    """Execute the first matching request, and raise an error anyway."""
     call, lost = stage.connection._call, False
 
     def losing(operation: str, request: dict[str, Any]) -> Any:
@@ -64,7 +64,7 @@ def losing_the_answer(stage: Stage, is_meant: Callable[[str, str], bool]) -> Ite
 
 
 def run(worker: Callable[[], int], failures: int) -> None:
-    """Run it, which tells of so many throttles."""
+    """Run the worker, which reports this number of throttling failures."""
     with pytest.raises(ExceptionGroup) as caught:
         worker()
     assert [type(one) for one in caught.value.exceptions] == [ThrottledError] * failures
@@ -80,7 +80,7 @@ def told_of(service: Scripted) -> list[str]:
     return [message.question_id for message in service.sent]
 
 
-@pytest.mark.parametrize("which", [0, 1, 2])  # wherever it stands among the errands, which have no order of their own
+@pytest.mark.parametrize("which", [0, 1, 2])  # at any position among the errands, whose order is undefined
 def test_a_round_whose_question_cannot_be_read_is_made_up_for_and_no_other_is_lost(stage: Stage, which: int) -> None:
     audience(stage, 9)
     asked = [stage.asked(min_responses=1) for _ in range(3)]
@@ -155,7 +155,7 @@ def test_what_one_send_leaves_behind_keeps_no_other_from_being_noted(
     seen: list[str] = []
 
     def is_refused(operation: str, text: str) -> bool:
-        """Everything that is written about one of the three after it was sent."""
+        """Return True for every write about one of the three after it was sent."""
         if operation != "DeleteItem" or "NOTICE" not in text:
             return False
         if text not in seen:
@@ -217,7 +217,7 @@ def test_a_retry_taken_whose_answer_was_lost_is_sent(stage: Stage, clock: Manual
 
 @contextmanager
 def overtaken(stage: Stage, is_meant: Callable[[str, str], bool], other: Callable[[], object]) -> Iterator[None]:
-    """Let another go first with the first such request, which then fails."""
+    """Let another request run before the first matching request, which then fails."""
     call, is_first = stage.connection._call, True
 
     def failing(operation: str, request: dict[str, Any]) -> Any:
@@ -260,7 +260,7 @@ def test_a_retry_that_another_worker_took_while_ones_own_request_failed_is_sent_
 
 
 def waiting_retry(stage: Stage, clock: ManualClock, service: Scripted) -> Pusher:
-    """A worker one of whose pushes is to be tried again."""
+    """Return a worker with a pending retry of a push."""
     audience(stage, 1, minutes=1440)
     worker = stage.pusher(service)
     stage.asked()
@@ -270,17 +270,17 @@ def waiting_retry(stage: Stage, clock: ManualClock, service: Scripted) -> Pusher
 
 
 def is_round(operation: str, text: str) -> bool:
-    """Whether a request takes a round."""
+    """Return True if a request claims a round."""
     return operation not in {"Query", "GetItem"} and "ERRAND#PUSH" in text
 
 
 def is_retry(operation: str, text: str) -> bool:
-    """Whether a request takes a push that is to be tried again."""
+    """Return True if a request claims the retry of a push."""
     return operation not in {"Query", "GetItem"} and "DELIVERY#" in text
 
 
 def spoil(stage: Stage, table: Any, key: str, attribute: str, value: dict[str, Any]) -> None:
-    """As another program may leave an item: with a value that its entity cannot have."""
+    """Change an item as another program could: with a value that is invalid for its entity."""
     told = {"UpdateExpression": "SET #a = :none", "ExpressionAttributeNames": {"#a": attribute}}
     told |= {"ConditionExpression": f"attribute_exists({table.schema.key[0]})"}
     key_of_item = {table.schema.key[0]: {"S": key}}
@@ -291,12 +291,12 @@ def spoil(stage: Stage, table: Any, key: str, attribute: str, value: dict[str, A
 
 
 def make_unreadable(stage: Stage, question: str) -> None:
-    """No text is its prompt."""
+    """Replace the prompt by a value that is not text."""
     spoil(stage, entities.questions, question, "prompt", {"N": "1"})
 
 
 def run_past_unreadable(worker: Callable[[], int], done: int) -> None:
-    """Run it, which tells of one item that nobody can read, and of how much it did all the same."""
+    """Run the worker, which reports one unreadable item, and the number of completed units."""
     with pytest.raises(UnfinishedError) as caught:
         worker()
     assert [type(one) for one in caught.value.exceptions] == [UnreadableItemError]
@@ -358,7 +358,11 @@ def test_an_errand_that_nobody_can_read_keeps_no_other_question_from_expiring(st
     ("attribute", "value", "error"),
     [
         ("min_interval_minutes", {"S": "often"}, UnreadableItemError),
-        ("created_at", {"S": "2026-99-99T00:00:00.000Z"}, ValueError),  # of the form that is declared, and no moment
+        (
+            "created_at",
+            {"S": "2026-99-99T00:00:00.000Z"},
+            ValueError,
+        ),  # of the declared form, but not a valid timestamp
     ],
 )
 def test_a_subscription_that_nobody_can_read_keeps_nobody_else_from_being_told(

@@ -1,4 +1,4 @@
-"""Push workers that meet each other, and subscribers who change their mind while they are told."""
+"""Concurrent push workers, and subscribers who change their subscription during a push."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from keyplan_systems.ask_a_human.outbound import Outbound
 
 @dataclass
 class _Overtaken(Scripted):
-    """A push service that finds a token dead while its browser is telling of the next one."""
+    """Push service that finds a token dead while its browser is registering the next one."""
 
     refresh: Callable[[], object] = lambda: None
 
@@ -56,7 +56,7 @@ def test_of_ten_push_workers_at_once_one_has_a_round(stage: Stage) -> None:
     call, meeting, met = stage.connection._call, Barrier(10), set()
 
     def together(operation: str, request: dict[str, Any]) -> Any:
-        """All workers have read that the round is due before any of them takes it."""
+        """Wait until all workers have read that the round is due before any of them claims it."""
         if operation == "TransactWriteItems" and get_ident() not in met:
             met.add(get_ident())
             meeting.wait(240)

@@ -1,4 +1,4 @@
-"""Many at once, over real HTTP: answers, equal keys, quotas, limits, subscriptions, push workers; also with faults."""
+"""Concurrent requests over real HTTP: answers, equal keys, quotas, limits, subscriptions, push workers; with faults."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def faulty(clock: ManualClock, folder: Path) -> Iterator[tuple[Stage, Engine]]:
 
 
 def check_32_answers(stage: Stage, engine: Engine | Elsewhere) -> None:
-    """Five are stored and paid, the question closes once, and everybody else is told that it is closed."""
+    """Check that five answers are stored and paid, the question closes once, and the others get the error "closed"."""
     question = stage.asked(min_responses=5)
     people = [f"person-{number}" for number in range(32)]
     answers = at_once([partial(stage.answer, question, person) for person in people])
@@ -75,7 +75,7 @@ def test_one_person_answering_many_times_at_once_is_stored_and_paid_once(
 
 
 def check_repeated_answer(stage: Stage, engine: Engine | Elsewhere) -> None:
-    """One answer sent five times at once is stored and paid once, and each request gets the same reply."""
+    """Check that one answer sent five times at once is stored and paid once, and each request gets the same reply."""
     question = stage.asked(min_responses=1)
     answers = at_once([partial(stage.answer, question, "ada") for _ in range(5)])
     assert {one.status_code for one in answers} == {201}
@@ -197,7 +197,7 @@ def check_ten_workers(stage: Stage, clock: ManualClock) -> list[tuple[str, str]]
     clock.advance(3)  # the indexes have caught up
     workers = [stage.pusher() for _ in range(10)]
     at_once([worker.run_once for worker in workers])
-    for worker in workers:  # what a worker missed because another had it
+    for worker in workers:  # missed by one worker because another had claimed it
         worker.run_once()
     told = stage.told()
     assert max(Counter(token for token, _ in told).values()) == 1
@@ -208,7 +208,7 @@ def check_ten_workers(stage: Stage, clock: ManualClock) -> list[tuple[str, str]]
 
 def test_ten_push_workers_at_once_never_tell_anybody_twice(stage: Stage, clock: ManualClock) -> None:
     told = check_ten_workers(stage, clock)
-    assert 40 <= len(told) <= 60  # whom another worker claims first is not replaced within the round
+    assert 40 <= len(told) <= 60  # a person whom another worker claims first is not replaced within the round
     clock.advance(15 * 60)
     workers = [stage.pusher() for _ in range(10)]
     at_once([worker.run_once for worker in workers])
@@ -223,7 +223,7 @@ def test_ten_push_workers_tell_nobody_twice_while_the_service_fails_and_lags(
 ) -> None:
     with faulty(clock, tmp_path) as (stage, _):
         told = check_ten_workers(stage, clock)
-        assert len(told) >= 5  # claims whose outcome is unknown are given up, and lagging indexes make workers collide
+        assert len(told) >= 5  # claims with unknown outcome are abandoned, and lagging indexes make workers collide
 
 
 def test_ranks_count_each_move_once_however_many_workers_count(stage: Stage, clock: ManualClock) -> None:

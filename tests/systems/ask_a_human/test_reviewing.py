@@ -1,4 +1,4 @@
-"""The reviewers' commands: flags that wait, a person's answers, decisions."""
+"""Commands of reviewers: flags that wait, a person's answers, decisions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def told(*arguments: str) -> list[dict[str, Any]]:
 
 
 def flagged(address: str) -> list[str]:
-    """The questions that Ada has answered too fast, the first of them first."""
+    """Return the questions that Ada has answered too fast, oldest first."""
     with keyplan.connect(address) as connection:
         connection.create_tables(*TABLES)
         service, asked = Service.over(connection, SystemClock()), []

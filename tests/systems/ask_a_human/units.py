@@ -1,4 +1,4 @@
-"""What each use costs in read and write units, measured.
+"""Measured cost of each operation in read and write units.
 
 There are 20 questions in the feed, 20 people on the boards and 40 subscribers, and the question has two answers.
 """
@@ -21,7 +21,7 @@ NOON_S = 1_770_033_600.0005
 
 
 def uses(stage: Stage, clock: ManualClock) -> list[tuple[str, str, Callable[[], object]]]:
-    """Each use: what it is, which requests it makes of the tables, and how it is done."""
+    """Return each operation: its name, its requests to the tables, and its function."""
     ids = [stage.asked(agent=f"agent-{number // 10}", audience=["product"]) for number in range(20)]
     for number in range(20):
         clock.advance(60)
@@ -72,7 +72,7 @@ def uses(stage: Stage, clock: ManualClock) -> list[tuple[str, str, Callable[[], 
 
 
 def table() -> str:
-    """The measured units as a table."""
+    """Return the measured units as a table."""
     lines = ["| use | read units | write units | what it asks |", "|---|---|---|---|"]
     clock = ManualClock(NOON_S)
     with (

@@ -1,4 +1,4 @@
-"""Ask-a-Human in plain dictionaries: the domain's functions put together without a store, for tests."""
+"""Ask-a-Human in plain dictionaries: the domain's functions without a database, for tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from keyplan_systems.ask_a_human.simulation.auditor import Acknowledged, Auditor
 
 
 class World:
-    """One process, one thread, no network: what the rules alone make of a day."""
+    """Single process, single thread, no network: the effects of the rules alone on a day."""
 
     def __init__(self, seed: int, auditor: Auditor, *, push_every: int = 4) -> None:
         self.chance = random.Random(seed)
@@ -35,7 +35,7 @@ class World:
         self.told: dict[tuple[str, str], int] = {}
 
     def run(self, action: Action) -> None:
-        """Do one request and tell the auditor what came of it."""
+        """Execute one request and report the result to the auditor."""
         match action:
             case Ask():
                 self._ask(action)
@@ -110,15 +110,15 @@ class World:
         return self._score(scoring.facts(question, response, ZoneInfo(action.zone), told), person, now_ms)
 
     def after_answer(self, question: questions.Question, now_ms: int) -> questions.Question:
-        """The question after an answer; a place for tests to break."""
+        """Return the question after an answer; a hook for tests that violate rules."""
         return questions.answered(question, now_ms)
 
     def seen(self, response_id: str) -> bool:
-        """Whether the person answered this question; a place for tests to break."""
+        """Return True if the person answered this question; a hook for tests that violate rules."""
         return response_id in self.responses
 
     def score(self, stats: scoring.Stats, facts: scoring.AnswerFacts, now_ms: int) -> scoring.Scored:
-        """What an answer brings; a place for tests to break."""
+        """Return the score of an answer; a hook for tests that violate rules."""
         return scoring.apply_answer(stats, facts, now_ms)
 
     def _score(self, facts: scoring.AnswerFacts, person: str, now_ms: int) -> scoring.Scored:
@@ -162,11 +162,11 @@ class World:
             self.auditor.notified(one.fcm_token, person, ref, now_ms)
 
     def claim(self, one: notifications.Subscription, now_ms: int) -> notifications.Subscription | None:
-        """The subscription as notified; a place for tests to break."""
+        """Return the subscription as notified; a hook for tests that violate rules."""
         return notifications.claim(one, now_ms)
 
     def shards(self, board: str) -> list[list[boards.Row]]:
-        """The board's rows by shard, each in order, as queries would return them."""
+        """Return the board's rows by shard, each in order, as queries would return them."""
         found: list[list[boards.Row]] = [[] for _ in range(boards.SHARDS)]
         for (name, person), row in self.rows.items():
             if name == board:
@@ -174,7 +174,7 @@ class World:
         return [sorted(shard, key=lambda row: row.sort_key) for shard in found]
 
     def rank(self, board: str, person: str) -> int:
-        """The person's rank by histograms and range counts."""
+        """Return the person's rank by histograms and range counts."""
         own = self.rows[board, person]
         low, high = boards.better_range(own)
         counted = sum(low <= row.sort_key <= high for shard in self.shards(board) for row in shard)

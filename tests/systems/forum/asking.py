@@ -11,7 +11,7 @@ from keyplan_systems.forum.permissions import is_visible, may_grant_help, may_re
 
 
 def answer(world: World, facts: Facts, question: str) -> bool:
-    """What the rules answer on these facts; threads come from the world."""
+    """Return the rules' answer on these facts; threads come from the world."""
     verb, *names = question.split()
     return _VERBS[verb](world, facts, *names)
 

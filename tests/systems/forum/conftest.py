@@ -1,4 +1,4 @@
-"""Fixtures of the forum's tests: a SQLite file and a real PostgreSQL server, each test with a database of its own.
+"""Fixtures of the forum's tests: a SQLite file and a real PostgreSQL server, each test with its own database.
 
 What also needs tables in DynamoDB runs on SQLite alone, and once more where another process serves these tables.
 
@@ -33,7 +33,7 @@ _numbers = itertools.count()
 
 @contextmanager
 def one_at_a_time() -> Iterator[None]:
-    """A lock between all test workers of this machine."""
+    """Hold a lock between all test workers of this machine."""
     with (Path(tempfile.gettempdir()) / "forum-tests-postgresql.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -41,10 +41,10 @@ def one_at_a_time() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def postgresql_server() -> Iterator[str]:
-    """The URL of a server of this worker's own, gone with its data at the end.
+    """Yield the URL of this worker's own server, which is deleted with its data at the end.
 
-    The folder lies directly under the system's temporary folder: pytest's own belongs to root alone, and the path of
-    a server's socket must stay under 108 bytes.
+    The folder is directly under the system's temporary folder: pytest's own belongs to root alone, and the path of a
+    server's socket must stay under 108 bytes.
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="XDG_RUNTIME_DIR is not set")
@@ -53,7 +53,7 @@ def postgresql_server() -> Iterator[str]:
     with one_at_a_time():
         server = get_server(folder / "data", cleanup_mode="delete")
     url = server.get_uri(driver="psycopg")
-    # Its data need not survive a power cut; what a killed client leaves behind is the same with or without.
+    # Its data need not survive a power failure; killed clients leave the same state with or without syncs.
     _execute(url, "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()")
     yield url
     server.cleanup()
@@ -62,7 +62,7 @@ def postgresql_server() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def postgresql_url(postgresql_server: str) -> Iterator[str]:
-    """One database with the schema for all tests of this worker."""
+    """Yield one database with the schema for all tests of this worker."""
     with _database_of(postgresql_server) as url:
         upgrade(url)
         yield url
@@ -70,7 +70,7 @@ def postgresql_url(postgresql_server: str) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file with the schema, to copy."""
+    """Return a file with the schema, to copy."""
     file = tmp_path_factory.mktemp("forum") / "template.db"
     upgrade(f"sqlite:///{file}")
     return file
@@ -78,7 +78,7 @@ def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """A database without any tables."""
+    """Yield a database without any tables."""
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'empty.db'}"
     else:
@@ -88,7 +88,7 @@ def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """A database with the schema and nothing in it."""
+    """Yield a database with the schema and without rows."""
     if request.param == "sqlite":
         file = tmp_path / "forum.db"
         shutil.copy(request.getfixturevalue("sqlite_template"), file)
@@ -101,7 +101,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture
 def database(url: str) -> Iterator[Database]:
-    """The database of `url`, opened."""
+    """Yield the opened database of `url`."""
     opened = Database(url)
     yield opened
     opened.close()
@@ -114,7 +114,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def timely(place: str, tmp_path: Path) -> Iterator[Engine | Elsewhere]:
-    """An engine with the machine's time, which removes nothing by itself, or an endpoint."""
+    """Yield an engine with the machine's time, which removes nothing by itself, or an endpoint."""
     if place == "served":
         with served(tmp_path) as elsewhere:
             yield elsewhere
@@ -125,14 +125,14 @@ def timely(place: str, tmp_path: Path) -> Iterator[Engine | Elsewhere]:
 
 @pytest.fixture
 def live(timely: Engine | Elsewhere, sqlite_template: Path, tmp_path: Path) -> Iterator[Live]:
-    """The forum with the sample school, on a real socket."""
+    """Yield the forum with the sample school, on a real socket."""
     with staged(timely, sqlite_template, tmp_path) as live:
         yield live
 
 
 @contextmanager
 def _database_of(server: str) -> Iterator[str]:
-    """A database without tables, dropped afterwards."""
+    """Yield a database without tables, dropped afterwards."""
     name = f"forum_{next(_numbers)}"
     _execute(server, f"CREATE DATABASE {name}")
     yield _named(server, name)
@@ -140,7 +140,7 @@ def _database_of(server: str) -> Iterator[str]:
 
 
 def _empty(url: str) -> None:
-    """Empty all tables of a PostgreSQL database, after cutting what a failed test may have left connected."""
+    """Empty all tables of a PostgreSQL database, after terminating connections of a failed test."""
     tables = ", ".join(table for table in Base.metadata.tables if table != "thread_outbox_lease")
     _execute(
         url,

@@ -1,4 +1,4 @@
-"""Hypothesis strategies: random small worlds, full of circles, shared groups and permissions of every level."""
+"""Hypothesis strategies: random small worlds with cycles, shared groups and permissions of every level."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ item = st.sampled_from(ITEMS)
 
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
-    """A world of eight groups and three items."""
+    """Draw a world of eight groups and three items."""
     kinds = zip(GROUPS, KINDS, strict=True)
     return World(
         groups={one: Group(one, kind, draw(st.integers(0, 9)) == 0) for one, kind in kinds},

@@ -1,4 +1,4 @@
-"""A hub on stage: connections that keep what they are sent, events that the stream has not told of yet."""
+"""Hub with recording connections, and events that the stream has not delivered yet."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PLACE = Place("42", "7")
 
 
 class Stage:
-    """A hub with connections whose messages are kept."""
+    """Hub with connections whose messages are recorded."""
 
     def __init__(self, log: EventLog, clock: ManualClock) -> None:
         self.log, self.clock = log, clock
@@ -25,12 +25,12 @@ class Stage:
         self.heard: dict[str, list[dict[str, Any]]] = {}
         self.pumps: list[asyncio.Task[None]] = []
         self.begun = 0
-        """How many messages were begun to be sent."""
+        """Number of started sends."""
         self.gate = asyncio.Event()
         self.gate.set()
 
     def connect(self, name: str, user_id: str = "13") -> Pipe:
-        """A connection that takes what it is sent while the gate is open."""
+        """Return a connection that accepts messages while the gate is open."""
         heard = self.heard[name] = []
 
         async def send(message: dict[str, Any]) -> None:
@@ -43,11 +43,11 @@ class Stage:
         return pipe
 
     def watch(self, pipe: Pipe, after: int = 0, place: Place = PLACE) -> None:
-        """Watch a thread from behind a number."""
+        """Watch a thread from after a number."""
         self.hub.begin(self.hub.join(pipe, place), after, self.log.last_seq(place))
 
     def write(self, events: int, place: Place = PLACE) -> list[Event]:
-        """Events that are stored, and of which the stream has told nothing yet."""
+        """Return stored events that the stream has not delivered yet."""
         first = self.log.last_seq(place) + 1
         return [
             self.log.append(
@@ -57,11 +57,11 @@ class Stage:
         ]
 
     def seqs(self, name: str) -> list[int]:
-        """The numbers that a connection was sent."""
+        """Return the numbers that were sent to a connection."""
         return [message["seq"] for message in self.heard[name] if "seq" in message]
 
     async def until(self, name: str, count: int) -> None:
-        """Until a connection has heard so much, and a little longer, so that what is too much shows."""
+        """Wait until a connection has received this number of events, and a little longer, to detect more."""
         async with asyncio.timeout(PATIENCE_S):
             while len(self.heard[name]) < count:
                 await asyncio.sleep(0.001)
@@ -70,7 +70,7 @@ class Stage:
 
 
 def play(log: EventLog, clock: ManualClock, story: Callable[[Stage], Awaitable[None]]) -> None:
-    """Play a story in an event loop of its own; every pump is still at work at its end."""
+    """Run a scenario in its own event loop; check that every pump is still running at its end."""
 
     async def whole() -> None:
         stage = Stage(log, clock)

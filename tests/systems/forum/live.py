@@ -1,4 +1,4 @@
-"""The whole forum on a real socket: REST callers, and websocket clients that remember what they were sent."""
+"""Whole forum on a real socket: REST callers, and websocket clients that record their messages."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ from keyplan_systems.web.tokens import TokenRules, TokenVerifier, development_ke
 AUDIENCE = "keyplan"
 ANN, BEN, TEACHER, TUTOR = sample.ANN, sample.BEN, sample.TEACHER, sample.TUTOR
 PATIENCE_S = 120
-"""How long a client waits for what must come: a busy machine is no reason to fail."""
+"""Timeout of a client, generous for busy machines."""
 _numbers = itertools.count()
 
 
 class MovedClock(SystemClock):
-    """The machine's time, plus what a test adds."""
+    """Time of the machine, plus an offset of the test."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class MovedClock(SystemClock):
 
 @dataclass
 class Live:
-    """One process of the forum, as far as others can tell, with its address."""
+    """Process of the forum as its clients see it, with its address."""
 
     connection: Connection
     clock: MovedClock
@@ -74,42 +74,42 @@ class Live:
     clients: list[httpx.Client] = field(default_factory=list)
 
     def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
-        """What the tables say themselves."""
+        """Send a request to the tables directly."""
         return self.connection.transport.call(operation, request)
 
     def identity(self, user_id: str, *roles: str) -> str:
-        """The user's identity token."""
+        """Return the user's identity token."""
         key = development_key(self.folder / "keys")
         return issue_development_token(key, user_id, audience=AUDIENCE, roles=roles, clock=self.clock, lifetime_s=10**7)
 
     def client(self, token: str) -> httpx.Client:
-        """Requests with this token."""
+        """Return a client with this token."""
         headers = {"Authorization": f"Bearer {token}"}
         client = httpx.Client(base_url=self.url, headers=headers, timeout=60, trust_env=False)
         self.clients.append(client)
         return client
 
     def person(self, user_id: str, *roles: str) -> httpx.Client:
-        """Somebody with an identity token."""
+        """Return a client with an identity token."""
         return self.client(self.identity(user_id, *roles))
 
     def token(self, user_id: str, item: str = sample.LOOPS, participant: str = ANN) -> str:
-        """A thread token, by the API."""
+        """Return a thread token from the API."""
         answer = self.person(user_id).get(f"/items/{item}/participant/{participant}/thread")
         assert answer.status_code == 200, answer.text
         return str(answer.json()["token"])
 
     def writer(self, user_id: str = ANN, item: str = sample.LOOPS, participant: str = ANN) -> Writer:
-        """Somebody who writes into a thread, with a token of the API."""
+        """Return a writer in a thread, with a token from the API."""
         return Writer(self.client(self.token(user_id, item, participant)), f"/thread/{item}/{participant}")
 
     def rights(self, user_id: str, place: Place) -> str:
-        """A thread token signed without asking SQL: for threads that only the log knows."""
+        """Return a thread token signed without SQL: for threads that exist only in the log."""
         key = ThreadKey(place.item_id, place.participant_id)
         return self.service.issuer.issue(ThreadRights(key, user_id, is_mine=False, can_watch=True, can_write=True))
 
     def notifier(self) -> Runner:
-        """What turns messages into notifications."""
+        """Return the runner that turns messages into notifications."""
         return Runner(
             self.connection,
             forum,
@@ -121,13 +121,13 @@ class Live:
 
     @asynccontextmanager
     async def socket(self, user_id: str) -> AsyncIterator[Socket]:
-        """A websocket of a user."""
+        """Open a websocket of a user."""
         async with self.socket_at(f"?token={self.identity(user_id)}") as socket:
             yield socket
 
     @asynccontextmanager
     async def socket_at(self, query: str) -> AsyncIterator[Socket]:
-        """A websocket by its query string."""
+        """Open a websocket by its query string."""
         address = f"{self.url.replace('http', 'ws')}/ws{query}"
         async with websocket_connect(address, proxy=None, open_timeout=None) as connection:
             yield Socket(connection)
@@ -135,25 +135,25 @@ class Live:
 
 @dataclass
 class Writer:
-    """Somebody who may write into a thread."""
+    """User with permission to write into a thread."""
 
     client: httpx.Client
     path: str
 
     def post(self, text: str, message_id: str | None = None) -> httpx.Response:
-        """A message; a new one unless an id is given."""
+        """Send a message; a new one unless an ID is given."""
         body = {"text": text, "uuid": message_id or str(uuid.uuid4())}
         return self.client.post(f"{self.path}/messages", json=body)
 
     def say(self, text: str) -> dict[str, Any]:
-        """A message that is stored."""
+        """Send a message and return it as stored."""
         answer = self.post(text)
         assert answer.status_code == 201, answer.text
         told: dict[str, Any] = answer.json()
         return told
 
     def get(self, what: str, **query: Any) -> dict[str, Any]:
-        """Read."""
+        """Send a GET request."""
         answer = self.client.get(f"{self.path}/{what}", params=query)
         assert answer.status_code == 200, answer.text
         found: dict[str, Any] = answer.json()
@@ -162,7 +162,7 @@ class Writer:
 
 @dataclass
 class Socket:
-    """A client's websocket."""
+    """Websocket of a client."""
 
     connection: ClientConnection
 
@@ -170,7 +170,7 @@ class Socket:
         await self.connection.send(json.dumps({"action": action, **fields}))
 
     async def hear(self) -> dict[str, Any]:
-        """The next message; fails after a while without one."""
+        """Return the next message; fail after a timeout."""
         async with asyncio.timeout(PATIENCE_S):
             heard: dict[str, Any] = json.loads(await self.connection.recv())
         return heard
@@ -180,17 +180,17 @@ class Socket:
         return await self.hear()
 
     async def watch(self, token: str, **fields: Any) -> dict[str, Any]:
-        """Subscribe, which succeeds."""
+        """Subscribe and check the success."""
         answer = await self.ask("forum.subscribe", token=token, **fields)
         assert answer["action"] == "forum.subscribed", answer
         return answer
 
     async def nothing(self) -> None:
-        """Nothing waits: the answer to a heartbeat is the next thing heard."""
+        """Check that no message is pending: the answer to a heartbeat is the next message."""
         assert await self.ask("heartbeat") == {"action": "heartbeat"}
 
     async def closed(self) -> tuple[int, str]:
-        """The code and the reason with which the other side closes."""
+        """Return the code and the reason with which the server closes."""
         async with asyncio.timeout(PATIENCE_S):
             await self.connection.wait_closed()
         return self.connection.close_code or 0, self.connection.close_reason or ""
@@ -206,14 +206,16 @@ def running(
     key: Ed25519PrivateKey,
     limits: Limits | None = None,
 ) -> Iterator[Live]:
-    """One process of the forum on these databases."""
+    """Run one process of the forum on these databases."""
     with connected(engine, clock) as connection:
         connection.create_tables(forum, checkpoint_table())
         service = Service.over(connection, database, clock, key)
         service.watching.beat()
         hub = Hub(service.log, clock, limits or Limits(sweep_s=0.02))
         failures = JsonLinesFolder(folder / "failures")
-        poll_s = 0.05 if isinstance(engine, Elsewhere) else 0.01  # a look at an endpoint takes a thousand times longer
+        poll_s = (
+            0.05 if isinstance(engine, Elsewhere) else 0.01
+        )  # a read from an endpoint takes a thousand times longer
         feed = Feed(connection, clock, hub, {"unpushed": failures}, poll_s=poll_s)
         verifier = TokenVerifier(TokenRules(AUDIENCE), development_keys(development_key(folder / "keys")), clock)
         sockets = Sockets(service, hub, clock).router()
@@ -232,7 +234,7 @@ def running(
 
 @contextmanager
 def staged(engine: Engine | Elsewhere, template: Path, folder: Path, limits: Limits | None = None) -> Iterator[Live]:
-    """The forum with the sample school, on a SQLite file of its own."""
+    """Run the forum with the sample school, on its own SQLite file."""
     file = folder / f"forum-{next(_numbers)}.db"
     shutil.copy(template, file)
     database, clock = Database(f"sqlite:///{file}"), MovedClock()

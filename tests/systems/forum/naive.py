@@ -1,6 +1,6 @@
-"""The permission rules once more, as slow and literal as can be: sets of pairs and quantifiers over everything.
+"""Permission rules again, as slow and literal as possible: sets of pairs and quantifiers over everything.
 
-Independent of the real rules on purpose: it shares only the plain data with them.
+Deliberately independent of the real rules: it shares only the plain data with them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Pairs = frozenset[tuple[str, str]]
 
 
 def reaches(nodes: Iterable[str], edges: Iterable[tuple[str, str]]) -> Pairs:
-    """All (low, high) such that a path of edges leads from low to high, or they are the same: Warshall's way."""
+    """Return all (low, high) with a path of edges from low to high, or with low == high (Warshall's algorithm)."""
     everything = sorted(set(nodes) | {end for edge in edges for end in edge})
     pairs = set(edges) | {(node, node) for node in everything}
     for middle, low, high in product(everything, repeat=3):
@@ -30,7 +30,7 @@ def reaches(nodes: Iterable[str], edges: Iterable[tuple[str, str]]) -> Pairs:
 
 
 class Naive:
-    """Answers about one world."""
+    """Evaluator of one world."""
 
     def __init__(self, world: World) -> None:
         self.world = world

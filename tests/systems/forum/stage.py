@@ -1,4 +1,4 @@
-"""A small school on stage: ann and ada learn, tom observes the class, hub helps, bea only looks on."""
+"""Small school: ann and ada learn, tom observes the class, hub helps, bea only looks on."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ help class task tutors
 
 
 def crowd(people: int) -> str:
-    """So many pupils of the class, each with a thread; several threads share a time."""
+    """Return this number of pupils of the class, each with a thread; several threads share a time."""
     lines = (
         f"group p{n} user\nin p{n} class\nthread task p{n} waiting_for_trainer tutors {n // 3}h" for n in range(people)
     )
@@ -51,7 +51,7 @@ def crowd(people: int) -> str:
 
 @dataclass
 class Stage:
-    """A stored world, and what can be done to the threads of its task."""
+    """Stored world, and operations on the threads of its task."""
 
     database: Database
     clock: ManualClock
@@ -59,7 +59,7 @@ class Stage:
     world: World = field(default_factory=World)
 
     def put(self, facts: str = "") -> Stage:
-        """Store the world anew, with these lines added."""
+        """Store the world again, with these lines added."""
         self.world = World().add(self.lines).add(facts)
         with self.database.write() as session:
             clear(session)
@@ -70,7 +70,10 @@ class Stage:
         return self.world.key("task", participant)
 
     def update(self, user: str, participant: str, **wish: Any) -> Thread:
-        """Change a thread; the asked group is given by its name. As it is stored, also if the user may not read it."""
+        """Change a thread; the asked group is given by its name.
+
+        Return it as stored, also if the user may not read it.
+        """
         if "helper_group_id" in wish:
             wish["helper_group_id"] = self.world[wish["helper_group_id"]]
         user_id = self.world[user]
@@ -91,6 +94,6 @@ class Stage:
             return threads_of(session, [key]).get(key)
 
     def outbox(self) -> list[OutboxRow]:
-        """Every entry, done or not, oldest first."""
+        """Return every entry, done or not, oldest first."""
         with self.database.read() as session:
             return list(session.scalars(select(OutboxRow).order_by(OutboxRow.id)))

@@ -1,4 +1,4 @@
-"""The REST API over real HTTP: threads with tokens, messages, history, what the platform tells, notifications."""
+"""REST API over real HTTP: threads with tokens, messages, history, reports of the platform, notifications."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_the_longest_message_is_stored_and_half_a_character_is_refused(live: Liv
     assert writer.client.post(MESSAGES, content=raw, headers=headers).status_code == 400
 
 
-# What the platform tells.
+# Reports of the platform.
 
 
 def submission(**fields: Any) -> dict[str, Any]:

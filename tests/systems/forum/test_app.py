@@ -1,6 +1,6 @@
-"""The forum put together: on a folder, with its workers, restarted, after a crash between its two databases.
+"""Assembled forum: on a folder, with its workers, restarted, after a crash between its two databases.
 
-Its tables are in a file, or behind an endpoint that goes on while the forum is started anew.
+Its tables are in a file, or behind an endpoint that keeps running while the forum restarts.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from keyplan_systems.web.tokens import TokenRules, TokenVerifier, development_ke
 def built(
     folder: Path, address: str, clock: SystemClock | None = None, secret: Secret | None = None
 ) -> Iterator[tuple[Built, Connection]]:
-    """The system on a folder and where its tables are, as a start of the process finds them."""
+    """Build the system on a folder and its tables, as a start of the process finds them."""
     clock = clock or SystemClock()
     verifier = TokenVerifier(TokenRules(AUDIENCE), development_keys(development_key(folder / "keys")), clock)
     with keyplan.connect(address, cursor_key=b"tests") as connection:
@@ -56,18 +56,18 @@ def built(
 
 
 def service_of(system: Built) -> Any:
-    """The service within."""
+    """Return the inner service."""
     return system.app.state.service  # type: ignore[attr-defined]  # a FastAPI application
 
 
 def work(system: Built) -> None:
-    """Let every worker do what there is to do."""
+    """Let every worker finish its pending work."""
     while sum(worker.run_once() for worker in system.workers):
         pass
 
 
 def logged(connection: Connection) -> list[str]:
-    """The types of the events of the sample's thread, by their keys."""
+    """Return the types of the events of the sample's thread, in the order of their keys."""
     place = sample.THREAD
     answer = connection.transport.call(
         "Query",

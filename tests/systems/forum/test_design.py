@@ -1,4 +1,4 @@
-"""The design holds what is asked of it; the document as it stands is refused for what is wrong in it."""
+"""Design against its requirements; the document's own design is refused for its faults."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_the_document_as_written_is_refused_for_what_is_wrong_in_it() -> None:
         ("KP704", "warning"),  # subscriptions that have expired are pushed to
         ("KP310", "warning"),  # the last messages by a limit before the filter
         ("KP114", "advice"),  # reserved words
-        ("KP205", "advice"),  # ids that may hold the separator
+        ("KP205", "advice"),  # IDs that may contain the separator
     }
 
 
@@ -68,7 +68,7 @@ def test_an_id_never_holds_a_separator(engine: Engine | Elsewhere) -> None:
 
 
 class Recording:
-    """A transport that keeps what goes through it."""
+    """Transport that records its requests."""
 
     def __init__(self, inner: Transport) -> None:
         self.inner, self.sent = inner, list[dict[str, Any]]()

@@ -1,4 +1,4 @@
-"""The log: one item per event, numbers without a gap, whatever races, repeats, lags or fails."""
+"""Event log: one item per event, numbers without a gap, despite races, repetitions, lag and failures."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ FAULTY = Faults(seed=3, gsi_lag=0.05, conflicts=0.1, internal_errors=0.05, stale
 
 @pytest.fixture(params=["well", "faulty", "served"])
 def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine | Elsewhere]:
-    """What several processes would share."""
+    """Yield a database that several processes can share."""
     if request.param == "served":
         with served(tmp_path) as elsewhere:
             yield elsewhere

@@ -1,4 +1,4 @@
-"""Follows and notifications: who is told, how long it is kept, and that openings and closings are followed in order."""
+"""Follows and notifications: recipients, retention, and applying openings and closings in order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PLACE = Place(ANN, sample.LOOPS)
 
 
 def follows(live: Live) -> dict[str, int | None]:
-    """By user: when the stored follow expires, in seconds since 1970; expired ones too."""
+    """Return, by user, when the stored follow expires, in seconds since 1970; expired ones too."""
     found = live.call("Scan", {"TableName": "forum", "ConsistentRead": True})["Items"]
     kept = [item for item in found if item["PK"]["S"] == f"THREADFOLLOW#{ANN}#{sample.LOOPS}"]
     return {item["user_id"]["S"]: int(item["ttl"]["N"]) if "ttl" in item else None for item in kept}

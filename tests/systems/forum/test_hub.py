@@ -1,4 +1,4 @@
-"""The hub by itself: whatever the stream swaps, repeats or loses, a watch gets every number once and in order."""
+"""Hub: a watch gets every number once and in order, even if the stream swaps, repeats or loses records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The schema: revisions give what the models say, on both databases, once however often and by however many."""
+"""Schema: revisions equal the models, on both databases, however often and concurrently they run."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def tables(connection: Connection) -> set[str]:
 
 
 def constraints(connection: Connection) -> dict[str, set[str | None]]:
-    """The names of all check constraints, by table."""
+    """Return the names of all check constraints, by table."""
     look = inspect(connection)
     return {table: {one["name"] for one in look.get_check_constraints(table)} for table in look.get_table_names()}
 
 
 def primary_keys(connection: Connection) -> dict[str, list[str]]:
-    """By table: the columns of its primary key, which a comparison of metadata leaves out."""
+    """Return the columns of each primary key, by table, which a comparison of metadata omits."""
     look = inspect(connection)
     return {table: look.get_pk_constraint(table)["constrained_columns"] for table in look.get_table_names()}
 

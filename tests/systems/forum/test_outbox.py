@@ -1,4 +1,4 @@
-"""The outbox: entries reach the event log at least once and in order, whoever dies, stalls or fails on the way."""
+"""Outbox: entries reach the event log at least once and in order, despite deaths, stalls and failures."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LEASE_S = LEASE_MS / 1000
 
 
 class EventLog:
-    """What the event log promises: an entry with a known key changes nothing."""
+    """Behaviour of the event log: an entry with a known key changes nothing."""
 
     def __init__(self) -> None:
         self.calls: list[LogEntry] = []
@@ -213,7 +213,7 @@ if act == "before the mark":
 
 @pytest.fixture
 def killed(url: str, stage: Stage, tmp_path: Path) -> Callable[[str], str]:
-    """Runs a process that dies at the named moment, and returns the key of the entry it wrote last."""
+    """Return a function that runs a process until it dies at the named point, and returns its last entry's key."""
 
     def run(moment: str) -> str:
         file = tmp_path / "written"

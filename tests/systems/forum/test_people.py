@@ -1,4 +1,4 @@
-"""Who is behind a participant, on both databases."""
+"""Users of a participant, on both databases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes of one thread by many at once, on both databases: nothing is lost, and the log tells one story."""
+"""Concurrent changes of one thread, on both databases: no update is lost, and the log is consistent."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def stage(database: Database, clock: ManualClock) -> Stage:
 
 
 def together(*acts: Callable[[], object]) -> list[object]:
-    """What the acts return, or the errors of the forum they raise, when all begin at the same moment."""
+    """Return the results of concurrent calls, or the forum's errors that they raise."""
     start = threading.Barrier(len(acts))
 
     def begin(act: Callable[[], object]) -> object:
@@ -42,7 +42,7 @@ def together(*acts: Callable[[], object]) -> list[object]:
 
 
 def check_story(stage: Stage, participant: str) -> None:
-    """The entries alternate, each later than the one before, and the last one agrees with the status."""
+    """Check that the entries alternate in ascending time, and that the last one matches the status."""
     rows = [row for row in stage.outbox() if row.participant_id == stage.world[participant]]
     kinds = [row.kind for row in rows]
     assert kinds == [(LogKind.THREAD_OPENED, LogKind.THREAD_CLOSED)[turn % 2] for turn in range(len(rows))]

@@ -1,4 +1,4 @@
-"""The README says how the websocket is spoken to."""
+"""The README documents the websocket's protocol."""
 
 from __future__ import annotations
 

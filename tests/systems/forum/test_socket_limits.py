@@ -1,4 +1,4 @@
-"""What one user can have of connections and of actions on them."""
+"""Limits of a user's connections and of actions on them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from keyplan_systems.web.rate_limits import REQUESTS_VARIABLE, Limit
 
 MOST = 3
 ACTIONS = Limit("actions", 5, 10**6)
-"""So many, and no more while a test lasts."""
+"""Limit that does not refill during a test."""
 
 
 @pytest.fixture
 def limited(
     timely: Engine | Elsewhere, sqlite_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Live]:
-    """The forum with low limits."""
+    """Yield the forum with low limits."""
     monkeypatch.setattr(stage, "Sockets", partial(Sockets, most_per_user=MOST, actions=ACTIONS))
     monkeypatch.setattr(sockets, "FLOOD_PAUSE_S", 0.01)
     with staged(timely, sqlite_template, tmp_path) as live:
@@ -50,7 +50,7 @@ def test_a_user_has_a_limited_number_of_connections_and_another_user_is_not_affe
                     try:
                         await stack.enter_async_context(limited.socket(ANN))
                     except InvalidStatus:
-                        await asyncio.sleep(0.01)  # the server notices the end in its own time
+                        await asyncio.sleep(0.01)  # the server notices the end with a delay
                     else:
                         break
 

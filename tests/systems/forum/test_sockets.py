@@ -1,4 +1,4 @@
-"""The websocket over real HTTP: who may connect, what is pushed, limits, reconnecting, and what is left afterwards."""
+"""Websocket over real HTTP: authentication, pushes, limits, reconnection, and remaining items afterwards."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ PLACE = Place(ANN, sample.LOOPS)
 
 
 def items(live: Live, prefix: str) -> list[dict[str, Any]]:
-    """What is stored under keys with this beginning, expired or not."""
+    """Return the items whose keys start with this prefix, expired or not."""
     found = live.call("Scan", {"TableName": "forum", "ConsistentRead": True})["Items"]
     return [item for item in found if item["PK"]["S"].startswith(prefix)]
 
 
 async def settled(live: Live, connections: int) -> None:
-    """Until so many connections are stored; the server notices a lost one in its own time."""
+    """Wait until this number of connections is stored; the server notices a lost one with a delay."""
     async with asyncio.timeout(PATIENCE_S):
         while len(items(live, "CONN#")) != connections:
             await asyncio.sleep(0.01)

@@ -1,4 +1,4 @@
-"""Changes of a thread: the whole table of status changes, and what may come with them, on both databases."""
+"""Changes of a thread: the whole table of status changes, and the fields sent with it, on both databases."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def log(stage: Stage) -> list[tuple[str, str]]:
 
 
 def outcome(stage: Stage, user: str, participant: str, now: str, wish: Status) -> str:
-    """What a wish comes to, in the words of the table; checks what must hold besides."""
+    """Return the outcome of a request in the table's terms; check the invariants."""
     stage.put("" if now == "not_started" else f"thread task {participant} {now} tutors")
     before = stage.stored(participant)
     opens = wish.is_open and now in ("not_started", "closed")

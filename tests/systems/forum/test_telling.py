@@ -1,4 +1,4 @@
-"""What the platform tells is told on: each grade once, in pages, and to watchers although the stream was silent."""
+"""Reports of the platform are delivered: each grade once, in pages, and to watchers despite a silent stream."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LONG_AGO_MS = 1_500_000_000_000
 
 
 def tell(live: Live, events: list[dict[str, Any]]) -> int:
-    """How many of them were new."""
+    """Report events and return the number of new ones."""
     answer = live.person("9", "platform").post(EVENTS, json={"events": events})
     assert answer.status_code == 200, answer.text
     return int(answer.json()["new"])

@@ -1,4 +1,4 @@
-"""One thread as its reader gets it, the list of threads, granting help, and how many statements all that takes."""
+"""Thread as its reader gets it, the list of threads, granting help, and the number of statements."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def issuer(clock: ManualClock) -> ThreadTokenIssuer:
 
 @contextmanager
 def statements(database: Database) -> Iterator[list[str]]:
-    """The SQL statements sent meanwhile, but for those that begin and end transactions."""
+    """Record the SQL statements of the block, except those that begin and end transactions."""
     sent: list[str] = []
 
     def note(connection: object, cursor: object, statement: str, *rest: object) -> None:
@@ -209,7 +209,7 @@ def test_a_page_holds_twenty_threads_unless_said_otherwise(stage: Stage) -> None
 
 
 def deep(levels: int) -> str:
-    """A tower of groups over the class, and one of items over the task, all of which pass the right to ask down."""
+    """Return a tower of groups over the class, and one of items over the task, with propagating edges only."""
     lines = [f"group g{n} group\nitem i{n}" for n in range(levels)]
     lines += [f"in g{n} g{n + 1}\nbelow i{n} i{n + 1} help" for n in range(levels - 1)]
     return "\n".join([*lines, "in class g0", "below task i0 help"])

@@ -1,4 +1,4 @@
-"""Thread tokens: what they carry, how long, and everything that is no thread token."""
+"""Thread tokens: content, lifetime, and rejection of everything else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Watchers, concurrent writers, killed connections, a stream that repeats and swaps: nothing twice, none missed."""
+"""Watchers, concurrent writers, killed connections, a stream that repeats and swaps: no event duplicated or missed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from keyplan.engine.engine import Engine
 
 @pytest.fixture
 def engine(place: str, tmp_path: Path) -> Iterator[Engine | Elsewhere]:
-    """An engine with faults on purpose, or an endpoint."""
+    """Yield an engine with injected faults, or an endpoint."""
     if place == "served":
         with served(tmp_path) as elsewhere:
             yield elsewhere

@@ -1,4 +1,4 @@
-"""Connections and subscriptions as they are stored: together, once, and gone together, whatever comes at once."""
+"""Stored connections and subscriptions: written together, once, and deleted together, also concurrently."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from keyplan_systems.forum.watching import SERVER_SECONDS, Watching
 
 @pytest.fixture
 def engine(place: str, tmp_path: Path) -> Iterator[Engine | Elsewhere]:
-    """An engine with faults on purpose, or an endpoint."""
+    """Yield an engine with injected faults, or an endpoint."""
     if place == "served":
         with served(tmp_path) as elsewhere:
             yield elsewhere
@@ -74,7 +74,7 @@ def test_a_subscription_that_comes_while_its_connection_ends_leaves_nothing(
         try:
             watching.subscribe("a", "13", Place(str(number), "7"))
         except TransactionFailedError:
-            return False  # the connection was gone already
+            return False  # the connection was deleted already
         return True
 
     def close() -> bool:
@@ -89,7 +89,7 @@ def test_a_subscription_that_comes_while_its_connection_ends_leaves_nothing(
 
 @dataclass
 class Interrupted:
-    """A transport behind whose first GetItem something else happens."""
+    """Transport that runs another action after its first GetItem."""
 
     inner: Transport
     then: list[Callable[[], None]]
@@ -144,7 +144,7 @@ def test_who_watched_on_a_process_that_was_killed_counts_for_a_minute(clock: Man
 
 
 def test_who_watches_or_follows_is_known_at_once_though_other_reads_are_old(clock: ManualClock) -> None:
-    """A notification too many, and a follow that outlives its thread's closing, would come of an old read."""
+    """A stale read would cause an additional notification, and a follow that outlives its thread's closing."""
     stale = Faults(stale_reads=1.0, stale_s=3600.0)
     with Engine.memory(clock=clock, faults=stale) as engine, connected(engine, clock) as db:
         db.create_tables(forum)

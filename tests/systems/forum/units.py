@@ -1,4 +1,4 @@
-"""What the uses cost, measured: requests and units of each, in a thread of fifty events with three followers."""
+"""Measured cost of the operations: requests and units of each, in a thread of fifty events with three followers."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ PLACE = Place(sample.ANN, sample.LOOPS)
 
 @dataclass
 class House:
-    """A service whose requests are counted, with something in its table."""
+    """Service whose requests are counted, with data in its table."""
 
     service: Service
     counting: Metered
     rows: list[tuple[str, int, float]] = field(default_factory=list)
 
     def measure(self, name: str, work: Callable[[], Any]) -> Any:
-        """Note what a piece of work costs."""
+        """Record the cost of a function call."""
         self.counting.reset()
         result = work()
         self.rows.append((name, len(self.counting.sent), self.counting.units))
@@ -44,7 +44,7 @@ class House:
 
 @contextmanager
 def house() -> Iterator[House]:
-    """A thread of fifty events, each second one a message, with three followers and two watchers."""
+    """Yield a thread of fifty events, every second one a message, with three followers and two watchers."""
     clock = ManualClock()
     with tempfile.TemporaryDirectory() as folder, Engine.memory(clock=clock, ttl_sweep_s=None) as engine:
         url = f"sqlite:///{Path(folder) / 'forum.db'}"
@@ -75,7 +75,7 @@ def _draft(number: int) -> Draft:
 
 
 def rows() -> list[tuple[str, int, float]]:
-    """Each use with its requests and units."""
+    """Return each operation with its requests and units."""
     with house() as of:
         service, log = of.service, of.service.log
         stored = of.measure("store a message", lambda: log.append(_draft(50)))
@@ -94,7 +94,7 @@ def rows() -> list[tuple[str, int, float]]:
 
 
 def table() -> str:
-    """The table of the README."""
+    """Return the table of the README."""
     lines = ["| Use | Requests | Units |", "| --- | --- | --- |"]
     lines += [f"| {name} | {sent} | {units:g} |" for name, sent, units in rows()]
     return "\n".join(lines) + "\n"

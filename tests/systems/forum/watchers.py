@@ -1,4 +1,4 @@
-"""Many watchers, concurrent writers, connections killed at random: who was sent what, and whether it was stored.
+"""Load test: many watchers, concurrent writers, connections killed at random; checks all received events.
 
     python -m tests.systems.forum.watchers        # 200 watchers, 20 threads, 5,000 events, two processes' worth of hubs
 
@@ -45,7 +45,7 @@ PLATFORM = "9"
 
 @dataclass(frozen=True)
 class Load:
-    """How much."""
+    """Size of the load."""
 
     watchers: int = 200
     threads: int = 20
@@ -58,38 +58,38 @@ class Load:
 
 @dataclass
 class Watcher:
-    """One user at one thread, through as many connections as it takes."""
+    """User at one thread, with as many connections as needed."""
 
     place: Place
     user_id: str
     first: int | None = None
-    """The number after which it began."""
+    """Number after which it started."""
     seqs: list[int] = field(default_factory=list)
     ids: set[tuple[str, str]] = field(default_factory=set)
     connections: int = 0
     unstored: int = 0
-    """Events that it was sent and that were not stored."""
+    """Received events that were not stored."""
 
     @property
     def last(self) -> int:
-        """The number of the last event it has, or began after."""
+        """Number of the last event it has, or started after."""
         assert self.first is not None
         return self.seqs[-1] if self.seqs else self.first
 
 
 @dataclass
 class Course:
-    """A run under way."""
+    """State of a run."""
 
     load: Load
     lives: list[Live]
     watchers: list[Watcher] = field(default_factory=list)
     ready: int = 0
     everybody: threading.Event = field(default_factory=threading.Event)
-    """Set once half of the watchers watch: the others come while writing goes on."""
+    """Set once half of the watchers watch: the others start during the writes."""
     written: threading.Event = field(default_factory=threading.Event)
     done: int = 0
-    """About how many events are written."""
+    """Approximate number of written events."""
     kills_left: int = 0
     started_s: float = 0.0
     wrote_s: float = 0.0
@@ -100,7 +100,7 @@ class Course:
 
 
 def run(course: Course) -> None:
-    """Write and watch until every watcher has everything."""
+    """Write and watch until every watcher has received everything."""
     course.kills_left = course.load.kills
     course.watchers = [Watcher(course.place(number), str(2000 + number)) for number in range(course.load.watchers)]
     course.started_s = time.monotonic()
@@ -124,7 +124,7 @@ def _write_all(course: Course) -> None:
 
 
 def _write(course: Course, writer: int, events: int) -> None:
-    """One writer: messages, and now and then something of the past."""
+    """Run one writer: messages, and sometimes an event of the past."""
     chance = random.Random(course.load.seed * 1000 + writer)
     live = course.lives[writer % len(course.lives)]
     user_id = str(3000 + writer)
@@ -153,7 +153,7 @@ async def _watch_all(course: Course) -> None:
 
 
 async def _watch(course: Course, watcher: Watcher, chance: random.Random, *, is_late: bool) -> None:
-    """Connect, again and again, until there is nothing more to come."""
+    """Connect, repeatedly, until no more events are expected."""
     begins_at = chance.randrange(course.load.events // 2) if is_late else 0
     while course.done < begins_at:
         await asyncio.sleep(0.02)
@@ -190,7 +190,7 @@ async def _one_connection(course: Course, watcher: Watcher, chance: random.Rando
 
 
 def _note(live: Live, watcher: Watcher, told: dict[str, object]) -> None:
-    """Keep what was sent, and look at once whether it is stored."""
+    """Record the received events, and check immediately that they are stored."""
     key = {
         "PK": {"S": f"THREADEV#{watcher.place.participant_id}#{watcher.place.item_id}"},
         "time": {"S": f"{told['time']:013d}#{told['seq']:010d}"},
@@ -207,7 +207,7 @@ def _has_all(course: Course, watcher: Watcher) -> bool:
 
 
 def faults_of(course: Course) -> list[str]:
-    """What is wrong with a run that is over; nothing if all is well."""
+    """Return the faults of a finished run; none if all is well."""
     wrong = []
     log = course.lives[0].service.log
     tops = {course.place(n): log.last_seq(course.place(n)) for n in range(course.load.threads)}
@@ -226,7 +226,7 @@ def faults_of(course: Course) -> list[str]:
 
 
 def course_of(load: Load, stack: ExitStack, engine: Engine | Elsewhere, folder: Path) -> Course:
-    """As many processes' worth of hubs as asked for, each with its own reader, on the same databases."""
+    """Start the requested number of hubs, each with its own reader, on the same databases."""
     upgrade(f"sqlite:///{folder / 'forum.db'}")
     database, key = Database(f"sqlite:///{folder / 'forum.db'}"), Ed25519PrivateKey.generate()
     stack.callback(database.close)
@@ -239,7 +239,7 @@ def course_of(load: Load, stack: ExitStack, engine: Engine | Elsewhere, folder: 
 
 
 def left_of(course: Course) -> int:
-    """Until no connection is stored any more: how many subscriptions are left then."""
+    """Wait until no connection is stored; return the number of remaining subscriptions."""
     live, end_s = course.lives[0], time.monotonic() + PATIENCE_S
     while time.monotonic() < end_s:
         keys = [item["PK"]["S"] for item in _scan(live)]
@@ -261,7 +261,7 @@ def _scan(live: Live) -> list[dict[str, dict[str, str]]]:
 
 
 def main() -> int:
-    """The full size; prints figures, and what is wrong."""
+    """Run the full size; print figures and faults."""
     load = Load()
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)

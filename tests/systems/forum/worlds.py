@@ -29,14 +29,14 @@ from keyplan_systems.forum.relational.models import (
 )
 
 NOW_MS = 1_700_000_000_000
-"""The time of a new `ManualClock`, in milliseconds."""
+"""Time of a new `ManualClock`, in milliseconds."""
 
 _UNITS_MS = {"d": 24 * 3600 * 1000, "h": 3600 * 1000, "ms": 1}
 
 
 @dataclass
 class World:
-    """Everything there is, under ids of digits; names are looked up with `world["ann"]`."""
+    """All data of a world, under IDs of digits; `world["ann"]` looks names up."""
 
     ids: dict[str, str] = field(default_factory=dict)
     groups: dict[str, Group] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class World:
     threads: dict[ThreadKey, Thread] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> str:
-        """The id of a name, a new one for a new name."""
+        """Return the ID of a name, a new one for a new name."""
         return self.ids.setdefault(name, str(1000 + len(self.ids)))
 
     def key(self, item: str, participant: str) -> ThreadKey:
@@ -64,7 +64,7 @@ class World:
         return self
 
     def facts(self) -> Facts:
-        """All of it, whatever a rule may ask."""
+        """Return all facts, for any rule."""
         return Facts(
             groups=dict(self.groups),
             group_parents=edges_of(self.memberships),

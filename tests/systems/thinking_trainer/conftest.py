@@ -1,4 +1,4 @@
-"""The system with time that only tests move."""
+"""System with a clock that only tests move."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from keyplan.engine.engine import Engine
 
 @pytest.fixture
 def clock() -> ManualClock:
-    """2026-03-01 12:00 UTC."""
+    """Return 2026-03-01 12:00 UTC."""
     return ManualClock(1_772_366_400)
 
 

@@ -1,4 +1,4 @@
-"""What snapshots there are after deliveries, beside what there must be."""
+"""Snapshots after deliveries, and the expected ones."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from keyplan_systems.thinking_trainer.service import stored
 
 
 def written(connection: Connection, attempts: Sequence[Attempt]) -> list[StoredAttempt]:
-    """The attempts, stored."""
+    """Return the attempts, stored."""
     connection.create_tables(design.attempts, design.profiles, design.scenarios)
     return [connection.run(design.start_attempt(stored(attempt))) for attempt in attempts]
 
 
 def raw_items(connection: Connection, table: str) -> list[dict[str, Any]]:
-    """Every item of a table as it is stored, whatever faults are on."""
+    """Return every item of a table as it is stored, despite injected faults."""
     while True:
         try:
             answer = connection.transport.call("Scan", {"TableName": table, "ConsistentRead": True})
@@ -34,17 +34,17 @@ def raw_items(connection: Connection, table: str) -> list[dict[str, Any]]:
 
 
 def raw_snapshots(connection: Connection) -> list[dict[str, Any]]:
-    """Every item of the table of profiles, byte for byte, in the order of their keys."""
+    """Return every item of the table of profiles, byte for byte, in the order of their keys."""
     return sorted(raw_items(connection, "Profiles"), key=lambda item: str(item["timestamp"]["S"]))
 
 
 def kept(connection: Connection) -> list[Profile]:
-    """All snapshots of the user, oldest first, as plain records."""
+    """Return all snapshots of the user, oldest first, as plain records."""
     found = connection.all(design.profile_history(USER))[::-1]
     return [Profile.model_validate({name: getattr(one, name) for name in Profile.model_fields}) for one in found]
 
 
 def due(attempts: Sequence[Attempt]) -> list[Profile]:
-    """The snapshot after each attempt, were they delivered once each and in order."""
+    """Return the snapshot after each attempt, as if they were delivered once each and in order."""
     ordered = sorted(attempts, key=lambda attempt: attempt.scored_key or "")
     return [snapshot(ordered[: count + 1][-10:], count + 1) for count in range(len(ordered))]

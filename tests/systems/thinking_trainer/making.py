@@ -1,4 +1,4 @@
-"""Attempts, scenarios and histories to test with."""
+"""Attempts, scenarios and histories for tests."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def assessment(scores: Mapping[Dimension, int] | int = 2, model_id: str = "a-mod
 
 
 def completed(number: int, scores: Mapping[Dimension, int] | int = 2, at: datetime | None = None) -> Attempt:
-    """A completed attempt, by default one per hour in the order of their numbers."""
+    """Return a completed attempt, by default one per hour in the order of their numbers."""
     moment = at if at is not None else NOON + timedelta(hours=number)
     begun = start(attempt_id(number), USER, "late-ferry", moment - timedelta(minutes=5))
     answers = final_answers(scenario(1), {"q1": "It assumes that the tide is the same each day."})
@@ -62,13 +62,13 @@ def completed(number: int, scores: Mapping[Dimension, int] | int = 2, at: dateti
 
 
 def snapshot(attempts: Sequence[Attempt], attempt_count: int) -> Profile:
-    """The profile that some of a user's completed attempts give, whatever their order."""
+    """Return the profile of a user's completed attempts, in any order."""
     window = sorted(map(scored, attempts), key=lambda one: one.scored_key)[-WINDOW:]
     return profile_of(attempts[0].user_id, window, attempt_count)
 
 
 def history(**series: Sequence[int]) -> list[Attempt]:
-    """One attempt per place of the series (names with _ for -); dimensions that are not named score 2."""
+    """Return one attempt per element of the series (names with _ for -); unnamed dimensions score 2."""
     length = len(next(iter(series.values())))
     named = {Dimension(name.replace("_", "-")): scores for name, scores in series.items()}
     return [

@@ -12,7 +12,7 @@ from keyplan_systems.thinking_trainer.domain.rubric import DIMENSIONS
 
 
 def raw(item: dict[str, Any]) -> dict[str, Any]:
-    """An item as the low-level client sends it."""
+    """Return an item as the low-level client sends it."""
     return {name: encode_value(value) for name, value in item.items()}
 
 

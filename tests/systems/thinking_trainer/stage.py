@@ -1,4 +1,4 @@
-"""The trainer on a real socket, with people who have tokens."""
+"""Trainer on a real socket, with users who have tokens."""
 
 from __future__ import annotations
 
@@ -32,37 +32,37 @@ ANSWERS = {
 
 
 def given(texts: Mapping[str, str] = ANSWERS) -> list[dict[str, str]]:
-    """Answers as the API takes them."""
+    """Return answers in the API's form."""
     return [{"questionId": question, "answer": text} for question, text in texts.items()]
 
 
 @dataclass
 class Caller:
-    """Somebody who sends requests."""
+    """Client of one user."""
 
     client: httpx.Client
     name: str
 
     def get(self, path: str, **query: Any) -> httpx.Response:
-        """Read."""
+        """Send a GET request."""
         return self.client.get(path, params=query)
 
     def post(self, path: str, body: Any = None) -> httpx.Response:
-        """Do."""
+        """Send a POST request."""
         return self.client.post(path, json=body)
 
     def put(self, path: str, body: Any) -> httpx.Response:
-        """Change."""
+        """Send a PUT request."""
         return self.client.put(path, json=body)
 
     def submitted(self, texts: Mapping[str, str] = ANSWERS) -> dict[str, Any]:
-        """An attempt that was submitted at once."""
+        """Return an attempt that was submitted in one request."""
         answer = self.post("/attempts", {"scenarioId": FERRY, "answers": given(texts)})
         assert answer.status_code == 201, answer.text
         return dict(answer.json())
 
     def begun(self) -> str:
-        """The id of a new attempt in progress."""
+        """Return the ID of a new attempt in progress."""
         answer = self.post("/attempts/drafts", {"scenarioId": FERRY})
         assert answer.status_code == 201, answer.text
         return str(answer.json()["attemptId"])
@@ -70,37 +70,37 @@ class Caller:
 
 @dataclass(kw_only=True)
 class Stage(People):
-    """The system with everything under it."""
+    """Running system with its dependencies."""
 
     connection: Connection
     service: Service
     runner: Runner
 
     def person(self, subject: str, /, *roles: str) -> Caller:
-        """Somebody with a good token."""
+        """Return a client with a valid token."""
         return Caller(self.client(self.token(subject, *roles)), subject)
 
     def follow(self) -> int:
-        """Deliver what the stream holds; how much that was."""
+        """Deliver the stream's records; return their number."""
         return self.runner.run_once().delivered
 
 
 def with_tables(connection: Connection) -> Connection:
-    """The connection, with the trainer's tables and the ferry."""
+    """Return the connection, with the trainer's tables and the ferry scenario."""
     connection.create_tables(design.attempts, design.profiles, design.scenarios)
     connection.run(design.add_scenario(stored_scenario()))
     return connection
 
 
 def stored_scenario(scenario_id: str = FERRY, **changes: Any) -> design.StoredScenario:
-    """The ferry, or another."""
+    """Return the ferry scenario, or another."""
     ferry = scenario()
     values = {name: getattr(ferry, name) for name in type(ferry).model_fields}
     return design.StoredScenario(**{**values, "scenario_id": scenario_id, **changes})
 
 
 def runner_on(connection: Connection, clock: Clock, name: str = "runner") -> Runner:
-    """What delivers attempts to a profiler."""
+    """Return the runner that delivers attempts to a profiler."""
     profiler = Profiler(connection, clock)
     return Runner(
         connection,
@@ -114,7 +114,7 @@ def runner_on(connection: Connection, clock: Clock, name: str = "runner") -> Run
 
 
 class Refusing:
-    """A destination that nothing may reach."""
+    """Destination that must not receive records."""
 
     def send(self, failures: Any) -> None:
         raise AssertionError(failures)
@@ -122,7 +122,7 @@ class Refusing:
 
 @contextmanager
 def staged(connection: Connection, clock: Clock, folder: Path, evaluator: Evaluator | None = None) -> Iterator[Stage]:
-    """The API over a connection, on a real socket."""
+    """Serve the API over a connection, on a real socket."""
     service = Service(with_tables(connection), clock, evaluator or RubricEvaluator())
     with runner_on(connection, clock) as runner:
         stage = Stage(

@@ -1,4 +1,4 @@
-"""Profiles over HTTP: latest, history, charts; for their own user alone."""
+"""Profiles over HTTP: latest, history, charts; visible to their own user only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scenarios over HTTP: those on offer, easiest first, and putting them on and off."""
+"""Scenarios over HTTP: the active ones, easiest first, and their activation."""
 
 from __future__ import annotations
 

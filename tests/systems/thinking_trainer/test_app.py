@@ -1,4 +1,4 @@
-"""The system put together: its workers do their work, its sample can be loaded twice."""
+"""Assembled system: its workers run, its sample can be loaded twice."""
 
 from __future__ import annotations
 

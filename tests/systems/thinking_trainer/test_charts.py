@@ -17,7 +17,7 @@ from keyplan_systems.thinking_trainer.domain.rubric import DIMENSIONS
 
 
 def profiles(length: int = 6) -> list[Profile]:
-    """The snapshots after each of so many attempts: logic rises, clarity stays at 1, the rest at 2."""
+    """Return the snapshots after each attempt: logic rises, clarity stays at 1, the rest at 2."""
     done = history(logic=[min(4, place) for place in range(length)], clarity=[1] * length)
     return [snapshot(done[:count], count) for count in range(1, length + 1)]
 

@@ -1,4 +1,4 @@
-"""The design: what the document says of tables, patterns, capacity and cost, and what was put right."""
+"""Design: tables, patterns, capacity and cost of the document, and its corrections."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from keyplan_systems.thinking_trainer.service import Service, stored
 
 
 class Recording:
-    """A transport that remembers what went through it."""
+    """Transport that records its requests."""
 
     def __init__(self, inner: Any) -> None:
         self.inner, self.sent = inner, list[tuple[str, Mapping[str, Any]]]()
         self.used = list[tuple[str, Any]]()
-        """What each answer says was used."""
+        """Consumed capacity of each answer."""
 
     def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         self.sent.append((operation, request))
@@ -199,12 +199,12 @@ def test_a_submission_costs_what_the_design_says_beforehand(recorded: tuple[Serv
     used.clear()
     assert Profiler(metered, service.clock).take_in(made)
     ledger, noted = used
-    assert (ledger[0], ledger[1]["CapacityUnits"]) == ("GetItem", 1)  # there is none yet
+    assert (ledger[0], ledger[1]["CapacityUnits"]) == ("GetItem", 1)  # none exists yet
     by_table = {told["TableName"]: told["CapacityUnits"] for told in noted[1]}
     assert by_table == {"Attempts": 2 * 8 + 8 + 2 * 1, "Profiles": 2 * 1}  # of one attempt: a full one is larger
 
 
-# What a month costs.
+# Monthly cost.
 
 
 def test_the_months_cost_is_under_ten_dollars_and_is_the_sum_of_its_parts() -> None:

@@ -1,4 +1,4 @@
-"""The migration: everything gets its form of today, once, whatever interrupts it."""
+"""Migration: every item gets its current form, once, despite interruptions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STATUSES = ("completed", "in-progress", "abandoned")
 
 
 def fill(db: Connection, attempts: int) -> None:
-    """Items of version 0.9: so many attempts of five users, a few profiles and scenarios."""
+    """Store items of version 0.9: attempts of five users, a few profiles and scenarios."""
     db.create_tables(design.attempts, design.profiles, design.scenarios)
     for number in range(attempts):
         at = f"2025-12-{1 + number // 1000:02}T{number // 60 % 24:02}:{number % 60:02}:00Z"
@@ -60,7 +60,7 @@ def everything(db: Connection) -> dict[str, list[dict[str, Any]]]:
 
 
 def check(db: Connection, attempts: int) -> None:
-    """All is in the form of today, and nothing was counted twice or lost."""
+    """Check that all items are in the current form, without items counted twice or lost."""
     stored = everything(db)
     assert all(item["schemaVersion"] == {"S": "1.0"} for table in stored.values() for item in table)
     ledgers = [item for item in stored["Attempts"] if item["attemptId"]["S"].startswith("LEDGER#")]
@@ -103,11 +103,11 @@ def test_everything_is_upgraded_and_a_second_run_changes_nothing(db: Connection)
 
 
 class Killed(BaseException):
-    """Nothing of the program runs after it."""
+    """Simulated kill, after which no code of the program runs."""
 
 
 def dying(db: Connection, after: int) -> None:
-    """Let the connection die with the process's n-th request."""
+    """Raise Killed with the process's n-th request."""
     inner, sent = db.transport.call, iter(range(after))
 
     def call(operation: str, request: dict[str, Any]) -> dict[str, Any]:
@@ -129,7 +129,7 @@ def test_killed_at_any_request_it_goes_on_and_ends_with_the_same(
     while not place.is_done:
         place = Place(**json.loads(saved))
         with connected(engine, clock) as db:
-            dying(db, every + kills)  # a little later each time, so that it comes to an end
+            dying(db, every + kills)  # a little later each time, so that it terminates
 
             def keep(at: Place) -> None:
                 nonlocal saved

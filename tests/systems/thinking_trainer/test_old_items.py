@@ -1,4 +1,4 @@
-"""Items of version 0.9 are read, through every connection and pattern, in the form of today."""
+"""Items of version 0.9 are read, through every connection and pattern, in the current form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The profile consumer: whatever the order, repetition and delay of deliveries, the same snapshots."""
+"""Profile consumer: the same snapshots in any order, repetition and delay of deliveries."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from keyplan_systems.thinking_trainer.profiling import BusyLedgerError, Profiler
 
 LATEST_S = 1_800_000_000.0
 PATIENT = 60
-"""Attempts at a request: each of a transaction's fifteen items may conflict, so most of them fail at first."""
+"""Attempts per request: each of a transaction's fifteen items may conflict, so most of them fail at first."""
 
 
 def varied(count: int) -> list[Attempt]:
-    """Attempts with scores of every kind; every third in the same millisecond as the one before."""
+    """Return attempts with scores of every kind; every third in the same millisecond as the previous one."""
     source = random.Random(count)
     return [
         completed(
@@ -109,7 +109,7 @@ def test_a_stream_that_repeats_reorders_and_is_read_again_makes_the_same_snapsho
                 written(connection, [waiting.pop() for _ in range(min(count, len(waiting)))])
             elif step == "deliver":
                 first.run_once(limit=count)
-            else:  # one that knows nothing of the other begins with the oldest record, and is gone in the middle
+            else:  # a separate reader starts with the oldest record, and disappears in the middle
                 runner(connection, clock, Path(folder) / f"{number}.json").run_once(limit=count)
         written(connection, waiting)
         deliver_all(first, clock)
@@ -133,7 +133,7 @@ def deliver_all(delivering: Runner, clock: ManualClock) -> None:
 
 @pytest.fixture
 def clock() -> ManualClock:
-    """After all attempts."""
+    """Return a clock after all attempts."""
     return ManualClock(LATEST_S)
 
 

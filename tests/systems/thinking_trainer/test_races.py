@@ -1,4 +1,4 @@
-"""What holds when requests meet: over real HTTP, in threads, with faults switched on."""
+"""Concurrent requests: over real HTTP, in threads, with injected faults."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ STALE_S = 0.1
 
 
 class Together:
-    """Grades only once all have come to be graded: whoever submits has read the attempt by then."""
+    """Evaluator that waits until all requests grade: each of them has read the attempt by then."""
 
     def __init__(self, parties: int) -> None:
         self._all = threading.Barrier(parties)
 
     def evaluate(self, submission: Submission) -> Assessment:
-        """The same for everybody."""
+        """Return the same assessment for every submission."""
         assert submission.answers
         self._all.wait()
         return assessment(3)
@@ -41,7 +41,7 @@ class Together:
 
 @pytest.fixture
 def clock() -> SystemClock:
-    """Time as it is."""
+    """Return the system clock."""
     return SystemClock()
 
 
@@ -51,7 +51,7 @@ def at_once(work: Callable[[int], Any], count: int = WORKERS) -> list[Any]:
 
 
 def settle() -> None:
-    """Until no read can show what was before: the engine's staleness is real time here."""
+    """Wait until no read is stale: the engine's staleness uses real time here."""
     threading.Event().wait(2 * STALE_S)
 
 
@@ -131,7 +131,7 @@ def test_with_conflicts_failures_and_lagging_indexes_every_attempt_counts_once(
             return statuses
 
         told = Counter(status for statuses in at_once(session) for status in statuses)
-        # A write whose answer got lost is repeated; where that meets its own trace the outcome is told as open.
+        # A write whose answer was lost is repeated; if it meets its own effect, the outcome is reported as unknown.
         assert set(told) <= {200, 201, 409, 503}, told
         while (counts := stage.runner.run_once()).read or counts.waiting:
             settle()

@@ -1,4 +1,4 @@
-"""The sweep of silent attempts: a day without a touch ends one, and one that fails keeps no other from it."""
+"""Sweep of silent attempts: a day without changes ends an attempt, and a failing one does not block others."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ def test_whoever_comes_back_while_the_sweep_is_at_it_keeps_their_attempt(
 
 
 class Sweeping:
-    """Grades, after time has passed and the sweep has come by."""
+    """Evaluator during which time passes and the sweep runs."""
 
     def __init__(self, service: Service, clock: ManualClock, seconds: float) -> None:
         self._service, self._clock, self._seconds = service, clock, seconds
 
     def evaluate(self, submission: Submission) -> Assessment:
-        """The same for everybody."""
+        """Return the same assessment for every submission."""
         assert submission.answers
         self._clock.advance(self._seconds)
         assert self._service.abandon_silent() == 0
@@ -104,7 +104,7 @@ def test_answers_that_are_refused_do_not_keep_an_attempt_from_the_sweep(
 
 
 @pytest.mark.parametrize("refused", ["GetItem", "PutItem"])
-@pytest.mark.parametrize("which", [0, 1, 2])  # wherever it stands in the index, whose shards have no order of their own
+@pytest.mark.parametrize("which", [0, 1, 2])  # at any position in the index, whose shards have no order
 def test_an_attempt_that_cannot_be_given_up_keeps_no_other_from_it_and_is_told(
     stage: Stage, ada: Caller, clock: ManualClock, which: int, refused: str
 ) -> None:

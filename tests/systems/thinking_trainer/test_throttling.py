@@ -1,4 +1,4 @@
-"""The provisioned scenarios: what throttles, table and index apart, and how the service gets through."""
+"""Provisioned scenarios: throttling of table and index separately, and how the service copes."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ pytestmark = pytest.mark.embedded("capacity that runs out on purpose")
 
 
 class PassingClock(ManualClock):
-    """Whoever waits finds that the time has passed."""
+    """Clock whose time advances by each wait."""
 
     def wait(self, event: threading.Event, seconds: float) -> bool:
-        """At once, and so much later."""
+        """Return immediately, and advance the time."""
         self.advance(seconds)
         return event.is_set()
 
 
 @dataclass
 class World:
-    """An engine that throttles, its clock, and who asks it: once only, or with patience."""
+    """Engine that throttles, its clock, and clients: without retries, or with many."""
 
     engine: Engine
     clock: ManualClock
 
     def service(self, attempts: int = 10) -> Service:
-        """The service on a connection that sends everything at most so often."""
+        """Return the service on a connection with this number of attempts per request."""
         return Service(connected(self.engine, self.clock, attempts), self.clock, RubricEvaluator())
 
     def seed_over_a_day(self) -> None:
-        """All scenarios, slowly enough for one write unit a second, and then all burst there can be."""
+        """Load all scenarios within one write unit per second, and then accumulate the full burst capacity."""
         for one in seed_scenarios():
             self.clock.advance(10)
             assert self.service(attempts=1).add_scenarios([one]) == 1
@@ -67,7 +67,7 @@ def world() -> Iterator[World]:
 
 
 def exhaust(engine: Engine) -> None:
-    """Read the index of active scenarios until it gives no more."""
+    """Read the index of active scenarios until it is throttled."""
     while True:
         try:
             engine.call("Scan", {"TableName": "Scenarios", "IndexName": "ActiveScenarios"})
@@ -76,14 +76,14 @@ def exhaust(engine: Engine) -> None:
 
 
 def add_at_once(world: World, count: int) -> None:
-    """Scenarios, each sent once."""
+    """Add scenarios, each with one request."""
     once = world.service(attempts=1)
     for number in range(count):
         once.db.run(design.add_scenario(stored_scenario(f"s{number}")))
 
 
 def reason(caught: pytest.ExceptionInfo[Any]) -> dict[str, str]:
-    """What the service says was exceeded."""
+    """Return the exceeded limit that the service reports."""
     error = caught.value if isinstance(caught.value, ProvisionedThroughputExceededError) else caught.value.__cause__
     assert isinstance(error, ProvisionedThroughputExceededError)
     (told,) = error.members["ThrottlingReasons"]
@@ -105,13 +105,13 @@ def test_the_service_gets_all_twenty_in_and_takes_the_time_that_the_capacity_ask
     items = world.engine.call("Scan", {"TableName": "Scenarios"})["Items"]
     units = sum(ceil(item_bytes(item) / 1024) for item in items)
     assert units > 30
-    assert units - 1 <= taken_s <= units + 20 * THROTTLED_AGAIN_S  # one unit is there at the start
+    assert units - 1 <= taken_s <= units + 20 * THROTTLED_AGAIN_S  # one unit is available at the start
     assert len(service.on_offer(None)) == 20
     assert service.add_scenarios(seed_scenarios()) == 0
 
 
 def test_patience_ends(world: World) -> None:
-    world.clock.__class__ = ManualClock  # time stands: no unit ever comes
+    world.clock.__class__ = ManualClock  # the clock does not advance, so capacity never refills
     with pytest.raises(ThrottledError):
         world.service(attempts=2).add_scenarios(seed_scenarios())
     assert MOST_WAITS * THROTTLED_AGAIN_S == 60
@@ -153,7 +153,7 @@ def test_listing_exhausts_the_index_alone_and_the_service_waits_for_it(world: Wo
     assert set(lists) == {20}
     assert reason(caught)["reason"] == "IndexReadProvisionedThroughputExceeded"
     assert 10 * 300 / 5 <= len(lists) <= 10 * 300 / 3  # five minutes of ten units, at three or four a list
-    assert once.scenario(seed_scenarios()[0].scenario_id).active  # the table is served from its own
+    assert once.scenario(seed_scenarios()[0].scenario_id).active  # the table has its own capacity
     began = world.clock.now()
     patient = world.service(attempts=40)
     assert [len(patient.on_offer(None)) for _ in range(10)] == [20] * 10

@@ -1,4 +1,4 @@
-"""What a month of the trainer costs, from the declared load."""
+"""Monthly cost of the trainer, from the declared load."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ AS_WRITTEN = Path(__file__).parents[3] / "examples" / "as_written" / "thinking_t
 
 
 def design() -> Design:
-    """The trainer's design."""
+    """Return the trainer's design."""
     return Design.load("keyplan_systems.thinking_trainer.design")
 
 
 def month(of: Design | None = None) -> Estimate:
-    """What `keyplan price` prints."""
+    """Return the estimate that `keyplan price` prints."""
     return estimate(of or design(), book("us-east-1"))
 
 
 def table_of(told: Estimate, name: str) -> TableCost:
-    """The month of a table."""
+    """Return the monthly cost of a table."""
     return next(table for table in told.tables if table.name == name)
 
 
 def lines_of(told: Estimate) -> dict[str, float]:
-    """Dollars a month, part by part; their sum is the month."""
+    """Return dollars per month by part; their sum is the monthly cost."""
     attempts, profiles, scenarios = (table_of(told, name) for name in ("Attempts", "Profiles", "Scenarios"))
     own, *indexes = attempts.parts
     return {
@@ -46,7 +46,7 @@ def lines_of(told: Estimate) -> dict[str, float]:
 
 
 def table() -> str:
-    """What a month costs, as Markdown."""
+    """Return the monthly cost as Markdown."""
     told = month()
     lines = [[name, f"{abs(round(dollars, 2)):.2f}"] for name, dollars in lines_of(told).items()]
     return rows(["What", "$ a month"], [*lines, ["Sum", f"{told.total:.2f}"]]) + "\n"

@@ -1,4 +1,4 @@
-"""Random traffic over HTTP from several threads, held to what was acknowledged: see the auditor.
+"""Random traffic over HTTP from several threads, compared with acknowledged results: see the auditor.
 
 python -m tests.systems.todo.audit [seconds] [doubled] [faults] [http]
 """
@@ -36,11 +36,11 @@ from keyplan_systems.todo.lake.lake import Lake
 
 THREADS = 8
 LITTLE, LONGEST_S = 10, 60
-"""Tasks and changes that an audit wants to see even where the machine is slow, and how long it waits for them."""
+"""Tasks and changes that an audit requires even on a slow machine, and its timeout for them."""
 
 
 def counting_faults(connection: Connection) -> Counter[str]:
-    """Count the errors that the connection meets and gets over."""
+    """Count the errors that the connection retries."""
     met: Counter[str] = Counter()
     call = connection._call
 
@@ -59,9 +59,9 @@ def counting_faults(connection: Connection) -> Counter[str]:
 def audit(
     stage: Stage, seconds: float, *, doubled: bool, seed: int = 1, enough: Callable[[], bool] = lambda: True
 ) -> Auditor:
-    """Send traffic for so long, and until a little was done, then hold the table to what was acknowledged.
+    """Send traffic for a duration and a minimum amount, then compare the table with acknowledged results.
 
-    `enough`: what else must be so before it ends.
+    `enough`: an additional condition for its end.
     """
     auditor, end_s = Auditor(), time.monotonic() + seconds
 
@@ -93,7 +93,7 @@ def audit(
 
 
 def verify_indexes(stage: Stage) -> None:
-    """Hold the indexes to the table, once nothing lags any more."""
+    """Compare the indexes with the table, once they have caught up."""
     for user in NAMES:
         by_status: dict[str, set[str]] = defaultdict(set)
         for task in stage.connection.iterate(design.tasks_of_user(user)):
@@ -108,11 +108,11 @@ FAULTS = Faults(
     unprocessed=0.1, duplicate_stream_records=0.1, reorder_stream_records=0.1,
 )  # fmt: skip
 SLOW_UNITS = 350
-"""Units a second of table and indexes in audits with faults: less than the traffic wants."""
+"""Units per second of table and indexes in audits with faults: less than the traffic needs."""
 
 
 def throttled(engine: Engine | Elsewhere) -> None:
-    """Give the table so little capacity that traffic is throttled."""
+    """Limit the table's capacity, so that traffic is throttled."""
     units = {"ReadCapacityUnits": SLOW_UNITS * 4, "WriteCapacityUnits": SLOW_UNITS}
     indexes = [{"Update": {"IndexName": f"GSI{n}", "ProvisionedThroughput": units}} for n in range(1, 5)]
     engine.call(
@@ -128,7 +128,7 @@ def throttled(engine: Engine | Elsewhere) -> None:
 
 @contextmanager
 def fed(connection: Connection, clock: SystemClock, folder: Path) -> Iterator[None]:
-    """While it lasts, a feed follows the stream; in the end the lake tells the totals of the table."""
+    """Run a feed on the stream during the block; at the end the lake must have the table's totals."""
     lake, stop, errors = Lake.open(folder / "lake", clock=clock), threading.Event(), list[BaseException]()
     feed = Feed(connection, lake, clock=clock)
 
@@ -153,7 +153,7 @@ def fed(connection: Connection, clock: SystemClock, folder: Path) -> Iterator[No
 
 @contextmanager
 def database(folder: Path, clock: SystemClock, *, faults: bool, http: bool) -> Iterator[Engine | Elsewhere]:
-    """A new database in a folder: in this process, where faults are made, or served."""
+    """Yield a new database in a folder: in this process with faults, or served."""
     if http and not faults:
         with served(folder) as elsewhere:
             yield elsewhere
@@ -170,9 +170,9 @@ def database(folder: Path, clock: SystemClock, *, faults: bool, http: bool) -> I
 def run(
     folder: Path, seconds: float, *, doubled: bool, faults: bool = False, http: bool = False
 ) -> tuple[Auditor, Counter[str]]:
-    """An audit of a new system on a database in a folder; with `http` its connection is boto3 over a socket.
+    """Audit a new system on a database in a folder; with `http` its connection is boto3 over a socket.
 
-    With faults it goes on until it has met a conflict or a throttle.
+    With faults it continues until it has met a conflict or a throttle.
     """
     clock = SystemClock(1)
     with ExitStack() as stack:
@@ -189,7 +189,7 @@ def run(
         with fed(connection, clock, folder):
             auditor = audit(stage, seconds, doubled=doubled, enough=has_met)
             if faults:
-                # What lags is applied at the next call after it is due, and that may be read stale for a while.
+                # Lagging changes are applied at the next call after they are due, and may be read stale for a while.
                 time.sleep(FAULTS.lag_range[1])
                 connection.run(design.user_by_id("u0"))
                 time.sleep(FAULTS.stale_s)
@@ -198,7 +198,7 @@ def run(
 
 
 def main() -> None:
-    """Run one audit, and tell what was acknowledged and what was met."""
+    """Run one audit, and print its counts."""
     options = sys.argv[1:]
     seconds = float(next((one for one in options if one.isdecimal()), 30))
     with tempfile.TemporaryDirectory() as folder:

@@ -1,8 +1,8 @@
-"""The auditor: a plain model of tasks that knows only what was acknowledged.
+"""Auditor: a plain model of tasks that knows only acknowledged results.
 
-Every change of a task raises its version by one, and every acknowledged answer tells the version that it made. So of
-each task the versions that were told must be 1, 2, 3 ... without a hole and without one told twice, each made of the
-one before by just the fields that the request changed; and what the table holds in the end must be the last of them.
+Every change of a task increments its version, and every acknowledged answer contains the version that it created. So
+for each task the acknowledged versions must be 1, 2, 3 ... without a gap or a duplicate, each derived from the previous
+one by exactly the fields that the request changed; and the table must finally contain the last of them.
 """
 
 from __future__ import annotations
@@ -16,56 +16,56 @@ from keyplan.client.connection import Connection
 from keyplan_systems.todo import design
 
 NAMES = ("u0", "u1", "u2", "u3")
-"""The users of the traffic."""
+"""Users of the traffic."""
 _FOLLOW = ("updated_at", "completed_at", "version")
-"""Members of a task that follow from a change instead of being said by it."""
+"""Members of a task that a change sets implicitly."""
 
 
 @dataclass
 class History:
-    """What was acknowledged of one task."""
+    """Acknowledged changes of one task."""
 
     user: str
     made: dict[str, Any]
     changes: list[tuple[dict[str, Any], dict[str, Any]]] = field(default_factory=list)
-    """What was said, and the task as it was answered."""
+    """Requested changes, and the task as it was answered."""
     unseen: list[str] = field(default_factory=list)
-    """Statuses given in bulk, whose answers do not show the task."""
+    """Statuses set in bulk, whose answers do not contain the task."""
     deletions: int = 0
 
 
 class Auditor:
-    """A plain model, fed by acknowledged answers."""
+    """Plain model, fed by acknowledged answers."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.histories: dict[str, History] = {}
         self._updated: list[tuple[str, str]] = []
-        """Tasks and the statuses they got in bulk: perhaps told before the answer that they were made."""
+        """Tasks and their statuses set in bulk: possibly recorded before the answer that they were created."""
         self._gone: Counter[str] = Counter()
-        """Tasks that were deleted, and how often."""
+        """Deleted tasks, and how often each was deleted."""
         self.answers: Counter[str] = Counter()
         self.complaints: list[str] = []
 
     def known(self, user: str) -> list[str]:
-        """Tasks of a user that are there, as far as is known."""
+        """Return the known existing tasks of a user."""
         with self.lock:
             return [one for one, history in self.histories.items() if history.user == user and one not in self._gone]
 
     def made(self, user: str, task: dict[str, Any]) -> None:
-        """A task was made."""
+        """Record a created task."""
         with self.lock:
             if task["task_id"] in self.histories:
                 self.complaints.append(f"{task['task_id']} was made twice")
             self.histories[task["task_id"]] = History(user, task)
 
     def changed(self, said: dict[str, Any], task: dict[str, Any]) -> None:
-        """A task was changed."""
+        """Record a changed task."""
         with self.lock:
             self.histories[task["task_id"]].changes.append((said, task))
 
     def told(self, results: list[dict[str, str]], status: str) -> None:
-        """A bulk request was answered."""
+        """Record the answer to a bulk request."""
         with self.lock:
             for one in results:
                 if one["outcome"] == "updated":
@@ -74,20 +74,20 @@ class Auditor:
                     self._gone[one["task_id"]] += 1
 
     def deleted(self, task_id: str) -> None:
-        """A task was deleted."""
+        """Record a deleted task."""
         with self.lock:
             self._gone[task_id] += 1
 
     def has_seen(self, count: int) -> bool:
-        """Whether so many tasks were made, and so many changes."""
+        """Return True if this number of tasks were created, and of changes made."""
         with self.lock:
             changes = sum(len(history.changes) for history in self.histories.values())
             return min(len(self.histories), changes) >= count
 
-    # In the end.
+    # Final comparison.
 
     def verify(self, connection: Connection) -> None:
-        """Hold the table to the model. Raises AssertionError with the first contradictions."""
+        """Compare the table with the model. Raises AssertionError with the first contradictions."""
         touched = {task_id for task_id, _ in self._updated} | set(self._gone)
         self.complaints += [f"{one} was touched, and nobody was told of it" for one in touched - set(self.histories)]
         assert not self.complaints, "\n".join(self.complaints[:20])
@@ -95,7 +95,7 @@ class Auditor:
             self.histories[task_id].unseen.append(status)
         for task_id, times in self._gone.items():
             self.histories[task_id].deletions = times
-        # By user, since these reads are consistent: a scan may be as old as any read.
+        # By user, because these reads are consistent: a scan may be stale.
         stored = {task.task_id: task for name in NAMES for task in connection.all(design.every_task_of_user(name))}
         for task_id, history in self.histories.items():
             self._chain(task_id, history)
@@ -118,7 +118,7 @@ class Auditor:
         before: dict[str, Any] | None = history.made
         for version in range(2, last + 1):
             if version not in told:
-                before = None  # a bulk change: what it said of the task is not known, only that it was one
+                before = None  # a bulk change: its effect on the task is unknown, except that it was a change
                 continue
             said, task = told[version]
             if before is not None:

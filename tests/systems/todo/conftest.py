@@ -1,4 +1,4 @@
-"""The system with time that only tests move."""
+"""System with a clock that only tests move."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from keyplan_systems.todo.lake.lake import Lake
 
 @pytest.fixture
 def clock() -> ManualClock:
-    """2025-11-20 12:00 UTC."""
+    """Return 2025-11-20 12:00 UTC."""
     return ManualClock(1_763_640_000)
 
 

@@ -1,4 +1,4 @@
-"""The to-do system on a real socket, with people who have tokens, for tests and audits."""
+"""To-do system on a real socket, with users who have tokens, for tests and audits."""
 
 from __future__ import annotations
 
@@ -25,48 +25,48 @@ _keys = itertools.count()
 
 
 def new_key() -> str:
-    """An idempotency key that no other request of the process has."""
+    """Return an idempotency key that is unique in the process."""
     return f"key-{next(_keys)}"
 
 
 @dataclass(kw_only=True)
 class Stage(People):
-    """One system with everything under it."""
+    """Running system with its dependencies."""
 
     connection: Connection
     service: Service
 
     def person(self, subject: str, /, *roles: str, **claims: Any) -> Caller:
-        """Somebody with a good token."""
+        """Return a client with a valid token."""
         told = {"email": f"{subject}@example.org", "name": subject, **claims}
         return Caller(self.client(self.token(subject, *roles, **told), "/api/v1"), subject)
 
 
 @dataclass
 class Caller:
-    """Somebody who sends requests."""
+    """Client of one user."""
 
     client: httpx.Client
     name: str
 
     def get(self, path: str, **query: Any) -> httpx.Response:
-        """Read."""
+        """Send a GET request."""
         return self.client.get(path, params=query)
 
     def post(self, path: str, body: Any = None, key: str | None = None) -> httpx.Response:
-        """Make; under a new idempotency key unless one is given."""
+        """Send a POST request, with a new idempotency key unless one is given."""
         return self.client.post(path, json=body, headers={"Idempotency-Key": key or new_key()})
 
     def put(self, path: str, body: Any, key: str | None = None, **headers: str) -> httpx.Response:
-        """Change."""
+        """Send a PUT request."""
         return self.client.put(path, json=body, headers={"Idempotency-Key": key or new_key(), **headers})
 
     def delete(self, path: str, key: str | None = None, **headers: str) -> httpx.Response:
-        """Delete."""
+        """Send a DELETE request."""
         return self.client.delete(path, headers={"Idempotency-Key": key or new_key(), **headers})
 
     def task(self, title: str = "task", **values: Any) -> dict[str, Any]:
-        """A task that has been made."""
+        """Create a task and return it."""
         answer = self.post("/tasks", {"title": title, **values})
         assert answer.status_code == 201, answer.text
         made: dict[str, Any] = answer.json()
@@ -75,7 +75,7 @@ class Caller:
 
 @contextmanager
 def staged(connection: Connection, clock: Clock, folder: Path, policy: Policy | None = None) -> Iterator[Stage]:
-    """The API over a connection, on a real socket."""
+    """Serve the API over a connection, on a real socket."""
     connection.create_tables(table)
     service = Service.over(connection, clock, policy)
     stage = Stage(clock=clock, key=development_key(folder), audience=AUDIENCE, connection=connection, service=service)

@@ -1,4 +1,4 @@
-"""Tasks over HTTP: made, read, changed, deleted, listed, with every refusal."""
+"""Tasks over HTTP: create, read, change, delete, list, with every refusal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def titles(answer: httpx.Response) -> list[str]:
 
 
 def everything(caller: Caller, path: str, **query: Any) -> list[str]:
-    """All pages of a list."""
+    """Return all pages of a list."""
     found: list[str] = []
     cursor = None
     while True:

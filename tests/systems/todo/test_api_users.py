@@ -1,4 +1,4 @@
-"""Users over HTTP: made on first use, unique by e-mail address, deleted by a job; and administration."""
+"""Users over HTTP: created on first use, unique by e-mail address, deleted by a job; and administration."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_token_whose_address_is_not_verified_makes_no_user_on_first_use(stage:
 
 
 def held_without_verification(stage: Stage, user_id: str, email: str) -> None:
-    """A user as they were stored before addresses were verified."""
+    """Store a user as before addresses were verified."""
     now = datetime.fromtimestamp(NOW, UTC)
     stage.connection.run(create_user(User(user_id=user_id, email=email, name="x", created_at=now, updated_at=now)))
 
@@ -151,7 +151,7 @@ def test_an_address_is_one_in_whichever_spelling_it_comes(stage: Stage, engine: 
 
 
 def test_an_address_that_grows_too_long_without_capitals_is_refused(ada: Caller) -> None:
-    letter = "\u0390"  # which becomes three when differences of case are taken away
+    letter = "\u0390"  # which becomes three characters when differences of case are removed
     long = f"{letter * 64}@{'a' * 60}.{'b' * 56}.org"
     assert ada.put("/users", {"email": long}).json()["error"]["code"] == "invalid"
     assert ada.put("/users", {"email": f"{letter * 60}@example.org"}).status_code == 200

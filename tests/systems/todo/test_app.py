@@ -1,4 +1,4 @@
-"""The system as it is put together: with workers, settings and logs, here and on another process's DynamoDB."""
+"""Assembled system: with workers, settings and logs, here and on another process's DynamoDB."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from keyplan_systems.web.tokens import TokenRules, TokenVerifier, development_ke
 
 @pytest.fixture
 def clock() -> SystemClock:
-    """Time as it is."""
+    """Return the system clock."""
     return SystemClock()
 
 
@@ -67,7 +67,7 @@ def test_samples_requests_workers_and_lake_work_together(resources: Resources) -
     ]
     assert workers["todo lake refresh"].run_once() == 0
     built.close()
-    next_start = todo.SYSTEM.build(resources)  # need not wait for the lease of the one before
+    next_start = todo.SYSTEM.build(resources)  # need not wait for the lease of the previous process
     next_start.load_sample()
     with Running(next_start.app) as server, client(next_start, server, resources.folder) as ada:
         assert ada.post("/tasks", json={"title": "t"}, headers={"Idempotency-Key": "anew"}).status_code == 201

@@ -1,4 +1,4 @@
-"""Short audits of random traffic, and that the auditor finds what is wrong; `python -m ...audit 30` is the long one."""
+"""Short audits of random traffic, and proof that the auditor finds faults; `python -m ...audit 30` is the long one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from keyplan_systems.todo.once import Answer, Once, Request, Work
 
 @pytest.fixture
 def clock() -> SystemClock:
-    """Time as it is."""
+    """Return the system clock."""
     return SystemClock(1)
 
 
@@ -37,7 +37,7 @@ def test_nor_does_it_among_faults(tmp_path: Path) -> None:
 
 
 def test_the_auditor_finds_effects_that_come_twice(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The canary: answers that are looked up, but not kept in the transaction of the write."""
+    """Canary: answers that are looked up, but not stored in the transaction of the write."""
 
     def careless(self: Once, request: Request, work: Any) -> Answer:
         given = self.given(request)
@@ -58,7 +58,7 @@ def test_the_auditor_finds_effects_that_come_twice(stage: Stage, monkeypatch: py
 
 
 def test_the_auditor_finds_effects_that_are_lost(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The canary: a task that disappears behind everybody's back."""
+    """Canary: a task that is deleted without an acknowledged request."""
     run = stage.connection.run
 
     def losing(call: Call[Any], **options: Any) -> Any:

@@ -1,4 +1,4 @@
-"""How long texts, lists and pages may be: what is just allowed, and what is just too much."""
+"""Limits of texts, lists and pages: the largest valid and the smallest invalid values."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ LISTS = (
 
 
 def refused_for(field: str, *answers: httpx.Response) -> None:
-    """Every answer is a 422 for this field."""
+    """Check that every answer is a 422 for this field."""
     for answer in answers:
         assert (answer.status_code, answer.json()["error"]["details"][0]["field"]) == (422, field), answer.text
 
 
 def page_of(caller: Caller, path: str, limit: int) -> httpx.Response:
-    """A list, of which the path may have a question already."""
+    """Return a list, whose path may have query parameters already."""
     return caller.client.get(httpx.URL(path).copy_merge_params({"limit": limit}))
 
 

@@ -1,4 +1,4 @@
-"""Bulk requests: task by task, conditional, each told of, and the same when they are repeated or interrupted."""
+"""Bulk requests: task by task, conditional, with a result each, and unchanged when repeated or interrupted."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_a_task_reopened_after_it_was_chosen_is_kept(
         new_key(),
     )
     with monkeypatch.context() as patch:
-        kill_after(stage, patch, 2)  # the choice, and the first deletion
+        kill_after(stage, patch, 2)  # the selection, and the first deletion
         assert ada.post("/tasks/bulk/delete-completed", key=key).status_code == 500
     ada.put(f"/tasks/{tasks[1]['task_id']}", {"status": "pending"})
     late = ada.task(status="completed")

@@ -1,4 +1,4 @@
-"""`keyplan lake todo ...` in a terminal: queries, reports, feeding, catching up; and what is wrong in a sentence."""
+"""`keyplan lake todo ...` in a terminal: queries, reports, feed, catch-up; and one-sentence errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from keyplan_systems.todo.service import Service
 
 @pytest.fixture(scope="module")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A table with the sample, behind an endpoint."""
+    """Yield a table with the sample, behind an endpoint."""
     clock = SystemClock()
     with served(tmp_path_factory.mktemp("served")) as elsewhere:
         with elsewhere.connect(clock=clock) as connection:
@@ -81,7 +81,7 @@ def test_parameters_go_into_queries_and_reports(lake: str) -> None:
         ("SELECT 'infinity'::DATE AS due", "a value of the answer cannot be shown"),
         ("SELECT DATE '20000-01-01' AS due", "a value of the answer cannot be shown"),
         ("SELECT '2025-01-01 00:00:00.123456789'::TIMESTAMP_NS AS at", "a value of the answer cannot be shown"),
-        ("SELECT '\udcff'", "not valid UTF-8"),  # how Python reads an argument in another encoding
+        ("SELECT '\udcff'", "not valid UTF-8"),  # Python's form of an argument in another encoding
     ],
 )
 def test_what_cannot_be_read_or_shown_is_told_in_a_sentence(sql: str, said: str, format: str, lake: str) -> None:
@@ -122,7 +122,7 @@ def test_a_new_lake_catches_up_from_the_table(database: str, tmp_path: Path) -> 
 
 
 def export(folder: Path, items: list[dict[str, Any]], count: int) -> Path:
-    """An export as the service writes it."""
+    """Write an export as the service does."""
     (folder / "data").mkdir(parents=True)
     lines = b"".join(orjson.dumps({"Item": item}) + b"\n" for item in items)
     (folder / "data" / "abc.json.gz").write_bytes(gzip.compress(lines))

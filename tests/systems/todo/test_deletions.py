@@ -1,4 +1,4 @@
-"""The job that deletes users: killed anywhere, run twice, raced by writers, and by a user who comes anew."""
+"""Job that deletes users: killed at any point, run twice, raced by writers, and by a user who is created again."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ with keyplan.connect(sys.argv[1]) as connection:
 
 
 def left_of(engine: Engine | Elsewhere, user_id: str) -> list[str]:
-    """Keys of what is left of a user, but for answers, which expire."""
+    """Return the keys of a user's remaining items, except answers, which expire."""
     items = engine.call("Scan", {"TableName": "todo-app-data"})["Items"]
     keys = [f"{item['PK']['S']} {item['SK']['S']}" for item in items]
     return [key for key in keys if user_id in key and not key.startswith("IDEMPOTENCY#")]
@@ -136,7 +136,7 @@ def test_what_has_expired_is_removed_too(
 
 @pytest.mark.embedded("faults on purpose")
 def test_a_job_whose_writes_meet_conflicts_goes_on_with_fewer_at_a_time(clock: ManualClock) -> None:
-    faults = Faults(seed=1, conflicts=0.2)  # of each write: fifty together practically never meet none
+    faults = Faults(seed=1, conflicts=0.2)  # of each write: a transaction of fifty practically always meets one
     with Engine.memory(clock=clock, ttl_sweep_s=None, faults=faults) as engine, connected(engine, clock) as connection:
         connection.create_tables(table)
         service = Service.over(connection, clock)

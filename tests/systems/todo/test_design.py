@@ -1,4 +1,4 @@
-"""The design as it is stored: documented names and key formats, sparse indexes, no finding left open."""
+"""Stored form of the design: documented names and key formats, sparse indexes, no open findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules by themselves."""
+"""Domain rules in isolation."""
 
 from __future__ import annotations
 

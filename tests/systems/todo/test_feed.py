@@ -1,4 +1,4 @@
-"""The feed of the lake: the same totals as the table, whatever the consumers and the stream do."""
+"""Feed of the lake: the same totals as the table, whatever happens to consumers and stream."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ DAY_S = 86_400
 
 @pytest.fixture
 def engine(place: str, clock: ManualClock, tmp_path: Path) -> Iterator[Engine | Elsewhere]:
-    """In this process with streams of three shards."""
+    """Yield an engine in this process with streams of three shards, or an endpoint."""
     if place == "served":
         with served(tmp_path) as elsewhere:
             yield elsewhere
@@ -75,7 +75,7 @@ def test_changes_count_though_the_feeds_clock_is_ahead_of_the_services(
 def test_a_reading_that_another_feed_undid_is_done_again(
     connection: Connection, lake: Lake, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two feeds read the table at once: the one that began first is done while the other still reads."""
+    """Two feeds read the table at once: the one that started first finishes while the other still reads."""
     monkeypatch.setattr(refresh, "_ITEMS_AT_ONCE", 1)
     Town(connection, clock, 1).write(10)
     first = Feed(connection, lake, clock=ManualClock(clock.now() - 1))
@@ -222,7 +222,7 @@ def test_two_feeds_that_share_checkpoints_share_the_work(
     one.close()
     assert other.run_once() > 0
     assert_same(connection, lake)
-    clock.advance(3600)  # its leases are over
+    clock.advance(3600)  # its leases have expired
     town.write(20)
     assert one.run_once() > 0
     assert other.run_once() == 0

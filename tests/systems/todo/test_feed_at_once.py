@@ -1,4 +1,4 @@
-"""Feeds among writers, other feeds and kills, in real time: the lake ends with the table's totals."""
+"""Feeds with concurrent writers, other feeds and kills, in real time: the lake ends with the table's totals."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ from keyplan_systems.todo.lake.lake import Lake
 
 @pytest.fixture
 def clock() -> SystemClock:
-    """Time as it is."""
+    """Return the system clock."""
     return SystemClock(1)
 
 
 class Crew:
-    """Threads whose errors are told at the end."""
+    """Threads whose errors are raised at the end."""
 
     def __init__(self) -> None:
         self._errors: list[BaseException] = []
         self._stop = threading.Event()
 
     def once(self, act: Callable[[], object]) -> threading.Thread:
-        """Do something in a thread."""
+        """Run a function in a thread."""
         thread = threading.Thread(target=self._work, args=(act,))
         thread.start()
         return thread
 
     def again(self, act: Callable[[], object]) -> threading.Thread:
-        """Do something again and again, until it is time to end."""
+        """Run a function repeatedly until the end."""
 
         def loop() -> None:
             while not self._stop.is_set():
@@ -69,7 +69,7 @@ class Crew:
 
 
 def check_a_crew(engine: Engine | Elsewhere, clock: SystemClock, folder: Path, writes: int) -> None:
-    """Three writers, two feeds whose leases are soon over, and the lake's keeping, all at once."""
+    """Run three writers, two feeds with short leases, and the lake's maintenance concurrently."""
     with connected(engine, clock, attempts=20) as connection:
         connection.create_tables(table)
         lake, crew = Lake.open(folder / "lake", clock=clock), Crew()

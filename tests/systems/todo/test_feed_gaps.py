@@ -1,4 +1,4 @@
-"""The feed of the lake while no stream is on: what changed meanwhile is in none, and is read from the table."""
+"""Feed of the lake while the stream is off: changes of that time are in no stream, and are read from the table."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_an_export_of_just_now_does_not_stand_for_what_changed_after_it_while_no
 def test_a_shard_that_is_missing_in_an_older_list_is_still_read(
     connection: Connection, lake: Lake, feed: Feed, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another feed has found it, read some of it and given it up since that list was made."""
+    """Another feed has found it, read some of it and released it since that list was read."""
     town = Town(connection, clock, 1)
     town.write(10)
     feed.run_once()
@@ -125,7 +125,7 @@ def test_a_reading_that_failed_after_a_gap_is_made_up_for(
 def test_what_was_trimmed_from_a_shard_of_which_nothing_had_been_read_is_made_up_for(
     closed: bool, connection: Connection, lake: Lake, feed: Feed, clock: ManualClock, engine: Engine
 ) -> None:
-    """Its reader has no place in it that could turn out to be gone."""
+    """Its reader has no position in it that could be lost."""
     town = Town(connection, clock, 1)
     feed.run_once()
     if closed:

@@ -1,4 +1,4 @@
-"""Requests that are sent twice: done once, answered alike, under races, kills, expiry and strangers' keys."""
+"""Repeated requests: executed once, answered alike, under races, kills, expiry and other users' keys."""
 
 from __future__ import annotations
 

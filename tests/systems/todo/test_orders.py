@@ -1,4 +1,4 @@
-"""Lists in an order beside filters, and days as they are written."""
+"""Lists in an order combined with filters, and days as they are written."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tests.systems.todo.stage import Caller
 
 
 def titles(ada: Caller, **wanted: str) -> str:
-    """What a list holds, by single letters."""
+    """Return the content of a list, as single letters."""
     answer = ada.get("/tasks", **wanted)
     assert answer.status_code == 200, answer.text
     return "".join(task["title"] for task in answer.json()["tasks"])

@@ -1,4 +1,4 @@
-"""Completed tasks that are kept for some days only, over HTTP."""
+"""Completed tasks with limited retention, over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Indexes that lag, tables that throttle, answers that get lost: what callers see of it."""
+"""Indexes that lag, tables that throttle, lost answers: their visible effects for callers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many change events a second one core brings from the engine's stream into Parquet, end to end.
+"""Benchmark: change events per second that one core moves from the engine's stream into Parquet, end to end.
 
 taskset -c 0 python -m tests.systems.todo.throughput [events]
 """
@@ -25,7 +25,7 @@ EVENTS = 50_000
 
 
 def fill(connection: Connection, events: int) -> None:
-    """So many changes of the stream: tasks of the size that the design declares, each made, then changed."""
+    """Write changes to the stream: tasks of the size that the design declares, each created, then changed."""
     now = datetime(2025, 11, 20, 12, tzinfo=UTC)
     for number in range(events // 2):
         task = Task(
@@ -45,13 +45,13 @@ def fill(connection: Connection, events: int) -> None:
 
 
 def measure(folder: Path, events: int) -> float:
-    """Events a second, with checkpoints in a table of the same engine."""
+    """Return events per second, with checkpoints in a table of the same engine."""
     clock = SystemClock()
     with Engine.open(folder / "todo.db", clock=clock) as engine, keyplan.connect(engine=engine) as connection:
         connection.create_tables(table)
         lake = Lake.open(folder / "lake")
         feed = Feed(connection, lake, clock=clock)
-        feed.run_once()  # the first reading of the table, which is empty yet
+        feed.run_once()  # the first reading of the table, which is still empty
         fill(connection, events)
         start = time.perf_counter()
         read = feed.run_once()
@@ -63,7 +63,7 @@ def measure(folder: Path, events: int) -> float:
 
 
 def main() -> None:
-    """Print the figure."""
+    """Print the result."""
     events = int(sys.argv[1]) if len(sys.argv) > 1 else EVENTS
     with tempfile.TemporaryDirectory() as folder:
         print(f"{measure(Path(folder), events):.0f} events/s from the engine's stream into Parquet")

@@ -1,4 +1,4 @@
-"""The totals of users and tasks, as the table and as the lake tell them."""
+"""Totals of users and tasks, from the table and from the lake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""People who write tasks at random, for tests of what follows the stream."""
+"""Users who write tasks at random, for tests of stream consumers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from keyplan_systems.todo.service_users import Person
 
 
 class Town:
-    """Some people who write tasks at random."""
+    """Users who write tasks at random."""
 
     def __init__(self, connection: Connection, clock: Any, seed: int, policy: Policy | None = None) -> None:
         self.service = Service.over(connection, clock, policy)
@@ -23,7 +23,7 @@ class Town:
         self._sent = 0
 
     def write(self, count: int) -> None:
-        """So many requests, by any of five people."""
+        """Send this number of requests from any of five users."""
         for _ in range(count):
             name = f"u{self.seed}-{self.chance.randrange(5)}"
             self._one(name, self._request(name))

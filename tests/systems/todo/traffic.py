@@ -1,4 +1,4 @@
-"""One thread's requests of an audit, at random; the auditor hears what is acknowledged."""
+"""Random requests of one thread of an audit; the auditor records acknowledged results."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from tests.systems.todo.auditor import Auditor
 from tests.systems.todo.stage import Caller, new_key
 
 PATIENCE = 40
-"""How often a request is sent again while the answer is that the tables are busy, or others wrote the same."""
+"""Number of retries while the tables are busy, or the same items change concurrently."""
 _AGAIN = (409, 503)
 _STATUSES = ("pending", "in_progress", "completed", "cancelled")
 
 
 @dataclass
 class Traffic:
-    """One thread's requests."""
+    """Requests of one thread."""
 
     callers: list[Caller]
     auditor: Auditor
     chance: random.Random
     doubled: ThreadPoolExecutor | None
-    """Sends every write a second time with the same key, at the same time."""
+    """Sends every write a second time with the same key, concurrently."""
 
     def run(self, until: Callable[[], bool]) -> None:
-        """Send requests until it is time to end."""
+        """Send requests until the end."""
         acts: list[tuple[Callable[[Caller], None], int]] = [
             (self.create, 30), (self.change, 40), (self.delete, 8), (self.bulk, 6), (self.clear, 1), (self.look, 15)
         ]  # fmt: skip
@@ -39,7 +39,7 @@ class Traffic:
             act(self.chance.choice(self.callers))
 
     def create(self, caller: Caller) -> None:
-        """Make a task whose title no other has."""
+        """Create a task with a unique title."""
         key = new_key()
         body = {**self._fields(), "title": f"made by {key}"}
         answer = self._send(lambda: caller.post("/tasks", body, key))
@@ -63,7 +63,7 @@ class Traffic:
             self.auditor.deleted(task_id)
 
     def bulk(self, caller: Caller) -> None:
-        """Give some tasks a status."""
+        """Set a status for some tasks."""
         known, key = self.auditor.known(caller.name), new_key()
         if not known:
             return
@@ -81,7 +81,7 @@ class Traffic:
             self.auditor.told(answer.json()["results"], "")
 
     def look(self, caller: Caller) -> None:
-        """Read something; a task that is known and nobody deletes is there."""
+        """Read; a known task that nobody deletes must exist."""
         query = self.chance.choice([{}, {"status": "pending"}, {"order": "urgency"}, {"due_to": "2025-12-15"}])
         self._is(self._send(lambda: caller.get("/tasks", limit=10, **query), once=True), 200)
         task_id = self._pick(caller)

@@ -1,7 +1,7 @@
-"""What each row of the document's table of access patterns costs, measured: by itself, and as a request to the API.
+"""Measured cost of each row of the document's table of access patterns: of the pattern, and of a request to the API.
 
-One user with 25 tasks of about 600 bytes that are in all four indexes: 5 of each status and due date, all priorities.
-A list reads all 25, in one page.
+One user with 25 tasks of about 600 bytes that are in all four indexes: 5 of each status and due date, all priorities. A
+list reads all 25, in one page.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from keyplan_systems.todo.entities import User, app
 
 
 def told(meter: Metered) -> str:
-    """What was billed."""
+    """Return the billed units."""
     parts = [f"{amount:g} {unit}" for amount, unit in ((meter.read, "RCU"), (meter.write, "WCU")) if amount]
     return " + ".join(parts) or "0"
 
 
 def filled(connection: Connection) -> None:
-    """Make the user with the 25 tasks."""
+    """Create the user with the 25 tasks."""
     connection.create_tables(app)
     user = User(user_id="ada", email="ada@example.org", name="ada", created_at=NOW, updated_at=NOW, version=1)
     connection.run(design.create_user(user))
@@ -39,7 +39,7 @@ def filled(connection: Connection) -> None:
 
 
 def alone(row: Row) -> str:
-    """The units of the pattern by itself, on a fresh table."""
+    """Return the units of the pattern alone, on a fresh table."""
     if row.alone is None:
         return ""
     clock = ManualClock(NOW_S)
@@ -53,7 +53,7 @@ def alone(row: Row) -> str:
 
 @contextmanager
 def asking() -> Iterator[tuple[Stage, Caller, Metered]]:
-    """The API on a fresh table, the user, and what goes to the table."""
+    """Yield the API on a fresh table, the user, and the meter of the table."""
     clock = ManualClock(NOW_S)
     with (
         Engine.memory(clock=clock, ttl_sweep_s=None) as engine,
@@ -67,19 +67,19 @@ def asking() -> Iterator[tuple[Stage, Caller, Metered]]:
 
 
 def asked(row: Row, stage: Stage, caller: Caller, meter: Metered) -> str:
-    """The units of a request."""
+    """Return the units of a request."""
     if row.asked is None:
         return ""
     caller = stage.person("bob") if row.pattern == "create_user" else caller
     if row.pattern == "answer_given":
-        row.asked(caller)  # what is measured is the replay
+        row.asked(caller)  # the replay is measured
     meter.reset()
     row.asked(caller)
     return told(meter)
 
 
 def table() -> str:
-    """All of it as Markdown."""
+    """Return all rows as Markdown."""
     lines = [
         "| Access pattern | Claimed | Pattern | Measured | A request to the API | Remark |",
         "|---|---|---|---|---|---|",

@@ -1,4 +1,4 @@
-"""The rows of the document's table of access patterns: what each claims, and how it is done here."""
+"""Rows of the document's table of access patterns: its claim, and the implementation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STATUSES = (Status.PENDING, Status.IN_PROGRESS, Status.COMPLETED, Status.CANCEL
 
 
 def task_of(number: int, user_id: str = "ada", **values: Any) -> Task:
-    """One of the tasks."""
+    """Return one of the tasks."""
     made = {
         "user_id": user_id,
         "task_id": f"0000{number:04d}",
@@ -42,7 +42,7 @@ def task_of(number: int, user_id: str = "ada", **values: Any) -> Task:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the document's table, and how it is done here."""
+    """Row of the document's table, and its implementation."""
 
     what: str
     claim: str
@@ -53,7 +53,7 @@ class Row:
 
     @property
     def writes(self) -> bool:
-        """Whether a request changes the table."""
+        """True if a request changes the table."""
         return "WCU" in self.claim or self.pattern == "answer_given"
 
 
@@ -66,7 +66,7 @@ def _get(path: str, **query: Any) -> Callable[[Caller], object]:
 
 
 def good(answer: Any) -> None:
-    """See that a request was done."""
+    """Check that a request succeeded."""
     assert answer.is_success, answer.text
 
 
@@ -91,7 +91,7 @@ _IDS = {"task_ids": [task_of(0).task_id, task_of(1).task_id], "status": "complet
 
 
 def rows() -> list[Row]:
-    """Every row of the table, in its order, then those added later."""
+    """Return every row of the table, in its order, then those added later."""
     return [*_keys_and_values(), *_orders_and_filters(), *_counts_bulk_search(), *_writes_of_tasks(), *_the_rest()]
 
 

@@ -1,4 +1,4 @@
-"""The shelf as the only system of `keyplan up`."""
+"""Shelf system as the only system of `keyplan up`."""
 
 from __future__ import annotations
 

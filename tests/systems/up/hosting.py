@@ -12,13 +12,13 @@ from keyplan_systems.up.launch import Settings, prepare
 from keyplan_systems.web.serving import Running
 
 PATIENCE_S = 200
-"""How long a request may take: a busy machine is no reason to fail."""
+"""Timeout of a request, generous for busy machines."""
 get, post = partial(httpx.get, timeout=PATIENCE_S), partial(httpx.post, timeout=PATIENCE_S)
 
 
 @contextmanager
 def running(settings: Settings) -> Iterator[tuple[str, list[str]]]:
-    """Serve the systems; yields the address and the lines that the command prints."""
+    """Serve the systems; yield the address and the lines that the command prints."""
     said: list[str] = []
     with ExitStack() as stack:
         host = prepare(settings, stack, said.append)

@@ -1,4 +1,4 @@
-"""A small system to put into `keyplan up`: notes on a shelf."""
+"""Small system for `keyplan up`: notes on a shelf."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ class Note(Entity):
 
 @shelf.create(Note)
 def add_note(note: Note) -> ItemWrite:
-    """A new note."""
+    """Add a note."""
     return item(note)
 
 
 @shelf.get(Note)
 def note_by_id(note_id: str) -> ItemKey:
-    """One note."""
+    """Read a note."""
     return item(note_id=note_id)
 
 
 @shelf.scan(Note)
 def notes() -> KeyCondition:
-    """All notes."""
+    """Read all notes."""
     return everything()
 
 

@@ -33,7 +33,7 @@ def other(build: Callable[[Resources], Built], name: str = "other") -> System:
 
 @pytest.fixture
 def failing_worker() -> tuple[Worker, threading.Event]:
-    """A worker that fails, and an event that is set after its first failure has been recorded."""
+    """Return a worker that fails, and an event that is set after its first failure has been recorded."""
     recorded, calls = threading.Event(), list[int]()
 
     def run_once() -> int:

@@ -1,4 +1,4 @@
-"""What strangers see of `keyplan up`, and the security headers of its answers."""
+"""Public view of `keyplan up` without a token, and the security headers of its answers."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ HEALTH = ("/health", "/health/shelf", "/shelf/health")
 
 @pytest.fixture
 def key(tmp_path: Path) -> DevelopmentKey:
-    """The key of the issuer."""
+    """Return the key of the issuer."""
     return development_key(tmp_path / "theirs")
 
 
 @pytest.fixture
 def settings(tmp_path: Path, key: DevelopmentKey) -> Settings:
-    """An issuer, and an address that other machines reach."""
+    """Return settings with an issuer, and an address that other machines reach."""
     keys = tmp_path / "jwks.json"
     keys.write_bytes(key.jwks())
     return Settings(tmp_path / "data", host="0.0.0.0", issuer=ISSUER, audience="shelf", keys=str(keys))

@@ -1,4 +1,4 @@
-"""`keyplan up`: designs checked, tables made, samples loaded once, everything on one port; clear errors."""
+"""`keyplan up`: designs checked, tables created, samples loaded once, everything on one port; clear errors."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ pytestmark = pytest.mark.usefixtures("the_shelf")
 
 @contextmanager
 def nobody() -> Iterator[str]:
-    """An address where nobody listens, and nobody else can begin to."""
+    """Yield a URL that nothing listens on, and that no other process can bind."""
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{held.getsockname()[1]}"
@@ -207,7 +207,7 @@ def test_it_runs_on_another_endpoint_and_offers_none_itself(tmp_path: Path, monk
 
 
 class Without:
-    """An engine of another maker: some operations it does not have."""
+    """Engine of another vendor: it does not support some operations."""
 
     def __init__(self, engine: Engine, *missing: str) -> None:
         self.operations = engine.operations - set(missing)

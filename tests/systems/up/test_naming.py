@@ -1,4 +1,4 @@
-"""Who runs on a folder has its name, and so has the next one: what a killed process held is taken up at once."""
+"""Process name of a folder, shared by consecutive processes: the leases of a killed one continue immediately."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Background work: done piece by piece, tried again after failures, drained at the end."""
+"""Background work: done in units, tried again after failures, drained at the end."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_one_that_cannot_do_a_part_of_its_work_goes_on_with_the_rest_at_once() -
 
     workers = Workers([Worker("stumbles", stumble, every_s=60)])
     workers.start()
-    assert done.wait(60)  # a pause after each failure would come to hours
+    assert done.wait(60)  # a pause after each failure would add up to hours
     assert workers.stop()
     assert workers.states[0].done == 300
     assert workers.states[0].failures >= 100

@@ -1,4 +1,4 @@
-"""The system with time that only tests move."""
+"""System with a clock that only tests move."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from keyplan.engine.engine import Engine
 
 @pytest.fixture
 def clock() -> ManualClock:
-    """2025-10-21 10:00 UTC."""
+    """Return 2025-10-21 10:00 UTC."""
     return ManualClock(NOW.timestamp())
 
 

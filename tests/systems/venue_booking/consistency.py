@@ -1,4 +1,4 @@
-"""What must be true of the table whatever happened: copies, index keys, counters, slots, letters and acts agree."""
+"""Invariants of the table: copies, index keys, counters, slots, letters and audit entries agree."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from keyplan_systems.venue_booking.domain.users import Status
 
 
 def of_kind(items: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
-    """The items of an entity."""
+    """Return the items of an entity."""
     return [item for item in items if item.get("entityType", {}).get("S") == kind]
 
 
 def text(item: dict[str, Any], name: str) -> str:
-    """A text of an item."""
+    """Return a text of an item."""
     value: str = item[name]["S"]
     return value
 
 
 def check(engine: Engine | Elsewhere) -> int:
-    """Hold everything against everything else; how many bookings there are."""
+    """Compare all items with each other; return the number of bookings."""
     items = all_items(engine)
     bookings = of_kind(items, "Booking")
     _check_copies(bookings, of_kind(items, "UserBooking"))
@@ -80,7 +80,7 @@ def _check_slots(bookings: list[dict[str, Any]], events: list[dict[str, Any]], s
 
 
 def _check_letters(bookings: list[dict[str, Any]], letters: list[dict[str, Any]], acts: list[dict[str, Any]]) -> None:
-    """Every version of every booking has its letters, every decision that only administrators make its act."""
+    """Check that every version of every booking has its letters, and every administrator's decision its audit entry."""
     asked = {text(letter, "noticeKey").rsplit(".", 1)[0] for letter in letters}
     every = {f"{text(one, 'bookingId')}.{step + 1}" for one in bookings for step in range(int(one["version"]["N"]))}
     assert asked == every

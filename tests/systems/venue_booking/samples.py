@@ -1,4 +1,4 @@
-"""A venue, a moment, and bookings and events to try the rules on."""
+"""Venue, time, bookings and events for tests of the rules."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ REQUEST: dict[str, Any] = {
 
 
 def booking(**changes: Any) -> Booking:
-    """A pending booking of the owner, with changes."""
+    """Return a pending booking of the owner, with changes."""
     contact = Contact(full_name="Ada Rossi", email="ada@example.org", phone="+393331234567")
     request = BookingRequest.model_validate({**REQUEST, "contact": contact})
     made = request_booking(request, booking_id="b1", user_id=OWNER.user_id, code="ABCD1234", now=NOW).booking
@@ -39,7 +39,7 @@ def booking(**changes: Any) -> Booking:
 
 
 def event(**changes: Any) -> Event:
-    """A public event in the morning, with changes."""
+    """Return a public event in the morning, with changes."""
     values: dict[str, Any] = {
         "event_id": "e1",
         "date": DAY,

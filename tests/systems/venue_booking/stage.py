@@ -1,4 +1,4 @@
-"""The venue booking system on a real socket, with people who have tokens, for tests and audits."""
+"""Venue booking on a real socket, with users who have tokens, for tests and audits."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TABLE = "venue-booking"
 
 
 class Refused(Exception):  # noqa: N818 - what a caller was told, and no fault
-    """GraphQL errors, by their first one."""
+    """GraphQL errors, represented by their first one."""
 
     def __init__(self, errors: list[dict[str, Any]]) -> None:
         super().__init__(errors[0]["message"])
@@ -41,30 +41,30 @@ class Refused(Exception):  # noqa: N818 - what a caller was told, and no fault
 
 @dataclass(kw_only=True)
 class Stage(People):
-    """One system with everything under it."""
+    """Running system with its dependencies."""
 
     connection: Connection
     service: Service
 
     def person(self, subject: str, /, *roles: str, **claims: Any) -> Caller:
-        """Somebody with a good token."""
+        """Return a client with a valid token."""
         told = {"email": f"{subject}@example.org", "name": subject.title(), **claims}
         return Caller(self.client(self.token(subject, *roles, **told)), subject)
 
     def admin(self, subject: str = "root") -> Caller:
-        """An administrator."""
+        """Return an administrator's client."""
         return self.person(subject, ADMINISTRATORS)
 
 
 @dataclass
 class Caller:
-    """Somebody who sends queries."""
+    """Client of one user."""
 
     client: httpx.Client
     name: str
 
     def ask(self, query: str, **variables: Any) -> Any:
-        """The data of a query. Raises Refused."""
+        """Return the data of a query. Raises Refused."""
         answer = self.client.post("/graphql", json={"query": query, "variables": variables})
         assert answer.status_code == 200, answer.text
         body = answer.json()
@@ -73,7 +73,7 @@ class Caller:
         return body["data"]
 
     def request(self, **changes: Any) -> dict[str, Any]:
-        """A new booking of the sample request, with changes."""
+        """Create a booking of the sample request, with changes."""
         told = self.ask(
             "mutation ($input: BookingInput!) {"
             " requestBooking(input: $input) { id code status version date duration } }",
@@ -83,7 +83,7 @@ class Caller:
         return made
 
     def decide(self, what: str, booking_id: str, **values: Any) -> dict[str, Any]:
-        """Approve, reject or cancel."""
+        """Approve, reject or cancel a booking."""
         query = (
             "mutation ($id: ID!, $version: Int, $reason: String) {"
             f" {what}Booking(id: $id, version: $version, reason: $reason) {{ id status version slots eventId }} }}"
@@ -93,7 +93,7 @@ class Caller:
         return decided
 
     def event(self, **changes: Any) -> dict[str, Any]:
-        """A new event of an administrator."""
+        """Create an event as an administrator."""
         values = {"date": "2025-12-06", "duration": "FULL_DAY", "kind": "PUBLIC_EVENT", "title": "Market", **changes}
         told = self.ask(
             "mutation ($input: EventInput!) { createEvent(input: $input) { id date slots version title } }",
@@ -104,7 +104,7 @@ class Caller:
 
 
 def booking_input(**changes: Any) -> dict[str, Any]:
-    """The sample request as GraphQL has it, with changes."""
+    """Return the sample request in GraphQL form, with changes."""
     contact: Mapping[str, Any] = REQUEST["contact"]
     values = {**REQUEST, **changes}
     values["contact"] = {
@@ -117,7 +117,7 @@ def booking_input(**changes: Any) -> dict[str, Any]:
 
 
 def code_of(caller: Caller, query: str, **variables: Any) -> str:
-    """The code of the error that a query is refused with."""
+    """Return the code of the error that a query is refused with."""
     try:
         caller.ask(query, **variables)
     except Refused as refused:
@@ -127,7 +127,7 @@ def code_of(caller: Caller, query: str, **variables: Any) -> str:
 
 @contextmanager
 def staged(connection: Connection, clock: Clock, folder: Path, rules: Venue | None = None) -> Iterator[Stage]:
-    """The API over a connection, on a real socket."""
+    """Serve the API over a connection, on a real socket."""
     connection.create_tables(venue)
     service = Service.over(connection, clock, rules or VENUE)
     stage = Stage(clock=clock, key=development_key(folder), audience=AUDIENCE, connection=connection, service=service)
@@ -136,11 +136,11 @@ def staged(connection: Connection, clock: Clock, folder: Path, rules: Venue | No
 
 
 connected = partial(elsewhere.connected, attempts=40)
-"""A connection that does not soon give up."""
+"""Settings of a connection with many retries."""
 
 
 def all_items(engine: Engine | Elsewhere) -> list[dict[str, Any]]:
-    """Everything in the table, in the service's form."""
+    """Return all items of the table, in the service's form."""
     found: list[dict[str, Any]] = []
     request: dict[str, Any] = {"TableName": TABLE, "ConsistentRead": True}
     while True:

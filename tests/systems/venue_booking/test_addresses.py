@@ -1,4 +1,4 @@
-"""E-mail addresses: claimed, verified by a code or by the issuer, released; and how many letters may leave."""
+"""E-mail addresses: claimed, verified by a code or by the issuer, released; and the limits of letters."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def runner(postman: Postman, tmp_path: Path) -> Runner:
 
 
 def codes_in(box: Box) -> list[tuple[str, str]]:
-    """The address and the code of each letter with a code."""
+    """Return the address and the code of each letter with a code."""
     found = []
     for letter in box.letters:
         if letter.kind is CodeKind.VERIFY_EMAIL:
@@ -73,7 +73,7 @@ def codes_in(box: Box) -> list[tuple[str, str]]:
 
 
 def sent_code(caller: Caller, email: str, box: Box, runner: Runner) -> tuple[str, str]:
-    """The id of a claim to an address, and the code that its letter brought."""
+    """Return the ID of a claim to an address, and the code in its letter."""
     claim = caller.ask(REQUEST_CODE, email=email)["requestEmailCode"]
     runner.run_once()
     return claim["id"], codes_in(box)[-1][1]
@@ -84,13 +84,13 @@ def guards(engine: Engine | Elsewhere) -> set[str]:
 
 
 def held_without_verification(stage: Stage, user_id: str, email: str) -> None:
-    """A profile as it was stored before addresses were verified."""
+    """Store a profile as before addresses were verified."""
     asking = stage.service.asking
     asking.connection.run(create_user(UserItem(user_id=user_id, email=email, name="x", created_at=asking.now())))
 
 
 def at_once(works: list[Any]) -> Counter[str]:
-    """How often works at the same time succeed, or are refused with which code."""
+    """Count how often concurrent calls succeed, or are refused with which code."""
 
     def outcome(work: Any) -> str:
         try:
@@ -257,7 +257,7 @@ RULES = VENUE.model_copy(update={"letters_per_user": 6, "letters_per_address": 4
 
 @pytest.fixture
 def strict(engine: Engine | Elsewhere, clock: ManualClock, tmp_path: Path) -> Iterator[Stage]:
-    """The system with 6 letters a day for a user and 4 for an address."""
+    """Serve the system with 6 letters per day for a user and 4 for an address."""
     with connected(engine, clock) as connection, staged(connection, clock, tmp_path / "keys", RULES) as stage:
         yield stage
 

@@ -1,4 +1,4 @@
-"""Asking, deciding, cancelling and looking, over GraphQL on a real socket."""
+"""Requests, decisions, cancellations and reads, over GraphQL on a real socket."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from keyplan.engine.engine import Engine
 
 
 def slots_of(caller: Caller, day: str = "2025-11-15") -> dict[str, str]:
-    """What is free on a date."""
+    """Return the free slots of a date."""
     query = (
         "query ($day: Date!) { availability(firstDate: $day, lastDate: $day)"
         " { slots { name state } morningAvailable afternoonAvailable } }"

@@ -1,4 +1,4 @@
-"""The calendar over GraphQL and as a feed: events, closures, what strangers see."""
+"""Calendar over GraphQL and as a feed: events, closures, the view of strangers."""
 
 from __future__ import annotations
 

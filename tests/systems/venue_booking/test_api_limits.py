@@ -1,4 +1,4 @@
-"""Who is let in, how much a query may ask for, and how errors are told."""
+"""Authentication, limits of queries, and the error format."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_groups_of_cognito_make_an_administrator_and_the_stored_role_does_not(st
 
 
 def nested(levels: int) -> str:
-    """A query that goes down from an event to its booking and back."""
+    """Return a query that descends from an event to its booking and back."""
     inside = "id"
     for number in range(levels):
         inside = ("event" if number % 2 else "booking") + " { " + inside + " }"

@@ -1,4 +1,4 @@
-"""Profiles, and what stands beside bookings: payments, lock codes, the audit log."""
+"""Profiles, payments, lock codes and the audit log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The system as it is put together: with workers, settings and sample data."""
+"""Assembled system: with workers, settings and sample data."""
 
 from __future__ import annotations
 

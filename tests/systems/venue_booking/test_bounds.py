@@ -1,4 +1,4 @@
-"""How long texts, ranges and pages may be and how far dates may lie: what is just allowed, what is just too much."""
+"""Limits of texts, ranges, pages and dates: the largest valid and the smallest invalid values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The feed: right times, stable ids and bytes, and nothing private in it."""
+"""Calendar feed: right times, stable IDs and bytes, and no private data."""
 
 from __future__ import annotations
 

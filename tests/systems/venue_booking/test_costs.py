@@ -1,4 +1,4 @@
-"""How many requests and read units uses take: lists without a request for each entry, a month in one."""
+"""Requests and read units of operations: lists without a request for each entry, a month in one."""
 
 from __future__ import annotations
 
@@ -169,5 +169,5 @@ def test_every_documented_pattern_is_one_request(stage: Stage, counting: Metered
         found = run(call)
         assert len(counting.sent) == 1, call.pattern.name
         assert counting.units <= 1, call.pattern.name
-        if call.pattern.name != "notifications_of_user":  # no letter has left yet
+        if call.pattern.name != "notifications_of_user":  # no letter has been sent yet
             assert found, call.pattern.name

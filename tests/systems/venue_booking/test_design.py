@@ -1,4 +1,4 @@
-"""The design holds what is asked of it: checked clean, documented as it is, one request for each documented pattern."""
+"""Design against its requirements: checked clean, documented, one request for each documented pattern."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutations with an idempotency key: they happen once, whatever is sent again, at once or after a lost answer."""
+"""Mutations with an idempotency key: they happen once, whether repeated concurrently or after a lost answer."""
 
 from __future__ import annotations
 

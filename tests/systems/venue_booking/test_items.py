@@ -1,4 +1,4 @@
-"""Items as they are stored: the attributes that the document's examples have, with their types."""
+"""Stored items: the attributes of the document's examples, with their types."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DOCUMENTED = {
 
 @pytest.fixture
 def items(ada: Caller, admin: Caller, engine: Engine | Elsewhere) -> list[dict[str, Any]]:
-    """A user with a telephone, an approved booking and what belongs to it, a request that waits."""
+    """Return a user with a telephone, an approved booking with its items, and a waiting request."""
     change = 'mutation { changeProfile(input: { phone: "+39 333 1234567" }) { id } }'
     ada.ask(change)
     admin.decide("approve", ada.request()["id"])

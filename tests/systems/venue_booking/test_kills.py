@@ -1,6 +1,6 @@
-"""A writer killed again and again with SIGKILL: what it leaves agrees every time, and every letter leaves once.
+"""Writer killed repeatedly with SIGKILL: its items agree every time, and every letter is sent once.
 
-The suite kills a few times; VENUE_KILLS in the environment says how often instead.
+The suite kills a few times; VENUE_KILLS in the environment sets another number.
 """
 
 from __future__ import annotations
@@ -107,13 +107,13 @@ def start(code: str, *arguments: str) -> subprocess.Popen[bytes]:
 
 
 def kill_after(process: subprocess.Popen[bytes], lines: int, wait_s: float) -> None:
-    """Kill it a moment after it has told of so many things; nothing where it ended by itself."""
+    """Kill the process shortly after it has printed this number of lines; do nothing if it ended by itself."""
     assert process.stdout is not None
     for _ in range(lines):
         if not process.stdout.readline():
             break
     with suppress(subprocess.TimeoutExpired):
-        process.wait(wait_s)  # so that the kill falls anywhere in what it does
+        process.wait(wait_s)  # so that the kill happens at any step
     process.kill()
     process.stdout.close()
     process.wait(30)
@@ -157,7 +157,7 @@ def test_a_postman_killed_again_and_again_sends_every_letter_once(tmp_path: Path
 
 
 class _Later(SystemClock):
-    """A clock behind which every lease of a killed postman is over."""
+    """Clock after the expiry of every lease of a killed process."""
 
     def now(self) -> float:
         return super().now() + 3_600

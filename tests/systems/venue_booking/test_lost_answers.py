@@ -1,4 +1,4 @@
-"""Answers that get lost: what was done is told as done, what was not as not known, and nothing happens twice."""
+"""Lost answers: completed changes are reported as done, others as unknown, and none happens twice."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ CHANGE = "mutation ($input: ProfileInput!) { changeProfile(input: $input) { emai
 
 @dataclass
 class Losing:
-    """A transport on which, once told, answers to transactions get lost, or the transactions themselves."""
+    """Transport that can lose the answers to transactions, or the transactions themselves."""
 
     inner: Transport
     loses: str = ""
 
     def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
-        """Pass a request on, and lose what is to be lost."""
+        """Pass a request on, and lose what is configured."""
         if operation == "TransactWriteItems" and self.loses == "requests":
             raise InternalServerError("lost on the way")
         answer = self.inner.call(operation, request)
@@ -40,13 +40,13 @@ class Losing:
         return answer
 
     def close(self) -> None:
-        """Close what is below."""
+        """Close the wrapped transport."""
         self.inner.close()
 
 
 @dataclass
 class World:
-    """The system on such a transport."""
+    """System on such a transport."""
 
     stage: Stage
     engine: Engine | Elsewhere
@@ -54,7 +54,7 @@ class World:
 
     @contextmanager
     def losing(self, what: str) -> Iterator[None]:
-        """Lose answers, or requests, for a while."""
+        """Lose answers, or requests, during the block."""
         self.transport.loses = what
         yield
         self.transport.loses = ""

@@ -1,4 +1,4 @@
-"""Letters: written with what they tell of, sent once by the stream's consumer, kept while no server takes them."""
+"""Letters: written with their step, sent once by the stream's consumer, kept while no server accepts them."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ ROOM = MailRoom("venue@example.org", ("root@example.org",), "example.org")
 
 @dataclass
 class Box:
-    """A sender that keeps letters, or fails as it is told."""
+    """Sender that records letters, or fails as configured."""
 
     letters: list[Letter] = field(default_factory=list)
     fails: list[Exception] = field(default_factory=list)
 
     def send(self, letter: Letter) -> Sent:
-        """Keep it, or fail."""
+        """Record the letter, or fail."""
         if self.fails:
             raise self.fails.pop(0)
         self.letters.append(letter)
@@ -147,7 +147,7 @@ def test_another_consumer_from_the_beginning_sends_nothing_again(
 
 @dataclass
 class _Overtaken(Box):
-    """A sender that is so slow that another postman sends the letter meanwhile."""
+    """Sender that is so slow that another process sends the letter concurrently."""
 
     meanwhile: Callable[[], object] = lambda: None
 

@@ -1,4 +1,4 @@
-"""Many at once over real HTTP: one winner for each slot, decision and address, and a reason for the others."""
+"""Concurrent requests over real HTTP: one winner for each slot, decision and address, and a reason for the others."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FAULTS = Faults(
 
 @contextmanager
 def over_http(engine: Engine, clock: ManualClock) -> Iterator[Connection]:
-    """A connection through a server and boto3."""
+    """Yield a connection through a server and boto3."""
     with ThreadedServer(engine) as server:
         client = boto3.client(
             "dynamodb",
@@ -53,23 +53,23 @@ def over_http(engine: Engine, clock: ManualClock) -> Iterator[Connection]:
 
 @dataclass
 class World:
-    """The system, and where its tables are."""
+    """System, and the location of its tables."""
 
     stage: Stage
     engine: Engine | Elsewhere
     clock: ManualClock
 
     def settled(self) -> int:
-        """Let indexes catch up, and hold everything against everything else; how many bookings there are."""
+        """Let indexes catch up, and compare all items with each other; return the number of bookings."""
         self.clock.advance(60)
         all_items(self.engine)
-        self.clock.advance(60)  # so that not even a stale read shows how indexes were before
+        self.clock.advance(60)  # so that even a stale read does not return older index entries
         return check(self.engine)
 
 
 @contextmanager
 def faulty(folder: Path, faults: Faults, door: Callable[..., Any] = connected) -> Iterator[World]:
-    """The system on an engine with faults on purpose."""
+    """Yield the system on an engine with injected faults."""
     clock = ManualClock(NOW.timestamp())
     with (
         Engine.memory(clock=clock, ttl_sweep_s=None, faults=faults) as engine,
@@ -81,14 +81,14 @@ def faulty(folder: Path, faults: Faults, door: Callable[..., Any] = connected) -
 
 @contextmanager
 def calm(folder: Path) -> Iterator[World]:
-    """The system on an engine that does what it is told."""
+    """Yield the system on an engine without faults."""
     with faulty(folder, Faults()) as world:
         yield world
 
 
 @contextmanager
 def elsewhere(folder: Path) -> Iterator[World]:
-    """The system on a database that another process serves."""
+    """Yield the system on a database that another process serves."""
     clock = ManualClock(NOW.timestamp())
     with (
         served(folder) as engine,
@@ -108,13 +108,13 @@ WORLDS: dict[str, Callable[[Path], AbstractContextManager[World]]] = {
 
 @pytest.fixture(params=WORLDS)
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
-    """Each world there is."""
+    """Yield each world."""
     with WORLDS[request.param](tmp_path) as world:
         yield world
 
 
 def at_once(works: Sequence[Callable[[], Any]]) -> list[str]:
-    """What became of each work: "won", or the code of its refusal. Who is told to try again does."""
+    """Return the outcome of each call: "won", or the code of its refusal. Calls refused with try_again are repeated."""
 
     def outcome(work: Callable[[], Any]) -> str:
         while True:
@@ -131,7 +131,7 @@ def at_once(works: Sequence[Callable[[], Any]]) -> list[str]:
 
 
 def eager(work: Callable[[], Any], *passing: str) -> Any:
-    """What a work gives, once it is not told to try again; also after refusals that others make pass."""
+    """Return the result of a call, repeated after try_again and after other temporary refusals."""
     while True:
         try:
             return work()
@@ -203,7 +203,7 @@ def test_bookings_that_come_and_go_at_once_leave_a_table_that_agrees(world: Worl
 
     def life(number: int) -> None:
         person = people[number % 4]
-        # Whoever holds a slot is in the middle of a life, and gives it back.
+        # A user who holds a slot always releases it in the end.
         made = eager(lambda: person.request(duration=DURATIONS[number % 5]), "slot_taken")
         for caller, what in ((admin, "approve"), (admin, "reject"), (person, "cancel")):
             at_once([partial(caller.decide, what, made["id"])])
@@ -230,7 +230,7 @@ def test_of_many_who_want_one_address_one_has_it(world: World) -> None:
 
 
 def _check_addresses(engine: Engine | Elsewhere, people: list[Caller]) -> None:
-    """Every address has one user and one guard, which is that user's."""
+    """Check that every address has one user and one guard, which belongs to that user."""
     items = all_items(engine)
     users = {text(item, "email"): text(item, "PK") for item in of_kind(items, "User")}
     assert len(users) == len(people)

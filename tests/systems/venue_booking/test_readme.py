@@ -1,4 +1,4 @@
-"""The README shows queries that are good ones."""
+"""The README contains valid queries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads that must show what was just written, on a table whose other reads are all behind."""
+"""Reads that must return the latest writes, on a table whose eventually consistent reads are stale."""
 
 from __future__ import annotations
 

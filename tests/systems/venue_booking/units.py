@@ -1,4 +1,4 @@
-"""What the documented patterns and the uses cost, measured: a user with ten bookings, a month half full."""
+"""Measured cost of the documented patterns and the operations: a user with ten bookings, a month half full."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NOVEMBER = date(2025, 11, 1)
 
 @dataclass
 class House:
-    """A service whose requests are counted, with something in its table."""
+    """Service whose requests are counted, with data in its table."""
 
     service: Service
     counting: Metered
@@ -39,7 +39,7 @@ class House:
     event: str
 
     def cost(self, work: Callable[[], Any]) -> tuple[int, float]:
-        """Requests and units of a piece of work."""
+        """Return requests and units of a function call."""
         self.counting.reset()
         work()
         return len(self.counting.sent), self.counting.units
@@ -47,7 +47,7 @@ class House:
 
 @contextmanager
 def house() -> Iterator[House]:
-    """Ten full days of a month are taken, a booking waits."""
+    """Yield a system with ten booked full days of a month, and a waiting request."""
     clock = ManualClock(NOW.timestamp())
     with Engine.memory(clock=clock, ttl_sweep_s=None) as engine, connected(engine, clock) as below:
         connection, counting = metered(below)
@@ -69,7 +69,7 @@ def _request(service: Service, number: int) -> str:
 
 
 def patterns(of: House) -> Iterator[tuple[str, float]]:
-    """The documented patterns, in their order, each with its read units."""
+    """Yield the documented patterns, in their order, each with its read units."""
     calls = [
         reads.user_by_id("ada"),
         reads.booking_by_id(of.approved),
@@ -93,7 +93,7 @@ def patterns(of: House) -> Iterator[tuple[str, float]]:
 
 
 def uses(of: House) -> Iterator[tuple[str, int, float]]:
-    """What people do, each with its requests and units, reads and writes together."""
+    """Yield the operations, each with its requests and units, reads and writes together."""
     bookings, calendar = of.service.bookings, of.service.calendar
     last = NOVEMBER + timedelta(days=29)
     closure = {"date": last, "duration": "FULL_DAY", "kind": "closure", "title": "Works"}
@@ -111,7 +111,7 @@ def uses(of: House) -> Iterator[tuple[str, int, float]]:
 
 
 def table() -> str:
-    """Both as one Markdown table."""
+    """Return both as one Markdown table."""
     lines = ["| what | requests | units |", "| --- | --- | --- |"]
     with house() as built:
         lines += [f"| {number}. `{name}` | 1 | {units:g} |" for number, (name, units) in enumerate(patterns(built), 1)]

@@ -1,4 +1,4 @@
-"""One application with everything on it, asked over a real socket: problems, ids, logs, limits, health."""
+"""Application with all shared parts, over a real socket: problems, IDs, logs, limits, health."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from keyplan_systems.web.problems import UPPER_CODES, Problem, ProblemStyle
 from keyplan_systems.web.serving import KEEP_ALIVE_S, MESSAGE_BYTES, Running, ServingError
 
 PATIENCE_S = 60
-"""How long is waited for what must come: a busy machine is no reason to fail."""
+"""Timeout of tests, generous for busy machines."""
 get, post, request = (partial(ask, timeout=PATIENCE_S) for ask in (httpx.get, httpx.post, httpx.request))
 
 
 class TakenError(Exception):
-    """A rule's own error."""
+    """Error of a rule."""
 
 
 class TakenBySomebodyError(TakenError):
-    """A finer one."""
+    """Subclass of that error."""
 
 
 class Order(BaseModel):
@@ -47,7 +47,7 @@ class Order(BaseModel):
 
 
 async def well() -> None:
-    """A part that works."""
+    """Pass as a health check."""
 
 
 def build(**options: Any) -> FastAPI:
@@ -94,7 +94,7 @@ def build(**options: Any) -> FastAPI:
 
 
 class Log(io.StringIO):
-    """What was logged, for who waits for more of it."""
+    """Recorded log lines, with a wait for more."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -126,7 +126,7 @@ def server() -> Iterator[Running]:
 
 
 def line_of(log: Log, answer: httpx.Response) -> dict[str, Any]:
-    """The line of a request to a server: it is written when the answer is already out."""
+    """Return the line of a request to a server, which is written after the answer was sent."""
 
     def found() -> list[dict[str, Any]]:
         return [line for line in request_lines(log) if line["request_id"] == answer.headers["X-Request-Id"]]
@@ -410,7 +410,7 @@ def test_the_error_shape_is_part_of_the_openapi_document() -> None:
 
 
 def talk(app: FastAPI, path: str) -> list[dict[str, Any]]:
-    """Speak ASGI to a websocket route: connect, say one thing, collect what it sends."""
+    """Speak ASGI to a websocket route: connect, send one message, collect its messages."""
     incoming = [{"type": "websocket.connect"}, {"type": "websocket.receive", "text": "hello"}]
     sent: list[dict[str, Any]] = []
 

@@ -1,4 +1,4 @@
-"""The development key: made once, readable by its owner, the same for all who start at once."""
+"""Development key: generated once, readable by its owner, the same for all concurrent starts."""
 
 from __future__ import annotations
 

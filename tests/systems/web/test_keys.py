@@ -1,4 +1,4 @@
-"""Key sets from files and addresses: what is usable, caching, rotation, failures."""
+"""Key sets from files and URLs: usable keys, caching, rotation, failures."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_file_that_went_away_is_the_servers_trouble(tmp_path: Path) -> None:
 
 
 class Issuer:
-    """A JWKS address that counts its visitors."""
+    """JWKS URL that counts its requests."""
 
     def __init__(self) -> None:
         self.visits = 0

@@ -1,4 +1,4 @@
-"""Log lines: JSON, with the request's fields, and without what is nobody's business."""
+"""Log lines: JSON, with the request's fields, and without private data."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ PATIENCE_S = 120
 
 
 def directives(answer: Any) -> dict[str, list[str]]:
-    """The sources of each directive of an answer's policy."""
+    """Return the sources of each directive of an answer's policy."""
     parts = answer.headers["Content-Security-Policy"].split("; ")
     return {name: sources for name, *sources in (part.split(" ") for part in parts)}
 

@@ -41,7 +41,7 @@ def clock() -> ManualClock:
 
 
 def passed(take: Callable[[str], None], caller: str, times: int) -> int:
-    """How many of so many requests pass."""
+    """Return how many of the requests pass."""
     count = 0
     for _ in range(times):
         try:
@@ -123,7 +123,7 @@ def test_a_shared_limit_holds_across_processes(tmp_path: Path) -> None:
 
 
 _LONG = Limit("graded attempts", 30, 10.0**9)
-"""A window that no test outlasts."""
+"""Window that outlasts every test."""
 
 
 def _of_one_process(file: str) -> int:

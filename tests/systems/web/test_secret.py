@@ -1,4 +1,4 @@
-"""The secret of replicas: the same keys for all of them, a separate key for each purpose, dead letters in a table."""
+"""Secret of replicas: the same keys for all of them, a separate key for each purpose, dead letters in a table."""
 
 from __future__ import annotations
 

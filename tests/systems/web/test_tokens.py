@@ -1,4 +1,4 @@
-"""Tokens: what is accepted, and every way in which one is refused."""
+"""Tokens: accepted ones, and every reason of refusal."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_an_address_is_verified_only_if_the_issuer_says_so(
 
 
 def cognito_access_token(key: DevelopmentKey, clock: ManualClock, **claims: Any) -> str:
-    """The claims of the example in "Understanding the access token" of the Amazon Cognito Developer Guide."""
+    """Return the claims of the example in "Understanding the access token" of the Amazon Cognito Developer Guide."""
     now = int(clock.now())
     payload = {
         "sub": "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee", "device_key": "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee",

@@ -1,4 +1,4 @@
-"""Abuse: each heuristic at its edge, and flags that repeat to the same record."""
+"""Abuse: each heuristic at its limit, and flags that repeat to the same record."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_answers_are_too_fast_under_5_and_under_2_seconds(
 
 
 def reasons(*texts: str) -> list[tuple[Reason, ...]]:
-    """What is found in text answers one after another."""
+    """Return the findings for consecutive text answers."""
     past, found = Past(), []
     for text in texts:
         assessed = abuse.assess(past, QuestionType.TEXT, text_response(text))

@@ -1,4 +1,4 @@
-"""The badges: which there are, by what, and from when on."""
+"""Badges: their list, their measures, and their thresholds."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ crowds = st.lists(rows, min_size=1, max_size=60, unique_by=lambda row: row.finge
 
 
 def ordered(crowd: list[Row]) -> list[Row]:
-    """The order a board promises, said without keys."""
+    """Return the required order of a board, computed without keys."""
     return sorted(crowd, key=lambda row: (-row.points, row.reached_at_ms, row.fingerprint_hash))
 
 

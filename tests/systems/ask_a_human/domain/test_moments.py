@@ -1,4 +1,4 @@
-"""Moments: the one stored text, local days across clock changes, and days a zone never had."""
+"""Timestamps: the stored text, local days across clock changes, and days a zone never had."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_an_unknown_zone_is_a_validation_error(name: str) -> None:
     [
         ("2026-03-29T00:59:59", "Europe/Berlin", "2026-03-29", 1),  # the last second before the clock jumps
         ("2026-03-29T01:00:00", "Europe/Berlin", "2026-03-29", 3),
-        ("2026-10-25T00:30:00", "Europe/Berlin", "2026-10-25", 2),  # the hour that comes twice
+        ("2026-10-25T00:30:00", "Europe/Berlin", "2026-10-25", 2),  # the hour that occurs twice
         ("2026-10-25T01:30:00", "Europe/Berlin", "2026-10-25", 2),
         ("2026-02-02T23:30:00", "Pacific/Auckland", "2026-02-03", 12),
         ("2026-02-02T05:00:00", "Pacific/Honolulu", "2026-02-01", 19),

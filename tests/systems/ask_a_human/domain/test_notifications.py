@@ -1,4 +1,4 @@
-"""Push: eligibility by each person's own interval, claims, uniform samples, rounds, and what a send's result means."""
+"""Push notifications: eligibility by own interval, claims, uniform samples, rounds, and results of sends."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_a_sample_is_uniform_over_all_pages_in_membership_and_in_place() -> None
 
 
 def test_a_sample_of_the_first_page_only_would_fail_the_same_test() -> None:
-    """The canary: a sampler that never replaces gives the first entries always."""
+    """Canary: a sampler that never replaces always returns the first entries."""
     member = [3_000] * 10 + [0] * 30
     assert sum((count - 750) ** 2 / 750 for count in member) / 0.75 > 72.1
 

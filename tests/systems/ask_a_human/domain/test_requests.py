@@ -1,4 +1,4 @@
-"""Request bodies: each range at its last good and first bad value, and what a refusal says."""
+"""Request bodies: each range at its last valid and first invalid value, and the text of refusals."""
 
 from __future__ import annotations
 

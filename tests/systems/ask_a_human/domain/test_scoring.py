@@ -1,4 +1,4 @@
-"""Scoring: each bonus at its edge, the daily cap, streaks by days and zones, and badges that stay."""
+"""Scoring: each bonus at its limit, the daily cap, streaks by days and zones, and permanent badges."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ answers = st.builds(
 
 
 def play(steps: list[tuple[int, AnswerFacts]]) -> list[Scored]:
-    """A person's answers one after another, each the given milliseconds after the one before."""
+    """Apply consecutive answers of a person, each the given milliseconds after the previous one."""
     stats, now_ms, results = fresh(PERSON, NOON), NOON, []
     for wait_ms, answer in steps:
         now_ms += wait_ms
@@ -131,7 +131,7 @@ def test_badges_are_earned_once_and_never_lost_nor_redated(steps: list[tuple[int
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=120), st.sampled_from(ZONES), st.integers(0, 1439))
 def test_a_streak_is_the_run_of_local_days_up_to_the_newest(gaps: list[int], zone: str, minute: int) -> None:
-    """Answers at one local time of day, `gaps` days apart, across every change of the clock of six months."""
+    """Answers at one local time of day, `gaps` days apart, across every clock change of six months."""
     in_zone, day, days = ZoneInfo(zone), date(2026, 2, 2), set()
     stats = fresh(PERSON, 0)
     for gap in gaps:
@@ -208,7 +208,7 @@ def test_a_reader_sees_the_streak_until_a_whole_local_day_was_missed() -> None:
 
 
 def given_badges(steps: list[tuple[int, AnswerFacts]]) -> dict[str, int]:
-    """At which answer each badge came."""
+    """Return the number of the answer at which each badge was earned."""
     return {badge: number for number, one in enumerate(play(steps), start=1) for badge in one.new_badges}
 
 

@@ -1,4 +1,4 @@
-"""A simulated day against the domain's functions, and an auditor that notices when a rule is broken."""
+"""Simulated day against the domain's functions, and an auditor that detects a violated rule."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def play(world: World, size: Size, seed: int = 7) -> list[Action]:
 
 
 def check_people(world: World, auditor: Auditor) -> None:
-    """Every record holds exactly what the auditor reckons."""
+    """Check that every record equals the auditor's."""
     assert {world.people[person] for person in world.stats} == set(auditor.people)
     for person, stats in world.stats.items():
         expected = auditor.people[world.people[person]]
@@ -42,7 +42,7 @@ def check_people(world: World, auditor: Auditor) -> None:
 
 
 def check_board(world: World, auditor: Auditor, period: Period, now_ms: int) -> None:
-    """The board's order, points and answers are the auditor's, and each rank is the place on it."""
+    """Check the board's order, points, answers and ranks against the auditor."""
     board, day = boards.period_key(period, now_ms), moments.utc_day(now_ms)
     if period is Period.DAILY:
         expected = auditor.standings(day, 1)
@@ -57,7 +57,7 @@ def check_board(world: World, auditor: Auditor, period: Period, now_ms: int) -> 
 
 
 class _Listening(Auditor):
-    """An auditor that also counts the codes of refusals."""
+    """Auditor that also counts the codes of refusals."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -191,7 +191,7 @@ def test_the_auditor_finds_a_refusal_without_grounds_and_a_repeat_that_made_a_se
 
 
 class _Recorder(Auditor):
-    """An auditor that can tell another one what it heard, backwards."""
+    """Auditor that can replay its events to another one, backwards."""
 
     def __init__(self) -> None:
         super().__init__()

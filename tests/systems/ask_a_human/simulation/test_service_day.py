@@ -1,4 +1,4 @@
-"""A simulated day against the running system, over HTTP, with its workers: no finding. Small here, full size by hand.
+"""Simulated day against the running system, over HTTP, with its workers: no findings. Small here, full size by command.
 
 `python -m keyplan_systems.ask_a_human.simulation` plays 2,000 questions, 20,000 answers and 5,000 subscribers.
 """
@@ -27,7 +27,7 @@ SMALLER = Size(questions=15, answers=80, subscribers=15, people=8, agents=2)
 
 
 def played_well(connection: Connection, clock: DayClock, size: Size, seed: int) -> Played:
-    """A day without a finding; p95 is judged in the full size, with no tests beside it."""
+    """Play a day without a finding; p95 is judged only in the full size, without concurrent tests."""
     played = play(connection, clock, size, seed, pollers=1, push_every_ms=HOUR_MS)
     assert played.findings == []
     assert all(played.day.latencies.seconds[kind] for kind in TARGETS_MS)
@@ -54,7 +54,7 @@ def test_a_smaller_one_does_so_over_an_endpoint(tmp_path: Path) -> None:
 
 @pytest.fixture
 def stale() -> Iterator[httpx.Client]:
-    """A server that tells everybody the same, whatever happened."""
+    """Serve the same answer to all requests."""
 
     def answer(request: httpx.Request) -> httpx.Response:
         if request.url.path == "/human/stats":

@@ -1,4 +1,4 @@
-"""How attempts go from in progress to completed or abandoned, and what their answers may be."""
+"""Transitions of attempts from in progress to completed or abandoned, and the limits of their answers."""
 
 from __future__ import annotations
 

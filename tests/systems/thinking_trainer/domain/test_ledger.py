@@ -1,4 +1,4 @@
-"""The ledger: the same whatever the order, and nothing counted twice within the window."""
+"""Ledger: the same in any order, and no attempt counted twice within the window."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def ledger_of(given_attempts: list[Attempt]) -> Ledger:
 
 
 def profile_from(ledger: Ledger) -> Profile:
-    """The newest snapshot."""
+    """Return the newest snapshot."""
     return snapshots(ledger, ledger.window[-1].attempt_id)[-1]
 
 

@@ -30,7 +30,7 @@ HISTORIES = st.lists(SCORES, min_size=1, max_size=14).map(
 
 
 def table(**series: Sequence[int]) -> dict[Dimension, Sequence[int]]:
-    """Scores per dimension; those not named are all 2."""
+    """Return scores per dimension; unnamed ones are all 2."""
     length = len(next(iter(series.values())))
     named = {Dimension(name.replace("_", "-")): scores for name, scores in series.items()}
     return {name: named.get(name, [2] * length) for name in DIMENSIONS}
@@ -108,7 +108,7 @@ def test_attempts_of_one_millisecond_are_ordered_by_id() -> None:
     [
         ([], Trend.STABLE),
         ([4], Trend.STABLE),
-        ([0, 4], Trend.STABLE),  # two scores say nothing, however far apart
+        ([0, 4], Trend.STABLE),  # two scores have no significance, however far apart
         ([4, 0], Trend.STABLE),
         ([0, 0, 1], Trend.IMPROVING),
         ([1, 0, 0], Trend.DECLINING),

@@ -1,4 +1,4 @@
-"""One form of time."""
+"""Text form of times."""
 
 from __future__ import annotations
 

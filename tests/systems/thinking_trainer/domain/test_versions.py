@@ -1,4 +1,4 @@
-"""Older items come up to the current form when they are read."""
+"""Older items are upgraded to the current form when they are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Submissions to grade, and the client that answers for a model."""
+"""Submissions to grade, and a client in place of a model."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ BARE = "Tide bad. Crew always wrong."
 
 
 def submission(*texts: str) -> Submission:
-    """The ferry with as many questions as there are answers."""
+    """Return the ferry scenario with as many questions as answers."""
     asked = scenario(len(texts))
     given = {question.question_id: text for question, text in zip(asked.questions, texts, strict=True)}
     return Submission(asked, draft_answers(asked, given))
 
 
 def reply(score: int = 3, **changes: Any) -> dict[str, Any]:
-    """What a well-behaved model says."""
+    """Return the reply of a well-behaved model."""
     return {
         "dimensions": [
             {"name": name.value, "score": score, "rationale": ["Says so.", "Shows so."]} for name in DIMENSIONS
@@ -47,7 +47,7 @@ def reply(score: int = 3, **changes: Any) -> dict[str, Any]:
 
 
 def converse_answer(text: str, stop: str = "end_turn") -> dict[str, Any]:
-    """The answer of Converse around a text."""
+    """Return the answer of Converse around a text."""
     return {
         "output": {"message": {"role": "assistant", "content": [{"text": text}]}},
         "stopReason": stop,

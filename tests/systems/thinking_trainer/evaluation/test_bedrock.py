@@ -1,4 +1,4 @@
-"""The evaluator that asks a model on Amazon Bedrock: over botocore's stubber, and over HTTP on this machine."""
+"""Evaluator that asks a model on Amazon Bedrock: with botocore's stubber, and over HTTP on this machine."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @dataclass
 class Stubbed:
-    """An evaluator whose client answers as told, and the seconds it waited."""
+    """Evaluator with a scripted client, and the seconds it waited."""
 
     stubber: Stubber
     evaluator: BedrockEvaluator
@@ -89,7 +89,7 @@ def test_while_as_many_are_graded_as_may_be_one_more_is_told_to_come_back() -> N
     begun, go_on = threading.Semaphore(0), threading.Event()
 
     class Slow:
-        """A model that takes its time."""
+        """Slow model."""
 
         def converse(self, **_request: Any) -> Mapping[str, Any]:
             begun.release()
@@ -195,12 +195,12 @@ def test_the_prompt_names_all_dimensions_and_carries_the_answers_as_data() -> No
 
 @dataclass
 class Service:
-    """A service on this machine that speaks Converse over HTTP: what it will answer, and what it was asked."""
+    """Local service that speaks Converse over HTTP: its scripted answers, and the received requests."""
 
     answers: list[tuple[int, dict[str, Any]]]
     asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     regions: list[str] = field(default_factory=list)
-    """For which region each request was signed."""
+    """Region for which each request was signed."""
     url: str = ""
 
 
@@ -224,7 +224,7 @@ def serving(*answers: tuple[int, dict[str, Any]]) -> Iterator[Service]:
             self.wfile.write(content)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Nothing: the tests read `asked`."""
+            """Log nothing: the tests read `asked`."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})

@@ -1,4 +1,4 @@
-"""What counts as a usable reply of a model, and what does not."""
+"""Usable and unusable replies of a model."""
 
 from __future__ import annotations
 

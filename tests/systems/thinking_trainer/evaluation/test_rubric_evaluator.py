@@ -1,4 +1,4 @@
-"""The fixed rubric: all eight dimensions always, the same scores for the same text, and each check at work."""
+"""Fixed rubric: all eight dimensions always, the same scores for the same text, and each check in effect."""
 
 from __future__ import annotations
 

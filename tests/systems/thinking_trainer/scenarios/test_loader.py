@@ -1,4 +1,4 @@
-"""The seed scenarios, and what the loader refuses."""
+"""Seed scenarios, and the refusals of the loader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lakes of a time that stands, wherever a ManualClock begins."""
+"""Lakes with a stopped clock, at the start time of a ManualClock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests look at in a lake."""
+"""Queries of tests to a lake."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ _SILVER = ("users", "tasks", "removed_users", "removed_tasks")
 
 
 def rows(lake: Lake, sql: str, **parameters: Any) -> list[dict[str, Any]]:
-    """The answer to a query, as dictionaries."""
+    """Return the answer to a query, as dictionaries."""
     found: list[dict[str, Any]] = lake.query(sql, parameters).to_pylist()
     return found
 
 
 def sequences(lake: Lake) -> list[int]:
-    """The sequence numbers in bronze, in order."""
+    """Return the sequence numbers in bronze, in order."""
     return [int(row["sequence"]) for row in rows(lake, "SELECT sequence FROM bronze.events ORDER BY sequence")]
 
 
 def silver(lake: Lake) -> dict[str, list[dict[str, Any]]]:
-    """All of silver, in order."""
+    """Return all of silver, in order."""
     return {name: rows(lake, f"SELECT * FROM silver.{name} ORDER BY ALL") for name in _SILVER}
 
 
 def gold(lake: Lake) -> dict[str, list[dict[str, Any]]]:
-    """All of gold, in order."""
+    """Return all of gold, in order."""
     return {name: rows(lake, f"SELECT * FROM gold.{name} ORDER BY ALL") for name in GOLD}

@@ -1,4 +1,4 @@
-"""Stream records of the to-do table, made in the service's form without a table."""
+"""Stream records of the to-do table, generated in the service's form without a table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SERVICE = {"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"}
 
 
 class History:
-    """Changes of a to-do table, one after the other, with rising sequence numbers."""
+    """Consecutive changes of a to-do table, with rising sequence numbers."""
 
     def __init__(self, now_s: float = NOON_S, stream: str = "", first: int = 10**20) -> None:
         self.now_s = now_s
@@ -24,37 +24,37 @@ class History:
         self._stream = stream
 
     def put_user(self, user_id: str, **attributes: Any) -> Record:
-        """A user made or changed."""
+        """Return the record of a created or changed user."""
         return self.put(
             f"USER#{user_id}", "METADATA", {"email": f"{user_id}@example.org", "name": user_id, **attributes}
         )
 
     def put_task(self, user_id: str, task_id: str, **attributes: Any) -> Record:
-        """A task made or changed."""
+        """Return the record of a created or changed task."""
         values = {"title": f"task {task_id}", "status": "pending", "created_at": int(self.now_s), **attributes}
         return self.put(f"TASK#{user_id}", f"TASK#{task_id}", values)
 
     def put(self, pk: str, sk: str, attributes: Mapping[str, Any]) -> Record:
-        """Any item made or changed."""
+        """Return the record of a created or changed item."""
         old = self.items.get((pk, sk))
         new = key(pk, sk) | {name: wire(value) for name, value in attributes.items()}
         self.items[pk, sk] = new
         return self._record("INSERT" if old is None else "MODIFY", pk, sk, new, old)
 
     def delete_user(self, user_id: str) -> Record:
-        """A user deleted."""
+        """Return the record of a deleted user."""
         return self.delete(f"USER#{user_id}", "METADATA")
 
     def delete_task(self, user_id: str, task_id: str) -> Record:
-        """A task deleted."""
+        """Return the record of a deleted task."""
         return self.delete(f"TASK#{user_id}", f"TASK#{task_id}")
 
     def expire_task(self, user_id: str, task_id: str) -> Record:
-        """A task deleted by time to live."""
+        """Return the record of a task deleted by time to live."""
         return self.delete_task(user_id, task_id) | {"userIdentity": SERVICE}
 
     def delete(self, pk: str, sk: str) -> Record:
-        """An item deleted."""
+        """Return the record of a deleted item."""
         return self._record("REMOVE", pk, sk, None, self.items.pop((pk, sk)))
 
     def _record(self, name: str, pk: str, sk: str, new: Item | None, old: Item | None) -> Record:
@@ -73,12 +73,12 @@ class History:
 
 
 def key(pk: str, sk: str) -> Item:
-    """Both key attributes."""
+    """Return both key attributes."""
     return {"PK": {"S": pk}, "SK": {"S": sk}}
 
 
 def wire(value: Any) -> dict[str, Any]:
-    """An attribute value; what is one already stays."""
+    """Return an attribute value; an existing attribute value stays unchanged."""
     if isinstance(value, dict):
         return value
     return {"S": value} if isinstance(value, str) else {"N": str(value)}

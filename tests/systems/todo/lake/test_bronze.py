@@ -1,4 +1,4 @@
-"""Bronze holds each event once, whatever is delivered again and by whom."""
+"""Bronze contains each event once, despite repeated deliveries by any consumer."""
 
 from __future__ import annotations
 

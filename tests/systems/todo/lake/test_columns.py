@@ -1,4 +1,4 @@
-"""Columns read out of images: exact, and honest about what does not fit."""
+"""Columns read from images: exact, with problems reported."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from keyplan_systems.todo.lake.storage import Folder
 
 
 def scattered(lake: Lake, batches: int = 20) -> History:
-    """Many small files of two dates."""
+    """Write many small files of two dates."""
     history = History()
     for number in range(batches):
         history.now_s = NOON_S + 86_400 * (number % 2)
@@ -62,14 +62,14 @@ def test_compaction_folds_before_it_merges_so_that_no_event_counts_twice(lake: L
 
 
 class Interrupting(Folder):
-    """A folder in which something happens just before a version is committed."""
+    """Folder that runs an action just before a version is committed."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
         self.happens: list[Callable[[], Any]] = []
 
     def create(self, path: str, body: bytes) -> bool:
-        """Create, but first what happens next."""
+        """Run the action, then create the file."""
         if self.happens:
             self.happens.pop(0)()
         return super().create(path, body)
@@ -77,7 +77,7 @@ class Interrupting(Folder):
 
 @pytest.fixture
 def slow(tmp_path: Path, clock: ManualClock) -> tuple[Lake, Interrupting]:
-    """The same lake as `lake`, by a program that is slow to commit."""
+    """Return the same lake as `lake`, for a program that is slow to commit."""
     storage = Interrupting(tmp_path / "lake")
     return Lake(storage, clock), storage
 
@@ -144,14 +144,14 @@ def test_vacuum_removes_what_no_version_in_use_names(lake: Lake, tmp_path: Path,
 
 
 class Counting(Folder):
-    """A folder that counts how often each file is read."""
+    """Folder that counts how often each file is read."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
         self.read_files: Counter[str] = Counter()
 
     def read(self, path: str) -> bytes:
-        """Read, and count it."""
+        """Count the read and return the content."""
         self.read_files[path] += 1
         return super().read(path)
 

@@ -42,7 +42,7 @@ def put(engine: Engine, pk: str, sk: str, **attributes: Any) -> None:
 
 
 def consume(engine: Engine, lake: Lake) -> int:
-    """Hand all records of the stream to the lake, shard by shard; how many were new."""
+    """Pass all records of the stream to the lake, shard by shard; return the number of new ones."""
     arn = engine.call("DescribeTable", {"TableName": TABLE})["Table"]["LatestStreamArn"]
     stored = 0
     for shard in engine.call("DescribeStream", {"StreamArn": arn})["StreamDescription"]["Shards"]:

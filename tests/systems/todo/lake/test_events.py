@@ -1,4 +1,4 @@
-"""Stream records as events: told apart, kept exactly, and refused when they are none."""
+"""Stream records as events: identified, stored exactly, and refused if malformed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Catching up from a full export, when the stream no longer holds everything since the last event stored."""
+"""Recovery from a full export, when the stream no longer contains everything since the last event stored."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def titles(lake: Lake) -> dict[str, str]:
 
 
 def gap(lake: Lake) -> History:
-    """Three tasks that the lake knows, of which it misses: one changed, one deleted, one expired, and one new."""
+    """Return three tasks that the lake knows and whose changes it misses: changed, deleted, expired, and one new."""
     history = History()
     lake.bronze.write([history.put_user("ann"), history.put_task("ann", "1", title="old")])
     expiring = {"expiration_timestamp": NOON_S + 3600, "status": "completed"}

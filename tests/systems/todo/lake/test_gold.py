@@ -1,4 +1,4 @@
-"""Gold: the documented figures, of what is there."""
+"""Gold: the documented figures of existing items."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DAY_S = 86_400
 
 
 def filled(lake: Lake) -> None:
-    """Ann with four tasks there, one expired and one deleted; Bob without any; Cid's task without Cid."""
+    """Store Ann with four tasks, one expired and one deleted; Bob without tasks; Cid's task without Cid."""
     history = History()
     records = [history.put_user("ann", name="Ann"), history.put_user("bob"), history.put_user("eve")]
     records.append(history.delete_user("eve"))

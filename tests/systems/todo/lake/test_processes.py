@@ -1,4 +1,4 @@
-"""Several processes on one lake, and processes killed in the middle of whatever they are doing."""
+"""Several processes on one lake, and processes killed at any point."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[4]
 
 @contextmanager
 def working(folder: Path, seed: int) -> Iterator[subprocess.Popen[str]]:
-    """A consumer that writes, until it is killed."""
+    """Run a consumer that writes until it is killed."""
     command = [sys.executable, "-m", "tests.systems.todo.lake.worker", str(folder), str(seed)]
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}"}
     process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
@@ -45,7 +45,7 @@ def await_round(process: subprocess.Popen[str]) -> None:
 
 @pytest.fixture(scope="module")
 def straight(tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    """What the lake must be in the end."""
+    """Return the expected final lake."""
     lake = Lake.open(tmp_path_factory.mktemp("straight") / "lake")
     lake.bronze.write(worker.history())
     lake.refresh()
@@ -53,7 +53,7 @@ def straight(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 
 def consistent(lake: Lake) -> None:
-    """No event twice in any version, and silver and gold of one version."""
+    """Check that no version contains an event twice, and that silver and gold belong to one version."""
     sql = """
         SELECT count(*) - count(DISTINCT (sequence, pk)) AS twice,
             (SELECT count(*) FROM silver.tasks) - (SELECT coalesce(any_value(tasks), 0) FROM gold.kpis) AS apart
@@ -63,7 +63,7 @@ def consistent(lake: Lake) -> None:
 
 
 def patiently(read: Callable[[], T]) -> T:
-    """What a read gives; now and then it is told that its files have gone: vacuum retains nothing here."""
+    """Return the result of a read, retried if its files were removed: vacuum retains nothing here."""
     while True:
         try:
             return read()
@@ -72,7 +72,7 @@ def patiently(read: Callable[[], T]) -> T:
 
 
 def caught_up(lake: Lake, straight: Lake) -> None:
-    """After the last replay the lake is what it is without any trouble."""
+    """Check that after the last replay the lake equals the undisturbed one."""
     lake.bronze.write(worker.history())
     lake.refresh()
     assert sequences(lake) == sequences(straight)
@@ -88,7 +88,7 @@ def test_consumers_killed_at_any_moment_leave_a_lake_that_catches_up(tmp_path: P
     for seed in range(6):
         with working(tmp_path / "lake", seed) as process:
             await_round(process)
-            time.sleep(chance.uniform(0, 0.4))  # so that the kill falls on any step, not on the end of a round
+            time.sleep(chance.uniform(0, 0.4))  # so that the kill happens at any step, not only at the end of a round
             process.kill()
         consistent(lake)
     caught_up(lake, straight)

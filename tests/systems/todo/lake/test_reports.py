@@ -1,4 +1,4 @@
-"""Named questions and how they look in a terminal."""
+"""Named reports and their form in a terminal."""
 
 from __future__ import annotations
 

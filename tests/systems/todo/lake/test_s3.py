@@ -1,4 +1,4 @@
-"""The lake on S3, by HTTP against a server that answers as S3 does."""
+"""Lake on S3, over HTTP against a compatible server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Silver is the state of users and tasks, and the same in whatever way the events came."""
+"""Silver is the state of users and tasks, independent of the events' order of arrival."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_ids_with_separators_in_them_stay_apart(lake: Lake) -> None:
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[Record]:
-    """Changes of a few users and tasks, with deletions, expiries, and some removals without an old image."""
+    """Draw changes of a few users and tasks, with deletions, expiries, and some removals without an old image."""
     history = History()
     records = []
     for _ in range(draw(st.integers(1, 14))):

@@ -1,4 +1,4 @@
-"""The lake's files in a folder: what was written is still there, under its name, after a power cut."""
+"""Files of the lake in a folder: written files exist, under their names, after a power failure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DAY = "bronze/date=2025-11-20"
 
 @pytest.fixture
 def synced(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """What was synced, by the name that it had then."""
+    """Return the synced paths, under their names at that time."""
     found: list[Path] = []
     fsync = os.fsync
 

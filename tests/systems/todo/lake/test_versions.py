@@ -1,4 +1,4 @@
-"""Versions: one winner of each number, and no commit is lost or taken for one."""
+"""Versions: one winner of each number, and no commit is lost or mistaken."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_nothing_to_do_makes_no_version(tmp_path: Path) -> None:
 
 
 class Sleeping(Folder):
-    """A folder whose writer sleeps once, before or after it creates a version."""
+    """Folder whose writer sleeps once, before or after it creates a version."""
 
     before: tuple[int, Callable[[], Any]] | None = None
     after: tuple[int, Callable[[], Any]] | None = None
@@ -97,7 +97,7 @@ def test_a_writer_that_slept_through_the_removal_of_its_version_commits_on_the_n
     def meanwhile() -> None:
         for number in range(10):
             others.commit(adding(f"meanwhile-{number}"))
-        for version in range(known + 8):  # as vacuum removes, in rising order
+        for version in range(known + 8):  # as vacuum removes, in ascending order
             storage.remove(name_of(version))
 
     storage.before = before, meanwhile
@@ -131,7 +131,7 @@ def test_a_version_that_is_read_while_a_later_one_is_committed_is_the_one_that_w
     tmp_path: Path, look: int
 ) -> None:
     class Interrupted(Versions):
-        """Another thread commits before the last version is looked at for the n-th time."""
+        """Folder in which another thread commits before the n-th read of the last version."""
 
         left = 0
 

@@ -1,4 +1,4 @@
-"""How many change events a second one core writes to Parquet.
+"""Benchmark: change events per second that one core writes to Parquet.
 
 python -m tests.systems.todo.lake.throughput [folder]
 """
@@ -17,7 +17,7 @@ EVENTS = 100_000
 
 
 def main(folder: str) -> None:
-    """Print events a second for small and large batches, with what keeping the lake tidy costs."""
+    """Print events per second for small and large batches, with the cost of maintenance."""
     history = History()
     records = [
         history.put_task(f"user-{number % 997}", f"{number % 20_000}", title="Buy milk", description="x" * 200)

@@ -1,4 +1,4 @@
-"""A consumer to be killed: writes a history's events in overlapping batches and keeps the lake tidy, over and over.
+"""Consumer to be killed: writes a history's events in overlapping batches and maintains the lake, repeatedly.
 
     python worker.py <folder> <seed>
 
@@ -19,7 +19,7 @@ USERS, CHANGES = 5, 300
 
 
 def history() -> list[Record]:
-    """The same changes each time."""
+    """Return the same changes each time."""
     chance = random.Random(1)
     made = History()
     records = []
@@ -35,7 +35,7 @@ def history() -> list[Record]:
 
 
 def one_round(lake: Lake, records: list[Record], chance: random.Random) -> None:
-    """A few batches from anywhere, then some housekeeping."""
+    """Write a few batches from anywhere, then run some maintenance."""
     for _ in range(4):
         at = chance.randrange(len(records))
         lake.bronze.write(records[at : at + chance.randrange(1, 40)])
@@ -49,7 +49,7 @@ def one_round(lake: Lake, records: list[Record], chance: random.Random) -> None:
 
 
 def main() -> None:
-    """Work until killed."""
+    """Run until killed."""
     lake, chance = Lake.open(sys.argv[1]), random.Random(int(sys.argv[2]))
     records = history()
     while True:

@@ -1,4 +1,4 @@
-"""Transitions, who may do them, what they write, and counters that always add up."""
+"""Transitions, permissions, changes of each step, and counters that always add up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What events hold and what they leave free; payments, lock codes, profiles beside them."""
+"""Slots that events hold and leave free; payments, lock codes, profiles."""
 
 from __future__ import annotations
 

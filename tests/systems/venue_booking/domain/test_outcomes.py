@@ -1,4 +1,4 @@
-"""A cancelled transaction told in the venue's words: one right answer for every mixture of reasons."""
+"""Cancelled transactions in the venue's terms: one right answer for every mixture of reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Input: what is refused, what is made uniform, and that refusals quote nothing."""
+"""Input: refusals, normalisation, and refusals without quoted values."""
 
 from __future__ import annotations
 

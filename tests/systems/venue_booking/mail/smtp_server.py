@@ -1,4 +1,4 @@
-"""A real SMTP server on a free port of this machine: plain, STARTTLS or TLS, with passwords and refusals if wanted."""
+"""Real SMTP server on a free port of this machine: plain, STARTTLS or TLS, with optional passwords and refusals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HOST = "127.0.0.1"
 
 
 class Inbox:
-    """What arrived; `answers` maps a recipient, or DATA, to the answer given instead of taking it."""
+    """Received letters; `answers` maps a recipient, or DATA, to an answer in place of acceptance."""
 
     def __init__(self) -> None:
         self.envelopes: list[Envelope] = []
@@ -29,14 +29,14 @@ class Inbox:
         self.encrypted: list[bool] = []
 
     async def handle_RCPT(self, server: Any, session: Any, envelope: Envelope, address: str, options: Any) -> str:  # noqa: N802 - the server calls it so
-        """Take a recipient, or answer as told."""
+        """Accept a recipient, or give the scripted answer."""
         if address in self.answers:
             return self.answers[address]
         envelope.rcpt_tos.append(address)
         return "250 OK"
 
     async def handle_DATA(self, server: Any, session: Any, envelope: Envelope) -> str:  # noqa: N802 - the server calls it so
-        """Take a letter, or answer as told."""
+        """Accept a letter, or give the scripted answer."""
         if "DATA" in self.answers:
             return self.answers["DATA"]
         self.envelopes.append(envelope)
@@ -46,7 +46,7 @@ class Inbox:
 
 @contextmanager
 def smtp_server(inbox: Inbox, *, over_tls: ssl.SSLContext | None = None, **options: Any) -> Iterator[int]:
-    """Run the server in a thread; gives its port."""
+    """Run the server in a thread; yield its port."""
     loop = asyncio.new_event_loop()
 
     def protocol() -> SMTP:
@@ -74,13 +74,13 @@ async def _end(server: asyncio.Server) -> None:
 
 
 def knows_ada(server: Any, session: Any, envelope: Any, mechanism: str, data: Any) -> AuthResult:
-    """Accepts the user ada with the password lovelace."""
+    """Accept the user ada with the password lovelace."""
     good = (data.login, data.password) == (b"ada", b"lovelace")
     return AuthResult(success=good, handled=False)
 
 
 def certificate(folder: Path) -> tuple[ssl.SSLContext, Path]:
-    """A server context with a certificate for this machine's address, and the file of its authority."""
+    """Return a server context with a certificate for this machine's address, and the file of its authority."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "mail.test")])
     now = datetime.now(UTC)

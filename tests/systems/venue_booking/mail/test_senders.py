@@ -1,4 +1,4 @@
-"""Senders against a real SMTP server and a real folder, with all that can go wrong on the way."""
+"""Senders against a real SMTP server and a real folder, with all possible failures."""
 
 from __future__ import annotations
 
@@ -101,11 +101,11 @@ CONVERSATION = {
     "STARTTLS": b"220 go ahead\r\n",
     "MAIL": b"250 ok\r\n",
 }
-"""What a server says that takes a letter, as far as its recipient."""
+"""Replies of a server that accepts a letter, up to its recipient."""
 
 
 def answering(listener: socket.socket, answers: dict[str, bytes]) -> None:
-    """Speak with one client as told, until it leaves or an answer is missing."""
+    """Answer one client with the script, until it disconnects or the script ends."""
     connection, _ = listener.accept()
     with connection, connection.makefile("rwb", buffering=0) as stream:
         stream.write(answers["greeting"])
@@ -133,7 +133,7 @@ def test_what_a_server_would_say_to_every_letter_keeps_them_waiting(
     step: str, answer: bytes, security: Security, kind: type[Exception]
 ) -> None:
     answers = {**CONVERSATION, step: answer}
-    if step == "HELO":  # where the longer greeting is not known either
+    if step == "HELO":  # the extended greeting is unknown too
         answers["EHLO"] = b"502 not known\r\n"
     with socket.create_server((HOST, 0)) as listener:
         thread = threading.Thread(target=answering, args=(listener, answers))
@@ -146,7 +146,7 @@ def test_what_a_server_would_say_to_every_letter_keeps_them_waiting(
 
 def test_a_server_that_is_not_there_may_be_later() -> None:
     with socket.socket() as held:
-        held.bind((HOST, 0))  # nobody listens there, and nobody else can begin to
+        held.bind((HOST, 0))  # a port that nothing listens on, and that no other process can bind
         with pytest.raises(MailUnavailableError, match="no answer"):
             plain(held.getsockname()[1]).send(letter())
 
@@ -270,7 +270,9 @@ def test_what_a_killed_sender_left_is_cleared_at_the_next_start(
         path.write_text("of the day before")
         os.utime(path, (1_000_000_000, 1_000_000_000))
     FolderSender(tmp_path)
-    assert sorted(tmp_path.iterdir()) == sorted([second, *kept])  # the second may be another process's, still at it
+    assert sorted(tmp_path.iterdir()) == sorted(
+        [second, *kept]
+    )  # the second file may belong to another process that is still writing
     assert sender.send(letter()) == Sent()
 
 
