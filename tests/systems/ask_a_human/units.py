@@ -67,7 +67,7 @@ def uses(stage: Stage, clock: ManualClock) -> list[tuple[str, str, Callable[[], 
             lambda: stage.subscribe("t", "ada"),
         ),
         ("counting two people's moves", "stream's checkpoints, marks, histograms", stage.rank),
-        ("push: 21 rounds, 41 subscribers told", "errands, index, 41 claims", pusher.run_once),
+        ("push: 21 rounds, 41 notified subscribers", "errands, index, 41 claims", pusher.run_once),
     ]
 
 

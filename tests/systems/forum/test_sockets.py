@@ -141,12 +141,12 @@ def test_who_was_refused_does_not_count_as_watching(live: Live) -> None:
             answer = await ann.ask("forum.subscribe", token=live.token(ANN), since=10**6)
             assert answer["status"] == 400
             assert items(live, "THREADSUB#") == []
-            live.writer(TUTOR).say("told all the same")
+            live.writer(TUTOR).say("notified all the same")
             with live.notifier() as runner:
                 runner.run_once()
             pushed = [await ann.hear() for _ in range(2)]
             assert {one["action"] for one in pushed} == {"forum.notification.new"}
-            assert pushed[-1]["excerpt"] == "told all the same"
+            assert pushed[-1]["excerpt"] == "notified all the same"
 
     asyncio.run(story())
 

@@ -75,7 +75,7 @@ def test_a_heartbeat_finds_what_the_stream_did_not_tell(live: Live, monkeypatch:
     async def story() -> None:
         async with live.socket(ANN) as ann:
             await ann.watch(live.token(ANN))
-            said = live.writer(TUTOR).say("not told")
+            said = live.writer(TUTOR).say("not in the stream")
             assert await ann.ask("heartbeat") == {"action": "heartbeat"}
             assert (await ann.hear())["seq"] == said["seq"]
 

@@ -69,7 +69,7 @@ def test_racing_handlers_make_the_same_snapshots_in_any_order(order: list[int], 
         with ThreadPoolExecutor(workers) as pool:
             taken = list(pool.map(lambda number: profiler.take_in(stored[number]), order))
         assert sum(taken) == len(ATTEMPTS)
-        clock.advance(7200)  # reads are no longer stale
+        clock.advance(7200)  # reads are current again
         assert kept(connection) == due(ATTEMPTS)
         ledger = connection.run(design.ledger_of(USER))
         assert ledger is not None
@@ -80,7 +80,7 @@ STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("submit"), st.integers(1, 4)),
         st.tuples(st.just("deliver"), st.integers(1, 5)),
-        st.tuples(st.just("start anew"), st.integers(1, 20)),
+        st.tuples(st.just("restart"), st.integers(1, 20)),
     ),
     max_size=12,
 )

@@ -41,7 +41,7 @@ def lines_of(told: Estimate) -> dict[str, float]:
             table.storage for table in told.tables
         )
         - told.free_storage,
-        "Recovery to any moment, Attempts and Profiles": sum(table.point_in_time for table in told.tables),
+        "Point-in-time recovery, Attempts and Profiles": sum(table.point_in_time for table in told.tables),
     }
 
 

@@ -76,7 +76,7 @@ def audit(
         callers = [stage.person(name) for name in NAMES]
         try:
             Traffic(callers, auditor, random.Random(f"{seed}/{number}"), pool).run(is_over)
-        except BaseException as error:  # noqa: BLE001 - told below
+        except BaseException as error:  # noqa: BLE001 - raised below
             errors.append(error)
         finally:
             if pool is not None:
@@ -136,7 +136,7 @@ def fed(connection: Connection, clock: SystemClock, folder: Path) -> Iterator[No
         try:
             while not stop.wait(0.5):
                 feed.run_once()
-        except BaseException as error:  # noqa: BLE001 - told below
+        except BaseException as error:  # noqa: BLE001 - raised below
             errors.append(error)
 
     thread = threading.Thread(target=follow)

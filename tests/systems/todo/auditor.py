@@ -89,7 +89,9 @@ class Auditor:
     def verify(self, connection: Connection) -> None:
         """Compare the table with the model. Raises AssertionError with the first contradictions."""
         touched = {task_id for task_id, _ in self._updated} | set(self._gone)
-        self.complaints += [f"{one} was touched, and nobody was told of it" for one in touched - set(self.histories)]
+        self.complaints += [
+            f"{one} was changed without an acknowledged request" for one in touched - set(self.histories)
+        ]
         assert not self.complaints, "\n".join(self.complaints[:20])
         for task_id, status in self._updated:
             self.histories[task_id].unseen.append(status)
@@ -101,14 +103,14 @@ class Auditor:
             self._chain(task_id, history)
             self._end(task_id, history, stored.pop(task_id, None))
         self.complaints += [
-            f"{task_id} ({task.title}) is there, and nobody was told" for task_id, task in stored.items()
+            f"{task_id} ({task.title}) exists without an acknowledged request" for task_id, task in stored.items()
         ]
         assert not self.complaints, "\n".join(self.complaints[:20])
 
     def _chain(self, task_id: str, history: History) -> None:
         told = {task["version"]: (said, task) for said, task in history.changes}
         if len(told) != len(history.changes) or 1 in told:
-            self.complaints.append(f"{task_id}: a version was told twice: an effect was lost")
+            self.complaints.append(f"{task_id}: a version was acknowledged twice: an update was lost")
         last = 1 + len(history.changes) + len(history.unseen)
         holes = [version for version in range(2, last + 1) if version not in told]
         if len(holes) != len(history.unseen) or any(version > last for version in told):

@@ -45,7 +45,7 @@ def test_each_task_is_told_of(ada: Caller, stage: Stage) -> None:
         (ids[2], "updated"),
         (ids[3], "missing"),
     ]
-    assert len(answer.json()["results"]) == 4, "a task that is named twice is told of once"
+    assert len(answer.json()["results"]) == 4, "a task that is named twice has one result"
     assert {status_of(ada, task) for task in tasks} == {"completed"}
     assert len(ada.get("/tasks", status="completed").json()["tasks"]) == 3
     assert ada.get(f"/tasks/{ids[0]}").json()["completed_at"] is not None

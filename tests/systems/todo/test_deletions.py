@@ -108,7 +108,7 @@ def test_a_worker_held_up_does_not_touch_the_user_who_came_anew(
     assert stage.service.deletions.run_once() == 1
     clock.advance(5)
     ada.get("/users")
-    assert slow._finish(job) == 0, "there is no task that would stand in the way"
+    assert slow._finish(job) == 0, "no task blocks the deletion"
     ada.task("anew")
     assert slow._finish(job) == 0
     assert [task["title"] for task in ada.get("/tasks").json()["tasks"]] == ["anew"]

@@ -64,7 +64,7 @@ class Crew:
     def _work(self, act: Callable[[], object]) -> None:
         try:
             act()
-        except BaseException as error:  # noqa: BLE001 - told in the end
+        except BaseException as error:  # noqa: BLE001 - raised at the end
             self._errors.append(error)
 
 
@@ -133,5 +133,5 @@ def test_a_consumer_killed_between_storing_and_its_checkpoint_loses_and_doubles_
             command = [sys.executable, "-c", CONSUMER, elsewhere.url, str(tmp_path / "lake"), str(after)]
             assert subprocess.run(command, check=False).returncode == code
         assert_same(connection, lake)
-        stored = rows(lake, "SELECT count(*) AS n, count(DISTINCT sequence) AS told FROM bronze.events")
-        assert stored[0]["n"] == stored[0]["told"] > 30
+        stored = rows(lake, "SELECT count(*) AS n, count(DISTINCT sequence) AS known FROM bronze.events")
+        assert stored[0]["n"] == stored[0]["known"] > 30

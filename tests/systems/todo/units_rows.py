@@ -248,7 +248,7 @@ def _the_rest() -> list[Row]:
             "delete_task",
             _run(design.delete_task("ada", _FIRST_TASK.task_id, 1)),
             lambda a: good(a.delete(_PATH)),
-            "there are no half write units",
+            "write units are whole numbers",
         ),
         Row(
             "idempotency check",
@@ -258,9 +258,7 @@ def _the_rest() -> list[Row]:
             lambda a: good(a.post("/tasks", _body(_FRESH), "again")),
             "by PK and SK, consistent; the request: a replay",
         ),
-        Row(
-            "idempotency cleanup", "0 RCU", "expiry", None, None, "the service's own work, of which there is no receipt"
-        ),
+        Row("idempotency cleanup", "0 RCU", "expiry", None, None, "deleted by the service, without consumed capacity"),
         Row(
             "create user",
             "1 WCU",

@@ -353,7 +353,7 @@ def test_a_folder_that_cannot_be_made_is_a_clear_error(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_no_database_is_a_clear_error(tmp_path: Path) -> None:
-    (tmp_path / "keyplan.db").write_text("this is no database, but it is long enough to look at" * 30)
+    (tmp_path / "keyplan.db").write_text("this is not a database, but it is long enough to read" * 30)
     with ExitStack() as stack, pytest.raises(UpError, match="not a keyplan database"):
         prepare(Settings(tmp_path), stack, lambda _line: None)
 

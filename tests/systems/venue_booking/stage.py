@@ -29,7 +29,7 @@ AUDIENCE = "venue"
 TABLE = "venue-booking"
 
 
-class Refused(Exception):  # noqa: N818 - what a caller was told, and no fault
+class Refused(Exception):  # noqa: N818 - a refusal that a caller receives, not a fault
     """GraphQL errors, represented by their first one."""
 
     def __init__(self, errors: list[dict[str, Any]]) -> None:

@@ -56,7 +56,8 @@ from keyplan_systems.web.application import web_application
 from keyplan_systems.web.health import Check
 
 IdempotencyHeader = Annotated[
-    str | None, Header(alias="X-Idempotency-Key", description="In place of the body's: the same for every attempt.")
+    str | None,
+    Header(alias="X-Idempotency-Key", description="Replaces the body's idempotency key; the same for every attempt."),
 ]
 REPLAYED_HEADER = "Idempotency-Replayed"
 _ANSWER_BODY = {
@@ -110,7 +111,7 @@ def _add_registration(router: APIRouter, service: Service, trusted_proxies: int,
 
 
 def _add_asking(router: APIRouter, service: Service, authenticated: Any) -> None:
-    @router.post("/questions", status_code=201, response_model=CreatedQuestion, summary="Put a question to people")
+    @router.post("/questions", status_code=201, response_model=CreatedQuestion, summary="Ask people a question")
     def ask(
         http: Request,
         response: Response,
@@ -240,7 +241,7 @@ def _add_subscribing(router: APIRouter, service: Service, counting: Any, person:
         "/push/subscribe",
         status_code=201,
         response_model=ShownSubscription,
-        summary="Be told of questions",
+        summary="Subscribe to push notifications",
         dependencies=[counting],
     )
     def subscribe(
@@ -259,7 +260,7 @@ def _add_subscriptions(router: APIRouter, service: Service, device: Any) -> None
         return showing.subscription(service.subscribing.change(caller, subscription_id, wishes))
 
     @router.delete(
-        "/push/subscribe/{subscription_id}", status_code=204, response_class=Response, summary="Be told no more"
+        "/push/subscribe/{subscription_id}", status_code=204, response_class=Response, summary="End a subscription"
     )
     def end(subscription_id: str, caller: Identity = device) -> None:
         service.subscribing.end(caller, subscription_id)

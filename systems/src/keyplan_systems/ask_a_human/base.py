@@ -171,7 +171,7 @@ def log_unreadable(error: Exception) -> None:
 
 def unknown_question(question_id: str) -> QuestionNotFoundError:
     """Return the refusal of a question ID that does not exist, or that the caller may not see."""
-    return QuestionNotFoundError("there is no such question", {"question_id": question_id})
+    return QuestionNotFoundError("no such question", {"question_id": question_id})
 
 
 def is_uuid(text: str) -> bool:

@@ -191,7 +191,7 @@ class Pusher:
 
     def _deactivate(self, one: Subscription, now_ms: int) -> None:
         digest = notifications.token_digest(one.fcm_token)
-        with suppress(*STALE):  # refreshed concurrently: the dead token is no longer its token
+        with suppress(*STALE):  # refreshed concurrently: the dead token does not belong to it any more
             self._connection.run(design_push.deactivate(one.subscription_id, digest, iso(now_ms)))
 
     # Retries.

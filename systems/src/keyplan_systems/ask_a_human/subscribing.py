@@ -78,7 +78,7 @@ class Subscribing:
             self._connection.run(design_push.subscription_by_id(subscription_id)) if is_uuid(subscription_id) else None
         )
         if found is None or found.device is None or found.device != caller.device:
-            raise SubscriptionNotFoundError("there is no such subscription", {"subscription_id": subscription_id})
+            raise SubscriptionNotFoundError("no such subscription", {"subscription_id": subscription_id})
         return found
 
     def _write(self, made: Subscription, stored: Stored | None) -> Subscription:
@@ -87,5 +87,5 @@ class Subscribing:
         try:
             self._connection.run(write(item))
         except NotFoundError as gone:
-            raise SubscriptionNotFoundError("there is no such subscription any more") from gone
+            raise SubscriptionNotFoundError("the subscription does not exist any more") from gone
         return made

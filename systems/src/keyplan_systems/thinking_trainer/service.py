@@ -122,7 +122,7 @@ class Service:
         # Other texts may be keys of other items of the table.
         found = self.db.run(design.attempt_by_id(attempt_id)) if attempts.is_attempt_id(attempt_id) else None
         if found is None:
-            raise UnknownAttemptError(f"There is no attempt {attempt_id}")
+            raise UnknownAttemptError(f"Unknown attempt {attempt_id}")
         if found.user_id != user_id:
             raise NotYoursError(f"Attempt {attempt_id} is another user's")
         return found
@@ -186,7 +186,7 @@ class Service:
         is_id = 0 < len(scenario_id) <= MAX_ID_CHARACTERS
         found = self.db.run(design.scenario_by_id(scenario_id)) if is_id else None
         if found is None:
-            raise UnknownScenarioError(f"There is no scenario {scenario_id}")
+            raise UnknownScenarioError(f"Unknown scenario {scenario_id}")
         return found
 
     def on_offer(self, difficulty: Difficulty | None) -> list[StoredScenario]:

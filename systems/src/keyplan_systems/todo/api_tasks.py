@@ -67,7 +67,7 @@ def _add_writes(router: APIRouter, service: Service) -> None:
     ) -> Response:
         told = changes.model_dump(exclude_unset=True)
         if not told:
-            raise InvalidError("Nothing is to be changed: give at least one field.")
+            raise InvalidError("The request has no changes: send at least one field.")
         request = request_of(http, person, key, _json(changes), seen)
         return answered(service.tasks.change(request, person.user_id, task_id, told, version_of(seen)))
 
@@ -162,7 +162,7 @@ def _add_one(router: APIRouter, service: Service) -> None:
 
 def _own(caller: str, user_id: str) -> None:
     if caller != user_id:
-        raise MissingError("There is no such user.")  # other users must not learn whether the user exists
+        raise MissingError("No such user.")  # other users must not learn whether the user exists
 
 
 def _json(body: NewTask | TaskChanges | BulkStatus) -> Any:

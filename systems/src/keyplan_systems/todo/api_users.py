@@ -42,12 +42,12 @@ def user_routes(service: Service) -> APIRouter:
     """Return the routes of the caller's own user."""
     router = APIRouter(prefix=PREFIX, tags=["users"])
 
-    @router.post("/users", status_code=201, response_model=UserAnswer, summary="Make the caller's user")
+    @router.post("/users", status_code=201, response_model=UserAnswer, summary="Create the caller's user")
     def create(http: HttpRequest, person: Asking, key: Key, user: NewUser) -> Response:
         told = user.model_dump(exclude_unset=True)
         return answered(service.users.create(request_of(http, person, key, told), person, told))
 
-    @router.get("/users", response_model=UserAnswer, summary="The caller's user, made on first use")
+    @router.get("/users", response_model=UserAnswer, summary="The caller's user, created on first use")
     def current(person: Asking) -> Response:
         return shown(user_body(service.users.current(person)))
 
@@ -55,7 +55,7 @@ def user_routes(service: Service) -> APIRouter:
     def change(http: HttpRequest, person: Asking, key: Key, changes: UserChanges, seen: Seen = None) -> Response:
         told = changes.model_dump(exclude_unset=True)
         if not told:
-            raise InvalidError("Nothing is to be changed: give at least one field.")
+            raise InvalidError("The request has no changes: send at least one field.")
         request = request_of(http, person, key, told, seen)
         return answered(service.users.change(request, person, told, version_of(seen)))
 

@@ -23,7 +23,7 @@ from keyplan_systems.web.notes import leave_out
 AT_ONCE = 100
 """Maximum number of tasks in a bulk request."""
 
-_MISSING = "There is no such task."
+_MISSING = "No such task."
 
 
 class Tasks:

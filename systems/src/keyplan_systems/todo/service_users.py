@@ -103,7 +103,7 @@ class Users:
         def work() -> Work:
             user = self._connection.run(design.user_by_id(user_id))
             if user is None:
-                raise MissingError("There is no such user.")
+                raise MissingError("No such user.")
             if user.email is None:
                 raise ConflictError("The user has no reserved e-mail address.")
             released = self._released(user)
@@ -118,7 +118,7 @@ class Users:
         def work() -> Work:
             user = self._connection.run(design.user_by_id(user_id))
             if user is None:
-                raise MissingError("There is no such user.")
+                raise MissingError("No such user.")
             if user.deleting_since is not None:
                 raise ConflictError(_LEAVING)
             now = moment(self._clock)

@@ -69,7 +69,7 @@ class Workers:
     def _once(self, state: State) -> int:
         try:
             did = state.worker.run_once()
-        except Exception as error:  # noqa: BLE001 - told to health and to the log, and tried again
+        except Exception as error:  # noqa: BLE001 - reported to health and to the log, and tried again
             state.failures += 1
             state.last_error = _kind(error)
             state.is_unfinished = isinstance(error, UnfinishedError)

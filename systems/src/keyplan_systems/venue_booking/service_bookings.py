@@ -181,7 +181,7 @@ class Bookings:
     def _read(self, booking_id: str) -> Booking:
         item = self.asking.connection.run(reads.booking_by_id(booking_id)) if is_id(booking_id) else None
         if item is None:
-            raise NotFoundError(f"There is no booking {booking_id[:64]}.")
+            raise NotFoundError(f"Unknown booking {booking_id[:64]}.")
         return booking_of(item)
 
     def of_user(self, actor: Actor, limit: int, cursor: str | None) -> Listed[UserBookingItem]:

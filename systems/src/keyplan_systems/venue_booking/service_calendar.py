@@ -86,7 +86,7 @@ class Calendar:
         """Return an event as it is stored now. Raises NotFoundError if it does not exist."""
         item = self.asking.connection.run(reads.event_by_id(event_id)) if is_id(event_id) else None
         if item is None:
-            raise NotFoundError(f"There is no event {event_id[:64]}.")
+            raise NotFoundError(f"Unknown event {event_id[:64]}.")
         return item
 
     def delete(

@@ -51,7 +51,7 @@ class Records:
         require_admin(actor)
         request = parse(PaymentRequest, values)
         if not is_id(request.booking_id):
-            raise NotFoundError(f"There is no booking {request.booking_id}.")
+            raise NotFoundError(f"Unknown booking {request.booking_id}.")
 
         def step() -> Step[Payment]:
             payment = record_payment(request, actor, payment_id=self.asking.new_id(), now=self.asking.now())
@@ -97,7 +97,7 @@ class Records:
         """Return the actions of administrators on one booking or event, oldest first, for administrators."""
         require_admin(actor)
         if not is_id(subject):
-            raise InvalidRequestError("This is no id of a booking or an event.", {"field": "subject"})
+            raise InvalidRequestError("This is not the id of a booking or an event.", {"field": "subject"})
         return self.asking.listed(reads.audit_of_subject(subject), audit_of, limit, cursor)
 
     def _entry(self, actor: Actor, action: AuditAction, subject: str, details: Mapping[str, str]) -> AuditEntry:

@@ -244,7 +244,7 @@ class Users:
     def _released(self, actor: Actor, user_id: str) -> Step[User]:
         user = self.find(user_id)
         if user is None:
-            raise refusals.NotFoundError("There is no such user.")
+            raise refusals.NotFoundError("No such user.")
         if user.email is None:
             raise InvalidRequestError("This user has no e-mail address.", {"field": "userId"})
         released = user.with_address(None, self.asking.now())

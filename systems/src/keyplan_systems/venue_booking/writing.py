@@ -106,7 +106,7 @@ class _Once(Once):
 
     def busy(self) -> TryAgainError:
         """Return the refusal of a mutation whose items change concurrently too often."""
-        return TryAgainError("Too much is written at the same moment. Please try again.")
+        return TryAgainError("Too many concurrent writes. Please try again.")
 
 
 def act(asking: Asking, request: Request | None, kind: type[T], step: Callable[[], Step[T]]) -> T:
@@ -128,7 +128,7 @@ def act(asking: Asking, request: Request | None, kind: type[T], step: Callable[[
     try:
         answer = _Once(asking.connection, asking.clock).answer(request, work)
     except (WriteConflictError, ThrottledError) as error:
-        raise TryAgainError("Too much is written at the same moment. Please try again.") from error
+        raise TryAgainError("Too many concurrent writes. Please try again.") from error
     return adapter.validate_json(answer.body)
 
 
@@ -154,7 +154,7 @@ def write(
     except UniqueTakenError as error:
         raise _taken(error) from error
     except (WriteConflictError, ThrottledError) as error:
-        raise TryAgainError("Too much is written at the same moment. Please try again.") from error
+        raise TryAgainError("Too many concurrent writes. Please try again.") from error
     except _REFUSED_CONDITION as error:
         raise explain([guard_of(call, before)], [_reason(error)]) from error
 

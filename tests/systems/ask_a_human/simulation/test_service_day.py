@@ -71,7 +71,7 @@ def test_the_closing_comparison_finds_records_boards_and_ranks_that_differ(stale
     findings = list(Closing(stale, auditor, {}, START_MS + HOUR_MS).findings())
     assert len(findings) == 1 + 3 * 2
     assert findings[0].startswith("ada has")
-    assert any("is told" in finding for finding in findings)
+    assert any("gets" in finding for finding in findings)
 
 
 def _audited() -> Auditor:

@@ -71,7 +71,7 @@ class Question:
 
     @property
     def deadline_ms(self) -> int:
-        """First millisecond at which the question is no longer answerable."""
+        """First millisecond at which the question is closed to answers."""
         return self.expires_at_s * SECOND_MS
 
 

@@ -85,7 +85,7 @@ class Mutation:
     With an idempotency key a mutation happens once in 24 hours however often it is sent: the first result is returned.
     """
 
-    @field("Ask for the venue. This is no confirmation, and holds nothing.")
+    @field("Request the venue. A request is not a confirmation, and holds no slots.")
     async def request_booking(
         self, info: Asked, input: BookingInput, idempotency_key: str | None = None
     ) -> BookingShape:

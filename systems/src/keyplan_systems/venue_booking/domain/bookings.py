@@ -215,7 +215,7 @@ def check_may(booking: Booking, action: Action, actor: Actor) -> None:
 def check_may_see(booking: Booking, actor: Actor) -> None:
     """Raise NotFoundError unless the actor owns the booking or is an administrator."""
     if not actor.is_admin and actor.user_id != booking.user_id:
-        raise NotFoundError(f"There is no booking {booking.booking_id}.")
+        raise NotFoundError(f"Unknown booking {booking.booking_id}.")
 
 
 def is_conflicting(booking: Booking, events: Collection[Event], venue: Venue) -> bool:

@@ -123,7 +123,7 @@ def explain(guards: Sequence[Guard], reasons: Sequence[Reason]) -> RefusalError:
         return refusal
     codes = {reason.code for reason in reasons} - NO_REASON
     if codes and codes <= RETRYABLE:
-        return TryAgainError("Something else was written at the same moment. Please try again.")
+        return TryAgainError("A concurrent write changed the same items. Please try again.")
     raise UnexplainedCancellationError(f"cancelled with {sorted(codes)} at {[guard for guard, _ in failed]}")
 
 
