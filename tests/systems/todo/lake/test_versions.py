@@ -171,7 +171,7 @@ def test_of_several_creators_of_a_file_one_wins_and_its_content_stands(tmp_path:
 
 
 def test_places_that_cannot_be_used_are_named(tmp_path: Path) -> None:
-    with pytest.raises(LakeError, match="gs://x: the lake can lie"):
+    with pytest.raises(LakeError, match="gs://x: the lake must be"):
         open_storage("gs://x")
     with pytest.raises(LakeError, match="names no bucket"):
         open_storage("s3://")

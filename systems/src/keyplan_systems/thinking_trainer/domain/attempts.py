@@ -165,7 +165,7 @@ def _misfits(scenario: Scenario, texts: Mapping[str, str]) -> list[str]:
     if total_bytes > MAX_ANSWERS_BYTES:
         problems.append(f"the answers take {total_bytes} bytes; {MAX_ANSWERS_BYTES} are the most")
     problems += [
-        f"the answer to {question_id} contains half a surrogate pair, which is not valid text"
+        f"the answer to {question_id} holds half a surrogate pair, which is not valid text"
         for question_id, text in texts.items()
         if any("\ud800" <= character <= "\udfff" for character in text)
     ]
