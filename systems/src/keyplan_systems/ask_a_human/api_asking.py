@@ -79,8 +79,8 @@ def address(request: Request, trusted_proxies: int) -> str:
     With n trusted proxies it is the n-th entry from the right of X-Forwarded-For: a client can forge every entry left
     of it. Several lines of the header are one list (RFC 9110, 5.3): proxies may add their own line after the caller's.
     """
-    told = ",".join(request.headers.getlist("X-Forwarded-For"))
-    hops = [hop.strip() for hop in told.split(",") if hop.strip()]
+    forwarded = ",".join(request.headers.getlist("X-Forwarded-For"))
+    hops = [hop.strip() for hop in forwarded.split(",") if hop.strip()]
     if trusted_proxies and len(hops) >= trusted_proxies:
         return _network(hops[-trusted_proxies])
     return _network(request.client.host) if request.client is not None else "unknown"

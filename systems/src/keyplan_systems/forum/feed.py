@@ -102,7 +102,7 @@ class Feed:
         """Run the coroutine in the event loop and wait, so that the reader never gets far ahead of the loop."""
         assert self._loop is not None, "the reader runs within the lifespan"
 
-        async def told() -> None:
+        async def deliver() -> None:
             listen(news)
 
-        asyncio.run_coroutine_threadsafe(told(), self._loop).result(HANDING_OVER_S)
+        asyncio.run_coroutine_threadsafe(deliver(), self._loop).result(HANDING_OVER_S)

@@ -206,8 +206,8 @@ class Sockets:
         except BaseException:
             self.hub.leave(pipe, place)
             raise
-        told = {"participant_id": place.participant_id, "item_id": place.item_id, "since": after, "last_seq": top}
-        pipe.say({"action": "forum.subscribed", **told})
+        position = {"participant_id": place.participant_id, "item_id": place.item_id, "since": after, "last_seq": top}
+        pipe.say({"action": "forum.subscribed", **position})
         self.hub.begin(watch, after, top)
 
     async def _unsubscribe(self, pipe: Pipe, place: Place) -> None:

@@ -32,8 +32,8 @@ def event_shown(event: Event) -> dict[str, Any]:
         shown["author_id" if event.type is EventType.MESSAGE else "user_id"] = event.user_id
     if event.type is EventType.MESSAGE:
         shown |= {"text": event.content, "uuid": event.event_id.removeprefix("message-")}
-    told = {name: getattr(event, name) for name in _OPTIONAL}
-    return shown | {name: value for name, value in told.items() if value is not None}
+    values = {name: getattr(event, name) for name in _OPTIONAL}
+    return shown | {name: value for name, value in values.items() if value is not None}
 
 
 def event_pushed(event: Event) -> dict[str, Any]:

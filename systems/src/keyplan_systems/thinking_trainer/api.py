@@ -76,10 +76,10 @@ class Answers(Body):
 
     def texts(self) -> dict[str, str]:
         """Return the answers by question. Raises Problem for a question that is answered twice."""
-        told = {one.question_id: one.answer for one in self.answers}
-        if len(told) < len(self.answers):
+        texts = {one.question_id: one.answer for one in self.answers}
+        if len(texts) < len(self.answers):
             raise Problem(400, "A question is answered twice.", code="invalid")
-        return told
+        return texts
 
 
 class Begin(Body):

@@ -58,18 +58,18 @@ def task_routes(service: Service) -> APIRouter:
 def _add_writes(router: APIRouter, service: Service) -> None:
     @router.post("/tasks", status_code=201, response_model=TaskAnswer, summary="Make a task")
     def create(http: HttpRequest, person: Asking, key: Key, task: NewTask) -> Response:
-        told = task.model_dump(exclude_unset=True)
-        return answered(service.tasks.create(request_of(http, person, key, _json(task)), person, told))
+        fields = task.model_dump(exclude_unset=True)
+        return answered(service.tasks.create(request_of(http, person, key, _json(task)), person, fields))
 
     @router.put("/tasks/{task_id}", response_model=TaskAnswer, summary="Change fields of a task")
     def change(
         http: HttpRequest, person: Asking, key: Key, task_id: TheTask, *, changes: TaskChanges, seen: Seen = None
     ) -> Response:
-        told = changes.model_dump(exclude_unset=True)
-        if not told:
+        fields = changes.model_dump(exclude_unset=True)
+        if not fields:
             raise InvalidError("The request has no changes: send at least one field.")
         request = request_of(http, person, key, _json(changes), seen)
-        return answered(service.tasks.change(request, person.user_id, task_id, told, version_of(seen)))
+        return answered(service.tasks.change(request, person.user_id, task_id, fields, version_of(seen)))
 
     @router.delete("/tasks/{task_id}", status_code=204, response_class=Response, summary="Delete a task")
     def delete(http: HttpRequest, person: Asking, key: Key, task_id: TheTask, seen: Seen = None) -> Response:

@@ -44,8 +44,8 @@ def user_routes(service: Service) -> APIRouter:
 
     @router.post("/users", status_code=201, response_model=UserAnswer, summary="Create the caller's user")
     def create(http: HttpRequest, person: Asking, key: Key, user: NewUser) -> Response:
-        told = user.model_dump(exclude_unset=True)
-        return answered(service.users.create(request_of(http, person, key, told), person, told))
+        fields = user.model_dump(exclude_unset=True)
+        return answered(service.users.create(request_of(http, person, key, fields), person, fields))
 
     @router.get("/users", response_model=UserAnswer, summary="The caller's user, created on first use")
     def current(person: Asking) -> Response:
@@ -53,11 +53,11 @@ def user_routes(service: Service) -> APIRouter:
 
     @router.put("/users", response_model=UserAnswer, summary="Change fields of the caller's user")
     def change(http: HttpRequest, person: Asking, key: Key, changes: UserChanges, seen: Seen = None) -> Response:
-        told = changes.model_dump(exclude_unset=True)
-        if not told:
+        fields = changes.model_dump(exclude_unset=True)
+        if not fields:
             raise InvalidError("The request has no changes: send at least one field.")
-        request = request_of(http, person, key, told, seen)
-        return answered(service.users.change(request, person, told, version_of(seen)))
+        request = request_of(http, person, key, fields, seen)
+        return answered(service.users.change(request, person, fields, version_of(seen)))
 
     @router.delete("/users", status_code=202, response_model=Leaving, summary="Begin to delete the caller's user")
     def delete(http: HttpRequest, person: Asking, key: Key) -> Response:

@@ -319,5 +319,5 @@ def as_delivered(record: StreamRecord) -> dict[str, Any]:
         body["NewImage"] = record.new
     if record.old is not None:
         body["OldImage"] = record.old
-    told = {"eventID": record.event_id, "eventName": record.event_name, "dynamodb": body}
-    return {**told, "userIdentity": _SERVICE} if record.by_service else told
+    delivered = {"eventID": record.event_id, "eventName": record.event_name, "dynamodb": body}
+    return {**delivered, "userIdentity": _SERVICE} if record.by_service else delivered

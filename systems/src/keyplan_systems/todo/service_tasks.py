@@ -45,7 +45,7 @@ class Tasks:
         found = self._connection.run(design.tasks_by_id(user_id, list(task_ids)))
         return [task for task in found if task is not None]
 
-    def create(self, request: Request, person: Person, told: Mapping[str, Any]) -> Answer:
+    def create(self, request: Request, person: Person, fields: Mapping[str, Any]) -> Answer:
         """Create a task; the caller's user is created on first use."""
         tried = False
 
@@ -54,7 +54,7 @@ class Tasks:
             if tried:  # the user is missing, or is being deleted: trying first without a check is cheaper
                 self._users.current(person)
             tried = True
-            task = self._made(person.user_id, told)
+            task = self._made(person.user_id, fields)
             return Work([design.create_task_of_user(task)], 201, task_body(task), _place(task))
 
         return self._once.answer(request, work)
@@ -143,9 +143,9 @@ class Tasks:
         call = design.delete_completed_task(user_id, task_id)
         return replace(_told(task_id, "deleted"), calls=[call], target=_place(task))
 
-    def _made(self, user_id: str, told: Mapping[str, Any]) -> Task:
+    def _made(self, user_id: str, fields: Mapping[str, Any]) -> Task:
         now = moment(self._clock)
-        values = {"priority": Priority.MEDIUM, **told, "user_id": user_id, "task_id": new_task_id(self._clock)}
+        values = {"priority": Priority.MEDIUM, **fields, "user_id": user_id, "task_id": new_task_id(self._clock)}
         status = Status(values.setdefault("status", Status.PENDING))
         values.update(completion(status, now, self._policy), created_at=now, updated_at=now, version=1)
         return Task.model_validate(values)

@@ -63,13 +63,13 @@ class Users:
             raise ConflictError(_LEAVING)
         return user
 
-    def create(self, request: Request, person: Person, told: Mapping[str, Any]) -> Answer:
+    def create(self, request: Request, person: Person, fields: Mapping[str, Any]) -> Answer:
         """Create the caller's user from the request's fields, and from the token's where the request has none."""
 
         def work() -> Work:
             if self._connection.run(design.user_by_id(person.user_id)) is not None:
                 raise ConflictError("The user is there already.")
-            user = self._made(person, told)
+            user = self._made(person, fields)
             return Work([design.create_user(user)], 201, user_body(user))
 
         return self._answer(request, work)
@@ -178,15 +178,15 @@ class Users:
         changes = {"email": None, "email_verified_at": None, "claimed_email": user.email}
         return user.model_copy(update={**changes, "updated_at": moment(self._clock)})
 
-    def _made(self, person: Person, told: Mapping[str, Any]) -> User:
-        email = told.get("email") or person.email
+    def _made(self, person: Person, fields: Mapping[str, Any]) -> User:
+        email = fields.get("email") or person.email
         if email is None:
             raise InvalidError("Neither the request nor the token has an e-mail address: make the user with one.")
         now = moment(self._clock)
         address = _address(person, email, now)
-        if told.get("email") is None and address["email"] is None:
+        if fields.get("email") is None and address["email"] is None:
             raise InvalidError("The token's e-mail address is not verified: verify it, or make the user with another.")
-        name = told.get("name") or (person.name or "").strip() or email
+        name = fields.get("name") or (person.name or "").strip() or email
         user = {**address, "name": name[:100], "created_at": now, "updated_at": now}
         try:
             return User.model_validate({"user_id": person.user_id, "version": 1, **user})

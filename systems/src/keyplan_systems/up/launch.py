@@ -223,8 +223,8 @@ def _reason(error: Exception) -> str:
 
 
 def _verifier(settings: Settings, stack: ExitStack, clock: Clock) -> TokenVerifier:
-    told = (settings.issuer, settings.audience, settings.keys)
-    if not any(told):
+    options = (settings.issuer, settings.audience, settings.keys)
+    if not any(options):
         return TokenVerifier(TokenRules(AUDIENCE), development_keys(key_of(settings.folder)), clock)
     if not (settings.issuer and settings.audience and settings.keys):
         raise UpError("--issuer, --audience and --keys must be given together")

@@ -50,7 +50,7 @@ class Asking:
         return str(uuid.UUID(int=self.clock.random.getrandbits(128), version=4))
 
     def listed(
-        self, call: Call[Page[Stored]], told: Callable[[Stored], Told], limit: int, cursor: str | None
+        self, call: Call[Page[Stored]], convert: Callable[[Stored], Told], limit: int, cursor: str | None
     ) -> Listed[Told]:
         """Return a page of a query's results, without unreadable items; the answer states their number.
 
@@ -62,7 +62,7 @@ class Asking:
             page = self.connection.run(call, limit=limit, cursor=cursor, unreadable=leave_out)
         except CursorError as error:
             raise InvalidRequestError("This cursor does not belong to this list.", {"field": "after"}) from error
-        return Listed(tuple(told(item) for item in page.items), page.cursor)
+        return Listed(tuple(convert(item) for item in page.items), page.cursor)
 
 
 def is_id(text: str) -> bool:

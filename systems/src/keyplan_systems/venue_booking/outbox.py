@@ -76,8 +76,8 @@ class Postman:
             self._give_up(item, str(error))
             return False
         if sent.refused:
-            told = {"letter": notice_key, "refused": sent.refused}
-            logger.warning("a letter was sent to some of its recipients only", extra=told)
+            fields = {"letter": notice_key, "refused": sent.refused}
+            logger.warning("a letter was sent to some of its recipients only", extra=fields)
         self._keep(item, sent)
         return True
 

@@ -34,8 +34,8 @@ def settings_from(folder: Path, environment: Mapping[str, str] | None = None) ->
     with commas), _DOMAIN, _ADMINISTRATORS_LANGUAGE and _SITE define the sender; KEYPLAN_VENUE_SMTP_HOST, _PORT,
     _SECURITY, _USERNAME and _PASSWORD the delivery. Without a host letters are files in the folder `letters`.
     """
-    told = os.environ if environment is None else environment
-    values = {name.removeprefix(PREFIX): text for name, text in told.items() if name.startswith(PREFIX) and text}
+    variables = os.environ if environment is None else environment
+    values = {name.removeprefix(PREFIX): text for name, text in variables.items() if name.startswith(PREFIX) and text}
     return Settings(_venue(values), _room(values), _sender(values, folder))
 
 

@@ -92,9 +92,9 @@ class Stage:
     say: Callable[[str], None]
     """Prints one line about an event."""
 
-    def client(self, subject: str, **told: Any) -> httpx.Client:
+    def client(self, subject: str, **claims: Any) -> httpx.Client:
         """Return an HTTP client that authenticates as a user."""
-        headers = {"Authorization": f"Bearer {self.token(subject, **told)}"}
+        headers = {"Authorization": f"Bearer {self.token(subject, **claims)}"}
         return httpx.Client(base_url=self.url, headers=headers, timeout=30)
 
 

@@ -73,9 +73,12 @@ def report(order: Order) -> Shown:
 
 def reports(_order: Order) -> Shown:
     """List the named reports."""
-    told = {name: [f"{key}={value}" for key, value in one.parameters.items()] for name, one in REPORTS.items()}
+    parameters = {name: [f"{key}={value}" for key, value in one.parameters.items()] for name, one in REPORTS.items()}
     rows = pa.Table.from_pylist(
-        [{"report": name, "question": one.title, "parameters": ", ".join(told[name])} for name, one in REPORTS.items()]
+        [
+            {"report": name, "question": one.title, "parameters": ", ".join(parameters[name])}
+            for name, one in REPORTS.items()
+        ]
     )
     return Shown(rows, charts.table(rows))
 

@@ -220,8 +220,8 @@ def _is_conflict(error: OSError) -> bool:
 
     Source: API reference, "PutObject", If-None-Match: "On a 409 failure you should retry the upload."
     """
-    told: Mapping[str, Any] = getattr(error.__cause__, "response", None) or {}
-    return bool(told.get("Error", {}).get("Code") == "ConditionalRequestConflict")
+    response: Mapping[str, Any] = getattr(error.__cause__, "response", None) or {}
+    return bool(response.get("Error", {}).get("Code") == "ConditionalRequestConflict")
 
 
 def _sync(folder: Path) -> None:

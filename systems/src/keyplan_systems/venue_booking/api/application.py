@@ -120,9 +120,9 @@ def _calendar(service: Service, domain: str) -> APIRouter:
     return router
 
 
-def _is_among(etag: str, told: str) -> bool:
+def _is_among(etag: str, header: str) -> bool:
     """Return True if an If-None-Match header names the tag; weakened tags match as well (RFC 9110, 13.1.2)."""
-    return told.strip() == "*" or etag in {tag.strip().removeprefix("W/") for tag in told.split(",")}
+    return header.strip() == "*" or etag in {tag.strip().removeprefix("W/") for tag in header.split(",")}
 
 
 def _feed(service: Service, domain: str, language: Language, show_reserved: bool) -> Feed:

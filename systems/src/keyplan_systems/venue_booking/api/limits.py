@@ -165,14 +165,14 @@ def lists_of_schema(schema: GraphQLSchema) -> Mapping[str, int]:
 def refusal(measure: Measure) -> GraphQLError | None:
     """Return the error of a query that exceeds the limits."""
     if measure.depth > MOST_DEEP:
-        told = f"The query is {measure.depth} levels deep; the maximum is {MOST_DEEP}."
-        return GraphQLError(told, extensions={"code": "too_deep"})
+        message = f"The query is {measure.depth} levels deep; the maximum is {MOST_DEEP}."
+        return GraphQLError(message, extensions={"code": "too_deep"})
     if measure.complexity > MOST_COMPLEX:
-        told = f"The query may return {measure.complexity} values; the maximum is {MOST_COMPLEX}."
-        return GraphQLError(told, extensions={"code": "too_complex"})
+        message = f"The query may return {measure.complexity} values; the maximum is {MOST_COMPLEX}."
+        return GraphQLError(message, extensions={"code": "too_complex"})
     if measure.told_of_schema > MOST_TOLD_OF_SCHEMA:
-        told = (
+        message = (
             f"The query may return {measure.told_of_schema} values of the schema; the maximum is {MOST_TOLD_OF_SCHEMA}."
         )
-        return GraphQLError(told, extensions={"code": "too_complex"})
+        return GraphQLError(message, extensions={"code": "too_complex"})
     return None

@@ -46,9 +46,9 @@ class Page(Generic[T]):
     cursor: str | None
 
 
-def page(listed: Listed[From], told: Callable[[From], T]) -> Page[T]:
+def page(listed: Listed[From], convert: Callable[[From], T]) -> Page[T]:
     """Convert a page of results into a page of GraphQL types."""
-    return Page(entries=[told(one) for one in listed.entries], cursor=listed.cursor)
+    return Page(entries=[convert(one) for one in listed.entries], cursor=listed.cursor)
 
 
 @strawberry.type

@@ -104,8 +104,8 @@ class WrongCodeError(RefusalError):
     code = "wrong_code"
 
     def __init__(self, tries_left: int) -> None:
-        told = f"You can try {tries_left} more times." if tries_left else "Request a new code."
-        super().__init__(f"This is not the code of the letter. {told}", {"triesLeft": tries_left})
+        advice = f"You can try {tries_left} more times." if tries_left else "Request a new code."
+        super().__init__(f"This is not the code of the letter. {advice}", {"triesLeft": tries_left})
 
 
 class TooManyLettersError(RefusalError):

@@ -197,10 +197,10 @@ def _mailbox(name: str, address: str) -> Address:
     that looks like an encoded word (python/cpython, issues 80222 and 121284). Such a name is written without characters
     that need quotes, and such text is split.
     """
-    told = name.replace("=?", "= ?")
-    if told.isascii() and len(quote(told)) > _LONGEST_QUOTED:
-        told = _NEEDS_QUOTES.sub(" ", told)
-    return Address(" ".join(told.split()), addr_spec=address)
+    shown_name = name.replace("=?", "= ?")
+    if shown_name.isascii() and len(quote(shown_name)) > _LONGEST_QUOTED:
+        shown_name = _NEEDS_QUOTES.sub(" ", shown_name)
+    return Address(" ".join(shown_name.split()), addr_spec=address)
 
 
 def _facts(

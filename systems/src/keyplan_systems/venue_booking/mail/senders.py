@@ -143,24 +143,24 @@ class SmtpSender:
 def _recipients_error(error: smtplib.SMTPRecipientsRefused) -> MailError:
     """Return a temporary error if the server refused any recipient only temporarily."""
     codes = {address: code for address, (code, _) in error.recipients.items()}
-    told = ", ".join(f"{address} ({code})" for address, code in sorted(codes.items()))
+    recipients = ", ".join(f"{address} ({code})" for address, code in sorted(codes.items()))
     if _CLOSING in codes.values():
-        return MailUnavailableError(f"the server closes the connection before {told}")
+        return MailUnavailableError(f"the server closes the connection before {recipients}")
     if any(code < 500 for code in codes.values()):
-        return MailDeferredError(f"the server accepts no mail now for {told}")
-    return MailRefusedError(f"the server refuses {told}")
+        return MailDeferredError(f"the server accepts no mail now for {recipients}")
+    return MailRefusedError(f"the server refuses {recipients}")
 
 
 def _response_error(error: smtplib.SMTPResponseException) -> MailError:
     answer = error.smtp_error
     text = answer.decode("utf-8", "replace") if isinstance(answer, bytes) else answer
-    told = f"the server answered {error.smtp_code} {text}"
+    message = f"the server answered {error.smtp_code} {text}"
     # A server that refuses the greeting, encryption, login or the venue's own address would refuse every letter: the
     # operator must fix it, and until then letters must wait and not be lost.
     is_about_letter = isinstance(error, smtplib.SMTPDataError) or error.smtp_code == _TOO_LARGE
     if not is_about_letter or error.smtp_code == _CLOSING:
-        return MailUnavailableError(told)
-    return MailDeferredError(told) if error.smtp_code < 500 else MailRefusedError(told)
+        return MailUnavailableError(message)
+    return MailDeferredError(message) if error.smtp_code < 500 else MailRefusedError(message)
 
 
 class FolderSender:
