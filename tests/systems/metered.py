@@ -25,8 +25,8 @@ class Metered:
         if operation not in READS | WRITES:
             return self.inner.call(operation, request)
         answer = self.inner.call(operation, {**request, "ReturnConsumedCapacity": "TOTAL"})
-        told = answer.get("ConsumedCapacity", [])
-        units = sum(one["CapacityUnits"] for one in (told if isinstance(told, list) else [told]))
+        result = answer.get("ConsumedCapacity", [])
+        units = sum(one["CapacityUnits"] for one in (result if isinstance(result, list) else [result]))
         if operation in READS:
             self.read += units
         else:

@@ -12,8 +12,8 @@ from keyplan.cli.main import app
 
 
 def test_claims_are_in_the_token(tmp_path: Path) -> None:
-    told = ["token", "ada", "--folder", str(tmp_path), "--role", "admins", "--claim", "email=a=b@example.org"]
-    found = CliRunner().invoke(app, [*told, "--claim", "name="])
+    result = ["token", "ada", "--folder", str(tmp_path), "--role", "admins", "--claim", "email=a=b@example.org"]
+    found = CliRunner().invoke(app, [*result, "--claim", "name="])
     assert found.exit_code == 0
     claims = jwt.decode(found.stdout.strip(), options={"verify_signature": False})
     assert (claims["sub"], claims["email"], claims["name"]) == ("ada", "a=b@example.org", "")

@@ -48,12 +48,12 @@ def test_answers_are_readable_only_with_the_secret_of_the_agent_that_asked(stage
     assert len(stage.client.get(path, headers=stage.agent("asker")).json()["responses"]) == 1
     assert refused(stage.client.get(path, headers=stage.agent("other"))) == (404, "QUESTION_NOT_FOUND")
     stolen_name = stage.agent("other") | {"X-Agent-Id": "asker"}
-    for told in ({"X-Agent-Id": "asker"}, headers("asker", "guess"), stolen_name):
-        answer = stage.client.get(path, headers=told)
+    for case in ({"X-Agent-Id": "asker"}, headers("asker", "guess"), stolen_name):
+        answer = stage.client.get(path, headers=case)
         assert refused(answer) == (401, "UNAUTHORIZED")
         assert answer.headers["WWW-Authenticate"].startswith("Bearer ")
-        assert refused(stage.client.get("/agent/questions", headers=told)) == (401, "UNAUTHORIZED")
-        assert refused(stage.client.post("/agent/secret", headers=told)) == (401, "UNAUTHORIZED")
+        assert refused(stage.client.get("/agent/questions", headers=case)) == (401, "UNAUTHORIZED")
+        assert refused(stage.client.post("/agent/secret", headers=case)) == (401, "UNAUTHORIZED")
 
 
 def test_a_request_under_another_agents_name_uses_up_none_of_its_limits(
@@ -61,9 +61,9 @@ def test_a_request_under_another_agents_name_uses_up_none_of_its_limits(
 ) -> None:
     stage.asked(agent="asker")
     before = [items(engine, table) for table in TABLES]
-    for told in ({"X-Agent-Id": "asker"}, stage.agent("other") | {"X-Agent-Id": "asker"}):
-        assert refused(stage.client.post("/agent/questions", json=TEXT, headers=told)) == (401, "UNAUTHORIZED")
-        assert refused(stage.client.get("/agent/questions", headers=told)) == (401, "UNAUTHORIZED")
+    for case in ({"X-Agent-Id": "asker"}, stage.agent("other") | {"X-Agent-Id": "asker"}):
+        assert refused(stage.client.post("/agent/questions", json=TEXT, headers=case)) == (401, "UNAUTHORIZED")
+        assert refused(stage.client.get("/agent/questions", headers=case)) == (401, "UNAUTHORIZED")
     other = stored_agent(engine, "other")
     after = [[one for one in items(engine, table) if one != other] for table in TABLES]
     assert [sorted(map(str, part)) for part in after] == [sorted(map(str, part)) for part in before]

@@ -218,8 +218,8 @@ def test_a_hundred_open_questions_and_answers_and_sweeps_make_room(stage: Stage,
 
 
 def test_the_openapi_document_shows_every_route_with_examples(stage: Stage) -> None:
-    told = stage.client.get("/openapi.json").json()
-    assert {(path, method) for path, methods in told["paths"].items() for method in methods} >= {
+    result = stage.client.get("/openapi.json").json()
+    assert {(path, method) for path, methods in result["paths"].items() for method in methods} >= {
         ("/agent/register", "post"),
         ("/agent/secret", "post"),
         ("/agent/questions", "post"),
@@ -235,9 +235,9 @@ def test_the_openapi_document_shows_every_route_with_examples(stage: Stage) -> N
         ("/human/stats", "get"),
         ("/human/leaderboard", "get"),
     }
-    answer = told["paths"]["/human/responses"]["post"]["requestBody"]["content"]["application/json"]
+    answer = result["paths"]["/human/responses"]["post"]["requestBody"]["content"]["application/json"]
     assert stage.answer(**{"person": "ada", **answer["example"]}).status_code == 404
-    asked = told["paths"]["/agent/questions"]["post"]["requestBody"]["content"]["application/json"]
+    asked = result["paths"]["/agent/questions"]["post"]["requestBody"]["content"]["application/json"]
     assert stage.ask(**asked["schema"]["examples"][0] if "examples" in asked["schema"] else asked["examples"][0])
 
 

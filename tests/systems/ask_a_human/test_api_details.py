@@ -52,12 +52,12 @@ def test_the_client_tells_what_does_not_fit(stage: Stage) -> None:
 
 def test_half_a_character_is_no_text_wherever_it_stands(stage: Stage) -> None:
     question, headers = stage.asked(), stage.person("ada") | {"Content-Type": "application/json"}
-    for told, expected in (
+    for case, expected in (
         ({"question_id": "\ud800", "answer": "fine"}, (404, "QUESTION_NOT_FOUND")),
         ({"question_id": question, "answer": "\ud800"}, (400, "VALIDATION_ERROR")),
         ({"question_id": question, "answer": "fine", "\ud800": 1}, (400, "VALIDATION_ERROR")),
     ):
-        answer = stage.client.post("/human/responses", content=json.dumps(told), headers=headers)
+        answer = stage.client.post("/human/responses", content=json.dumps(case), headers=headers)
         assert refused(answer) == expected
     assert stage.poll(question)["current_responses"] == 0
 
@@ -167,5 +167,5 @@ def test_a_streak_is_shown_by_the_calendar_of_whoever_looks(stage: Stage, clock:
     assert stage.answer(stage.asked(), "ada", zone="Pacific/Auckland").status_code == 201  # there it is the 3rd
     clock.advance(47.5 * 3600)  # the 4th in UTC, and there the 5th already
     for zone, shown in (("UTC", 1), ("Pacific/Auckland", 0)):
-        told = stage.client.get("/human/stats", headers=stage.person("ada") | {"X-Timezone": zone})
-        assert told.json()["streak_days"] == shown
+        result = stage.client.get("/human/stats", headers=stage.person("ada") | {"X-Timezone": zone})
+        assert result.json()["streak_days"] == shown

@@ -74,15 +74,15 @@ def test_an_answer_brings_points_badges_and_a_total(stage: Stage, engine: Engine
     question = stage.asked()
     answer = stage.answer(question, "ada", answer="x" * 101, confidence=5, response_time_ms=20_000)
     assert answer.status_code == 201
-    told = answer.json()
-    assert told["points_earned"] == told["total_points"] == 10 + 2 + 5 + 5
-    assert {badge["id"]: badge["name"] for badge in told["new_badges"]} == {
+    result = answer.json()
+    assert result["points_earned"] == result["total_points"] == 10 + 2 + 5 + 5
+    assert {badge["id"]: badge["name"] for badge in result["new_badges"]} == {
         "first_steps": "First Steps",
         "early_bird": "Early Bird",
     }
     (stored,) = [one for one in items(engine, entities.responses) if "answer" in one]
-    assert stored["response_id"]["S"] == told["response_id"]
-    assert uuid.UUID(told["response_id"]).version == 5
+    assert stored["response_id"]["S"] == result["response_id"]
+    assert uuid.UUID(result["response_id"]).version == 5
     assert stored["fingerprint_hash"]["S"] != "ada"
     assert len(stored["fingerprint_hash"]["S"]) == 64
     assert stored["response_time_ms"] == {"N": "20000"}
@@ -350,9 +350,9 @@ def test_a_response_that_nobody_can_read_is_left_out_of_its_questions_poll_and_l
 
 def spoil(stage: Stage, table: Any, key: dict[str, Any], attribute: str, value: dict[str, Any]) -> None:
     """Change an item as another program could: with a value that is invalid for its entity."""
-    told = {"UpdateExpression": "SET #a = :a", "ExpressionAttributeNames": {"#a": attribute}}
+    result = {"UpdateExpression": "SET #a = :a", "ExpressionAttributeNames": {"#a": attribute}}
     values = {"ExpressionAttributeValues": {":a": value}}
-    stage.connection._call("UpdateItem", {"TableName": table.name, "Key": key, **told, **values})
+    stage.connection._call("UpdateItem", {"TableName": table.name, "Key": key, **result, **values})
 
 
 # Push subscriptions.
@@ -361,14 +361,14 @@ def spoil(stage: Stage, table: Any, key: dict[str, Any], attribute: str, value: 
 def test_a_subscription_is_made_refreshed_and_switched_off(stage: Stage, engine: Engine | Elsewhere) -> None:
     made = stage.subscribe("token", "ada")
     assert made.status_code == 201
-    told, ada = made.json(), stage.person("ada")
-    assert (told["min_interval_minutes"], told["active"]) == (30, True)
-    path = f"/human/push/subscribe/{told['subscription_id']}"
+    result, ada = made.json(), stage.person("ada")
+    assert (result["min_interval_minutes"], result["active"]) == (30, True)
+    path = f"/human/push/subscribe/{result['subscription_id']}"
     changed = stage.client.put(path, headers=ada, json={"fcm_token": "refreshed", "min_interval_minutes": 5})
-    assert changed.json() == {**told, "min_interval_minutes": 5}
+    assert changed.json() == {**result, "min_interval_minutes": 5}
     assert (
         stage.subscribe("refreshed", "ada", min_interval_minutes=60).json()["subscription_id"]
-        == told["subscription_id"]
+        == result["subscription_id"]
     )
     assert stage.client.delete(path, headers=ada).status_code == 204
     assert stage.client.delete(path, headers=ada).status_code == 204

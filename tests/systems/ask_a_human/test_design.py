@@ -83,18 +83,20 @@ def test_nothing_is_left_open_by_the_checks() -> None:
 def test_there_are_exactly_the_four_documented_tables_with_their_keys_and_expiry(stage: Stage) -> None:
     assert [table.name for table in Design.load("keyplan_systems.ask_a_human.design").tables] == list(KEYS)
     for table in TABLES:
-        told = stage.connection.describe(table)
-        assert told is not None
-        parts = {"": told["KeySchema"]} | {one["IndexName"]: one["KeySchema"] for one in told["GlobalSecondaryIndexes"]}
+        result = stage.connection.describe(table)
+        assert result is not None
+        parts = {"": result["KeySchema"]} | {
+            one["IndexName"]: one["KeySchema"] for one in result["GlobalSecondaryIndexes"]
+        }
         assert {name: tuple(key["AttributeName"] for key in part) for name, part in parts.items()} == KEYS[table.name]
         assert table.schema.ttl == "ttl"
 
 
 def test_capacity_is_on_demand(stage: Stage) -> None:
     for table in TABLES:
-        told = stage.connection.describe(table)
-        assert told is not None
-        assert told["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
+        result = stage.connection.describe(table)
+        assert result is not None
+        assert result["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
         assert not table.schema.provisioned
 
 
@@ -150,7 +152,7 @@ def test_people_and_subscriptions_say_when_they_were_made_and_last_changed(
     path = f"/human/push/subscribe/{stage.subscribe('token', 'ada').json()['subscription_id']}"
     ada, made = stage.person("ada"), dates(entities.subscriptions, "fcm_token")
     assert made == dict.fromkeys(("created_at", "updated_at", "next_eligible_at"), "12:00:00")
-    for change, told in (
+    for change, result in (
         (stage.pusher().run_once, {"last_notified_at": "12:00:01", "next_eligible_at": "12:30:01"}),
         (
             lambda: stage.client.put(path, headers=ada, json={"min_interval_minutes": 5}),
@@ -161,7 +163,7 @@ def test_people_and_subscriptions_say_when_they_were_made_and_last_changed(
     ):
         clock.advance(1)
         assert change()
-        made |= {"updated_at": f"12:00:0{int(clock.now()) % 60}", **told}
+        made |= {"updated_at": f"12:00:0{int(clock.now()) % 60}", **result}
         assert dates(entities.subscriptions, "fcm_token") == made
     stage.answer(question, "ada")
     clock.advance(1)

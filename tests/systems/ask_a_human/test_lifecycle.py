@@ -88,8 +88,8 @@ def test_lists_leave_out_what_is_past_its_time_and_not_removed_yet(
     stage.answer(closed, "ada", answer="ok", response_time_ms=10)
 
     def own() -> dict[str, tuple[str, str | None]]:
-        told = stage.client.get("/agent/questions", headers=stage.agent()).json()["questions"]
-        return {one["question_id"]: (one["status"], one["closed_at"]) for one in told}
+        result = stage.client.get("/agent/questions", headers=stage.agent()).json()["questions"]
+        return {one["question_id"]: (one["status"], one["closed_at"]) for one in result}
 
     person, reviewing = fingerprint_hash("ada"), stage.service.reviewing
     clock.advance(60 + DAY - 0.001)

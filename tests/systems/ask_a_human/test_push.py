@@ -41,9 +41,9 @@ def test_a_new_question_tells_three_people_for_each_answer_it_needs(stage: Stage
         stage.subscribe(f"token-{number}", f"person-{number}")
     question = stage.asked(min_responses=2)
     assert stage.pusher().run_once() == 1
-    told = stage.told()
-    assert len({token for token, _ in told}) == len(told) == 6
-    assert {asked for _, asked in told} == {question}
+    result = stage.told()
+    assert len({token for token, _ in result}) == len(result) == 6
+    assert {asked for _, asked in result} == {question}
 
 
 def test_the_message_links_to_the_question_and_lives_as_long(stage: Stage, clock: ManualClock) -> None:
@@ -61,14 +61,14 @@ def test_people_are_told_again_after_their_own_interval_and_not_before(stage: St
     for minutes in (5, 30, 240):
         stage.subscribe(f"every-{minutes}", f"person-{minutes}", min_interval_minutes=minutes)
     worker = stage.pusher()
-    told: list[set[str]] = []
+    result: list[set[str]] = []
     for step_s in (0.0, 5 * MINUTE - 0.001, 0.001, 25 * MINUTE, 210 * MINUTE):
         clock.advance(step_s)
         before = len(stage.told())
-        stage.asked(agent=f"agent-{len(told)}", timeout_seconds=60)
+        stage.asked(agent=f"agent-{len(result)}", timeout_seconds=60)
         worker.run_once()
-        told.append({token for token, _ in stage.told()[before:]})
-    assert told == [
+        result.append({token for token, _ in stage.told()[before:]})
+    assert result == [
         {"every-5", "every-30", "every-240"},
         set(),
         {"every-5"},

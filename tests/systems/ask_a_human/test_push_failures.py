@@ -281,12 +281,12 @@ def is_retry(operation: str, text: str) -> bool:
 
 def spoil(stage: Stage, table: Any, key: str, attribute: str, value: dict[str, Any]) -> None:
     """Change an item as another program could: with a value that is invalid for its entity."""
-    told = {"UpdateExpression": "SET #a = :none", "ExpressionAttributeNames": {"#a": attribute}}
-    told |= {"ConditionExpression": f"attribute_exists({table.schema.key[0]})"}
+    result = {"UpdateExpression": "SET #a = :none", "ExpressionAttributeNames": {"#a": attribute}}
+    result |= {"ConditionExpression": f"attribute_exists({table.schema.key[0]})"}
     key_of_item = {table.schema.key[0]: {"S": key}}
     stage.connection._call(
         "UpdateItem",
-        {"TableName": table.name, "Key": key_of_item, "ExpressionAttributeValues": {":none": value}, **told},
+        {"TableName": table.name, "Key": key_of_item, "ExpressionAttributeValues": {":none": value}, **result},
     )
 
 

@@ -105,8 +105,8 @@ def test_a_worker_that_dies_after_its_claims_has_told_nobody_and_nobody_is_told_
             dying.run_once()
     clock.advance(15 * MINUTE)
     living.run_once()
-    told = [token for token, _ in stage.told()]
-    assert len(told) == len({*told}) == 3  # the three that the dead worker had claimed wait for their interval
+    result = [token for token, _ in stage.told()]
+    assert len(result) == len({*result}) == 3  # the three that the dead worker had claimed wait for their interval
     clock.advance(30 * MINUTE)
     living.run_once()
     assert len(stage.told()) == 6

@@ -199,20 +199,20 @@ def check_ten_workers(stage: Stage, clock: ManualClock) -> list[tuple[str, str]]
     at_once([worker.run_once for worker in workers])
     for worker in workers:  # missed by one worker because another had claimed it
         worker.run_once()
-    told = stage.told()
-    assert max(Counter(token for token, _ in told).values()) == 1
-    assert {question for _, question in told} <= asked
-    assert max(Counter(question for _, question in told).values()) <= 15
-    return told
+    result = stage.told()
+    assert max(Counter(token for token, _ in result).values()) == 1
+    assert {question for _, question in result} <= asked
+    assert max(Counter(question for _, question in result).values()) <= 15
+    return result
 
 
 def test_ten_push_workers_at_once_never_tell_anybody_twice(stage: Stage, clock: ManualClock) -> None:
-    told = check_ten_workers(stage, clock)
-    assert 40 <= len(told) <= 60  # a person whom another worker claims first is not replaced within the round
+    result = check_ten_workers(stage, clock)
+    assert 40 <= len(result) <= 60  # a person whom another worker claims first is not replaced within the round
     clock.advance(15 * 60)
     workers = [stage.pusher() for _ in range(10)]
     at_once([worker.run_once for worker in workers])
-    again = stage.told()[len(told) :]
+    again = stage.told()[len(result) :]
     assert 40 <= len(again) <= 60
     assert max(Counter(token for token, _ in again).values()) == 1
 
@@ -222,8 +222,8 @@ def test_ten_push_workers_tell_nobody_twice_while_the_service_fails_and_lags(
     clock: ManualClock, tmp_path: Path
 ) -> None:
     with faulty(clock, tmp_path) as (stage, _):
-        told = check_ten_workers(stage, clock)
-        assert len(told) >= 5  # claims with unknown outcome are abandoned, and lagging indexes make workers collide
+        result = check_ten_workers(stage, clock)
+        assert len(result) >= 5  # claims with unknown outcome are abandoned, and lagging indexes make workers collide
 
 
 def test_ranks_count_each_move_once_however_many_workers_count(stage: Stage, clock: ManualClock) -> None:

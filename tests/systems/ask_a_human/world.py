@@ -106,8 +106,8 @@ class World:
         self.questions[question.question_id] = after
         if not after.status.answerable:
             self.open[question.agent_id].discard(question.question_id)
-        told = self.told.get((question.question_id, person))
-        return self._score(scoring.facts(question, response, ZoneInfo(action.zone), told), person, now_ms)
+        result = self.told.get((question.question_id, person))
+        return self._score(scoring.facts(question, response, ZoneInfo(action.zone), result), person, now_ms)
 
     def after_answer(self, question: questions.Question, now_ms: int) -> questions.Question:
         """Return the question after an answer; a hook for tests that violate rules."""

@@ -149,8 +149,8 @@ class Writer:
         """Send a message and return it as stored."""
         answer = self.post(text)
         assert answer.status_code == 201, answer.text
-        told: dict[str, Any] = answer.json()
-        return told
+        result: dict[str, Any] = answer.json()
+        return result
 
     def get(self, what: str, **query: Any) -> dict[str, Any]:
         """Send a GET request."""

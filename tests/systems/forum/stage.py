@@ -77,8 +77,8 @@ class Stage:
         if "helper_group_id" in wish:
             wish["helper_group_id"] = self.world[wish["helper_group_id"]]
         user_id = self.world[user]
-        told = update_thread(self.database, self.clock, user_id, self.key(participant), ThreadUpdate(**wish))
-        thread = told or self.stored(participant)
+        result = update_thread(self.database, self.clock, user_id, self.key(participant), ThreadUpdate(**wish))
+        thread = result or self.stored(participant)
         assert thread is not None, "there is one after a change"
         return thread
 

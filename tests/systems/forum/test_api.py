@@ -50,8 +50,8 @@ def test_opening_needs_a_group_to_ask_and_closing_refuses_one(live: Live) -> Non
 def test_who_may_not_is_refused(live: Live) -> None:
     assert live.person(BEN).get(THREAD).status_code == 403
     assert live.person(BEN).put(THREAD, json={"status": "closed"}).status_code == 403
-    told = {"item_id": LOOPS, "participant_id": ANN, "status": "waiting_for_trainer"}
-    assert live.person(BEN).put(THREAD, json={"status": "waiting_for_trainer"}).json() == told, "he may not read more"
+    result = {"item_id": LOOPS, "participant_id": ANN, "status": "waiting_for_trainer"}
+    assert live.person(BEN).put(THREAD, json={"status": "waiting_for_trainer"}).json() == result, "he may not read more"
     assert live.person(TUTOR).put(THREAD, json={"status": "closed"}).status_code == 403
     assert live.person(TUTOR).put(THREAD, json={"status": "waiting_for_participant"}).status_code == 200
     assert live.person("ann").get(THREAD).status_code == 403
@@ -175,10 +175,10 @@ def test_history_is_back_filled_once_however_often_it_is_told(live: Live) -> Non
     later = [{**one, "time": one["time"] + 1} for one in events]
     for again in (events, later):
         assert platform.post(path, json={"events": again}).json()["new"] == 0, "whatever time it comes with"
-    told = live.writer().get("events", limit=100)["events"]
-    assert [one["type"] for one in told[-2:]] == ["submission", "attempt_started"]
-    assert (told[-2]["score"], "validated" in told[-2]) == (0, False)
-    assert [one["time"] for one in told] == sorted((one["time"] for one in told), reverse=True)
+    result = live.writer().get("events", limit=100)["events"]
+    assert [one["type"] for one in result[-2:]] == ["submission", "attempt_started"]
+    assert (result[-2]["score"], "validated" in result[-2]) == (0, False)
+    assert [one["time"] for one in result] == sorted((one["time"] for one in result), reverse=True)
 
 
 def test_only_the_platform_tells_and_only_what_fits(live: Live) -> None:

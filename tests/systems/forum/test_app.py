@@ -96,8 +96,8 @@ def test_the_sample_is_loaded_once_and_can_be_looked_at(tmp_path: Path, address:
             base_url=server.url, headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE_S, trust_env=False
         ) as ann:
             assert ann.get("/health").json()["checks"] == {"table": "ok", "database": "ok", "pushes": "ok"}
-            told = ann.get("/notifications").json()["notifications"]
-            assert [one["author_id"] for one in told] == [TUTOR]
+            result = ann.get("/notifications").json()["notifications"]
+            assert [one["author_id"] for one in result] == [TUTOR]
             assert [one["item_title"] for one in ann.get("/threads?is_mine=true").json()["threads"]] == ["Loops"]
 
 
@@ -139,8 +139,8 @@ def test_messages_reach_watchers_and_followers(tmp_path: Path, address: str) -> 
 
             asyncio.run(story())
             work(system)
-            told = live.person(ANN).get("/notifications").json()["notifications"]
-            assert told[0]["excerpt"] == "to both"
+            result = live.person(ANN).get("/notifications").json()["notifications"]
+            assert result[0]["excerpt"] == "to both"
             for client in live.clients:
                 client.close()
 

@@ -40,10 +40,10 @@ def test_any_order_and_repetition_of_the_stream_comes_out_once_and_in_order(
         for pipe in pipes:
             stage.watch(pipe)
         events = stage.write(40)
-        told = [event for event in events if chance.random() < 0.8] * 2 + [events[-1]]
-        chance.shuffle(told)
-        while told:
-            stage.hub.events([told.pop() for _ in range(min(len(told), chance.randint(1, 5)))])
+        result = [event for event in events if chance.random() < 0.8] * 2 + [events[-1]]
+        chance.shuffle(result)
+        while result:
+            stage.hub.events([result.pop() for _ in range(min(len(result), chance.randint(1, 5)))])
             await asyncio.sleep(0)
         for name in "abc":
             await stage.until(name, 40)

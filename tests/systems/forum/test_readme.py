@@ -16,9 +16,9 @@ def test_the_actions_that_the_readme_shows_are_understood_and_all_that_is_pushed
     asked = re.findall(r"^\| `(\{.*?\})` \|", text, re.MULTILINE)
     assert len(asked) == 3
     for action in asked:
-        told = json.loads(action)
-        if "item_id" in told:
-            told |= {"item_id": "1", "participant_id": "2"}
-        assert _asked(json.dumps(told)).action == told["action"]
+        result = json.loads(action)
+        if "item_id" in result:
+            result |= {"item_id": "1", "participant_id": "2"}
+        assert _asked(json.dumps(result)).action == result["action"]
     for action in (*ACTIONS.values(), "forum.notification.new"):
         assert f"`{action}`" in text

@@ -32,17 +32,17 @@ async def settled(live: Live, connections: int) -> None:
 def test_a_watcher_gets_what_is_written_after_it_subscribed(live: Live) -> None:
     async def story() -> None:
         async with live.socket(TUTOR) as tutor:
-            told = await tutor.watch(live.token(TUTOR))
+            result = await tutor.watch(live.token(TUTOR))
             writer = live.writer()
             said = [writer.say(text) for text in ("one", "two")]
             heard = [await tutor.hear() for _ in said]
             assert [{"action": "forum.message.new", **one} for one in said] == heard
-            assert [one["seq"] for one in heard] == [told["last_seq"] + 1, told["last_seq"] + 2]
+            assert [one["seq"] for one in heard] == [result["last_seq"] + 1, result["last_seq"] + 2]
             message_id = str(uuid.uuid4())
             assert writer.post("three", message_id).status_code == 201
-            told = await tutor.hear()
-            assert (told["participant_id"], told["item_id"], told["author_id"]) == (ANN, sample.LOOPS, ANN)
-            assert (told["text"], told["uuid"], told["time"] >= heard[1]["time"]) == ("three", message_id, True)
+            result = await tutor.hear()
+            assert (result["participant_id"], result["item_id"], result["author_id"]) == (ANN, sample.LOOPS, ANN)
+            assert (result["text"], result["uuid"], result["time"] >= heard[1]["time"]) == ("three", message_id, True)
             await tutor.nothing()
 
     asyncio.run(story())

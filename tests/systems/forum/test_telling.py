@@ -35,8 +35,8 @@ def test_every_answer_of_an_attempt_is_told_once(live: Live) -> None:
         for attempt, answer in answers
     ]
     assert [tell(live, facts) for _ in range(2)] == [3, 0]
-    told = live.writer().get("events", limit=100)["events"][-3:]
-    assert sorted((one["attempt_id"], one["answer_id"]) for one in told) == answers
+    result = live.writer().get("events", limit=100)["events"][-3:]
+    assert sorted((one["attempt_id"], one["answer_id"]) for one in result) == answers
 
 
 def test_a_score_may_be_as_small_as_a_float_can_be(live: Live) -> None:
@@ -57,9 +57,9 @@ def test_history_comes_in_pages_of_twenty_by_default_and_a_hundred_at_most(live:
 def test_a_watcher_that_begins_with_nothing_gets_the_whole_thread(live: Live) -> None:
     async def story() -> None:
         async with live.socket(ANN) as ann:
-            told = await ann.watch(live.token(ANN), since=0)
-            heard = [await ann.hear() for _ in range(told["last_seq"])]
-            assert [one["seq"] for one in heard] == list(range(1, told["last_seq"] + 1))
+            result = await ann.watch(live.token(ANN), since=0)
+            heard = [await ann.hear() for _ in range(result["last_seq"])]
+            assert [one["seq"] for one in heard] == list(range(1, result["last_seq"] + 1))
 
     asyncio.run(story())
 

@@ -135,8 +135,8 @@ def _write(course: Course, writer: int, events: int) -> None:
         path = f"/thread/{place.item_id}/{place.participant_id}"
         if chance.random() < 0.05:
             attempt = str(writer * 100_000 + number)
-            told = {"type": "attempt_started", "time": 1_500_000_000_000 + number, "attempt_id": attempt}
-            answer = platform.post(f"{path}/events", json={"events": [told]})
+            result = {"type": "attempt_started", "time": 1_500_000_000_000 + number, "attempt_id": attempt}
+            answer = platform.post(f"{path}/events", json={"events": [result]})
         else:
             body = {"text": f"{writer}/{number}", "uuid": str(uuid.UUID(int=chance.getrandbits(128)))}
             answer = clients[place].post(f"{path}/messages", json=body)
@@ -179,10 +179,10 @@ async def _one_connection(course: Course, watcher: Watcher, chance: random.Rando
             await socket.watch(token, since=watcher.last)
         while not (course.written.is_set() and _has_all(course, watcher)):
             try:
-                told = await asyncio.wait_for(socket.hear(), 0.5)
+                result = await asyncio.wait_for(socket.hear(), 0.5)
             except TimeoutError:
                 continue
-            _note(course.lives[0], watcher, told)
+            _note(course.lives[0], watcher, result)
             fuse -= 1
             if fuse == 0 and course.kills_left > 0:
                 course.kills_left -= 1

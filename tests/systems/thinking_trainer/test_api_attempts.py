@@ -255,8 +255,8 @@ def test_without_an_evaluation_an_attempt_stays_in_progress(
 
 
 def test_letters_of_every_kind_come_back_as_they_were_sent(ada: Caller) -> None:
-    told = "Ursache → Wirkung? Größe ≠ Güte; 因果関係ではない 🌊 e\u0301"
-    made = ada.submitted({**ANSWERS, "q1": told})
-    assert ada.get(f"/attempts/{made['attemptId']}").json()["answers"][0]["answer"] == told
+    result = "Ursache → Wirkung? Größe ≠ Güte; 因果関係ではない 🌊 e\u0301"
+    made = ada.submitted({**ANSWERS, "q1": result})
+    assert ada.get(f"/attempts/{made['attemptId']}").json()["answers"][0]["answer"] == result
     broken = '{"scenarioId": "late-ferry", "answers": [{"questionId": "q1", "answer": "half \\ud83c a letter"}]}'
     assert ada.client.post("/attempts", content=broken).status_code == 400

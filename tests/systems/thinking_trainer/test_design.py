@@ -97,8 +97,8 @@ def test_every_published_access_pattern_is_one_request_of_the_published_kind(
     service.scenario("late-ferry")
     service.on_offer(None)
     service.on_offer(Difficulty.BEGINNER)
-    told = [(operation, request["TableName"], request.get("IndexName")) for operation, request in recording.sent]
-    assert told == [
+    result = [(operation, request["TableName"], request.get("IndexName")) for operation, request in recording.sent]
+    assert result == [
         ("GetItem", "Attempts", None),
         ("Query", "Attempts", "UserAttempts"),
         ("Query", "Profiles", None),
@@ -140,8 +140,8 @@ def test_capacity_is_as_published_and_the_index_has_its_own(db: Connection) -> N
     assert scenarios is not None
     (index,) = scenarios["GlobalSecondaryIndexes"]
     units = [
-        (told["ProvisionedThroughput"]["ReadCapacityUnits"], told["ProvisionedThroughput"]["WriteCapacityUnits"])
-        for told in (scenarios, index)
+        (case["ProvisionedThroughput"]["ReadCapacityUnits"], case["ProvisionedThroughput"]["WriteCapacityUnits"])
+        for case in (scenarios, index)
     ]
     assert units == [(5, 1), (10, 5)]
 
@@ -155,8 +155,8 @@ def test_the_stream_shows_before_and_after(db: Connection) -> None:
 
 def test_nothing_expires(db: Connection) -> None:
     for name in ("Attempts", "Profiles", "Scenarios"):
-        told = db.transport.call("DescribeTimeToLive", {"TableName": name})
-        assert told["TimeToLiveDescription"]["TimeToLiveStatus"] == "DISABLED"
+        result = db.transport.call("DescribeTimeToLive", {"TableName": name})
+        assert result["TimeToLiveDescription"]["TimeToLiveStatus"] == "DISABLED"
 
 
 def test_the_boolean_key_of_the_document_is_refused_by_the_engine(engine: Engine | Elsewhere) -> None:
@@ -200,7 +200,7 @@ def test_a_submission_costs_what_the_design_says_beforehand(recorded: tuple[Serv
     assert Profiler(metered, service.clock).take_in(made)
     ledger, noted = used
     assert (ledger[0], ledger[1]["CapacityUnits"]) == ("GetItem", 1)  # none exists yet
-    by_table = {told["TableName"]: told["CapacityUnits"] for told in noted[1]}
+    by_table = {case["TableName"]: case["CapacityUnits"] for case in noted[1]}
     assert by_table == {"Attempts": 2 * 8 + 8 + 2 * 1, "Profiles": 2 * 1}  # of one attempt: a full one is larger
 
 
@@ -208,29 +208,29 @@ def test_a_submission_costs_what_the_design_says_beforehand(recorded: tuple[Serv
 
 
 def test_the_months_cost_is_under_ten_dollars_and_is_the_sum_of_its_parts() -> None:
-    told = units.month()
-    assert told.total == pytest.approx(sum(units.lines_of(told).values()))
-    assert told.total < 10
+    result = units.month()
+    assert result.total == pytest.approx(sum(units.lines_of(result).values()))
+    assert result.total < 10
 
 
 def test_what_the_document_counted_is_recomputed_from_its_own_figures() -> None:
     """10,000 submissions of 8 KB, their index entries, a snapshot and ten attempts read for each."""
-    told = {pattern.name: pattern for pattern in units.month(Design.load(str(units.AS_WRITTEN))).patterns}
-    assert told["submit"].calls == pytest.approx(10_000)
-    assert told["submit"].expected.units.written == 16
-    assert told["submit"].requests == pytest.approx(10_000 * 16 * 0.625e-6)
-    assert told["write_profile"].requests == pytest.approx(10_000 * 3 * 0.625e-6)
-    assert told["recent_attempts"].requests == pytest.approx(10_000 * 10 * 0.125e-6)
+    result = {pattern.name: pattern for pattern in units.month(Design.load(str(units.AS_WRITTEN))).patterns}
+    assert result["submit"].calls == pytest.approx(10_000)
+    assert result["submit"].expected.units.written == 16
+    assert result["submit"].requests == pytest.approx(10_000 * 16 * 0.625e-6)
+    assert result["write_profile"].requests == pytest.approx(10_000 * 3 * 0.625e-6)
+    assert result["recent_attempts"].requests == pytest.approx(10_000 * 10 * 0.125e-6)
 
 
 def test_what_the_document_left_out_is_more_than_what_it_counted() -> None:
-    told = {pattern.name: pattern for pattern in units.month(Design.load(str(units.AS_WRITTEN))).patterns}
-    submit = told["submit"].expected.units
-    counted = told["submit"].requests * submit.write / submit.written
-    of_indexes = told["submit"].requests - counted
+    result = {pattern.name: pattern for pattern in units.month(Design.load(str(units.AS_WRITTEN))).patterns}
+    submit = result["submit"].expected.units
+    counted = result["submit"].requests * submit.write / submit.written
+    of_indexes = result["submit"].requests - counted
     scenarios = units.table_of(units.month(), "Scenarios")
     fixed = sum(part.provisioned for part in scenarios.parts)
-    left_out = of_indexes + told["write_profile"].requests + told["recent_attempts"].requests + fixed
+    left_out = of_indexes + result["write_profile"].requests + result["recent_attempts"].requests + fixed
     assert (round(counted, 2), round(of_indexes, 2), round(fixed, 2)) == (0.05, 0.05, 4.27)
     assert left_out > 50 * counted
     text = readme_of("thinking_trainer").read_text("utf-8")

@@ -240,9 +240,11 @@ def test_the_command_tells_what_it_left_and_what_it_cannot_reach(address: str, t
         fill(db, 0)
         three = old_profile(userId="u9", dimensions=old_profile()["dimensions"][:3])
         db.transport.call("PutItem", {"TableName": "Profiles", "Item": raw(three)})
-    told = subprocess.run(command("--url", address, "--place", str(place)), capture_output=True, text=True, check=False)
-    assert told.returncode == 1
-    assert "left as it is: profile of u9 at 2025-12-22T10:35:00Z" in told.stderr
+    result = subprocess.run(
+        command("--url", address, "--place", str(place)), capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 1
+    assert "left as it is: profile of u9 at 2025-12-22T10:35:00Z" in result.stderr
     nowhere = subprocess.run(
         command("--url", "ftp://x", "--place", str(place)), capture_output=True, text=True, check=False
     )

@@ -61,8 +61,8 @@ def test_of_two_submits_at_once_one_wins_and_one_profile_entry_is_made(
     with connected(engine, clock) as connection, staged(connection, clock, tmp_path, Together(2)) as stage:
         ada = stage.person("ada")
         draft = ada.begun()
-        told = at_once(lambda _: ada.post(f"/attempts/{draft}/submit", {"answers": given()}).status_code, 2)
-        assert sorted(told) == [200, 409]
+        result = at_once(lambda _: ada.post(f"/attempts/{draft}/submit", {"answers": given()}).status_code, 2)
+        assert sorted(result) == [200, 409]
         assert stage.follow() == 1
         history = ada.get("/users/ada/profiles").json()["items"]
         assert [one["attemptCount"] for one in history] == [1]
@@ -77,9 +77,9 @@ def test_a_submit_and_an_abandon_at_once_leave_one_of_the_two(ada: Caller) -> No
         def go(number: int, draft: str = draft) -> int:
             return ada.post(f"/attempts/{draft}/{ways[number][0]}", ways[number][1]).status_code
 
-        told = at_once(go, 2)
-        assert sorted(told) == [200, 409]
-        assert ada.get(f"/attempts/{draft}").json()["status"] == ways[told.index(200)][2]
+        result = at_once(go, 2)
+        assert sorted(result) == [200, 409]
+        assert ada.get(f"/attempts/{draft}").json()["status"] == ways[result.index(200)][2]
 
 
 def saved_by(number: int) -> str:
@@ -93,12 +93,12 @@ def test_saves_at_once_are_never_mixed_and_a_refused_one_leaves_no_trace(ada: Ca
         texts = {"q1": saved_by(number), "q2": saved_by(number)}
         return ada.put(f"/attempts/{draft}/answers", {"answers": given(texts)}).status_code
 
-    told = at_once(save)
-    assert set(told) <= {200, 409}
-    assert told.count(200) >= 1
+    result = at_once(save)
+    assert set(result) <= {200, 409}
+    assert result.count(200) >= 1
     answers = {answer["answer"] for answer in ada.get(f"/attempts/{draft}").json()["answers"]}
     assert len(answers) == 1
-    assert answers <= {saved_by(number) for number, status in enumerate(told) if status == 200}
+    assert answers <= {saved_by(number) for number, status in enumerate(result) if status == 200}
 
 
 @pytest.mark.embedded("faults on purpose")
@@ -130,9 +130,9 @@ def test_with_conflicts_failures_and_lagging_indexes_every_attempt_counts_once(
                     statuses.append(caller.post(path, {"answers": given()}).status_code)
             return statuses
 
-        told = Counter(status for statuses in at_once(session) for status in statuses)
+        result = Counter(status for statuses in at_once(session) for status in statuses)
         # A write whose answer was lost is repeated; if it meets its own effect, the outcome is reported as unknown.
-        assert set(told) <= {200, 201, 409, 503}, told
+        assert set(result) <= {200, 201, 409, 503}, result
         while (counts := stage.runner.run_once()).read or counts.waiting:
             settle()
         settle()
@@ -160,7 +160,7 @@ def test_a_write_that_always_conflicts_is_told_as_busy(clock: SystemClock, tmp_p
             return call(operation, request)
 
         connection._call = refusing
-        told = ada.post(f"/attempts/{draft}/submit", {"answers": given()})
-        assert (told.status_code, told.headers["retry-after"]) == (503, "1")
+        result = ada.post(f"/attempts/{draft}/submit", {"answers": given()})
+        assert (result.status_code, result.headers["retry-after"]) == (503, "1")
         connection._call = call
         assert ada.post(f"/attempts/{draft}/submit", {"answers": given()}).status_code == 200

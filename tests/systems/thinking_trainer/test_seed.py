@@ -36,8 +36,8 @@ def test_scenarios_of_ones_own_are_loaded_from_a_folder(tmp_path: Path) -> None:
     folder.mkdir()
     document = seed_scenarios()[0].model_dump(mode="json", by_alias=True) | {"scenarioId": "mine"}
     (folder / "mine.json").write_text(json.dumps(document))
-    told = seed("--url", str(tmp_path / "data.db"), "--folder", str(folder))
-    assert told.stdout == "1 scenarios added, 0 existed already\n", told.stderr
+    result = seed("--url", str(tmp_path / "data.db"), "--folder", str(folder))
+    assert result.stdout == "1 scenarios added, 0 existed already\n", result.stderr
 
 
 def test_what_cannot_be_loaded_is_told_in_one_line(tmp_path: Path) -> None:

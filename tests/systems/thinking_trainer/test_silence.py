@@ -123,8 +123,8 @@ def test_an_attempt_that_cannot_be_given_up_keeps_no_other_from_it_and_is_told(
     assert [type(one) for one in caught.value.exceptions] == [ThrottledError]
     assert caught.value.done == 2
     stage.connection._call = call
-    told = [ada.get(f"/attempts/{one}").json()["status"] for one in begun]
-    assert [number for number, status in enumerate(told) if status == "in-progress"] == [which]
+    result = [ada.get(f"/attempts/{one}").json()["status"] for one in begun]
+    assert [number for number, status in enumerate(result) if status == "in-progress"] == [which]
     assert stage.service.abandon_silent() == 1
     assert ada.get(f"/attempts/{begun[which]}").json()["status"] == "abandoned"
 

@@ -86,8 +86,8 @@ def reason(caught: pytest.ExceptionInfo[Any]) -> dict[str, str]:
     """Return the exceeded limit that the service reports."""
     error = caught.value if isinstance(caught.value, ProvisionedThroughputExceededError) else caught.value.__cause__
     assert isinstance(error, ProvisionedThroughputExceededError)
-    (told,) = error.members["ThrottlingReasons"]
-    return dict(told)
+    (result,) = error.members["ThrottlingReasons"]
+    return dict(result)
 
 
 def test_seeding_at_one_write_unit_a_second_throttles_the_table(world: World) -> None:
@@ -187,7 +187,7 @@ def test_over_http_a_throttle_that_outlasts_all_retries_is_503_and_passes(tmp_pa
             clock.advance(300)
             assert ada.get("/scenarios").status_code == 200
             exhaust(engine)
-            told = ada.get("/scenarios")
-            assert (told.status_code, told.headers["retry-after"]) == (503, "1")
+            result = ada.get("/scenarios")
+            assert (result.status_code, result.headers["retry-after"]) == (503, "1")
             clock.advance(2)
             assert ada.get("/scenarios").status_code == 200

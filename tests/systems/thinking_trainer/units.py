@@ -47,6 +47,6 @@ def lines_of(told: Estimate) -> dict[str, float]:
 
 def table() -> str:
     """Return the monthly cost as Markdown."""
-    told = month()
-    lines = [[name, f"{abs(round(dollars, 2)):.2f}"] for name, dollars in lines_of(told).items()]
-    return rows(["What", "$ a month"], [*lines, ["Sum", f"{told.total:.2f}"]]) + "\n"
+    result = month()
+    lines = [[name, f"{abs(round(dollars, 2)):.2f}"] for name, dollars in lines_of(result).items()]
+    return rows(["What", "$ a month"], [*lines, ["Sum", f"{result.total:.2f}"]]) + "\n"

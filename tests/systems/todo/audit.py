@@ -202,8 +202,8 @@ def main() -> None:
     options = sys.argv[1:]
     seconds = float(next((one for one in options if one.isdecimal()), 30))
     with tempfile.TemporaryDirectory() as folder:
-        told = {name: name in options for name in ("doubled", "faults", "http")}
-        auditor, met = run(Path(folder), seconds, **told)
+        result = {name: name in options for name in ("doubled", "faults", "http")}
+        auditor, met = run(Path(folder), seconds, **result)
     tasks = auditor.histories.values()
     print(f"{seconds:g} s, {THREADS} threads, answers: {dict(sorted(auditor.answers.items()))}")
     print(

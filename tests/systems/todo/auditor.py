@@ -108,21 +108,21 @@ class Auditor:
         assert not self.complaints, "\n".join(self.complaints[:20])
 
     def _chain(self, task_id: str, history: History) -> None:
-        told = {task["version"]: (said, task) for said, task in history.changes}
-        if len(told) != len(history.changes) or 1 in told:
+        result = {task["version"]: (said, task) for said, task in history.changes}
+        if len(result) != len(history.changes) or 1 in result:
             self.complaints.append(f"{task_id}: a version was acknowledged twice: an update was lost")
         last = 1 + len(history.changes) + len(history.unseen)
-        holes = [version for version in range(2, last + 1) if version not in told]
-        if len(holes) != len(history.unseen) or any(version > last for version in told):
+        holes = [version for version in range(2, last + 1) if version not in result]
+        if len(holes) != len(history.unseen) or any(version > last for version in result):
             self.complaints.append(
-                f"{task_id}: versions {sorted(told)} of 1 to {last}: an effect came twice or was lost"
+                f"{task_id}: versions {sorted(result)} of 1 to {last}: an effect came twice or was lost"
             )
         before: dict[str, Any] | None = history.made
         for version in range(2, last + 1):
-            if version not in told:
+            if version not in result:
                 before = None  # a bulk change: its effect on the task is unknown, except that it was a change
                 continue
-            said, task = told[version]
+            said, task = result[version]
             if before is not None:
                 expected = {**before, **said, **{name: task[name] for name in _FOLLOW}}
                 if expected != task:

@@ -38,8 +38,8 @@ class Stage(People):
 
     def person(self, subject: str, /, *roles: str, **claims: Any) -> Caller:
         """Return a client with a valid token."""
-        told = {"email": f"{subject}@example.org", "name": subject, **claims}
-        return Caller(self.client(self.token(subject, *roles, **told), "/api/v1"), subject)
+        result = {"email": f"{subject}@example.org", "name": subject, **claims}
+        return Caller(self.client(self.token(subject, *roles, **result), "/api/v1"), subject)
 
 
 @dataclass

@@ -79,8 +79,8 @@ def test_samples_requests_workers_and_lake_work_together(resources: Resources) -
 def test_records_that_the_lake_refuses_are_kept_in_a_table_and_not_in_a_folder(
     resources: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = feeds.as_delivered
-    monkeypatch.setattr(feeds, "as_delivered", lambda record: {**told(record), "eventName": "NONSENSE"})
+    result = feeds.as_delivered
+    monkeypatch.setattr(feeds, "as_delivered", lambda record: {**result(record), "eventName": "NONSENSE"})
     built = todo.SYSTEM.build(resources)
     feed = next(worker for worker in built.workers if worker.name == "todo lake feed")
     feed.run_once()
@@ -98,8 +98,10 @@ def test_a_sample_that_cannot_be_is_left_out(leaves: bool, resources: Resources)
     built = todo.SYSTEM.build(resources)
     with Running(built.app) as server:
         subject = "ada" if leaves else "another"
-        told = {"email": "ada@example.org"}
-        token = issue_development_token(development_key(resources.folder / "k"), subject, audience="todo", claims=told)
+        result = {"email": "ada@example.org"}
+        token = issue_development_token(
+            development_key(resources.folder / "k"), subject, audience="todo", claims=result
+        )
         headers = {"Authorization": f"Bearer {token}", "Idempotency-Key": "bye"}
         assert httpx.get(f"{server.url}/api/v1/users", headers=headers).status_code == 200
         if leaves:

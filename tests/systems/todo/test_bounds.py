@@ -103,9 +103,9 @@ def test_fields_that_nobody_knows_are_refused_everywhere(ada: Caller) -> None:
 def test_every_write_needs_an_idempotency_key(stage: Stage) -> None:
     paths = httpx.get(f"{stage.url}/openapi.json").json()["paths"]
     writes = {
-        f"{method} {path}": {one["name"] for one in told[method].get("parameters", ()) if one["required"]}
-        for path, told in paths.items()
-        for method in told.keys() - {"get"}
+        f"{method} {path}": {one["name"] for one in result[method].get("parameters", ()) if one["required"]}
+        for path, result in paths.items()
+        for method in result.keys() - {"get"}
     }
     assert len(writes) == 9
     assert [write for write, required in writes.items() if "Idempotency-Key" not in required] == []

@@ -85,10 +85,10 @@ def test_parameters_go_into_queries_and_reports(lake: str) -> None:
     ],
 )
 def test_what_cannot_be_read_or_shown_is_told_in_a_sentence(sql: str, said: str, format: str, lake: str) -> None:
-    code, told = run("todo", "query", sql, "--lake", lake, "--format", format)
+    code, result = run("todo", "query", sql, "--lake", lake, "--format", format)
     assert code == 1
-    assert told.startswith("keyplan lake todo query: ")
-    assert said in told
+    assert result.startswith("keyplan lake todo query: ")
+    assert said in result
 
 
 def test_a_report_that_compares_is_drawn_with_bars(lake: str) -> None:

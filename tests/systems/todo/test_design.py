@@ -54,19 +54,19 @@ def test_nothing_is_left_open_by_the_checks() -> None:
 
 
 def test_the_table_is_the_documented_one(connection: Connection, engine: Engine | Elsewhere) -> None:
-    told = connection.describe(app)
-    assert told is not None
-    assert told["TableName"] == TABLE
-    assert {one["AttributeName"]: one["KeyType"] for one in told["KeySchema"]} == {"PK": "HASH", "SK": "RANGE"}
-    indexes = {one["IndexName"]: one for one in told["GlobalSecondaryIndexes"]}
+    result = connection.describe(app)
+    assert result is not None
+    assert result["TableName"] == TABLE
+    assert {one["AttributeName"]: one["KeyType"] for one in result["KeySchema"]} == {"PK": "HASH", "SK": "RANGE"}
+    indexes = {one["IndexName"]: one for one in result["GlobalSecondaryIndexes"]}
     assert sorted(indexes) == ["GSI1", "GSI2", "GSI3", "GSI4"]
     for name, index in indexes.items():
         assert [one["AttributeName"] for one in index["KeySchema"]] == [f"{name}PK", f"{name}SK"]
         assert index["Projection"] == {"ProjectionType": "ALL"}
-    assert told["StreamSpecification"] == {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
+    assert result["StreamSpecification"] == {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
     expiry = engine.call("DescribeTimeToLive", {"TableName": TABLE})["TimeToLiveDescription"]
     assert expiry == {"AttributeName": "expiration_timestamp", "TimeToLiveStatus": "ENABLED"}
-    assert told["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
+    assert result["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
 
 
 def test_keys_and_attributes_are_written_as_documented(connection: Connection, engine: Engine | Elsewhere) -> None:
@@ -184,9 +184,9 @@ def test_one_users_load_lies_on_one_key_and_the_design_says_so() -> None:
     hot = Task.__keyplan__
     assert hot is not None
     assert hot.volume is not None
-    told = hot.volume.values_of("user_id")
-    assert told is not None
-    assert told.hottest == 0.01
+    result = hot.volume.values_of("user_id")
+    assert result is not None
+    assert result.hottest == 0.01
 
 
 def test_measured_units_follow_the_service(tmp_path: Path) -> None:

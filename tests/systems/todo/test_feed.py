@@ -267,11 +267,11 @@ def test_a_record_that_the_lake_refuses_goes_where_failures_go(
 ) -> None:
     town = Town(connection, clock, 1)
     town.write(10)
-    told = feeds.as_delivered
+    result = feeds.as_delivered
     broken = "u1-0"
 
     def mangled(record: Any) -> dict[str, Any]:
-        made = told(record)
+        made = result(record)
         if made["dynamodb"]["Keys"]["PK"] == {"S": f"USER#{broken}"}:
             made["eventName"] = "NONSENSE"
         return made

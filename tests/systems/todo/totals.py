@@ -20,8 +20,8 @@ def totals_of_table(connection: Connection) -> dict[str, dict[str, int]]:
 
 def totals_of_lake(lake: Lake) -> dict[str, dict[str, int]]:
     statuses = [status.value for status in Status]
-    told = rows(lake, "SELECT * FROM gold.user_totals")
-    return {row["user_id"]: {name: row[name] for name in statuses if row[name]} for row in told}
+    result = rows(lake, "SELECT * FROM gold.user_totals")
+    return {row["user_id"]: {name: row[name] for name in statuses if row[name]} for row in result}
 
 
 def assert_same(connection: Connection, lake: Lake) -> None:

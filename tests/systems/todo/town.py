@@ -35,8 +35,8 @@ class Town:
     def _one(self, name: str, request: Request) -> None:
         tasks, known = self.service.tasks, [task.task_id for task in self._known(name)]
         if not known or self.chance.random() < 0.4:
-            told = {"title": "t", "category": self.chance.choice([None, "home", "work"])}
-            tasks.create(request, Person(name, f"{name}@example.org", name), told)
+            result = {"title": "t", "category": self.chance.choice([None, "home", "work"])}
+            tasks.create(request, Person(name, f"{name}@example.org", name), result)
         elif self.chance.random() < 0.2:
             tasks.delete(request, name, self.chance.choice(known), None)
         elif self.chance.random() < 0.05:

@@ -36,8 +36,8 @@ def check(engine: Engine | Elsewhere) -> int:
 
 
 def _check_copies(bookings: list[dict[str, Any]], copies: list[dict[str, Any]]) -> None:
-    told = {text(copy, "bookingId"): (text(copy, "status"), copy["version"]["N"]) for copy in copies}
-    assert told == {text(one, "bookingId"): (text(one, "status"), one["version"]["N"]) for one in bookings}
+    result = {text(copy, "bookingId"): (text(copy, "status"), copy["version"]["N"]) for copy in copies}
+    assert result == {text(one, "bookingId"): (text(one, "status"), one["version"]["N"]) for one in bookings}
 
 
 def _check_index(engine: Engine | Elsewhere, bookings: list[dict[str, Any]]) -> None:

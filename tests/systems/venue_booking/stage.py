@@ -48,8 +48,8 @@ class Stage(People):
 
     def person(self, subject: str, /, *roles: str, **claims: Any) -> Caller:
         """Return a client with a valid token."""
-        told = {"email": f"{subject}@example.org", "name": subject.title(), **claims}
-        return Caller(self.client(self.token(subject, *roles, **told)), subject)
+        result = {"email": f"{subject}@example.org", "name": subject.title(), **claims}
+        return Caller(self.client(self.token(subject, *roles, **result)), subject)
 
     def admin(self, subject: str = "root") -> Caller:
         """Return an administrator's client."""
@@ -74,12 +74,12 @@ class Caller:
 
     def request(self, **changes: Any) -> dict[str, Any]:
         """Create a booking of the sample request, with changes."""
-        told = self.ask(
+        result = self.ask(
             "mutation ($input: BookingInput!) {"
             " requestBooking(input: $input) { id code status version date duration } }",
             input=booking_input(**changes),
         )
-        made: dict[str, Any] = told["requestBooking"]
+        made: dict[str, Any] = result["requestBooking"]
         return made
 
     def decide(self, what: str, booking_id: str, **values: Any) -> dict[str, Any]:
@@ -88,18 +88,18 @@ class Caller:
             "mutation ($id: ID!, $version: Int, $reason: String) {"
             f" {what}Booking(id: $id, version: $version, reason: $reason) {{ id status version slots eventId }} }}"
         )
-        told = self.ask(query, id=booking_id, **values)
-        decided: dict[str, Any] = told[f"{what}Booking"]
+        result = self.ask(query, id=booking_id, **values)
+        decided: dict[str, Any] = result[f"{what}Booking"]
         return decided
 
     def event(self, **changes: Any) -> dict[str, Any]:
         """Create an event as an administrator."""
         values = {"date": "2025-12-06", "duration": "FULL_DAY", "kind": "PUBLIC_EVENT", "title": "Market", **changes}
-        told = self.ask(
+        result = self.ask(
             "mutation ($input: EventInput!) { createEvent(input: $input) { id date slots version title } }",
             input=values,
         )
-        made: dict[str, Any] = told["createEvent"]
+        made: dict[str, Any] = result["createEvent"]
         return made
 
 

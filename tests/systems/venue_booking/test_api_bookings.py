@@ -20,8 +20,8 @@ def slots_of(caller: Caller, day: str = "2025-11-15") -> dict[str, str]:
         "query ($day: Date!) { availability(firstDate: $day, lastDate: $day)"
         " { slots { name state } morningAvailable afternoonAvailable } }"
     )
-    (told,) = caller.ask(query, day=day)["availability"]
-    return {slot["name"]: slot["state"] for slot in told["slots"]}
+    (result,) = caller.ask(query, day=day)["availability"]
+    return {slot["name"]: slot["state"] for slot in result["slots"]}
 
 
 def refusal(caller: Caller, what: str, booking_id: str, **values: Any) -> Refused:
@@ -164,9 +164,9 @@ def test_the_history_is_in_the_order_of_dates_and_goes_on_page_by_page(ada: Call
     found: list[dict[str, Any]] = []
     after = None
     while True:
-        told = ada.ask(query, after=after)["myBookings"]
-        found += told["entries"]
-        after = told["cursor"]
+        result = ada.ask(query, after=after)["myBookings"]
+        found += result["entries"]
+        after = result["cursor"]
         if after is None:
             break
     assert [one["date"] for one in found] == sorted(days, reverse=True)
@@ -234,9 +234,9 @@ def test_a_date_that_is_over_cannot_be_approved(ada: Caller, admin: Caller, cloc
 
 def test_user_and_bookings_come_in_one_query_without_letters(stage: Stage, ada: Caller) -> None:
     made = ada.request()
-    told = ada.ask("{ profile { user { email stats { pending } } bookings { bookingId booking { attendees } } } }")
-    assert told["profile"]["user"] == {"email": "ada@example.org", "stats": {"pending": 1}}
-    assert told["profile"]["bookings"] == [{"bookingId": made["id"], "booking": {"attendees": 50}}]
+    result = ada.ask("{ profile { user { email stats { pending } } bookings { bookingId booking { attendees } } } }")
+    assert result["profile"]["user"] == {"email": "ada@example.org", "stats": {"pending": 1}}
+    assert result["profile"]["bookings"] == [{"bookingId": made["id"], "booking": {"attendees": 50}}]
 
 
 def test_a_profile_with_all_there_is_to_know_of_its_bookings_is_not_too_much(ada: Caller) -> None:
@@ -247,9 +247,9 @@ def test_a_profile_with_all_there_is_to_know_of_its_bookings_is_not_too_much(ada
         " eventId version conflicting contact { fullName email phone } user { name } event { id title }"
     )
     copies = f"bookings {{ bookingId date duration status requestedAt booking {{ {booking} }} }}"
-    told = ada.ask(f"{{ profile {{ user {{ {user} }} {copies} }} }}")["profile"]
-    assert told["user"]["stats"]["total"] == 1
-    assert [(one["bookingId"], one["booking"]["code"]) for one in told["bookings"]] == [(made["id"], made["code"])]
+    result = ada.ask(f"{{ profile {{ user {{ {user} }} {copies} }} }}")["profile"]
+    assert result["user"]["stats"]["total"] == 1
+    assert [(one["bookingId"], one["booking"]["code"]) for one in result["bookings"]] == [(made["id"], made["code"])]
 
 
 def test_the_input_of_the_stage_is_the_rules_own() -> None:

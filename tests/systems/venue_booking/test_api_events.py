@@ -61,8 +61,8 @@ def test_an_event_is_on_a_date_whose_end_can_be_told(day: str, code: str | None,
         return
     made = admin.event(date=day)
     issue = "mutation ($id: ID!) { issueLockCode(eventId: $id) { validUntil } }"
-    told = admin.ask(issue, id=made["id"])["issueLockCode"]
-    assert told == {"validUntil": "2999-12-31T23:30:00+00:00"}
+    result = admin.ask(issue, id=made["id"])["issueLockCode"]
+    assert result == {"validUntil": "2999-12-31T23:30:00+00:00"}
 
 
 def test_the_event_of_a_booking_goes_only_with_its_booking(ada: Caller, admin: Caller) -> None:
@@ -196,8 +196,8 @@ def test_the_feed_is_not_sent_again_while_nothing_changes(stage: Stage, admin: C
     admin.event()
     client = stage.client()
     etag = client.get("/calendar.ics").headers["ETag"]
-    for told in (etag, f"W/{etag}", f'"another", {etag}', "*"):
-        assert client.get("/calendar.ics", headers={"If-None-Match": told}).status_code == 304
+    for case in (etag, f"W/{etag}", f'"another", {etag}', "*"):
+        assert client.get("/calendar.ics", headers={"If-None-Match": case}).status_code == 304
     admin.event(date="2025-12-07")
     assert client.get("/calendar.ics", headers={"If-None-Match": etag}).status_code == 200
 

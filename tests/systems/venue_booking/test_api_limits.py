@@ -26,11 +26,11 @@ def test_without_a_token_nothing_is_asked(stage: Stage) -> None:
 @pytest.mark.parametrize("wrong", ["audience", "issuer", "expired", "signature"])
 @pytest.mark.embedded("refused before any table is met")
 def test_a_token_that_is_not_good_is_refused(wrong: str, stage: Stage, clock: ManualClock) -> None:
-    told: dict[str, Any] = {"audience": "venue", "issuer": "keyplan-development"}
+    result: dict[str, Any] = {"audience": "venue", "issuer": "keyplan-development"}
     claims = {"exp": int(clock.now()) - 3_600} if wrong == "expired" else {}
-    if wrong in told:
-        told[wrong] = "another"
-    token = issue_development_token(stage.key, "ada", clock=clock, claims=claims, **told)
+    if wrong in result:
+        result[wrong] = "another"
+    token = issue_development_token(stage.key, "ada", clock=clock, claims=claims, **result)
     if wrong == "signature":
         token = token[:-6] + ("AAAAAA" if not token.endswith("AAAAAA") else "BBBBBB")
     answer = stage.client(token).post("/graphql", json={"query": "{ me { id } }"})

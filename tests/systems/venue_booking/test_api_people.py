@@ -162,8 +162,8 @@ def test_payments_are_recorded_and_seen_by_the_owner(
     for cents in (5_000, 2_500):
         admin.ask(PAY, input={"bookingId": made["id"], "amountCents": cents, "method": "TRANSFER"})
         clock.advance(1)
-    told = ada.ask(PAYMENTS, id=made["id"])["payments"]["entries"]
-    assert told == [{"amountCents": cents, "method": "TRANSFER", "recordedBy": "root"} for cents in (5_000, 2_500)]
+    result = ada.ask(PAYMENTS, id=made["id"])["payments"]["entries"]
+    assert result == [{"amountCents": cents, "method": "TRANSFER", "recordedBy": "root"} for cents in (5_000, 2_500)]
     assert code_of(stage.person("bob"), PAYMENTS, id=made["id"]) == "not_found"
     wrong = {"bookingId": made["id"], "amountCents": 0, "method": "CASH"}
     assert code_of(ada, PAY, input=wrong) == "forbidden"
@@ -189,8 +189,8 @@ def test_a_lock_code_is_for_whose_booking_it_is(
     assert ada.ask(CODE, id=event) == {"lockCode": None}
     digits = admin.ask(ISSUE, id=event)["issueLockCode"]["digits"]
     assert len(digits) == 6
-    told = ada.ask(CODE, id=event)["lockCode"]
-    assert told == {
+    result = ada.ask(CODE, id=event)["lockCode"]
+    assert result == {
         "digits": digits,
         "validFrom": "2025-11-15T19:00:00+00:00",
         "validUntil": "2025-11-15T23:30:00+00:00",
@@ -227,9 +227,9 @@ def test_every_act_of_an_administrator_is_in_the_audit_log(ada: Caller, admin: C
     ]  # fmt: skip
     assert {one["actorId"] for one in log} == {"root"}
     query = "query ($id: ID!) { auditOf(subject: $id) { entries { action details { name value } } } }"
-    told = admin.ask(query, id=made["id"])["auditOf"]["entries"]
-    assert [one["action"] for one in told] == ["APPROVE_BOOKING", "RECORD_PAYMENT", "CANCEL_BOOKING"]
-    assert {"name": "amount_cents", "value": "100"} in told[1]["details"]
+    result = admin.ask(query, id=made["id"])["auditOf"]["entries"]
+    assert [one["action"] for one in result] == ["APPROVE_BOOKING", "RECORD_PAYMENT", "CANCEL_BOOKING"]
+    assert {"name": "amount_cents", "value": "100"} in result[1]["details"]
 
 
 def test_what_an_owner_does_is_no_act_of_an_administrator(ada: Caller, engine: Engine | Elsewhere) -> None:

@@ -54,9 +54,9 @@ def test_samples_requests_and_workers_work_together(resources: Resources) -> Non
     ):
         assert client.get("/health").json()["checks"] == {"table": "ok"}
         root = Caller(client, "root")
-        told = root.ask("{ bookings { entries { id } } users { entries { name } } }")
-        assert len(told["bookings"]["entries"]) == 3
-        assert {one["name"] for one in told["users"]["entries"]} == {"Ada Rossi", "Bruno Conti"}
+        result = root.ask("{ bookings { entries { id } } users { entries { name } } }")
+        assert len(result["bookings"]["entries"]) == 3
+        assert {one["name"] for one in result["users"]["entries"]} == {"Ada Rossi", "Bruno Conti"}
         assert b"Mercatino" in client.get("/calendar.ics").content
     assert workers["venue letters"].run_once() == 9
     assert workers["venue letters"].run_once() == 0
@@ -95,7 +95,7 @@ def test_settings_make_another_venue_and_send_by_smtp(tmp_path: Path) -> None:
     config.write_text('{"name": "Casello", "lead_days": 7, "durations": {"FULL_DAY": ["MORNING", "AFTERNOON"]},'
                       ' "slots": [{"name": "MORNING", "starts_minute": 480, "ends_minute": 780},'
                       ' {"name": "AFTERNOON", "starts_minute": 840, "ends_minute": 1200}]}')  # fmt: skip
-    told = {
+    result = {
         "KEYPLAN_VENUE_CONFIG": str(config),
         "KEYPLAN_VENUE_DOMAIN": "casello.example",
         "KEYPLAN_VENUE_ADMINISTRATORS": "a@casello.example, b@casello.example",
@@ -103,7 +103,7 @@ def test_settings_make_another_venue_and_send_by_smtp(tmp_path: Path) -> None:
         "KEYPLAN_VENUE_SMTP_HOST": "mail.casello.example",
         "KEYPLAN_VENUE_SMTP_SECURITY": "tls",
     }
-    settings = settings_from(tmp_path, told)
+    settings = settings_from(tmp_path, result)
     assert isinstance(settings.sender, SmtpSender)
     assert settings.venue.slots_of("FULL_DAY") == ("MORNING", "AFTERNOON")
     assert settings.room.administrators == ("a@casello.example", "b@casello.example")

@@ -67,8 +67,8 @@ def test_a_reason_has_up_to_a_thousand_characters(ada: Caller, admin: Caller) ->
             admin.decide(what, made["id"], reason="x" * 1001)
         assert refused.value.code == "invalid"
     admin.decide("approve", made["id"], reason="x" * 1000)
-    told = ada.ask("query ($id: ID!) { booking(id: $id) { reason } }", id=made["id"])
-    assert told == {"booking": {"reason": "x" * 1000}}
+    result = ada.ask("query ($id: ID!) { booking(id: $id) { reason } }", id=made["id"])
+    assert result == {"booking": {"reason": "x" * 1000}}
 
 
 def test_an_event_has_a_title_of_a_line_and_a_longer_description(admin: Caller) -> None:
@@ -82,8 +82,8 @@ def test_an_event_has_a_title_of_a_line_and_a_longer_description(admin: Caller) 
 def test_the_event_of_a_booking_is_called_by_its_first_line(ada: Caller, admin: Caller) -> None:
     for day, said, title in (("2025-11-15", "x" * 121, "x" * 120), ("2025-11-16", "Party\nwith music", "Party")):
         admin.decide("approve", ada.request(date=day, description=said)["id"])
-        told = ada.ask("query ($day: Date!) { eventsOn(date: $day) { title } }", day=day)
-        assert told == {"eventsOn": [{"title": title}]}
+        result = ada.ask("query ($day: Date!) { eventsOn(date: $day) { title } }", day=day)
+        assert result == {"eventsOn": [{"title": title}]}
 
 
 def test_a_payment_is_more_than_nothing_and_at_most_a_million(ada: Caller, admin: Caller) -> None:
@@ -127,10 +127,10 @@ def test_the_audit_log_says_what_an_act_was_about(ada: Caller, admin: Caller) ->
     admin.ask("mutation ($id: ID!) { issueLockCode(eventId: $id) { digits } }", id=event)
     admin.ask(PAY, input={"bookingId": made["id"], "amountCents": 100, "method": "CARD"})
     market = admin.event(title="Market")
-    told = admin.ask('{ audit(month: "2025-10") { entries { action subject details { name value } } } }')
+    result = admin.ask('{ audit(month: "2025-10") { entries { action subject details { name value } } } }')
     found = {
         one["action"]: (one["subject"], {detail["name"]: detail["value"] for detail in one["details"]})
-        for one in told["audit"]["entries"]
+        for one in result["audit"]["entries"]
     }
     about = {"user": "ada", "date": "2025-11-15", "duration": "EVENING", "reason": "Welcome"}
     assert found == {

@@ -80,8 +80,8 @@ def test_a_history_is_two_requests(stage: Stage, counting: Metered) -> None:
     for number in range(10):
         ada.request(date=(date(2025, 11, 3) + timedelta(days=number)).isoformat())
     counting.reset()
-    told = ada.ask("{ myBookings { entries { booking { description user { name } event { id } } } } }")
-    assert len(told["myBookings"]["entries"]) == 10
+    result = ada.ask("{ myBookings { entries { booking { description user { name } event { id } } } } }")
+    assert len(result["myBookings"]["entries"]) == 10
     assert Counter(counting.sent) == {"Query": 1, "BatchGetItem": 2}
 
 
@@ -120,8 +120,8 @@ def test_a_month_of_availability_is_one_request_and_costs_what_its_bytes_cost(st
     for number in range(30):
         admin.event(date=(date(2025, 11, 1) + timedelta(days=number)).isoformat(), title="A market of some length")
     counting.reset()
-    told = ada.ask(MONTH, **november)["availability"]
-    assert all(slot["state"] == "TAKEN" for day in told for slot in day["slots"])
+    result = ada.ask(MONTH, **november)["availability"]
+    assert all(slot["state"] == "TAKEN" for day in result for slot in day["slots"])
     assert counting.sent == ["Query"]
     # 90 slots of at most 512 bytes are at most 12 blocks of 4 KB, and half a unit each; asked day by day, 15 at least.
     assert counting.units <= 6

@@ -61,10 +61,10 @@ def test_payments_sent_at_once_with_one_key_are_one_payment_and_one_answer(
     made = ada.request()
     admins = [stage.admin() for _ in range(8)]
     with ThreadPoolExecutor(8) as pool:
-        told = list(
+        result = list(
             pool.map(lambda one: one.ask(PAY, input=payment(made["id"]), key="k")["recordPayment"]["id"], admins)
         )
-    assert len(set(told)) == 1
+    assert len(set(result)) == 1
     assert len(of_kind(all_items(engine), "Payment")) == 1
 
 

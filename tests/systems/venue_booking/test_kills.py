@@ -151,8 +151,8 @@ def test_a_postman_killed_again_and_again_sends_every_letter_once(tmp_path: Path
         items = all_items(engine)
         outbox = of_kind(items, "Outbox")
         assert all("sentAt" in letter for letter in outbox)
-        told = [letter for letter in outbox if not text(letter, "kind").startswith("admin_")]
-        assert len(of_kind(items, "Notification")) == len(told) > 10
+        result = [letter for letter in outbox if not text(letter, "kind").startswith("admin_")]
+        assert len(of_kind(items, "Notification")) == len(result) > 10
     assert len(list(letters.glob("*.eml"))) == len(outbox)
 
 

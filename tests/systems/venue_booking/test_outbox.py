@@ -123,9 +123,9 @@ def test_a_letter_that_left_is_in_its_users_history_and_expires_in_the_outbox(
     clock.advance(5)
     runner.run_once()
     query = "{ myNotifications { entries { kind bookingId sentAt } } }"
-    told = ada.ask(query)["myNotifications"]["entries"]
-    assert [one["kind"] for one in told] == ["RECEIVED"]
-    assert {(one["bookingId"], one["sentAt"]) for one in told} == {(made["id"], "2025-10-21T10:00:05+00:00")}
+    result = ada.ask(query)["myNotifications"]["entries"]
+    assert [one["kind"] for one in result] == ["RECEIVED"]
+    assert {(one["bookingId"], one["sentAt"]) for one in result} == {(made["id"], "2025-10-21T10:00:05+00:00")}
     for letter in of_kind(all_items(engine), "Outbox"):
         assert "GSI1PK" not in letter
         assert int(letter["expiresAt"]["N"]) == int(clock.now() + KEPT.total_seconds())
@@ -265,8 +265,11 @@ def test_letters_that_nobody_can_read_or_write_hold_up_no_other(
 ) -> None:
     broken, unwritten, good = (ada.request()["id"] for _ in range(3))
     key = {"PK": {"S": f"OUTBOX#{broken}.1.received"}, "SK": {"S": "LETTER"}}
-    told = {"ExpressionAttributeValues": {":none": {"S": "soon"}}, "UpdateExpression": "SET booking.attendees = :none"}
-    engine.call("UpdateItem", {"TableName": "venue-booking", "Key": key, **told})
+    result = {
+        "ExpressionAttributeValues": {":none": {"S": "soon"}},
+        "UpdateExpression": "SET booking.attendees = :none",
+    }
+    engine.call("UpdateItem", {"TableName": "venue-booking", "Key": key, **result})
     clock.advance(OVERDUE.total_seconds() + 1)
 
     class Choosy(LetterWriter):
@@ -312,8 +315,8 @@ def test_recipients_that_a_letter_did_not_reach_are_told_in_the_log(
     with smtp_server(inbox) as port:
         sender = SmtpSender(SmtpSettings("127.0.0.1", port, Security.NONE))
         assert Postman(stage.service.asking, LetterWriter(VENUE, both), sender).send(key)
-    (told,) = (record for record in caplog.records if record.name == outbox.__name__)
-    assert (told.__dict__["letter"], told.__dict__["refused"]) == (key, ("two@example.org",))
+    (result,) = (record for record in caplog.records if record.name == outbox.__name__)
+    assert (result.__dict__["letter"], result.__dict__["refused"]) == (key, ("two@example.org",))
     assert [text(one, "PK") for one in of_kind(all_items(engine), "Outbox") if "sentAt" in one] == [f"OUTBOX#{key}"]
 
 

@@ -160,17 +160,17 @@ def test_fifty_approvals_at_once_leave_one_winner_for_each_slot(world: World) ->
 def test_a_loser_is_told_which_slots_were_taken(stage: Stage) -> None:
     ada, admin = stage.person("ada"), stage.admin()
     made = [ada.request() for _ in range(8)]
-    told: list[dict[str, Any]] = []
+    result: list[dict[str, Any]] = []
 
     def approve(booking_id: str) -> None:
         try:
             admin.decide("approve", booking_id)
         except Refused as refused:
-            told.append(refused.details)
+            result.append(refused.details)
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(approve, [one["id"] for one in made]))
-    assert told == [{"date": "2025-11-15", "slots": ["MORNING", "AFTERNOON", "EVENING"]}] * 7
+    assert result == [{"date": "2025-11-15", "slots": ["MORNING", "AFTERNOON", "EVENING"]}] * 7
 
 
 def test_of_many_decisions_on_one_booking_one_counts(world: World) -> None:

@@ -482,5 +482,5 @@ def test_nobody_says_by_a_header_from_where_they_come() -> None:
         return {"address": request.client and request.client.host, "scheme": request.url.scheme}
 
     with Running(app) as server:
-        told = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "https", "Forwarded": "for=203.0.113.9"}
-        assert get(f"{server.url}/whence", headers=told).json() == {"address": "127.0.0.1", "scheme": "http"}
+        result = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "https", "Forwarded": "for=203.0.113.9"}
+        assert get(f"{server.url}/whence", headers=result).json() == {"address": "127.0.0.1", "scheme": "http"}

@@ -41,10 +41,10 @@ def test_a_new_subscription_is_eligible_at_once_although_nobody_ever_notified_it
 
 @given(st.integers(5, 1440), st.integers(0, 1500 * MINUTE_MS))
 def test_a_person_is_eligible_again_exactly_after_their_own_interval(minutes: int, after_ms: int) -> None:
-    told = notifications.claim(subscribed(minutes), NOON)
-    assert told is not None
-    assert told.last_notified_at_ms == NOON
-    assert notifications.eligible(told, NOON + after_ms) == (after_ms >= minutes * MINUTE_MS)
+    result = notifications.claim(subscribed(minutes), NOON)
+    assert result is not None
+    assert result.last_notified_at_ms == NOON
+    assert notifications.eligible(result, NOON + after_ms) == (after_ms >= minutes * MINUTE_MS)
 
 
 def test_a_claim_moves_the_moment_it_is_conditional_on_so_a_second_worker_gets_none() -> None:
@@ -56,13 +56,13 @@ def test_a_claim_moves_the_moment_it_is_conditional_on_so_a_second_worker_gets_n
 
 
 def test_a_changed_interval_moves_the_next_moment_and_a_refreshed_token_does_not() -> None:
-    told = notifications.claim(subscribed(30), NOON)
-    assert told is not None
-    sooner = notifications.change(told, SubscriptionChange(min_interval_minutes=5), NOON + 1)
+    result = notifications.claim(subscribed(30), NOON)
+    assert result is not None
+    sooner = notifications.change(result, SubscriptionChange(min_interval_minutes=5), NOON + 1)
     assert sooner.next_eligible_at_ms == NOON + 5 * MINUTE_MS
-    refreshed = notifications.change(told, SubscriptionChange(fcm_token="new"), NOON + 1)
-    assert (refreshed.fcm_token, refreshed.next_eligible_at_ms) == ("new", told.next_eligible_at_ms)
-    assert refreshed.subscription_id == told.subscription_id
+    refreshed = notifications.change(result, SubscriptionChange(fcm_token="new"), NOON + 1)
+    assert (refreshed.fcm_token, refreshed.next_eligible_at_ms) == ("new", result.next_eligible_at_ms)
+    assert refreshed.subscription_id == result.subscription_id
 
 
 def test_an_inactive_subscription_is_never_eligible() -> None:
@@ -71,15 +71,15 @@ def test_an_inactive_subscription_is_never_eligible() -> None:
 
 
 def test_the_same_token_subscribes_to_the_same_record_and_keeps_its_history() -> None:
-    told = notifications.claim(subscribed(30), NOON)
-    assert told is not None
-    gone = notifications.deactivate(told, NOON + 1)
+    result = notifications.claim(subscribed(30), NOON)
+    assert result is not None
+    gone = notifications.deactivate(result, NOON + 1)
     request = SubscribeRequest(fcm_token="token", min_interval_minutes=60)
     again = notifications.subscribe(request, "b" * 64, gone, NOON + 2)
-    assert again.subscription_id == told.subscription_id
+    assert again.subscription_id == result.subscription_id
     assert (again.active, again.fingerprint_hash, again.created_at_ms) == (True, "b" * 64, NOON)
     assert again.next_eligible_at_ms == NOON + 60 * MINUTE_MS
-    assert notifications.subscription_id("other") != told.subscription_id
+    assert notifications.subscription_id("other") != result.subscription_id
     assert notifications.token_digest("other") != notifications.token_digest("token")
 
 

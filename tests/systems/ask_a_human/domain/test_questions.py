@@ -32,8 +32,8 @@ def test_a_question_starts_open_with_a_deadline_on_a_whole_second_not_before_the
 @given(st.integers(0, 120_000), st.sampled_from([Status.OPEN, Status.PARTIAL]))
 def test_a_question_is_expired_from_the_exact_second_of_its_deadline_on(after_ms: int, stored: Status) -> None:
     made = replace(question(timeout_seconds=60), status=stored)
-    told = questions.status_at(made, NOON + after_ms)
-    assert told is (Status.EXPIRED if after_ms >= 60_000 else stored)
+    result = questions.status_at(made, NOON + after_ms)
+    assert result is (Status.EXPIRED if after_ms >= 60_000 else stored)
 
 
 def test_the_last_millisecond_before_the_deadline_still_takes_an_answer_and_the_next_does_not() -> None:

@@ -109,13 +109,13 @@ def test_a_score_has_one_to_five_reasons_that_say_something(rationale: list[str]
 
 
 def test_an_evaluation_whose_score_does_not_follow_is_refused() -> None:
-    told = assessment(3)
+    result = assessment(3)
     with pytest.raises(ValidationError, match="overallScore is 82, its dimensions give 75"):
         Evaluation(
             overall_score=82,
-            dimensions=told.dimensions,
-            feedback=told.feedback,
-            model_id=told.model_id,
+            dimensions=result.dimensions,
+            feedback=result.feedback,
+            model_id=result.model_id,
             evaluated_at=NOON,
         )
 
