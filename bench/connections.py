@@ -12,13 +12,16 @@ from pathlib import Path
 import keyplan
 from bench.lines import Line
 from bench.targets.model import Settings
-from keyplan import Design, Entity, ItemKey, ItemWrite, Table, item, key
+from keyplan import Design, Engine, Entity, ItemKey, ItemWrite, KeyCondition, Table, item, key, pk
 from keyplan.check.checking import check
+from keyplan.client.connection import Connection
 from keyplan.design.requests.build import build
 
 SECTION = "connections and checks"
-GET_US, PUT_US, CHECK_S = 40.0, 60.0, 2.0
-ROUNDS, CALLS = 40, 500
+GET_US, PUT_US, PAGE_RATIO, CHECK_S = 5.0, 12.0, 1.5, 2.0
+ROUNDS, CALLS = 1_000, 12
+"""Short rounds: the least time of one is then of a moment without other processes."""
+PAGE_ITEMS = 50
 DESIGNS = Path(__file__).parent.parent / "examples" / "as_written"
 
 table = Table("orders", pk="PK", sk="SK")
@@ -52,6 +55,12 @@ def read(customer: str, number: int) -> ItemKey:
     return item(customer=customer, number=number)
 
 
+@table.query(Order)
+def orders(customer: str) -> KeyCondition:
+    """A customer's orders."""
+    return pk(customer=customer)
+
+
 @dataclass(frozen=True, slots=True)
 class Overhead:
     """Microseconds of a call, the minimum of many rounds in turn; CPU seconds of checking."""
@@ -60,6 +69,9 @@ class Overhead:
     connection_get_us: float
     engine_put_us: float
     connection_put_us: float
+    engine_page_us: float
+    """The engine's own query of a page, and pydantic's construction of its items from plain values."""
+    connection_page_us: float
     check_s: float
 
     def lines(self) -> list[Line]:
@@ -70,6 +82,16 @@ class Overhead:
             Line(SECTION, "added to a get", "connection", get, "us", limit=GET_US),
             Line(SECTION, "put", "connection", self.connection_put_us, "us", "engine", self.engine_put_us),
             Line(SECTION, "added to a put", "connection", put_, "us", limit=PUT_US),
+            Line(
+                SECTION,
+                f"page of {PAGE_ITEMS} items",
+                "connection",
+                self.connection_page_us,
+                "us",
+                "engine and pydantic",
+                self.engine_page_us,
+                limit=PAGE_RATIO,
+            ),
             Line(SECTION, "five designs, CPU time", "check", self.check_s, "s", limit=CHECK_S),
         ]
 
@@ -82,7 +104,26 @@ def measured(settings: Settings) -> Overhead:
         get, item = build(read.plan, {"customer": "c", "number": 7}), build(write.plan, {"order": order})
         engine_get, own_get = _least([lambda: engine.call("GetItem", get), lambda: db.run(read("c", 7))])
         engine_put, own_put = _least([lambda: engine.call("PutItem", item), lambda: db.run(write(order))])
-    return Overhead(engine_get, own_get, engine_put, own_put, _check_s())
+        page, own_page = _page(engine, db, order)
+    return Overhead(engine_get, own_get, engine_put, own_put, page, own_page, _check_s())
+
+
+def _page(engine: Engine, db: Connection, order: Order) -> tuple[float, float]:
+    """Microseconds of the engine's query with pydantic's construction of the items, and of the typed query."""
+    for number in range(PAGE_ITEMS + 10):
+        db.run(write(order.model_copy(update={"customer": "d", "number": number})))
+    query = {**build(orders.plan, {"customer": "d"}), "Limit": PAGE_ITEMS}
+    values = [dict(one.__dict__) for one in db.run(orders("d"), limit=PAGE_ITEMS)]
+    construct = Order.__pydantic_validator__.validate_python
+    raw, typed, constructed = _least(
+        [
+            lambda: engine.call("Query", query),
+            lambda: db.run(orders("d"), limit=PAGE_ITEMS),
+            lambda: [construct(one) for one in values],
+        ],
+        calls=1,
+    )
+    return raw + constructed, typed
 
 
 def _order() -> Order:
@@ -92,15 +133,15 @@ def _order() -> Order:
     )  # fmt: skip
 
 
-def _least(calls: list[Callable[[], object]]) -> list[float]:
-    """Return the minimum time of each call in microseconds; the calls take turns, so both meet the same machine."""
-    least = [float("inf")] * len(calls)
+def _least(functions: list[Callable[[], object]], calls: int = CALLS) -> list[float]:
+    """Return the minimum time of each call in microseconds; the calls take turns, so all meet the same machine."""
+    least = [float("inf")] * len(functions)
     for _ in range(ROUNDS):
-        for place, call in enumerate(calls):
+        for place, call in enumerate(functions):
             started = time.perf_counter()
-            for _ in range(CALLS):
+            for _ in range(calls):
                 call()
-            least[place] = min(least[place], (time.perf_counter() - started) / CALLS * 1e6)
+            least[place] = min(least[place], (time.perf_counter() - started) / calls * 1e6)
     return least
 
 

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from keyplan.client.errors import UnreadableItemError
 from keyplan.design.entities import OWNER, Entity, EntitySpec, ReadModel, View
+from keyplan.design.fields.compiled import IRREGULAR, item_decoder
 from keyplan.design.fields.stored import decode_value, plain_decoder
 from keyplan.design.keys.entity_keys import BoundKeyAttribute
 from keyplan.design.keys.placeholders import BoundPlaceholder, Text
@@ -40,6 +41,7 @@ class Reader:
         # What only a key's text holds is read from it, even where the key attribute has the field's name.
         held = [one for one in fields.values() if one.name not in spec.is_in_key_only]
         self._fields = [(one.name, one.attribute, one.type_code, plain_decoder(one), one.decode) for one in held]
+        self._decode = item_decoder(held)
         self._all = len(fields)
         self._validate = model.__pydantic_validator__.validate_python
         self._sets = [name for name, stored in fields.items() if stored.is_set and not stored.optional]
@@ -53,20 +55,15 @@ class Reader:
         }
         self._recoverable = frozenset(recovered)
         self._expiry = spec.checked_expiry
+        self.expires = self._expiry is not None
 
     def entity(self, item: Mapping[str, Any]) -> Entity:
         """The entity that an item is. Raises UnreadableItemError."""
         try:
-            values: dict[str, Any] = {}
-            for name, attribute, code, plain, decode in self._fields:
-                stored = item.get(attribute)
-                if stored is None:
-                    continue
-                content = stored.get(code)
-                if plain is None or content is None:
-                    values[name] = decode(stored)
-                else:
-                    values[name] = content if plain is str else plain(content)
+            try:
+                values = self._decode(item)
+            except IRREGULAR:
+                values = self._values(item)
             if len(values) < self._all and (self._from_nothing or not self._recoverable <= values.keys()):
                 self._recover(values, item)
             if self._times and not self._times <= values.keys():
@@ -77,6 +74,17 @@ class Reader:
         except (ValidationError, ValueError, TypeError, ArithmeticError, KeyError) as error:
             raise self._unreadable(item, error) from error
         return entity
+
+    def _values(self, item: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of an item that lacks attributes, or has some of other types, for pydantic to judge."""
+        values: dict[str, Any] = {}
+        for name, attribute, code, plain, decode in self._fields:
+            stored = item.get(attribute)
+            if stored is None:
+                continue
+            content = stored.get(code)
+            values[name] = decode(stored) if plain is None or content is None else plain(content)
+        return values
 
     def _recover(self, values: dict[str, Any], item: Mapping[str, Any]) -> None:
         """Fields that no attribute holds: sets without members, and what the texts of keys are made of."""

@@ -16,7 +16,7 @@ from keyplan.client import pages, reads, tables, transactions, writes
 from keyplan.client.errors import KeyValueError, TooManyResultsError
 from keyplan.client.failures import refused
 from keyplan.client.pages import PageOptions, RangeReader, Unreadable, report_once
-from keyplan.client.requests import Context, Program, Transport, drive
+from keyplan.client.requests import Context, Program, Transport, after, drive
 from keyplan.client.tables import Declared, OfPlan
 from keyplan.design.conditions.builders import KeyCondition
 from keyplan.design.declaring.patterns import Call, Page, TransactionCall, WriteCall
@@ -171,6 +171,16 @@ def _get_all(
     return found
 
 
+@lru_cache(maxsize=4096)
+def direct_call(plan: Plan) -> reads.DirectGet | writes.DirectWrite | None:
+    """Return how a plan is run as one plain call without a program, or None if it takes several requests."""
+    if plan.operation == "GetItem":
+        return reads.DirectGet(plan)
+    if plan.operation in {"PutItem", "UpdateItem", "DeleteItem"} and not plan.keeps_unique:
+        return writes.DirectWrite(plan)
+    return None
+
+
 def _guarded(
     context: Context, plans: Sequence[Plan], begin: Callable[[], Program[Any]], together: str = ""
 ) -> Program[Any]:
@@ -186,8 +196,15 @@ def _guarded(
         raise refused(plan, context.table(plan.schema), error) from error
     except KeyplanError:
         raise
-    except (ValueError, MissingField, UnstorableTypeError) as error:
-        raise KeyValueError(f"{plan.pattern}: {error}", entity=plan.entity.name) from error
+    except _KEY_VALUE_ERRORS as error:
+        raise _key_value_error(plan, error) from error
+
+
+_KEY_VALUE_ERRORS = (ValueError, MissingField, UnstorableTypeError)
+
+
+def _key_value_error(plan: Plan, error: Exception) -> KeyValueError:
+    return KeyValueError(f"{plan.pattern}: {error}", entity=plan.entity.name)
 
 
 def _prepare(context: Context, plan: Plan) -> Program[None]:
@@ -232,6 +249,24 @@ class Connection:
     def _drive(self, program: Program[R]) -> R:
         return drive(program, self._call, self._wait)
 
+    def _run(self, call: Call[R]) -> R:
+        """Run a call, as one plain call of the transport if one request answers it, which takes half the time."""
+        context, plan = self.context, getattr(getattr(call, "pattern", None), "plan", None)
+        direct = direct_call(plan) if plan in context.ready and context.meter is None else None
+        if plan is None or direct is None:
+            return self._drive(run_call(context, call))
+        try:
+            result: R = direct.run(context, call.arguments, self._call)
+        except ServiceError as error:
+            failed = error
+        except KeyplanError:
+            raise
+        except _KEY_VALUE_ERRORS as error:
+            raise _key_value_error(plan, error) from error
+        else:
+            return result
+        return drive(run_call(context, call), after(failed, self._call), self._wait)
+
     def _wait(self, seconds: float) -> None:
         self.context.clock.wait(self._never, seconds)
 
@@ -267,7 +302,8 @@ class Connection:
 
         Raises RunError for an error of the service, DesignError for a pattern or table that cannot work.
         """
-        return self._drive(run_call(self.context, call, page_options(limit, page_size, cursor, unreadable, segment)))
+        wanted = page_options(limit, page_size, cursor, unreadable, segment)
+        return self._run(call) if wanted is _DEFAULTS else self._drive(run_call(self.context, call, wanted))
 
     # Ad-hoc calls.
 
@@ -277,11 +313,11 @@ class Connection:
         An ad-hoc call needs no declared pattern. It is planned and checked like one, and the meter counts it as
         undeclared. Raises DesignError if it cannot work, TypeError for a key value of the wrong type.
         """
-        return self._drive(run_call(self.context, put_call("create", item)))
+        return self._run(put_call("create", item))
 
     def put(self, item: E, /) -> E:
         """Write a whole item, whether or not it exists, and return it as stored."""
-        return self._drive(run_call(self.context, put_call("put", item)))
+        return self._run(put_call("put", item))
 
     def get(self, entity: type[M], /, *, consistent: bool = False, expired: bool = False, **key: object) -> M | None:
         """Read one item by its primary key, db.get(Task, user_id="ada", task_id="1"); None if it does not exist.
@@ -289,11 +325,11 @@ class Connection:
         `consistent`: read every write acknowledged before it, at twice the price. `expired`: also return an item whose
         expiry has passed.
         """
-        return self._drive(run_call(self.context, get_call(entity, key, consistent=consistent, expired=expired)))
+        return self._run(get_call(entity, key, consistent=consistent, expired=expired))
 
     def delete(self, entity: type[E], /, **key: object) -> E | None:
         """Delete one item by its primary key, and return it; None if it did not exist."""
-        return self._drive(run_call(self.context, delete_call(entity, key)))
+        return self._run(delete_call(entity, key))
 
     @overload
     def query(self, first: type[E], condition: KeyCondition, /, **options: Unpack[FindPageOptions]) -> Page[E]: ...

@@ -203,7 +203,7 @@ class RangeReader:
         found = []
         for item in items:
             its = self.sorter.reader(item)
-            if its is None or (drops and its.has_expired(item, now_s)):
+            if its is None or (drops and its.expires and its.has_expired(item, now_s)):
                 continue
             try:
                 entity = its.entity(item)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -10,7 +10,7 @@ from keyplan import limits
 from keyplan.client.codec import plan_reader
 from keyplan.client.errors import ThrottledError, WriteConflictError
 from keyplan.client.failures import step_failed, with_steps
-from keyplan.client.requests import Context, Program, Request, Wait, reasons_of, send
+from keyplan.client.requests import Answer, Context, Program, Request, Wait, reasons_of, send
 from keyplan.design.entities import OWNER
 from keyplan.design.planning.plan import Plan
 from keyplan.design.requests.build import get_request
@@ -25,6 +25,23 @@ def get(context: Context, plan: Plan, arguments: Arguments) -> Program[Any]:
     request = get_request(plan).request(arguments, context.table(plan.schema))
     answer = yield from send(context, "GetItem", request)
     return read_item(plan, answer.get("Item"), arguments[NOW])
+
+
+class DirectGet:
+    """A read of one item as one plain call, for connections that wait by blocking."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._schema = plan.schema
+        self._request = get_request(plan).request
+        self._reader = plan_reader(plan)
+        self._drops = plan.expired == "drop" and self._reader.expires
+
+    def run(self, context: Context, arguments: Arguments, call: Callable[[str, Request], Answer]) -> Any:
+        """Return the item, or None. Raises ServiceError for any failure: nothing is repeated."""
+        item = call("GetItem", self._request(arguments, context.table(self._schema))).get("Item")
+        if not item or OWNER in item or (self._drops and self._reader.has_expired(item, int(context.clock.now()))):
+            return None
+        return self._reader.entity(item)
 
 
 def read_item(plan: Plan, item: Item | None, now_s: int) -> Any:

@@ -87,6 +87,18 @@ def drive(program: Program[R], call: Callable[[str, Request], Answer], wait: Cal
         return result
 
 
+def after(error: ServiceError, call: Callable[[str, Request], Answer]) -> Callable[[str, Request], Answer]:
+    """Return a call that raises this error the first time: the answer to a request that was already sent."""
+    errors = [error]
+
+    def answered(operation: str, request: Request) -> Answer:
+        if errors:
+            raise errors.pop()
+        return call(operation, request)
+
+    return answered
+
+
 async def drive_async(
     program: Program[R],
     call: Callable[[str, Request], Awaitable[Answer]],

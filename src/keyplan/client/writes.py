@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from keyplan import limits
@@ -10,7 +10,7 @@ from keyplan.client.codec import item_named, key_of, reader_of
 from keyplan.client.errors import NotFoundError, OutcomeUnknownError, RunError, ThrottledError, TransactionFailedError
 from keyplan.client.failures import CONDITION, condition_failed
 from keyplan.client.reads import read_item
-from keyplan.client.requests import Context, Outcome, Program, Request, Wait, send
+from keyplan.client.requests import Answer, Context, Outcome, Program, Request, Wait, send
 from keyplan.client.transactions import blocks_update, read_stored, remove_expired, transact
 from keyplan.design.declaring.patterns import WriteCall
 from keyplan.design.fields.stored import decode_value
@@ -51,6 +51,19 @@ def write(context: Context, call: WriteCall[Any], arguments: Arguments) -> Progr
         else:
             break
     return _result(plan, arguments, answer)
+
+
+class DirectWrite:
+    """A write of one item as one plain call, for connections that wait by blocking."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan, self._request = plan, write_request(plan).request
+
+    def run(self, context: Context, arguments: Arguments, call: Callable[[str, Request], Answer]) -> Any:
+        """Return the pattern's result. Raises ServiceError for any failure: nothing is repeated."""
+        plan, values = self._plan, context.arguments(arguments)
+        answer = call(plan.operation, self._request(values, context.table(plan.schema)))
+        return _result(plan, values, answer)
 
 
 def is_repeatable(plan: Plan) -> bool:
@@ -104,6 +117,8 @@ def _stored_entity(plan: Plan, arguments: Arguments) -> Any:
     """What a put stored: the caller's entity, with its version and the times of the write."""
     compiled = write_request(plan)
     entity, written = compiled.entity(arguments), compiled.written(arguments)
+    if not written:
+        return entity
     changed = {name: value for name, value in written.items() if getattr(entity, name) != value}
     return entity.model_copy(update=changed) if changed else entity
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Generic, Literal, TypeVar, cast, overload
 
 from pydantic import BaseModel
@@ -144,7 +145,7 @@ class EntitySpec:
         """Return the fields that hold the time of an event."""
         return tuple(name for name, stored in self.fields.items() if stored.write_time == event)
 
-    @property
+    @cached_property
     def sentinels(self) -> tuple[BoundUnique, ...]:
         """The unique rules that are enforced."""
         return tuple(rule for rule in self.uniques if rule.by == "sentinel")

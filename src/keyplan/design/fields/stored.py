@@ -45,6 +45,7 @@ from keyplan.design.fields.annotations import (
 )
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NO_OFFSET = timedelta(0)
 
 
 def timestamp_text(value: datetime, timespec: str = "microseconds") -> str:
@@ -53,6 +54,8 @@ def timestamp_text(value: datetime, timespec: str = "microseconds") -> str:
     Raises ValueError for a timestamp without a time zone.
     """
     _check_time_zone(value)
+    if value.utcoffset() == _NO_OFFSET:
+        return value.isoformat(timespec=timespec)[: -len("+00:00")] + "Z"
     return value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec=timespec) + "Z"
 
 
@@ -191,6 +194,8 @@ def _refuse_unset(value: Any) -> AttributeValue:
 
 
 def _encode_set(value: set[Any] | frozenset[Any]) -> AttributeValue:
+    if {*map(type, value)} == {str}:
+        return {"SS": sorted(value)}
     members = [encode_value(member) for member in value]
     if not members:
         raise UnstorableTypeError("an empty set cannot be stored")
@@ -209,9 +214,12 @@ def _map_key(name: object) -> str:
 
 def number_text(value: float | Decimal) -> str:
     """Return a number as it is sent: Decimal exactly, float by its shortest text. Raises ValueError for nan and inf."""
-    if not math.isfinite(value):
+    if not (value.is_finite() if isinstance(value, Decimal) else math.isfinite(value)):
         raise ValueError(f"{value} cannot be stored: a Number is finite")
-    return format(value, "f") if isinstance(value, Decimal) else repr(value)
+    if not isinstance(value, Decimal):
+        return repr(value)
+    text = str(value)
+    return format(value, "f") if "E" in text else text
 
 
 _TIMESTAMP_ENCODERS: dict[StoredAs, Encoder] = {

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from keyplan.design.conditions.evaluation import holds
 from keyplan.design.entities import Entity, EntitySpec
 from keyplan.design.fields.annotations import AttributeValue
+from keyplan.design.fields.compiled import item_encoder
 from keyplan.design.fields.stored import StoredField, decode_value, round_down
 from keyplan.design.keys.encodings import KeyPartError, MissingField
 from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute
@@ -29,11 +30,7 @@ class ItemBuilder:
     def __init__(self, spec: EntitySpec) -> None:
         self.spec = spec
         hidden = spec.is_in_key_only
-        self._fields = [
-            (stored.name, stored.attribute, stored.encode)
-            for stored in spec.fields.values()
-            if stored.name not in hidden
-        ]
+        self._encode = item_encoder([stored for stored in spec.fields.values() if stored.name not in hidden])
         self._key = [(part.attribute, key_attribute_maker(part)) for part in spec.key.attributes]
         self._indexes = [EntityIndexKey(bound, spec) for bound in spec.indexes]
         self._indexes = [one for one in self._indexes if one.made]
@@ -44,11 +41,7 @@ class ItemBuilder:
     def item(self, entity: Entity, written: Values | None = None) -> Item:
         """Return the item of an object; `written`: values of fields in place of the object's."""
         values: Values = {**entity.__dict__, **written} if written else entity.__dict__
-        item: Item = {}
-        for name, attribute, encode in self._fields:
-            value = values[name]
-            if value is not None and not (value.__class__ in _SETS and not value):
-                item[attribute] = encode(value)
+        item: Item = self._encode(values)
         for attribute, make in self._key:
             made = make(values)
             if made is not None:
@@ -96,7 +89,7 @@ class WrittenFields:
 
 def check_model(pattern: str, spec: EntitySpec, entity: object) -> None:
     """Refuse an object of another entity: its key could be built all the same."""
-    if not isinstance(entity, spec.model):
+    if type(entity) is not spec.model and not isinstance(entity, spec.model):
         raise TypeError(f"{pattern} writes {spec.name}, and is given {entity!r}")
 
 
