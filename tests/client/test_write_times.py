@@ -27,7 +27,9 @@ from keyplan import (
     pk,
     transaction,
 )
-from keyplan.client.errors import UnreadableItemError
+from keyplan.client.connection import Connection
+from keyplan.client.errors import NoAnswerError, UnreadableItemError
+from keyplan.client.requests import Context, Retries
 from keyplan.clock import ManualClock
 from keyplan.design.declaring.patterns import WriteCall
 from keyplan.engine.engine import Engine
@@ -239,3 +241,26 @@ def test_of_racing_upserts_all_see_the_time_of_the_first(tmp_path: Path) -> None
             stored = {one.name: one.created_at for one in db.all(by_creation("s"))}
     assert len(stored) == 20
     assert all(row[turn] == stored[str(turn)] for row in seen for turn in range(20))
+
+
+def test_a_repeated_create_has_the_time_of_its_first_attempt(engine: Engine, clock: ManualClock) -> None:
+    """Otherwise it would not recognize the item that the first attempt wrote."""
+    sent: list[str] = []
+
+    class Slow:
+        def call(self, operation: str, request: dict[str, Any]) -> Any:
+            sent.append(operation)
+            answer = engine.call(operation, request)
+            if sent.count("PutItem") == 1 and operation == "PutItem":
+                clock.advance(5)
+                raise NoAnswerError("read timeout", sent=True)
+            return answer
+
+        def close(self) -> None: ...
+
+    connection = Connection(Slow(), Context(clock, b"k", Retries(first_s=0.0, most_s=0.0), creates_tables=True))
+    connection.run(article("s", "a"))
+    written = connection.run(write(Article(site="s", name="a")))
+    assert sent.count("PutItem") == 2
+    assert written.created_at == START
+    assert connection.run(article("s", "a")) == written

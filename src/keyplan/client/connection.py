@@ -55,8 +55,10 @@ def range_reader(plan: Plan) -> RangeReader:
     return RangeReader(plan)
 
 
-def run_call(context: Context, call: Call[R], wanted: PageOptions = _DEFAULTS) -> Program[R]:
-    """Run one call. Raises TypeError for what is none."""
+def run_call(
+    context: Context, call: Call[R], wanted: PageOptions = _DEFAULTS, *, arguments: Arguments | None = None
+) -> Program[R]:
+    """Run one call; `arguments`: those of an attempt that was already sent. Raises TypeError for what is none."""
     try:
         plan = call.pattern.plan
     except AttributeError:
@@ -65,13 +67,15 @@ def run_call(context: Context, call: Call[R], wanted: PageOptions = _DEFAULTS) -
         wanted.check(call.pattern.called)
     if plan not in context.ready:
         yield from _prepare(context, plan)
-    result: R = yield from _guarded(context, [plan], lambda: _program(context, call, plan, wanted))
+    result: R = yield from _guarded(context, [plan], lambda: _program(context, call, plan, wanted, arguments))
     return result
 
 
-def _program(context: Context, call: Call[Any], plan: Plan, wanted: PageOptions) -> Program[Any]:
+def _program(
+    context: Context, call: Call[Any], plan: Plan, wanted: PageOptions, known: Arguments | None
+) -> Program[Any]:
     operation = plan.operation
-    arguments = context.arguments(call.arguments)
+    arguments = context.arguments(call.arguments) if known is None else known
     if operation == "GetItem":
         return reads.get(context, plan, arguments)
     if operation in {"Query", "Scan"}:
@@ -255,8 +259,10 @@ class Connection:
         direct = direct_call(plan) if plan in context.ready and context.meter is None else None
         if plan is None or direct is None:
             return self._drive(run_call(context, call))
+        # A repeated write has the time of its first attempt, by which it recognizes its own item.
+        arguments = call.arguments if plan.reading else context.arguments(call.arguments)
         try:
-            result: R = direct.run(context, call.arguments, self._call)
+            result: R = direct.run(context, arguments, self._call)
         except ServiceError as error:
             failed = error
         except KeyplanError:
@@ -265,7 +271,8 @@ class Connection:
             raise _key_value_error(plan, error) from error
         else:
             return result
-        return drive(run_call(context, call), after(failed, self._call), self._wait)
+        known = None if plan.reading else arguments
+        return drive(run_call(context, call, arguments=known), after(failed, self._call), self._wait)
 
     def _wait(self, seconds: float) -> None:
         self.context.clock.wait(self._never, seconds)

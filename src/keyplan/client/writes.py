@@ -61,9 +61,9 @@ class DirectWrite:
 
     def run(self, context: Context, arguments: Arguments, call: Callable[[str, Request], Answer]) -> Any:
         """Return the pattern's result. Raises ServiceError for any failure: nothing is repeated."""
-        plan, values = self._plan, context.arguments(arguments)
-        answer = call(plan.operation, self._request(values, context.table(plan.schema)))
-        return _result(plan, values, answer)
+        plan = self._plan
+        answer = call(plan.operation, self._request(arguments, context.table(plan.schema)))
+        return _result(plan, arguments, answer)
 
 
 def is_repeatable(plan: Plan) -> bool:

@@ -35,7 +35,8 @@ def item_decoder(fields: Sequence[StoredField]) -> ItemDecoder:
             rest.append(f"    stored = get({field.attribute!r})")
             rest.append(f"    if stored is not None: values[{field.name!r}] = {_decoded(field, place, 'stored')}")
     lines = [f"    values = {{{', '.join(needed)}}}", "    get = item.get", *rest, "    return values"]
-    return _made("def made(item):", lines, scope)
+    decode: ItemDecoder = _made("def made(item):", lines, scope)
+    return decode
 
 
 def _decoded(field: StoredField, place: int, stored: str) -> str:
@@ -74,7 +75,8 @@ def item_encoder(fields: Sequence[StoredField]) -> ItemEncoder:
             lines.append(f"    if value.__class__ is {simple[0]}: item[{field.attribute!r}] = {simple[1]}")
         condition = "value is not None and not ((value.__class__ is set or value.__class__ is frozenset) and not value)"
         lines.append(f"    {'elif' if simple else 'if'} {condition}: item[{field.attribute!r}] = encode{place}(value)")
-    return _made("def made(values):", [*lines, "    return item"], scope)
+    encode: ItemEncoder = _made("def made(values):", [*lines, "    return item"], scope)
+    return encode
 
 
 def _made(head: str, lines: Sequence[str], scope: dict[str, Any]) -> Any:
