@@ -254,7 +254,7 @@ class Connection:
         return drive(program, self._call, self._wait)
 
     def _run(self, call: Call[R]) -> R:
-        """Run a call, as one plain call of the transport if one request answers it, which takes half the time."""
+        """Run a call, as one plain call of the transport if one request answers it."""
         context, plan = self.context, getattr(getattr(call, "pattern", None), "plan", None)
         direct = direct_call(plan) if plan in context.ready and context.meter is None else None
         if plan is None or direct is None:
