@@ -43,8 +43,12 @@ from keyplan.cost.expected import expected
 from keyplan.cost.prices import book
 from keyplan.design.declaring.design import Design
 from keyplan.design.requests.build import build
+from keyplan.diff.matching import plan_form
 from keyplan.engine.engine import Engine
 from keyplan.export.explain import explain
+from keyplan.export.iam import of_pattern
+from keyplan.export.iam_keys import Bindings
+from keyplan.export.markdown import of_patterns
 from keyplan.verify.run import verify
 
 mail = Table(
@@ -426,6 +430,17 @@ def test_an_explanation_shows_both_requests_and_says_what_a_view_saves() -> None
     text = explain(subject_of, book())
     assert "(Mail, as Subject)" in text
     assert "requests only the attributes of Subject: a smaller answer at the same capacity" in text
+
+
+def test_documents_policies_and_comparisons_show_both_requests() -> None:
+    text = "\n".join(of_patterns(DESIGN))
+    assert "| Query, then BatchGetItem | mail/by_sender |" in text
+    assert "view Subject: box, id, subject" in text
+    grants = [(one.action, one.under, one.leading.texts) for one in of_pattern(sent, Bindings({}))]
+    assert grants == [("Query", "index/by_sender", ("*",)), ("BatchGetItem", "", ("BOX#*",))]
+    hydrated, view, entity = (plan_form(one.plan) for one in (sent, subject_of, whole))
+    assert hydrated["hydration"] is True
+    assert {name for name in view if view[name] != entity[name]} == {"view"}
 
 
 def test_no_rule_reports_a_missing_projection_of_a_hydrated_read_or_a_view() -> None:
