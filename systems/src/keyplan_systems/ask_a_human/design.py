@@ -10,10 +10,10 @@ Tables, attributes and indexes have the documented names. Differences, and reaso
   PARTIAL would be two lists, and all open questions one partition.
 * `response_id` is derived from question and fingerprint, so that the primary key refuses a second answer; an index
   cannot. A response also has the hash of its device's token and the reply, which a retry gets again.
-* `ByLastNotified` has `notify_pk`, present while active (a Boolean is no key, and an attribute that is always there
-  makes no index sparse), and `next_eligible_at`, because each person has an own interval.
+* `ByLastNotified` has `notify_pk`, present while active (a Boolean cannot be a key, and an attribute that always exists
+  does not make an index sparse), and `next_eligible_at`, because each person has a separate interval.
 * `ByTotalPoints` holds a row per person and board (the day's, the week's, of all time), in eight shards of the key
-  `_leaderboard`, ordered by `place`, which also settles ties. A row of its own and not the record, so that one index
+  `_leaderboard`, ordered by `place`, which also settles ties. A separate row and not the record, so that one index
   shows all boards alike, and a record's other changes do not rewrite an index.
 * `badges` is a map of ID to timestamp. `daily_points`, the counters of badges and a version are added: the points of an
   answer depend on the record, which must be unchanged since it was read.

@@ -2,19 +2,19 @@
 
 One table with the document's names: `PK`, `time`, the prefixes THREADEV# and THREADSUB#. Differences, and reasons:
 
-* `time` is a String. An event's is its time in thirteen digits and, behind `#`, its number in the thread: two events of
-  one millisecond are two items. A subscription's is its connection's id: subscribing twice is one item, and no id has
-  to be pressed into a Number.
-* Every event has a number `seq`: 1, 2, 3 within its thread, in the order of storing, without a gap. It is given in
-  the transaction that stores the event, which writes the thread's head under the version that was read. So "events
-  since 7" misses neither what was written later nor what was back-filled with a past time, and whoever holds 7
-  knows that 8 is next. History is read by `time`, watchers are served by `seq` through the index `arrivals`, whose key
-  is the event's own attributes.
+* `time` is a String. An event's `time` is thirteen digits and, after `#`, its number in the thread: two events of one
+  millisecond are two items. A subscription's `time` is the connection's ID: subscribing twice writes one item, and
+  IDs need not be numbers.
+* Every event has a number `seq`: 1, 2, 3 within its thread, in the order of storage, without a gap. The transaction
+  that stores the event assigns it, and writes the thread's head under the version that was read. So "events since 7"
+  misses neither later events nor events that were back-filled with a past time, and a client at 7 knows that 8 is
+  next. History is read by `time`, watchers are served by `seq` through the index `arrivals`, whose key is the event's
+  own attributes.
 * A mark per event, keyed by the event's own identity and written in the same transaction: a message, an attempt or an
-  answer that is sent again is not stored again, whatever time it comes with.
-* THREADSUB# cannot be found from a connection that ends: a connection item lists what it watches. A process that was
-  killed leaves both: it says all the time that it lives, and what belongs to one that does not is passed over.
-* The thread's status lies in SQL. `thread_opened` and `thread_closed` are log entries that an outbox carries here.
+  answer that is sent again is not stored again, whatever its time is.
+* THREADSUB# items cannot be found by their connection: a connection item lists its watched threads. A killed process
+  leaves both behind: each process renews its registration, and items of an expired process are ignored.
+* The thread's status is stored in SQL. `thread_opened` and `thread_closed` are log entries that an outbox carries here.
 * Follows, notifications and `grade_updated` are of the current flow.
 """
 

@@ -6,9 +6,10 @@ Keys and attribute names are those of the decision record. Differences, and reas
   of its date, so it cannot stand beside half of one; EVENT# is kept for the event itself, found by its own id;
 * the booking, its copy under the user and the user's counters change in one transaction, each as it was read, and
   with them the event and its slots, the letters to be sent and the entry of the audit log;
-* slots are freed only as long as the booking, or the event, that holds them is still the one meant;
-* an e-mail address is held by a guard item, since an index refuses nobody; the index by address is for reading only;
-  the guard is written once the address is verified, a claim is an item of its own that reserves nothing;
+* slots are freed only as long as the booking, or the event, that holds them is the same as in the decision;
+* an e-mail address is held by a guard item, because an index cannot refuse duplicates; the index by address is for
+  reading only;
+  the guard is written once the address is verified, a claim is a separate item that reserves nothing;
 * letters are counted per user and per address, in items whose condition refuses one too many;
 * GSI1 lists bookings of every status, GSI2 those of a month by status, and all that is held in a month, so that a
   calendar costs one request; a user's bookings are in the order of dates;

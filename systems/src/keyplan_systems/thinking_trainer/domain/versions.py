@@ -6,7 +6,7 @@ an item takes its new form in storage when it is next written.
 
 Versions:
 
-* `0.9` carries no `schemaVersion`. Tags are a list, moments have mixed precision (`...:00Z`, `...:00.000Z`), word
+* `0.9` carries no `schemaVersion`. Tags are a list, times have mixed precision (`...:00Z`, `...:00.000Z`), word
   counts and overall scores are what the writer claimed, and profiles do not say which attempt they come from.
 * `1.0` is the form of the records in this package. Its `schemaVersion` is stored.
 
