@@ -22,8 +22,8 @@ _MODULES = {
 """Where exceptions are declared, in the order in which they are shown."""
 _HEAD = """# Errors
 
-Everything that keyplan raises on purpose is a `keyplan.errors.KeyplanError`. What a caller gets wrong in Python itself
-(an argument of another type, a URL that is none) is a `ValueError` or `TypeError`.
+All errors of keyplan are subclasses of `keyplan.errors.KeyplanError`. Invalid Python arguments (a wrong type,
+an invalid URL) raise `ValueError` or `TypeError`.
 
 ```text
 {tree}
