@@ -57,7 +57,7 @@ def read(customer: str, number: int) -> ItemKey:
 
 @table.query(Order)
 def orders(customer: str) -> KeyCondition:
-    """A customer's orders."""
+    """List a customer's orders."""
     return pk(customer=customer)
 
 

@@ -64,7 +64,7 @@ class ArticleChanges(BaseModel):
 
 @blog.create(Article, rate=Rate(average=1))
 def write(article: Article) -> ItemWrite:
-    """A new article."""
+    """Add an article."""
     return item(article)
 
 
@@ -76,7 +76,7 @@ def article(site: Name, name: Name) -> ItemKey:
 
 @blog.query(Article, index="drafts", rate=Rate(average=1), expected_items=20)
 def drafts(site: Name) -> KeyCondition:
-    """The drafts of a site, oldest first."""
+    """List the drafts of a site, oldest first."""
     return pk(site=site)
 
 

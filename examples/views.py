@@ -46,19 +46,19 @@ class TicketTitle(View[Ticket]):
 
 @support.create(Ticket, rate=Rate(average=2))
 def open_ticket(ticket: Ticket) -> ItemWrite:
-    """A new ticket."""
+    """Open a ticket."""
     return item(ticket)
 
 
 @support.query(TicketTitle, index="open_of_agent", rate=Rate(average=20), expected_items=25)
 def inbox(agent: str) -> KeyCondition:
-    """The titles of an agent's open tickets, oldest first."""
+    """List the titles of an agent's open tickets, oldest first."""
     return pk(agent=agent)
 
 
 @support.query(Ticket, index="open_of_agent", hydrate=True, rate=Rate(average=0.1), expected_items=25)
 def export_inbox(agent: str) -> KeyCondition:
-    """The same tickets with their conversations."""
+    """List the same tickets with their conversations."""
     return pk(agent=agent)
 
 

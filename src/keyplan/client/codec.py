@@ -58,7 +58,7 @@ class Reader:
         self.expires = self._expiry is not None
 
     def entity(self, item: Mapping[str, Any]) -> Entity:
-        """The entity that an item is. Raises UnreadableItemError."""
+        """Return the entity that an item is. Raises UnreadableItemError."""
         try:
             try:
                 values = self._decode(item)

@@ -122,7 +122,7 @@ async def connect_async(
     cursor_key: bytes | None = None,
     meter: Meter | None = None,
 ) -> AsyncConnection:
-    """The twin of connect for event loops, with aiobotocore instead of boto3.
+    """Return a connection for event loops, with aiobotocore instead of boto3.
 
     Takes and raises the same, but for `client`. Close it with `await`, or use it by `async with`.
     """

@@ -51,7 +51,7 @@ def page_options(
 
 @lru_cache(maxsize=4096)
 def range_reader(plan: Plan) -> RangeReader:
-    """What is worked out once for a plan that reads ranges."""
+    """Return the reader of a plan that reads ranges, built once."""
     return RangeReader(plan)
 
 
@@ -123,7 +123,7 @@ def check_pages(call: Call[Any]) -> None:
 
 
 def flat(calls: Sequence[Call[Any]]) -> Iterator[WriteCall[Any]]:
-    """The writes of several calls; those of transactions one by one. Raises TypeError for a call that only reads."""
+    """Yield the writes of several calls, those of transactions one by one. Raises TypeError for a read."""
     for call in calls:
         if isinstance(call.pattern, Transaction):
             yield from call.pattern.calls(call.arguments)
@@ -188,7 +188,7 @@ def direct_call(plan: Plan) -> reads.DirectGet | writes.DirectWrite | None:
 def _guarded(
     context: Context, plans: Sequence[Plan], begin: Callable[[], Program[Any]], together: str = ""
 ) -> Program[Any]:
-    """A program, begun with its failures put in our words; `together` is what joins calls that no pattern declares."""
+    """Run a program and translate its errors; `together` names the call that joins undeclared calls."""
     plan = plans[0]
     try:
         program = begin()

@@ -46,14 +46,14 @@ _DIGEST_BYTES = 16
 
 
 def write_cursor(key: bytes, bound_to: Sequence[Any], positions: Sequence[Position]) -> str:
-    """The cursor of a page."""
+    """Return the cursor of a page."""
     told = {str(number): _plain(position) for number, position in enumerate(positions) if position is not None}
     payload = json.dumps(told, separators=(",", ":"), ensure_ascii=False).encode()
     return urlsafe_b64encode(_digest(key, bound_to, payload) + payload).rstrip(b"=").decode()
 
 
 def read_cursor(key: bytes, bound_to: Sequence[Any], cursor: str, partitions: int) -> list[Position]:
-    """The positions that a cursor holds. Raises CursorError."""
+    """Return the positions that a cursor holds. Raises CursorError."""
     try:
         raw = urlsafe_b64decode(cursor.encode("ascii") + b"=" * (-len(cursor) % 4))
     except (ValueError, AttributeError) as error:
@@ -92,7 +92,7 @@ Unreadable = Callable[[UnreadableItemError], object]
 
 
 def report_once(unreadable: Unreadable | None) -> Unreadable | None:
-    """The same, told once of each item: where partitions are merged, the next page may read one again."""
+    """Return a function that reports each item once: if partitions are merged, the next page may read one again."""
     if unreadable is None:
         return None
     known: set[str] = set()
@@ -142,7 +142,7 @@ class PageOptions:
             raise TypeError(f"{called} expects unreadable as a function, got {given}")
 
     def or_of(self, plan: Plan) -> PageOptions:
-        """What the pattern says, where the call says nothing."""
+        """Return the options of a call, completed by those of the pattern."""
         if plan.limit is None and plan.page_size is None:
             return self
         limit = plan.limit if self.limit is None else self.limit
@@ -197,7 +197,7 @@ class RangeReader:
     def entities(
         self, items: list[Item], arguments: Arguments, unreadable: Unreadable | None = None
     ) -> list[tuple[Item, Any]]:
-        """The wanted entities among items. Raises UnreadableItemError, or tells it if it is to be told."""
+        """Return the requested entities. Raises UnreadableItemError, or reports it if the call has `unreadable`."""
         drops, now_s = self.plan.expired == "drop", arguments[NOW]
         left = self._left(arguments)
         found = []
@@ -218,7 +218,7 @@ class RangeReader:
         return found
 
     def _told(self, error: UnreadableItemError, spec: EntitySpec, item: Item) -> UnreadableItemError:
-        """The same; of an index that gives less than the item needs also that it may not project it."""
+        """Return the error with a note if the index may not project what the item needs."""
         index = self.plan.index
         if index is None or index.kind != "GSI" or self.plan.hydrated:
             return error
@@ -233,7 +233,7 @@ class RangeReader:
         return UnreadableItemError(problem, entity=error.entity, key=error.key)
 
     def _left(self, arguments: Arguments) -> Condition | None:
-        """What the key condition could not say, with a call's values."""
+        """Return the test of what the key condition could not express, with a call's values."""
         residue = self.plan.residue
         return None if residue is None else with_values(residue, lambda source: reader(source)(arguments))
 
@@ -320,7 +320,7 @@ class _Partition:
         return answer
 
     def take(self) -> Any:
-        """The next entity, or entry to hydrate; the position is behind it."""
+        """Return the next entity, or entry to hydrate, and move behind it."""
         item, entity = self.waiting.popleft()
         if self.waiting:
             self._last = item
@@ -336,11 +336,11 @@ class _Partition:
         return entities
 
     def _go_on(self) -> None:
-        """The position is where the last request ended."""
+        """Move to the position where the last request ended."""
         self._last, self._position = None, DONE if self._ended is None else self._ended
 
     def order(self) -> Any:
-        """What the next entity is sorted by."""
+        """Return the values by which the next entity is sorted."""
         item = self.waiting[0][0]
         return tuple(sort_value(item[name]) for name in self._shared.sorted_by)
 
@@ -351,7 +351,7 @@ class _Partition:
 
 
 def page(context: Context, shared: RangeReader, arguments: Arguments, wanted: PageOptions) -> Program[Page[Any]]:
-    """A page. Without `limit` it is what one request of each partition gives, and never empty if there is more."""
+    """Read a page. Without `limit` it holds the results of one request per partition, and is empty only at the end."""
     wanted = wanted.or_of(shared.plan)
     if wanted.segment is not None and shared.plan.operation != "Scan":
         raise TypeError(f"{shared.plan.pattern} is no scan, and only a scan is read in segments")
@@ -421,7 +421,7 @@ class _Descending:
 def _merge(
     partitions: list[_Partition], limit: int | None, page_size: int | None, *, descending: bool
 ) -> Program[list[Any]]:
-    """The next entities of several partitions, in order; of equal ones that of the first partition."""
+    """Yield the next entities of several partitions in order, on ties that of the first partition."""
     taken: list[Any] = []
     heap: list[tuple[Any, int]] = []
 

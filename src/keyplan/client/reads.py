@@ -45,7 +45,7 @@ class DirectGet:
 
 
 def read_item(plan: Plan, item: Item | None, now_s: int) -> Any:
-    """What an item is to the caller: an entity, or None where there is none or it has expired."""
+    """Return the entity of an item, or None if it is missing or expired."""
     if not item or OWNER in item:
         return None
     reader = plan_reader(plan)
@@ -55,7 +55,7 @@ def read_item(plan: Plan, item: Item | None, now_s: int) -> Any:
 
 
 def batch_get(context: Context, plan: Plan, arguments: Arguments) -> Program[list[Any]]:
-    """An entity or None for each key, in the order that was asked for."""
+    """Return an entity or None for each key, in the requested order."""
     table = context.table(plan.schema)
     keys = get_request(plan).keys(arguments)
     found = yield from fetch(context, [(table, key) for key in keys], {table: members_of([plan])})
@@ -63,7 +63,7 @@ def batch_get(context: Context, plan: Plan, arguments: Arguments) -> Program[lis
 
 
 def get_several(context: Context, gets: Sequence[tuple[Plan, Arguments]]) -> Program[tuple[Any, ...]]:
-    """An entity or None for each read of one item, in as few requests as there can be."""
+    """Return an entity or None for each read of one item, in as few requests as possible."""
     places = [(context.table(plan.schema), get_request(plan).key(arguments)) for plan, arguments in gets]
     plans: dict[str, dict[Plan, None]] = {}
     for plan, _ in gets:
@@ -108,7 +108,7 @@ def fetch(
 
 
 def _batch(context: Context, request: Request) -> Program[list[tuple[str, Item]]]:
-    """The items of up to 100 keys; what the service leaves undone is asked for again."""
+    """Return the items of up to 100 keys; request unprocessed keys again."""
     items: list[tuple[str, Item]] = []
     fruitless = 0
     while True:

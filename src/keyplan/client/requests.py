@@ -51,7 +51,7 @@ class Transport(Protocol):
     """Sends a request. Raises ServiceError."""
 
     def call(self, operation: str, request: Request) -> Answer:
-        """The answer of an operation, binary as bytes."""
+        """Return the answer of an operation, binary as bytes."""
 
     def close(self) -> None:
         """Give back what it holds."""
@@ -61,7 +61,7 @@ class AsyncTransport(Protocol):
     """The same, awaited."""
 
     async def call(self, operation: str, request: Request) -> Answer:
-        """The answer of an operation, binary as bytes."""
+        """Return the answer of an operation, binary as bytes."""
 
     async def close(self) -> None:
         """Give back what it holds."""
@@ -127,7 +127,7 @@ _DOUBLINGS = 60  # beyond any bound, and still a number
 
 
 def jittered_s(attempt: int, first_s: float, most_s: float, clock: Clock) -> float:
-    """A wait drawn evenly from 0 to a bound that doubles with each attempt, up to the most."""
+    """Return a wait drawn evenly from 0 to a bound that doubles with each attempt, up to the maximum."""
     return clock.random.uniform(0.0, min(most_s, first_s * 2.0 ** min(attempt - 1, _DOUBLINGS)))
 
 
@@ -179,7 +179,7 @@ class Context:
     """Held while the moments are changed: threads share a connection."""
 
     def table(self, schema: Schema) -> str:
-        """The real name of a table."""
+        """Return the real name of a table."""
         name = self.names.get(schema.name)
         return self.prefix + schema.name if name is None else name
 
@@ -277,13 +277,13 @@ def is_throttled(error: ServiceError) -> bool:
 
 
 def reasons_of(error: ServiceError) -> list[dict[str, Any]]:
-    """The reasons of a cancelled transaction, one for each action."""
+    """Return the reasons of a cancelled transaction, one for each action."""
     reasons: list[dict[str, Any]] = error.members.get("CancellationReasons", [])
     return reasons
 
 
 def given_up(error: ServiceError, attempts: int, *, known: bool = True) -> RunError:
-    """The error of a request that was repeated in vain; `known` tells whether it is sure that nothing was done."""
+    """Return the error of a request that failed after all retries; `known`: whether nothing can have been written."""
     after = f"after {attempts} attempts: {error.message}"
     if not known:
         return OutcomeUnknownError(f"no answer tells whether the write was applied, {after}", code=error.code)
@@ -340,13 +340,13 @@ class Meter:
             return dict(self._used)
 
     def take(self) -> dict[str, Usage]:
-        """The same, and begin anew: for whoever reports it now and then."""
+        """Return the figures and reset them, for programs that report periodically."""
         with self._lock:
             used, self._used = self._used, {}
         return used
 
     def measured(self, name: str, program: Program[R]) -> Program[R]:
-        """The program of a call of the pattern, with what it uses noted."""
+        """Run the program of a call of the pattern, and count what it consumes."""
         usage = Usage(calls=1)
         try:
             step = next(program)

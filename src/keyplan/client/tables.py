@@ -39,7 +39,7 @@ class OfPlan:
 
 
 def create_request(table: Declared, name: str) -> Request:
-    """The CreateTable request of a declared table."""
+    """Return the CreateTable request of a declared table."""
     schema = table.schema
     types = key_types(table)
     request: Request = {
@@ -68,7 +68,7 @@ def create_request(table: Declared, name: str) -> Request:
 
 
 def key_types(table: Declared) -> dict[str, str]:
-    """The type of each key attribute, as the entities make it."""
+    """Return the type of each key attribute, as the entities produce it."""
     types: dict[str, str] = {}
     for spec in table.entities:
         for stored in spec.fields.values():
@@ -124,7 +124,7 @@ def _create(context: Context, table: Declared) -> Program[None]:
 
 
 def describe(context: Context, name: str) -> Program[Mapping[str, Any] | None]:
-    """What the service says of a table; None where it is not there."""
+    """Return the service's description of a table, or None if the table does not exist."""
     try:
         answer = yield from send(context, "DescribeTable", {"TableName": name})
     except ServiceError as error:
@@ -149,7 +149,7 @@ def _until_active(context: Context, name: str) -> Program[None]:
 
 
 def _settings(context: Context, schema: Schema, *, wait: bool) -> Program[None]:
-    """What CreateTable cannot say: expiry, and backups to a point in time."""
+    """Apply the settings that CreateTable does not have: time to live and point-in-time recovery."""
     name = context.table(schema)
     if schema.ttl is not None and not (yield from _expires(context, schema)):
         wanted = {"Enabled": True, "AttributeName": schema.ttl}
@@ -212,7 +212,7 @@ def _lacks_backups(context: Context, name: str) -> Program[bool]:
 
 
 def differences(wanted: Mapping[str, Any], there: Mapping[str, Any]) -> Iterator[str]:
-    """A sentence for each thing that is not as declared. Indexes that only the table has are no difference."""
+    """Yield a sentence for each difference from the declaration. Indexes that only the table has are not reported."""
     if _keys(wanted) != _keys(there):
         yield f"its key is {_keys_text(there)}, and {_keys_text(wanted)} is declared"
     types = {one["AttributeName"]: one["AttributeType"] for one in there.get("AttributeDefinitions", ())}

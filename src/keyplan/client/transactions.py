@@ -72,7 +72,7 @@ class Action:
 def actions_of(
     context: Context, number: int, call: WriteCall[Any], arguments: Arguments, skipped: frozenset[Any]
 ) -> Program[list[Action]]:
-    """The actions of a call. `skipped`: sentinels that turned out to be another's, and are left alone."""
+    """Return the actions of a call. `skipped`: sentinels that belong to other items and stay."""
     plan = call.pattern.plan
     compiled = write_request(plan)
     table = context.table(plan.schema)
@@ -96,20 +96,20 @@ def actions_of(
 
 
 def read_stored(context: Context, key: Item, table: str) -> Program[Item | None]:
-    """An item as it is, whether or not it has expired."""
+    """Return an item as it is stored, expired or not."""
     answer = yield from send(context, "GetItem", {"TableName": table, "Key": key, "ConsistentRead": True})
     return answer.get("Item") or None
 
 
 def _pinned_attributes(spec: EntitySpec) -> tuple[str, ...]:
-    """What must not change between reading an item and writing it, for its sentinels to be right."""
+    """Return the values that must not change between reading an item and writing it, for right sentinels."""
     names = dict.fromkeys(spec.fields[name].attribute for rule in spec.sentinels for name in rule.fields)
     ttl = spec.expiry_attribute
     return (*names, ttl) if ttl is not None and ttl not in names else tuple(names)
 
 
 def _pinned(action: Action, old: Item | None) -> Action:
-    """The item's action, on the condition that its unique values are what was read."""
+    """Return the item's action, on the condition that its unique values are those that were read."""
     spec = action.plan.entity
     members = dict(action.members)
     names = dict(members.get("ExpressionAttributeNames", {}))
@@ -142,7 +142,7 @@ def has_moved(action: Action, found: Item | None) -> bool:
 
 
 def _after(plan: Plan, arguments: Arguments, before: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """The fields' values once the write is done; None where the item is then gone."""
+    """Return the fields' values after the write, or None if the item is then deleted."""
     if plan.operation == "DeleteItem":
         return None
     if plan.operation == "PutItem":
@@ -163,7 +163,7 @@ def _after(plan: Plan, arguments: Arguments, before: Mapping[str, Any] | None) -
 
 
 def _expiry(plan: Plan, members: Request, arguments: Arguments, old: Item | None) -> Any:
-    """The expiry that the item has once the write is done."""
+    """Return the item's expiry after the write."""
     ttl = plan.entity.expiry_attribute
     if ttl is None or plan.operation == "DeleteItem":
         return None
@@ -198,7 +198,7 @@ def _sentinels(
 
 
 def _values(rule: BoundUnique, values: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """The values that a rule is about; None where one of them is missing, so that nothing is to be kept unique."""
+    """Return the values of a unique rule, or None if one is missing, so that nothing must be unique."""
     if values is None:
         return None
     own = {name: values.get(name) for name in rule.fields}
@@ -503,6 +503,6 @@ def _taken(action: Action, reason: dict[str, Any]) -> UniqueTakenError:
 
 
 def _item_key(action: Action) -> dict[str, Any]:
-    """The key of the item that a sentinel's action belongs to."""
+    """Return the key of the item that a sentinel's action belongs to."""
     owner: dict[str, Any] = action.members["ExpressionAttributeValues"][":owner"]["M"]
     return owner

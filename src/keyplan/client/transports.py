@@ -94,7 +94,7 @@ class BotoTransport:
         self._methods: dict[str, Any] = {}
 
     def call(self, operation: str, request: Request) -> Answer:
-        """The answer of an operation."""
+        """Return the answer of an operation."""
         from botocore.exceptions import ClientError, ConnectionError, HTTPClientError  # noqa: A004, PLC0415 - an extra
 
         method = self._methods.get(operation)
@@ -120,7 +120,7 @@ class AioTransport:
         self.client, self._context = client, context
 
     async def call(self, operation: str, request: Request) -> Answer:
-        """The answer of an operation."""
+        """Return the answer of an operation."""
         from botocore.exceptions import ClientError, ConnectionError, HTTPClientError  # noqa: A004, PLC0415 - an extra
 
         try:
@@ -138,12 +138,12 @@ class AioTransport:
 
 @cache
 def snake(operation: str) -> str:
-    """A client's name of an operation: GetItem is get_item."""
+    """Return a client's name of an operation: get_item for GetItem."""
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in operation).lstrip("_")
 
 
 def no_answer(error: Exception) -> NoAnswerError:
-    """What a failed exchange means: whether the service may have seen the request."""
+    """Return the error of a failed exchange: whether the service may have received the request."""
     from botocore.exceptions import ConnectTimeoutError, EndpointConnectionError  # noqa: PLC0415 - an extra
 
     return NoAnswerError(str(error), sent=not isinstance(error, (ConnectTimeoutError, EndpointConnectionError)))
@@ -196,7 +196,7 @@ _PURPOSES = {
 
 
 def service_error(response: dict[str, Any]) -> ServiceError:
-    """The service's error that a client read from an answer."""
+    """Return the service's error that a client read from an answer."""
     told = response.get("Error", {})
     members = {name: value for name, value in response.items() if name not in _NO_MEMBERS}
     status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 400)

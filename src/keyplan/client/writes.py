@@ -91,7 +91,7 @@ def _is_own(plan: Plan, arguments: Arguments, found: Item | None) -> bool:
 
 
 def _plain(item: Item) -> dict[str, Any]:
-    """An item's values: the service spells numbers and orders sets in its own way."""
+    """Return an item's values in one form: the service formats numbers and orders sets in its own way."""
     return {name: decode_value(value) for name, value in item.items()}
 
 
@@ -114,7 +114,7 @@ def _result(plan: Plan, arguments: Arguments, answer: Request) -> Any:
 
 
 def _stored_entity(plan: Plan, arguments: Arguments) -> Any:
-    """What a put stored: the caller's entity, with its version and the times of the write."""
+    """Return the entity that a put stored: the caller's, with its version and the times of the write."""
     compiled = write_request(plan)
     entity, written = compiled.entity(arguments), compiled.written(arguments)
     if not written:
@@ -124,7 +124,7 @@ def _stored_entity(plan: Plan, arguments: Arguments) -> Any:
 
 
 def _with_sentinels(context: Context, call: WriteCall[Any], arguments: Arguments) -> Program[Any]:
-    """A write that keeps sentinels, or a check: as a transaction of its own."""
+    """Run a write that maintains sentinels, or a check, as a separate transaction."""
     plan = call.pattern.plan
     table = context.table(plan.schema)
     key = write_request(plan).key(arguments)

@@ -443,7 +443,7 @@ class ValueGenerator:
         return "".join(self.random.choices(ascii_lowercase, k=_WORD))
 
     def _plain(self) -> dict[Any, MakeValue]:
-        """Generators of values that depend on the seed alone and that can be part of keys."""
+        """Return generators of values that depend on the seed alone and that can be part of keys."""
         chance = self.random
         return {
             str: self.word,
