@@ -82,7 +82,7 @@ def test_a_failed_write_keeps_its_thread_in_order_and_lets_the_others_go_on(stag
             raise TimeoutError("no answer")
         log(entry)
 
-    with pytest.raises(UnfinishedError, match="1 could not be done") as caught:
+    with pytest.raises(UnfinishedError, match="1 steps failed") as caught:
         drain(stage.database, stage.clock, write)
     assert [str(error) for error in caught.value.exceptions] == ["no answer"]
     assert caught.value.done == 2
