@@ -8,6 +8,7 @@ its statements.
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -16,6 +17,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.orm import Session, sessionmaker
 from sqlalchemy.pool import ConnectionPoolEntry
 
+_SWITCH_PAUSE_S: Final = 0.01
 LOCK_WAIT_S: Final = 30
 """Timeout for another transaction's lock, in seconds."""
 
@@ -78,9 +80,23 @@ def _prepare_sqlite(connection: sqlite3.Connection, entry: ConnectionPoolEntry) 
     """Disable the driver's own BEGIN and COMMIT, and set the pragmas."""
     del entry
     connection.isolation_level = None
-    connection.execute("PRAGMA journal_mode = WAL")
+    _switch_to_wal(connection)
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _switch_to_wal(connection: sqlite3.Connection) -> None:
+    """Switch the file to a write-ahead log. While another process does so, SQLite fails at once instead of waiting."""
+    deadline = time.monotonic() + LOCK_WAIT_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError:
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(_SWITCH_PAUSE_S)
+        else:
+            return
 
 
 def _begin_sqlite(connection: Connection) -> None:
