@@ -115,7 +115,7 @@ def test_programs_that_use_a_dropped_pattern_are_errors(tmp_path: Path) -> None:
 def test_programs_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
     result = run("diff", *both(tmp_path, NOTES, NOTES), "--uses", str(tmp_path / "none"))
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == f"keyplan diff: {tmp_path / 'none'}: there is no such file or folder\n"
+    assert result.stderr == f"keyplan diff: {tmp_path / 'none'}: file or folder not found\n"
 
 
 @pytest.mark.parametrize("name", NOT_DESIGNS)

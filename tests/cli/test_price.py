@@ -58,8 +58,8 @@ def test_a_price_can_be_set(tmp_path: Path) -> None:
     [
         (["--set", "write_unit"], "write it as name=price"),
         (["--set", "write_unit=dear"], "write it as name=price"),
-        (["--set", "write_unit=nan"], "nan is no price"),
-        (["--set", "write_unit=-1"], "-1.0 is no price"),
+        (["--set", "write_unit=nan"], "nan is not a price"),
+        (["--set", "write_unit=-1"], "-1.0 is not a price"),
         (["--set", "writes=1"], "unknown price writes"),
         (["--region", "mars-1"], "no prices are shipped for mars-1"),
         (["--prices", "none.json"], "cannot be read"),

@@ -181,7 +181,7 @@ def test_a_cursor_of_a_segment_is_that_segments(db: Any) -> None:
 
 
 def test_only_scans_have_segments_and_each_has_a_number_below_their_count(db: Any) -> None:
-    with pytest.raises(TypeError, match="comments is no scan"):
+    with pytest.raises(TypeError, match="comments is not a scan"):
         db.run(board.comments(UID, TID), segment=(0, 2))
     for wrong in ((2, 2), (-1, 2), (0, 0), (0, 1_000_001), 3, (1,), ("0", 2)):
         with pytest.raises(ValueError, match=r"segment=.*is the first of four"):

@@ -350,8 +350,8 @@ def test_what_is_no_object_of_the_entity_is_not_written(db: Any, wrong: Any) -> 
 
 
 def test_what_is_no_call_and_what_has_no_pages_is_told(db: Any) -> None:
-    with pytest.raises(TypeError, match="is no call of a pattern"):
+    with pytest.raises(TypeError, match="got the pattern itself"):
         db.run(board.task)
     for call in (board.task(UID, TID), board.task_count(UID), board.rename(UID, TID, "x", 1)):
-        with pytest.raises(TypeError, match="gives no pages"):
+        with pytest.raises(TypeError, match="does not return pages"):
             db.all(call)

@@ -106,7 +106,7 @@ def test_what_the_service_does_not_take_is_told_in_its_words(engine: Engine) -> 
     with pytest.raises(RequestRefusedError, match="hit: the service refused the request") as caught:
         db.transact(*(board.hit(f"c{number}", 1) for number in range(101)))
     assert caught.value.code == "ValidationException"
-    with pytest.raises(TypeError, match="is no write of one item"):
+    with pytest.raises(TypeError, match="does not write a single item"):
         db.transact(board.task(UID, TID))  # type: ignore[arg-type]  # wrong on purpose
     with pytest.raises(TypeError, match="is not a read of one item"):
         db.transact_get(board.hit("c", 1))

@@ -301,5 +301,5 @@ def test_what_is_given_for_a_price_is_told_as_given() -> None:
 
 @pytest.mark.parametrize("price", [float("inf"), float("nan"), -1.0, "1"])
 def test_what_nothing_can_cost_is_no_price(price: float) -> None:
-    with pytest.raises(ValueError, match="is no price"):
+    with pytest.raises(ValueError, match="is not a price"):
         book().with_prices({"write_unit": price})

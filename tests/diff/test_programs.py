@@ -139,7 +139,7 @@ def test_files_of_the_designs_are_left_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "problem"), [(None, "no such file"), ("x = (", "is no Python"), ("\0", "is no Python")]
+    ("text", "problem"), [(None, "not found"), ("x = (", "is not valid Python"), ("\0", "is not valid Python")]
 )
 def test_what_is_no_program_is_refused(text: str | None, problem: str, tmp_path: Path) -> None:
     path = tmp_path / "service.py"

@@ -57,7 +57,7 @@ def target_of(url: str) -> Target:
         return Target(endpoint=f"{parts.scheme}://{parts.netloc}{path}", prefix=_prefix(parts.query))
     if parts.scheme == "aws" and parts.netloc:
         return Target(region=parts.netloc, prefix=_prefix(parts.query))
-    raise ValueError(f'{url!r} is none of "data.db", ":memory:", "http://host:port" and "aws://region"')
+    raise ValueError(f'{url!r} is not one of "data.db", ":memory:", "http://host:port" and "aws://region"')
 
 
 def _prefix(options: str) -> str:

@@ -19,7 +19,7 @@ from keyplan.client.pages import PageOptions, RangeReader, Unreadable, report_on
 from keyplan.client.requests import Context, Program, Transport, after, drive
 from keyplan.client.tables import Declared, OfPlan
 from keyplan.design.conditions.builders import KeyCondition
-from keyplan.design.declaring.patterns import Call, Page, TransactionCall, WriteCall
+from keyplan.design.declaring.patterns import Call, Page, Pattern, TransactionCall, WriteCall
 from keyplan.design.declaring.table_faults import table_faults
 from keyplan.design.declaring.transactions import Transaction
 from keyplan.design.declaring.undeclared import FindOptions, delete_call, get_call, put_call, query_call
@@ -55,14 +55,21 @@ def range_reader(plan: Plan) -> RangeReader:
     return RangeReader(plan)
 
 
+def _no_call(given: object) -> str:
+    """Return the message for an object that is not a call of a pattern."""
+    if isinstance(given, Pattern):
+        return f"expected a pattern call such as {given.name}(...), got the pattern itself"
+    return f"expected a pattern call, got {given!r}"
+
+
 def run_call(
     context: Context, call: Call[R], wanted: PageOptions = _DEFAULTS, *, arguments: Arguments | None = None
 ) -> Program[R]:
-    """Run one call; `arguments`: those of an attempt that was already sent. Raises TypeError for what is none."""
+    """Run one call; `arguments`: those of an attempt that was already sent. Raises TypeError for another object."""
     try:
         plan = call.pattern.plan
     except AttributeError:
-        raise TypeError(f"{call!r} is no call of a pattern: run pattern(arguments), not the pattern itself") from None
+        raise TypeError(_no_call(call)) from None
     if wanted is not _DEFAULTS:
         wanted.check(call.pattern.called)
     if plan not in context.ready:
@@ -119,7 +126,7 @@ def check_pages(call: Call[Any]) -> None:
     """Refuse to go through the pages of what gives none."""
     plan = call.pattern.plan
     if plan.operation not in {"Query", "Scan"} or plan.select == "count":
-        raise TypeError(f"{call!r} gives no pages: only queries and scans do; use run for it")
+        raise TypeError(f"{call!r} does not return pages: use run; iterate and all are for queries and scans")
 
 
 def flat(calls: Sequence[Call[Any]]) -> Iterator[WriteCall[Any]]:
@@ -130,7 +137,7 @@ def flat(calls: Sequence[Call[Any]]) -> Iterator[WriteCall[Any]]:
         elif isinstance(call, WriteCall):
             yield call
         else:
-            raise TypeError(f"{call!r} is no write of one item, and cannot be part of a transaction")
+            raise TypeError(f"{call!r} does not write a single item, and cannot be part of a transaction")
 
 
 def transact_calls(context: Context, calls: Sequence[Call[Any]], token: str | None) -> Program[None]:

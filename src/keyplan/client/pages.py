@@ -57,7 +57,7 @@ def read_cursor(key: bytes, bound_to: Sequence[Any], cursor: str, partitions: in
     try:
         raw = urlsafe_b64decode(cursor.encode("ascii") + b"=" * (-len(cursor) % 4))
     except (ValueError, AttributeError) as error:
-        raise CursorError("this is no cursor") from error
+        raise CursorError("not a cursor") from error
     digest, payload = raw[:_DIGEST_BYTES], raw[_DIGEST_BYTES:]
     if not hmac.compare_digest(digest, _digest(key, bound_to, payload)):
         raise CursorError(
@@ -354,7 +354,7 @@ def page(context: Context, shared: RangeReader, arguments: Arguments, wanted: Pa
     """Read a page. Without `limit` it holds the results of one request per partition, and is empty only at the end."""
     wanted = wanted.or_of(shared.plan)
     if wanted.segment is not None and shared.plan.operation != "Scan":
-        raise TypeError(f"{shared.plan.pattern} is no scan, and only a scan is read in segments")
+        raise TypeError(f"{shared.plan.pattern} is not a scan: only scans are read in segments")
     limit, page_size, cursor = wanted.limit, wanted.page_size, wanted.cursor
     told = shared.request.partitions(arguments)
     bound_to = _bound_to(context, shared, told, wanted.segment)

@@ -35,7 +35,7 @@ class Price:
     def __post_init__(self) -> None:
         """Reject negative and non-finite amounts."""
         if not (isinstance(self.price, (int, float)) and 0 <= self.price < math.inf):
-            raise ValueError(f"{self.price!r} is no price")
+            raise ValueError(f"{self.price!r} is not a price")
 
 
 @dataclass(frozen=True)

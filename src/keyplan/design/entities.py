@@ -308,7 +308,7 @@ def bind_entity(
 def _check_model(model: type[Entity], place: Place) -> None:
     if not (isinstance(model, type) and issubclass(model, Entity)):
         name = getattr(model, "__name__", repr(model))
-        raise DesignError(f"{name} is no Entity", place=place, fix=f"derive it from Entity: class {name}(Entity)")
+        raise DesignError(f"{name} is not an Entity", place=place, fix=f"derive it from Entity: class {name}(Entity)")
     if not model.__pydantic_complete__:
         raise DesignError(
             f"the annotations of {model.__name__} cannot be read: a name in them is not defined",

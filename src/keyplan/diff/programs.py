@@ -145,7 +145,7 @@ def uses_of(
 
 def _files(path: Path) -> list[Path]:
     if not path.exists():
-        raise UnreadableProgramError(f"{path}: there is no such file or folder")
+        raise UnreadableProgramError(f"{path}: file or folder not found")
     return sorted(file for file in path.rglob("*.py") if file.is_file()) if path.is_dir() else [path]
 
 
@@ -153,7 +153,7 @@ def _in_file(file: Path, module: str, names: set[str]) -> Iterator[NameUse]:
     try:
         tree = ast.parse(file.read_bytes(), str(file))
     except (SyntaxError, ValueError) as error:
-        raise UnreadableProgramError(f"{file} is no Python: {error}") from None
+        raise UnreadableProgramError(f"{file} is not valid Python: {error}") from None
     except OSError as error:
         raise UnreadableProgramError(f"{file} cannot be read: {error.strerror}") from None
     except (RecursionError, MemoryError):

@@ -140,7 +140,7 @@ def fetch_descriptions(url: str, names: Sequence[str]) -> list[Document]:
 def _check_file(url: str, path: Path) -> None:
     """Check that a database exists: an empty file would become one."""
     if not path.is_file():
-        raise ImportSourceError(f"--from {url}: there is no such file")
+        raise ImportSourceError(f"--from {url}: file not found")
     if not path.stat().st_size:
         raise ImportSourceError(f"--from {url}: no table exists there")
 

@@ -149,7 +149,7 @@ class Marked(BaseModel):
         (Loose, "Loose allows extra fields"),
         (Wrapped, "Wrapped is a RootModel"),
         (Annotated[int, Attribute(stored="epoch_s")], "stored='epoch_s' is for a datetime"),
-        (Annotated[datetime, Attribute(stored="epoch")], "there is no stored='epoch'"),  # type: ignore[arg-type]
+        (Annotated[datetime, Attribute(stored="epoch")], "unknown stored='epoch'"),  # type: ignore[arg-type]
         (list[Street | Loose], "Street.name has an Attribute, and its model is part of a union"),
     ],
 )

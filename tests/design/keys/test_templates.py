@@ -308,7 +308,7 @@ def test_a_template_is_texts_and_holes() -> None:
         ("A{ user}", 2, "is not a field name"),
         ("A{user:}", 7, "no spec"),
         ("A\ud800", 1, "surrogate"),
-        ("A{usr}", 2, "no field 'usr'"),
+        ("A{usr}", 2, "unknown field 'usr'"),
         ("A{amount}", 2, "float"),
         ("A{amount:010d}", 9, "float"),
         ("A{total}", 2, "Decimal"),

@@ -146,7 +146,7 @@ def _module_values(module: ModuleType, name: str, kind: type[T], example: str) -
     for one in listed:
         if not isinstance(one, kind):
             raise DesignError(
-                f"the module's {name} hold {one!r}, which is no {kind.__name__}",
+                f"the module's {name} hold {one!r}, which is not a {kind.__name__}",
                 place=Place(_file(module), 1, name),
                 fix=f"write {example}, and rename other variables",
             )

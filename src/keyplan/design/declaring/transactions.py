@@ -121,7 +121,7 @@ def _step(call: object, transaction: Transaction[Any]) -> TransactionStep:
         is_model = isinstance(model, type) and issubclass(model, BaseModel)
         if is_model and not isinstance(given, (Param, Each, model)):
             raise DesignError(
-                f"{transaction.name} gives {call.pattern.name} {given!r} as {name}, which is no {model.__name__}",
+                f"{transaction.name} gives {call.pattern.name} {given!r} as {name}, which is not a {model.__name__}",
                 place=transaction.place,
                 fix=f"hand it a {model.__name__}, such as a parameter of the transaction",
             )

@@ -408,7 +408,7 @@ def check_attribute(mark: Attribute, annotation: Any) -> None:
     if mark.stored is None:
         return
     if mark.stored not in _STORED_AS:
-        raise UnstorableTypeError(f"there is no stored={mark.stored!r}", f"use {' or '.join(map(repr, _STORED_AS))}")
+        raise UnstorableTypeError(f"unknown stored={mark.stored!r}", f"use {' or '.join(map(repr, _STORED_AS))}")
     if not (isinstance(annotation, type) and issubclass(annotation, datetime)):
         raise UnstorableTypeError(f"stored={mark.stored!r} is for a datetime", "leave it out, or make it a datetime")
 

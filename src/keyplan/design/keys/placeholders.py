@@ -158,7 +158,7 @@ _PLAIN: dict[type, Callable[[DeclaredField], Encoding]] = {
 _REFUSED: dict[type, tuple[str, str]] = {
     float: ("a float has no one spelling", "keep the number as an int of its smallest unit and write {%s:010d}"),
     Decimal: ("a Decimal has many spellings (1.0, 1.00)", "keep it as an int of its smallest unit and write {%s:010d}"),
-    bool: ("a bool is no good key", 'use a Literal of words, such as Literal["open", "done"], instead of %s'),
+    bool: ("a bool makes a bad key", 'use a Literal of words, such as Literal["open", "done"], instead of %s'),
     bytes: ("bytes are not text", "make %s a str, such as its hex form"),
     datetime: ("a datetime needs a precision", "write {%s:utc_ms}, {%s:utc_s}, {%s:epoch_ms} or {%s:date}"),
 }

@@ -83,7 +83,7 @@ class Template:
         if field is None:
             close = get_close_matches(part.field, fields, n=3) or list(fields)
             fix = f"use {' or '.join(close)}" if close else "declare the field first"
-            raise TemplateError(self.text, part.position + 1, f"there is no field {part.field!r}", fix)
+            raise TemplateError(self.text, part.position + 1, f"unknown field {part.field!r}", fix)
         try:
             encoding = encoding_for(field, part.spec, delimiter_of(following))
         except EncodingError as error:
