@@ -223,7 +223,7 @@ def test_the_number_of_shapes_is_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
     calls = [lambda member=member: query_call([Task, MINE.filter(F.place[member] == "x")], {}) for member in "abcde"]
     with ThreadPoolExecutor(4) as threads:
         patterns = [call.pattern for call in threads.map(lambda call: call(), calls * 5)]
-    assert len(undeclared._shapes) == 3
+    assert 1 <= len(undeclared._shapes) <= 3
     assert all(build(pattern.plan, {"user_id": "u", "city": "x", "place": "x"}) for pattern in patterns)
 
 
