@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.systems.elsewhere import Elsewhere, served
+from tests.systems.served_engine import ServedEngine, served
 
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
@@ -41,7 +41,7 @@ def place(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def engine(place: str, clock: ManualClock, tmp_path: Path) -> Iterator[Engine | Elsewhere]:
+def engine(place: str, clock: ManualClock, tmp_path: Path) -> Iterator[Engine | ServedEngine]:
     """Yield an engine that removes nothing by itself, or an endpoint; without any tables."""
     if place == "served":
         with served(tmp_path) as elsewhere:

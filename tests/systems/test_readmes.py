@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from tests.systems.made import SYSTEMS, block, costs_of, patterns_of, readme_of
+from tests.systems.readme_parts import SYSTEMS, block, costs_of, patterns_of, readme_of
 from tests.systems.trace import check_trace
 
 

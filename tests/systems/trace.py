@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tests.systems.made import readme_of
+from tests.systems.readme_parts import readme_of
 
 _TEST = r"`((?:\.\./)?[\w/]+\.py)::(test_\w+)`"
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.systems.ask_a_human.making import at
+from tests.systems.ask_a_human.builders import at
 from tests.systems.ask_a_human.stage import Stage, staged
-from tests.systems.elsewhere import Elsewhere, connected
+from tests.systems.served_engine import ServedEngine, connected
 
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
@@ -23,6 +23,6 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def stage(engine: Engine | Elsewhere, clock: ManualClock, tmp_path: Path) -> Iterator[Stage]:
+def stage(engine: Engine | ServedEngine, clock: ManualClock, tmp_path: Path) -> Iterator[Stage]:
     with connected(engine, clock) as connection, staged(connection, clock, tmp_path) as stage:
         yield stage

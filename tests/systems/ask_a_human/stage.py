@@ -12,9 +12,9 @@ from types import MappingProxyType
 from typing import Any
 
 import httpx
-from tests.systems.ask_a_human.kept import read_outbox
-from tests.systems.elsewhere import Elsewhere
-from tests.systems.people import well
+from tests.systems.app_clients import well
+from tests.systems.ask_a_human.outbox_content import read_outbox
+from tests.systems.served_engine import ServedEngine
 
 from keyplan.client.connection import Connection
 from keyplan.clock import Clock
@@ -28,11 +28,11 @@ from keyplan_systems.ask_a_human.domain.requests import fingerprint_hash
 from keyplan_systems.ask_a_human.notifier import Notifier
 from keyplan_systems.ask_a_human.outbound import Outbound
 from keyplan_systems.ask_a_human.outbox import OutboxNotifier
-from keyplan_systems.ask_a_human.pushing import Pusher
+from keyplan_systems.ask_a_human.push_worker import PushWorker
 from keyplan_systems.ask_a_human.service import Service
 from keyplan_systems.ask_a_human.standings import Ranking
-from keyplan_systems.ask_a_human.sweeping import Sweeper
-from keyplan_systems.web.serving import Running
+from keyplan_systems.ask_a_human.sweeper import Sweeper
+from keyplan_systems.web.server import Running
 
 TABLES = (entities.questions, entities.responses, entities.subscriptions, entities.user_stats)
 TEXT = {"prompt": "Which label is clearer?", "type": "text"}
@@ -123,11 +123,11 @@ class Stage:
         finally:
             ranking.close()
 
-    def pusher(self, notifier: Notifier | None = None) -> Pusher:
+    def pusher(self, notifier: Notifier | None = None) -> PushWorker:
         """Return a push worker; its messages go to the outbox unless a notifier is given."""
         outbound = Outbound(notifier or self.notifier())
         self.stack.callback(outbound.close)
-        return Pusher(self.service.base, outbound, "https://ask.example/")
+        return PushWorker(self.service.base, outbound, "https://ask.example/")
 
     def told(self) -> list[tuple[str, str]]:
         """Return token and question of all messages in the outbox, in order."""
@@ -162,13 +162,13 @@ def at_once(sends: Sequence[Callable[[], Any]]) -> list[Any]:
         return [one.result() for one in [pool.submit(send) for send in sends]]
 
 
-def open_questions(engine: Engine | Elsewhere, agent: str) -> int:
+def open_questions(engine: Engine | ServedEngine, agent: str) -> int:
     """Return the counted number of an agent's open questions."""
     (quota,) = [one for one in items(engine, entities.questions) if one["question_id"] == {"S": f"AGENT#{agent}"}]
     return int(quota["open_questions"]["N"])
 
 
-def items(engine: Engine | Elsewhere, table: Any) -> list[dict[str, Any]]:
+def items(engine: Engine | ServedEngine, table: Any) -> list[dict[str, Any]]:
     """Return all items of a table, as they are stored."""
     found: list[dict[str, Any]] = []
     start: dict[str, Any] = {}

@@ -14,7 +14,7 @@ import httpx
 import pytest
 from tests.systems.ask_a_human.stage import TABLES, TEXT, Stage, at_once, items
 from tests.systems.ask_a_human.test_api_agents import refused
-from tests.systems.elsewhere import Elsewhere
+from tests.systems.served_engine import ServedEngine
 
 import keyplan
 from keyplan.clock import ManualClock, SystemClock
@@ -36,7 +36,7 @@ def headers(agent: str, secret: str) -> dict[str, str]:
     return {"X-Agent-Id": agent, "Authorization": f"Bearer {secret}"}
 
 
-def stored_agent(engine: Engine | Elsewhere, agent: str) -> dict[str, Any]:
+def stored_agent(engine: Engine | ServedEngine, agent: str) -> dict[str, Any]:
     (found,) = [one for one in items(engine, entities.questions) if one["question_id"] == {"S": f"AGENT#{agent}"}]
     return found
 
@@ -57,7 +57,7 @@ def test_answers_are_readable_only_with_the_secret_of_the_agent_that_asked(stage
 
 
 def test_a_request_under_another_agents_name_uses_up_none_of_its_limits(
-    stage: Stage, engine: Engine | Elsewhere
+    stage: Stage, engine: Engine | ServedEngine
 ) -> None:
     stage.asked(agent="asker")
     before = [items(engine, table) for table in TABLES]
@@ -70,7 +70,7 @@ def test_a_request_under_another_agents_name_uses_up_none_of_its_limits(
     assert stage.ask(agent="asker").headers["X-RateLimit-Remaining"] == "58"
 
 
-def test_a_registration_shows_the_secret_once_and_stores_its_hash(stage: Stage, engine: Engine | Elsewhere) -> None:
+def test_a_registration_shows_the_secret_once_and_stores_its_hash(stage: Stage, engine: Engine | ServedEngine) -> None:
     made = register(stage, agent_id="bot")
     assert made.status_code == 201
     assert made.json().keys() == {"agent_id", "secret"}
@@ -106,9 +106,9 @@ def test_of_concurrent_registrations_of_one_id_one_succeeds(stage: Stage) -> Non
 
 
 def test_an_id_in_use_since_before_agents_had_secrets_cannot_be_registered(
-    stage: Stage, engine: Engine | Elsewhere
+    stage: Stage, engine: Engine | ServedEngine
 ) -> None:
-    stage.service.asking.ask("older", QuestionRequest.model_validate(TEXT), None)
+    stage.service.questions.ask("older", QuestionRequest.model_validate(TEXT), None)
     assert "secret_hash" not in stored_agent(engine, "older")
     assert refused(register(stage, agent_id="older")) == (409, "AGENT_ID_TAKEN")
     secret = stage.service.agents.issue("older")

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.systems.ask_a_human.stage import CHOICE, Stage, items
-from tests.systems.elsewhere import Elsewhere
+from tests.systems.served_engine import ServedEngine
 
 from keyplan.client.errors import UnavailableError
 from keyplan.clock import ManualClock
@@ -28,7 +28,9 @@ def refused(answer: httpx.Response) -> tuple[int, str]:
     return answer.status_code, body["error"]["code"]
 
 
-def test_a_question_is_made_with_the_documented_defaults_and_answer(stage: Stage, engine: Engine | Elsewhere) -> None:
+def test_a_question_is_made_with_the_documented_defaults_and_answer(
+    stage: Stage, engine: Engine | ServedEngine
+) -> None:
     answer = stage.ask()
     assert answer.status_code == 201
     made = answer.json()
@@ -67,7 +69,7 @@ def test_a_question_is_made_with_the_documented_defaults_and_answer(stage: Stage
     ],
 )
 def test_questions_outside_the_ranges_are_refused_and_nothing_is_made(
-    stage: Stage, engine: Engine | Elsewhere, body: dict[str, Any]
+    stage: Stage, engine: Engine | ServedEngine, body: dict[str, Any]
 ) -> None:
     stage.agent()
     before = items(engine, entities.questions)
@@ -189,7 +191,7 @@ def test_sixty_questions_an_hour_and_the_headers_say_how_many_are_left(stage: St
     assert stage.ask().status_code == 201
 
 
-def test_six_hundred_polls_an_hour_lists_included(stage: Stage, engine: Engine | Elsewhere) -> None:
+def test_six_hundred_polls_an_hour_lists_included(stage: Stage, engine: Engine | ServedEngine) -> None:
     question, other = stage.asked(agent="a"), stage.asked(agent="b")
     assert stage.client.get(f"/agent/questions/{question}", headers=stage.agent("a")).headers[
         "X-RateLimit-Remaining"

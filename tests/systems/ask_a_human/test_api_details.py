@@ -12,12 +12,12 @@ import pytest
 from starlette.requests import Request
 from tests.systems.ask_a_human.stage import CHOICE, Stage, items
 from tests.systems.ask_a_human.test_api_agents import refused
-from tests.systems.elsewhere import Elsewhere
+from tests.systems.served_engine import ServedEngine
 
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
 from keyplan_systems.ask_a_human import entities
-from keyplan_systems.ask_a_human.api_asking import address
+from keyplan_systems.ask_a_human.api_dependencies import address
 from keyplan_systems.ask_a_human.client import AgentClient
 from keyplan_systems.ask_a_human.client_errors import ValidationFailedError
 from keyplan_systems.ask_a_human.domain.requests import fingerprint_hash
@@ -152,7 +152,7 @@ def test_an_address_is_what_the_outermost_of_so_many_trusted_proxies_saw(
 
 
 def test_a_persons_days_and_nights_are_those_of_the_zone_of_each_answer(
-    stage: Stage, engine: Engine | Elsewhere
+    stage: Stage, engine: Engine | ServedEngine
 ) -> None:
     for zone, day, nights in (("Pacific/Auckland", "2026-02-03", "1"), (None, "2026-02-02", "0")):
         person = f"from {zone}".replace(" ", "-")

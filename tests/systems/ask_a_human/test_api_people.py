@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.systems.ask_a_human.stage import CHOICE, Stage, items
 from tests.systems.ask_a_human.test_api_agents import NOON_S, refused
-from tests.systems.elsewhere import Elsewhere
+from tests.systems.served_engine import ServedEngine
 
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
@@ -70,7 +70,7 @@ def test_a_question_says_whether_this_person_can_answer_it(stage: Stage, clock: 
 # Answering.
 
 
-def test_an_answer_brings_points_badges_and_a_total(stage: Stage, engine: Engine | Elsewhere) -> None:
+def test_an_answer_brings_points_badges_and_a_total(stage: Stage, engine: Engine | ServedEngine) -> None:
     question = stage.asked()
     answer = stage.answer(question, "ada", answer="x" * 101, confidence=5, response_time_ms=20_000)
     assert answer.status_code == 201
@@ -284,7 +284,7 @@ def test_daily_and_weekly_boards_begin_anew_at_midnight_and_on_monday_in_utc(sta
 
 
 def test_three_hundred_reads_an_hour_by_address_that_only_the_trusted_proxy_can_say(
-    stage: Stage, engine: Engine | Elsewhere
+    stage: Stage, engine: Engine | ServedEngine
 ) -> None:
     assert stage.get("/questions").headers["X-RateLimit-Remaining"] == "299"
     (counter,) = [one for one in items(engine, entities.responses) if "human_reads#" in one["question_id"]["S"]]
@@ -317,7 +317,7 @@ def test_a_question_that_nobody_can_read_is_left_out_of_lists_and_logged(
 
 
 def test_a_row_that_nobody_can_read_is_left_out_of_the_board_and_logged(
-    stage: Stage, engine: Engine | Elsewhere, caplog: pytest.LogCaptureFixture
+    stage: Stage, engine: Engine | ServedEngine, caplog: pytest.LogCaptureFixture
 ) -> None:
     question = stage.asked(min_responses=3)
     for person in ("ada", "ben", "cleo"):
@@ -335,7 +335,7 @@ def test_a_row_that_nobody_can_read_is_left_out_of_the_board_and_logged(
 
 
 def test_a_response_that_nobody_can_read_is_left_out_of_its_questions_poll_and_logged(
-    stage: Stage, engine: Engine | Elsewhere, caplog: pytest.LogCaptureFixture
+    stage: Stage, engine: Engine | ServedEngine, caplog: pytest.LogCaptureFixture
 ) -> None:
     question = stage.asked(min_responses=3)
     for person in ("ada", "ben"):
@@ -358,7 +358,7 @@ def spoil(stage: Stage, table: Any, key: dict[str, Any], attribute: str, value: 
 # Push subscriptions.
 
 
-def test_a_subscription_is_made_refreshed_and_switched_off(stage: Stage, engine: Engine | Elsewhere) -> None:
+def test_a_subscription_is_made_refreshed_and_switched_off(stage: Stage, engine: Engine | ServedEngine) -> None:
     made = stage.subscribe("token", "ada")
     assert made.status_code == 201
     result, ada = made.json(), stage.person("ada")
@@ -409,7 +409,7 @@ def test_ten_subscriptions_an_hour_by_address(stage: Stage) -> None:
     ids=["no item of its kind", "values that the rules do not know"],
 )
 def test_a_record_that_cannot_be_read_is_named_to_its_person_and_hinders_nobody_else(
-    stage: Stage, engine: Engine | Elsewhere, attribute: str, value: dict[str, Any]
+    stage: Stage, engine: Engine | ServedEngine, attribute: str, value: dict[str, Any]
 ) -> None:
     first, second = stage.asked(min_responses=5), stage.asked(min_responses=5)
     assert stage.answer(first, "ada").status_code == 201

@@ -13,9 +13,9 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
-from tests.systems.ask_a_human.kept import read_outbox
+from tests.systems.ask_a_human.outbox_content import read_outbox
 from tests.systems.ask_a_human.stage import TABLES, Stage, at_once
-from tests.systems.elsewhere import Elsewhere, connected
+from tests.systems.served_engine import ServedEngine, connected
 
 import keyplan
 from keyplan.client.connection import Connection
@@ -24,7 +24,7 @@ from keyplan.engine.engine import Engine
 from keyplan_systems.ask_a_human.app import CREDENTIALS, LINKS, OUTBOX, PROXIES, SYSTEM
 from keyplan_systems.ask_a_human.example import OPTIONS, converse
 from keyplan_systems.web.development import development_key
-from keyplan_systems.web.serving import Running
+from keyplan_systems.web.server import Running
 from keyplan_systems.web.system import Built, Resources
 from keyplan_systems.web.tokens import TokenRules, TokenVerifier, development_keys
 
@@ -42,7 +42,7 @@ def built(connection: Connection, folder: Path) -> Iterator[Built]:
 
 
 @pytest.fixture
-def system(engine: Engine | Elsewhere, tmp_path: Path) -> Iterator[Built]:
+def system(engine: Engine | ServedEngine, tmp_path: Path) -> Iterator[Built]:
     with connected(engine, SystemClock()) as connection, built(connection, tmp_path) as system:
         yield system
 

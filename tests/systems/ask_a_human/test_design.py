@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.systems.ask_a_human.stage import CHOICE, TABLES, Stage, at_once, items, staged
-from tests.systems.elsewhere import Elsewhere, connected
+from tests.systems.served_engine import ServedEngine, connected
 
 from keyplan import OnDemand, Table
 from keyplan.check.checking import check
@@ -125,7 +125,7 @@ def test_storage_is_paid_for_whether_or_not_anybody_asks() -> None:
     assert all(part.storage > 0 for table in month.tables for part in table.parts)
 
 
-def test_items_have_the_documented_attributes(stage: Stage, engine: Engine | Elsewhere) -> None:
+def test_items_have_the_documented_attributes(stage: Stage, engine: Engine | ServedEngine) -> None:
     question = stage.asked(**CHOICE, min_responses=1, idempotency_key="k")
     stage.subscribe("token", "ada")
     stage.pusher().run_once()
@@ -142,7 +142,7 @@ def test_items_have_the_documented_attributes(stage: Stage, engine: Engine | Els
 
 
 def test_people_and_subscriptions_say_when_they_were_made_and_last_changed(
-    stage: Stage, clock: ManualClock, engine: Engine | Elsewhere
+    stage: Stage, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
     def dates(table: Any, has: str) -> dict[str, str]:
         (found,) = [one for one in items(engine, table) if has in one]
@@ -173,7 +173,7 @@ def test_people_and_subscriptions_say_when_they_were_made_and_last_changed(
 
 
 def test_a_boolean_cannot_be_a_key_so_activity_has_an_attribute_of_its_own(
-    stage: Stage, engine: Engine | Elsewhere
+    stage: Stage, engine: Engine | ServedEngine
 ) -> None:
     with pytest.raises(ValidationError):
         engine.call(
@@ -214,7 +214,7 @@ def test_an_answer_is_one_transaction_over_three_tables(stage: Stage) -> None:
     ]
 
 
-def test_feed_and_boards_are_spread_over_shards(stage: Stage, engine: Engine | Elsewhere) -> None:
+def test_feed_and_boards_are_spread_over_shards(stage: Stage, engine: Engine | ServedEngine) -> None:
     ids = [stage.asked(agent=f"agent-{number // 30}", min_responses=50) for number in range(60)]
     at_once([partial(stage.answer, ids[number], f"person-{number}") for number in range(40)])
     feed = {one["feed_pk"]["S"] for one in items(engine, entities.questions) if "feed_pk" in one}

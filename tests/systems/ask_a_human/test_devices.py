@@ -11,7 +11,7 @@ import httpx
 import pytest
 from tests.systems.ask_a_human.stage import Stage, at_once, items, staged
 from tests.systems.ask_a_human.test_api_agents import refused
-from tests.systems.elsewhere import Elsewhere, connected
+from tests.systems.served_engine import ServedEngine, connected
 
 import keyplan
 from keyplan.clock import ManualClock, SystemClock
@@ -39,7 +39,7 @@ def answer(stage: Stage, question: str, headers: dict[str, str], text: str = "fi
 # Tokens.
 
 
-def test_a_device_token_is_shown_once_and_stored_as_its_hash(stage: Stage, engine: Engine | Elsewhere) -> None:
+def test_a_device_token_is_shown_once_and_stored_as_its_hash(stage: Stage, engine: Engine | ServedEngine) -> None:
     made = register(stage, "ada")
     assert (made.status_code, made.json().keys()) == (201, {"token"})
     (stored,) = [one for one in items(engine, entities.subscriptions) if "fingerprint" in one]
@@ -78,7 +78,7 @@ def test_another_device_with_the_same_fingerprint_has_a_record_of_its_own(stage:
 
 
 def test_a_device_claims_its_fingerprint_with_its_first_request_so_that_a_lost_reply_costs_nothing(
-    stage: Stage, engine: Engine | Elsewhere
+    stage: Stage, engine: Engine | ServedEngine
 ) -> None:
     assert register(stage, "ada").status_code == 201  # its reply never came
     headers = device(stage, "ada")
@@ -89,7 +89,7 @@ def test_a_device_claims_its_fingerprint_with_its_first_request_so_that_a_lost_r
 
 
 def test_of_two_devices_first_used_at_once_one_gets_the_fingerprints_record(
-    stage: Stage, engine: Engine | Elsewhere
+    stage: Stage, engine: Engine | ServedEngine
 ) -> None:
     devices = [device(stage, "ada") for _ in range(2)]
     answers = at_once([partial(stage.client.get, "/human/stats", headers=one) for one in devices * 4])
@@ -128,7 +128,7 @@ def test_a_browser_that_registers_again_takes_its_subscription_along(stage: Stag
 
 
 def test_one_address_cannot_close_a_question_with_invented_fingerprints(
-    stage: Stage, engine: Engine | Elsewhere
+    stage: Stage, engine: Engine | ServedEngine
 ) -> None:
     question = stage.asked(min_responses=50)
     invented = [device(stage, f"invented-{number}") for number in range(50)]
@@ -178,7 +178,7 @@ def test_sixty_registrations_of_devices_an_hour_by_address(stage: Stage, clock: 
 
 
 @pytest.fixture
-def strict(engine: Engine | Elsewhere, clock: ManualClock, tmp_path: Path) -> Any:
+def strict(engine: Engine | ServedEngine, clock: ManualClock, tmp_path: Path) -> Any:
     """Serve the system with the smallest limits."""
     limits = {"KEYPLAN_ASK_A_HUMAN_ANSWER_LIMIT": "2/60", PER_QUESTION_VARIABLE: "1"}
     with connected(engine, clock) as connection, staged(connection, clock, tmp_path, settings=limits) as stage:

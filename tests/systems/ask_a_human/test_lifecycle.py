@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.systems.ask_a_human.stage import CHOICE, Stage, items, open_questions
 from tests.systems.ask_a_human.test_api_agents import NOON_S, refused
-from tests.systems.elsewhere import Elsewhere
+from tests.systems.served_engine import ServedEngine
 
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
@@ -18,12 +18,12 @@ from keyplan_systems.ask_a_human.domain.requests import fingerprint_hash
 DAY = 86_400
 
 
-def stored(engine: Engine | Elsewhere, question: str) -> dict[str, Any]:
+def stored(engine: Engine | ServedEngine, question: str) -> dict[str, Any]:
     return next(one for one in items(engine, entities.questions) if one["question_id"]["S"] == question)
 
 
 def test_a_question_goes_from_open_to_partial_to_closed_and_leaves_the_feed(
-    stage: Stage, engine: Engine | Elsewhere
+    stage: Stage, engine: Engine | ServedEngine
 ) -> None:
     question = stage.asked(min_responses=2)
     assert "feed_pk" in stored(engine, question)
@@ -41,7 +41,7 @@ def test_a_question_goes_from_open_to_partial_to_closed_and_leaves_the_feed(
 
 
 def test_at_the_exact_second_of_its_deadline_a_question_is_expired_swept_or_not(
-    stage: Stage, clock: ManualClock, engine: Engine | Elsewhere
+    stage: Stage, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
     question = stage.asked(timeout_seconds=60)
     stage.answer(question, "ada")
@@ -81,7 +81,7 @@ def test_an_expired_question_is_polled_for_a_day_and_a_closed_one_for_seven(stag
 
 
 def test_lists_leave_out_what_is_past_its_time_and_not_removed_yet(
-    stage: Stage, clock: ManualClock, engine: Engine | Elsewhere
+    stage: Stage, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
     closed = stage.asked(min_responses=1, timeout_seconds=60)
     expired = stage.asked(timeout_seconds=60)
@@ -91,7 +91,7 @@ def test_lists_leave_out_what_is_past_its_time_and_not_removed_yet(
         result = stage.client.get("/agent/questions", headers=stage.agent()).json()["questions"]
         return {one["question_id"]: (one["status"], one["closed_at"]) for one in result}
 
-    person, reviewing = fingerprint_hash("ada"), stage.service.reviewing
+    person, reviews = fingerprint_hash("ada"), stage.service.reviews
     clock.advance(60 + DAY - 0.001)
     assert own() == {closed: ("CLOSED", "2026-02-02T12:00:00Z"), expired: ("EXPIRED", None)}
     clock.advance(0.001)
@@ -101,9 +101,9 @@ def test_lists_leave_out_what_is_past_its_time_and_not_removed_yet(
     clock.advance(0.001)
     assert own() == {}
     clock.advance(23 * DAY - 0.001)
-    assert len(reviewing.waiting(10)) == len(reviewing.recent_answers(person, 10)) == 1
+    assert len(reviews.waiting(10)) == len(reviews.recent_answers(person, 10)) == 1
     clock.advance(0.001)
-    assert len(reviewing.waiting(10)) == len(reviewing.recent_answers(person, 10)) == 0
+    assert len(reviews.waiting(10)) == len(reviews.recent_answers(person, 10)) == 0
     assert len([one for one in items(engine, entities.questions) if "prompt" in one]) == 2
     assert len([one for one in items(engine, entities.responses) if "ttl" in one and "COUNTER" not in str(one)]) == 2
 
@@ -149,7 +149,7 @@ def test_a_sweep_after_the_question_itself_is_gone_gives_the_quota_back_once(
 
 
 @pytest.mark.embedded("marks of ranks are dated by the stream, which has a clock of its own")
-def test_every_time_to_live_is_a_number_of_seconds_not_long_past(stage: Stage, engine: Engine | Elsewhere) -> None:
+def test_every_time_to_live_is_a_number_of_seconds_not_long_past(stage: Stage, engine: Engine | ServedEngine) -> None:
     question = stage.asked(idempotency_key="k")
     stage.answer(question, "ada", answer="ok", response_time_ms=10)
     stage.subscribe("token", "ben")
@@ -176,7 +176,7 @@ def test_suspicious_answers_are_stored_and_paid_and_wait_for_a_reviewer(stage: S
     assert stage.answer(text[1], "ada", answer="same  WORDS", response_time_ms=5_000).status_code == 201
     clock.advance(1)
     assert stage.answer(choice, "ada", selected_option=0, response_time_ms=1_999).status_code == 201
-    waiting = stage.service.reviewing.waiting(10)
+    waiting = stage.service.reviews.waiting(10)
     assert [(one.reason, one.question) for one in waiting] == [
         (Reason.SUSPICIOUS_TIMING, text[0]),
         (Reason.DUPLICATE_CONTENT, text[1]),
@@ -184,13 +184,13 @@ def test_suspicious_answers_are_stored_and_paid_and_wait_for_a_reviewer(stage: S
     ]
     assert {one.person for one in waiting} == {fingerprint_hash("ada")}
     clock.advance(10)
-    decided = stage.service.reviewing.decide(waiting[0].flag_id, Action.REJECTED)
+    decided = stage.service.reviews.decide(waiting[0].flag_id, Action.REJECTED)
     assert decided is not None
     assert (decided.reviewed, decided.action) == (True, Action.REJECTED)
     assert decided.reviewed_at == "2026-02-02T12:00:12.000Z"
-    assert [one.flag_id for one in stage.service.reviewing.waiting(10)] == [one.flag_id for one in waiting[1:]]
-    assert stage.service.reviewing.decide(fake_id(), Action.APPROVED) is None
-    recent = stage.service.reviewing.recent_answers(fingerprint_hash("ada"), 2)
+    assert [one.flag_id for one in stage.service.reviews.waiting(10)] == [one.flag_id for one in waiting[1:]]
+    assert stage.service.reviews.decide(fake_id(), Action.APPROVED) is None
+    recent = stage.service.reviews.recent_answers(fingerprint_hash("ada"), 2)
     assert [one.question_id for one in recent] == [choice, text[1]]
 
 
@@ -205,5 +205,5 @@ def test_the_fifth_minimal_answer_in_a_row_is_flagged_as_a_pattern(
     for number in range(answers):
         clock.advance(61)
         stage.answer(stage.asked(agent=f"agent-{number}"), "ada", answer="abcde"[number])
-    reasons = [one.reason for one in stage.service.reviewing.waiting(10)]
+    reasons = [one.reason for one in stage.service.reviews.waiting(10)]
     assert reasons == ([Reason.PATTERN_MATCH] if answers == 5 else [])

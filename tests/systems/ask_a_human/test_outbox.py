@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.systems.ask_a_human.kept import read_outbox
+from tests.systems.ask_a_human.outbox_content import read_outbox
 from tests.systems.ask_a_human.test_notifier import MESSAGE
 
 from keyplan.clock import ManualClock

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.systems.ask_a_human.fake_fcm import FakeFcm, fault, fcm_detail
 from tests.systems.ask_a_human.stage import Stage, items
-from tests.systems.elsewhere import Elsewhere
+from tests.systems.served_engine import ServedEngine
 
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
@@ -78,7 +78,7 @@ def test_people_are_told_again_after_their_own_interval_and_not_before(stage: St
 
 
 def test_rounds_come_at_once_after_15_minutes_and_then_every_30_until_it_is_over(
-    stage: Stage, clock: ManualClock, engine: Engine | Elsewhere
+    stage: Stage, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
     stage.asked(timeout_seconds=3600)
     worker, rounds = stage.pusher(), []
@@ -133,7 +133,7 @@ def test_whoever_may_be_told_is_told_on_however_many_pages_they_stand(stage: Sta
 
 
 def test_a_token_that_died_switches_its_subscription_off(
-    stage: Stage, clock: ManualClock, engine: Engine | Elsewhere
+    stage: Stage, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
     stage.subscribe("dead", "ada", min_interval_minutes=5)
     service = Scripted([DeadToken("UNREGISTERED")])
@@ -151,7 +151,7 @@ def test_a_token_that_died_switches_its_subscription_off(
 
 
 def test_a_push_that_the_service_cannot_take_is_tried_again_later_and_later(
-    stage: Stage, clock: ManualClock, engine: Engine | Elsewhere
+    stage: Stage, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
     stage.subscribe("token", "ada", min_interval_minutes=1440)
     service = Scripted([TryLater("503"), TryLater("429", 60.0), Delivered("at last")])
@@ -197,7 +197,9 @@ def test_a_person_told_of_something_else_meanwhile_is_not_told_of_what_failed(st
     assert [message.question_id for message in service.sent] == [first, second]
 
 
-def test_a_message_that_is_rejected_costs_nobody_their_subscription(stage: Stage, engine: Engine | Elsewhere) -> None:
+def test_a_message_that_is_rejected_costs_nobody_their_subscription(
+    stage: Stage, engine: Engine | ServedEngine
+) -> None:
     stage.subscribe("token", "ada")
     stage.asked()
     stage.pusher(Scripted([Rejected("INVALID_ARGUMENT")])).run_once()
@@ -257,7 +259,7 @@ def test_a_refreshed_token_is_the_one_that_is_told(stage: Stage) -> None:
 def test_the_worker_sends_through_the_real_client_and_acts_on_what_the_service_says(
     stage: Stage,
     clock: ManualClock,
-    engine: Engine | Elsewhere,
+    engine: Engine | ServedEngine,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

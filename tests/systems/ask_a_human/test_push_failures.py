@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 from tests.systems.ask_a_human.stage import Stage, items
 from tests.systems.ask_a_human.test_push import MINUTE, Scripted
-from tests.systems.elsewhere import Elsewhere
+from tests.systems.served_engine import ServedEngine
 
 from keyplan.client.errors import ThrottledError, UnreadableItemError
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
 from keyplan.errors import InternalServerError, ProvisionedThroughputExceededError
-from keyplan_systems.ask_a_human import design_questions, entities, pushing, sweeping
+from keyplan_systems.ask_a_human import design_questions, entities, push_worker, sweeper
 from keyplan_systems.ask_a_human.domain.notifications import DeadToken, Outcome, TryLater
 from keyplan_systems.ask_a_human.domain.questions import Status
-from keyplan_systems.ask_a_human.pushing import Pusher
-from keyplan_systems.ask_a_human.sweeping import Sweeper
+from keyplan_systems.ask_a_human.push_worker import PushWorker
+from keyplan_systems.ask_a_human.sweeper import Sweeper
 from keyplan_systems.web.system import UnfinishedError
 
 FAILED = "The request processing has failed because of an unknown error."
@@ -146,7 +146,7 @@ def test_a_retry_whose_question_cannot_be_read_is_kept(stage: Stage, clock: Manu
 
 @pytest.mark.parametrize("which", [0, 1, 2])
 def test_what_one_send_leaves_behind_keeps_no_other_from_being_noted(
-    stage: Stage, engine: Engine | Elsewhere, which: int
+    stage: Stage, engine: Engine | ServedEngine, which: int
 ) -> None:
     audience(stage, 3, minutes=1440)
     dead: list[Outcome] = [DeadToken("UNREGISTERED")] * 3
@@ -259,7 +259,7 @@ def test_a_retry_that_another_worker_took_while_ones_own_request_failed_is_sent_
     assert len(service.sent) == 2
 
 
-def waiting_retry(stage: Stage, clock: ManualClock, service: Scripted) -> Pusher:
+def waiting_retry(stage: Stage, clock: ManualClock, service: Scripted) -> PushWorker:
     """Return a worker with a pending retry of a push."""
     audience(stage, 1, minutes=1440)
     worker = stage.pusher(service)
@@ -306,7 +306,7 @@ def run_past_unreadable(worker: Callable[[], int], done: int) -> None:
 def test_questions_that_nobody_can_read_keep_no_other_from_its_round(
     stage: Stage, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pushing, "ROUNDS_AT_ONCE", 2)
+    monkeypatch.setattr(push_worker, "ROUNDS_AT_ONCE", 2)
     audience(stage, 3)
     for _ in range(2):
         make_unreadable(stage, stage.asked(min_responses=1))
@@ -322,7 +322,7 @@ def test_questions_that_nobody_can_read_keep_no_other_from_its_round(
 def test_questions_that_nobody_can_read_keep_no_other_from_expiring(
     stage: Stage, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweeping, "AT_ONCE", 2)
+    monkeypatch.setattr(sweeper, "AT_ONCE", 2)
     for _ in range(2):
         make_unreadable(stage, stage.asked())
         clock.advance(1)

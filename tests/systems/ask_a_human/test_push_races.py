@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.systems.ask_a_human.stage import Stage, at_once, items
 from tests.systems.ask_a_human.test_push import MINUTE, Scripted
-from tests.systems.elsewhere import Elsewhere
+from tests.systems.served_engine import ServedEngine
 
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
@@ -33,7 +33,7 @@ class _Overtaken(Scripted):
 
 
 def test_a_token_that_was_refreshed_meanwhile_keeps_its_subscription(
-    stage: Stage, clock: ManualClock, engine: Engine | Elsewhere
+    stage: Stage, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
     made = stage.subscribe("dead", "ada", min_interval_minutes=5).json()["subscription_id"]
     headers = stage.person("ada")
@@ -70,7 +70,7 @@ def test_of_ten_push_workers_at_once_one_has_a_round(stage: Stage) -> None:
 
 @pytest.mark.parametrize("change", ["closed", "switched off"])
 def test_nobody_is_told_late_of_what_is_closed_by_then_nor_who_is_switched_off_by_then(
-    stage: Stage, clock: ManualClock, engine: Engine | Elsewhere, change: str
+    stage: Stage, clock: ManualClock, engine: Engine | ServedEngine, change: str
 ) -> None:
     made = stage.subscribe("token", "ada").json()["subscription_id"]
     service = Scripted([TryLater("503")])

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.systems.ask_a_human.stage import Stage, at_once, items, open_questions, staged
 from tests.systems.ask_a_human.test_api_agents import refused
-from tests.systems.elsewhere import Elsewhere, connected
+from tests.systems.served_engine import ServedEngine, connected
 
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
@@ -33,7 +33,7 @@ def faulty(clock: ManualClock, folder: Path) -> Iterator[tuple[Stage, Engine]]:
         yield stage, engine
 
 
-def check_32_answers(stage: Stage, engine: Engine | Elsewhere) -> None:
+def check_32_answers(stage: Stage, engine: Engine | ServedEngine) -> None:
     """Check that five answers are stored and paid, the question closes once, and the others get the error "closed"."""
     question = stage.asked(min_responses=5)
     people = [f"person-{number}" for number in range(32)]
@@ -54,7 +54,7 @@ def check_32_answers(stage: Stage, engine: Engine | Elsewhere) -> None:
 
 
 def test_of_32_answers_at_once_to_a_question_that_needs_5_exactly_5_are_stored(
-    stage: Stage, engine: Engine | Elsewhere
+    stage: Stage, engine: Engine | ServedEngine
 ) -> None:
     check_32_answers(stage, engine)
 
@@ -66,7 +66,7 @@ def test_the_same_holds_while_the_service_conflicts_fails_and_lags(clock: Manual
 
 
 def test_one_person_answering_many_times_at_once_is_stored_and_paid_once(
-    stage: Stage, engine: Engine | Elsewhere
+    stage: Stage, engine: Engine | ServedEngine
 ) -> None:
     question = stage.asked(min_responses=50)
     answers = at_once([partial(stage.answer, question, "ada", answer=f"thought {number}") for number in range(5)])
@@ -74,7 +74,7 @@ def test_one_person_answering_many_times_at_once_is_stored_and_paid_once(
     assert stage.poll(question)["current_responses"] == 1
 
 
-def check_repeated_answer(stage: Stage, engine: Engine | Elsewhere) -> None:
+def check_repeated_answer(stage: Stage, engine: Engine | ServedEngine) -> None:
     """Check that one answer sent five times at once is stored and paid once, and each request gets the same reply."""
     question = stage.asked(min_responses=1)
     answers = at_once([partial(stage.answer, question, "ada") for _ in range(5)])
@@ -86,7 +86,7 @@ def check_repeated_answer(stage: Stage, engine: Engine | Elsewhere) -> None:
     assert record["total_points"] == {"N": str(answers[0].json()["points_earned"])}
 
 
-def test_one_answer_sent_five_times_at_once_gets_one_reply(stage: Stage, engine: Engine | Elsewhere) -> None:
+def test_one_answer_sent_five_times_at_once_gets_one_reply(stage: Stage, engine: Engine | ServedEngine) -> None:
     check_repeated_answer(stage, engine)
 
 
@@ -154,7 +154,7 @@ def test_the_hundredth_open_question_is_the_last_however_many_come_at_once(stage
 
 
 def test_equal_requests_for_the_hundredth_open_question_at_once_are_all_told_of_it(
-    stage: Stage, engine: Engine | Elsewhere
+    stage: Stage, engine: Engine | ServedEngine
 ) -> None:
     for number in range(5):
         agent = f"agent-{number}"
@@ -169,7 +169,7 @@ def test_equal_requests_for_the_hundredth_open_question_at_once_are_all_told_of_
 
 
 def test_a_sweep_and_the_last_answer_at_once_end_the_question_once(
-    stage: Stage, clock: ManualClock, engine: Engine | Elsewhere
+    stage: Stage, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
     ids = [stage.asked(agent="one", timeout_seconds=60, min_responses=1) for _ in range(8)]
     clock.advance(59.999)
@@ -184,7 +184,7 @@ def test_a_sweep_and_the_last_answer_at_once_end_the_question_once(
     assert open_questions(engine, "one") == 0
 
 
-def test_one_token_subscribed_at_once_is_one_subscription(stage: Stage, engine: Engine | Elsewhere) -> None:
+def test_one_token_subscribed_at_once_is_one_subscription(stage: Stage, engine: Engine | ServedEngine) -> None:
     answers = at_once([partial(stage.subscribe, "token", "ada", address=f"host-{number}") for number in range(8)])
     assert {one.status_code for one in answers} == {201}
     assert len([one for one in items(engine, entities.subscriptions) if "fcm_token" in one]) == 1

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.systems.ask_a_human.stage import Stage, staged
-from tests.systems.elsewhere import connected
 from tests.systems.metered import metered
+from tests.systems.served_engine import connected
 
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
-from keyplan_systems.ask_a_human.pushing import Pusher
+from keyplan_systems.ask_a_human.push_worker import PushWorker
 
 NOON_S = 1_770_033_600.0005
 
@@ -29,7 +29,7 @@ def uses(stage: Stage, clock: ManualClock) -> list[tuple[str, str, Callable[[], 
     for number in range(40):
         stage.subscribe(f"token-{number}", f"person-{number}", min_interval_minutes=5)
     stage.rank()
-    pusher: Pusher = stage.pusher()
+    pusher: PushWorker = stage.pusher()
     agent = stage.agent("agent-0")
     stage.agent("agent-9")
     stage.person("ada")

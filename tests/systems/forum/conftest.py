@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import create_engine, make_url, text
-from tests.systems.elsewhere import Elsewhere, served
 from tests.systems.forum.live import Live, staged
+from tests.systems.served_engine import ServedEngine, served
 
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
@@ -113,7 +113,7 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def timely(place: str, tmp_path: Path) -> Iterator[Engine | Elsewhere]:
+def timely(place: str, tmp_path: Path) -> Iterator[Engine | ServedEngine]:
     """Yield an engine with the machine's time, which removes nothing by itself, or an endpoint."""
     if place == "served":
         with served(tmp_path) as elsewhere:
@@ -124,7 +124,7 @@ def timely(place: str, tmp_path: Path) -> Iterator[Engine | Elsewhere]:
 
 
 @pytest.fixture
-def live(timely: Engine | Elsewhere, sqlite_template: Path, tmp_path: Path) -> Iterator[Live]:
+def live(timely: Engine | ServedEngine, sqlite_template: Path, tmp_path: Path) -> Iterator[Live]:
     """Yield the forum with the sample school, on a real socket."""
     with staged(timely, sqlite_template, tmp_path) as live:
         yield live

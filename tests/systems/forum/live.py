@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from starlette.applications import Starlette
-from tests.systems.elsewhere import Elsewhere, connected
+from tests.systems.served_engine import ServedEngine, connected
 from websockets.asyncio.client import ClientConnection
 from websockets.asyncio.client import connect as websocket_connect
 
@@ -35,7 +35,7 @@ from keyplan_systems.forum.service import Service
 from keyplan_systems.forum.sockets import Sockets
 from keyplan_systems.forum.tokens import ThreadRights
 from keyplan_systems.web.development import development_key, issue_development_token
-from keyplan_systems.web.serving import Running
+from keyplan_systems.web.server import Running
 from keyplan_systems.web.tokens import TokenRules, TokenVerifier, development_keys
 
 AUDIENCE = "keyplan"
@@ -166,7 +166,7 @@ class Socket:
 
     connection: ClientConnection
 
-    async def tell(self, action: str, **fields: Any) -> None:
+    async def notify(self, action: str, **fields: Any) -> None:
         await self.connection.send(json.dumps({"action": action, **fields}))
 
     async def hear(self) -> dict[str, Any]:
@@ -176,7 +176,7 @@ class Socket:
         return heard
 
     async def ask(self, action: str, **fields: Any) -> dict[str, Any]:
-        await self.tell(action, **fields)
+        await self.notify(action, **fields)
         return await self.hear()
 
     async def watch(self, token: str, **fields: Any) -> dict[str, Any]:
@@ -198,7 +198,7 @@ class Socket:
 
 @contextmanager
 def running(
-    engine: Engine | Elsewhere,
+    engine: Engine | ServedEngine,
     database: Database,
     clock: MovedClock,
     folder: Path,
@@ -210,11 +210,11 @@ def running(
     with connected(engine, clock) as connection:
         connection.create_tables(forum, checkpoint_table())
         service = Service.over(connection, database, clock, key)
-        service.watching.beat()
+        service.connections.beat()
         hub = Hub(service.log, clock, limits or Limits(sweep_s=0.02))
         failures = JsonLinesFolder(folder / "failures")
         poll_s = (
-            0.05 if isinstance(engine, Elsewhere) else 0.01
+            0.05 if isinstance(engine, ServedEngine) else 0.01
         )  # a read from an endpoint takes a thousand times longer
         feed = Feed(connection, clock, hub, {"unpushed": failures}, poll_s=poll_s)
         verifier = TokenVerifier(TokenRules(AUDIENCE), development_keys(development_key(folder / "keys")), clock)
@@ -233,7 +233,7 @@ def running(
 
 
 @contextmanager
-def staged(engine: Engine | Elsewhere, template: Path, folder: Path, limits: Limits | None = None) -> Iterator[Live]:
+def staged(engine: Engine | ServedEngine, template: Path, folder: Path, limits: Limits | None = None) -> Iterator[Live]:
     """Run the forum with the sample school, on its own SQLite file."""
     file = folder / f"forum-{next(_numbers)}.db"
     shutil.copy(template, file)

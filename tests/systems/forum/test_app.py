@@ -34,7 +34,7 @@ from keyplan_systems.forum.service import place_of
 from keyplan_systems.web.development import development_key, issue_development_token
 from keyplan_systems.web.files import KeyFileError
 from keyplan_systems.web.secret import Secret
-from keyplan_systems.web.serving import Running
+from keyplan_systems.web.server import Running
 from keyplan_systems.web.system import Built, Resources
 from keyplan_systems.web.tokens import TokenRules, TokenVerifier, development_keys
 
@@ -131,7 +131,7 @@ def test_messages_reach_watchers_and_followers(tmp_path: Path, address: str) -> 
             async def story() -> None:
                 async with live.socket(TUTOR) as tutor:
                     await tutor.watch(live.token(TUTOR), since=0)
-                    assert live.service.watching.users(place_of(sample.THREAD)) == {TUTOR}
+                    assert live.service.connections.users(place_of(sample.THREAD)) == {TUTOR}
                     top = live.service.log.last_seq(place_of(sample.THREAD))
                     assert [(await tutor.hear())["seq"] for _ in range(top)] == list(range(1, top + 1))
                     said = live.writer(TUTOR).say("to both")

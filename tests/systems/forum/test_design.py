@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from tests.systems.elsewhere import Elsewhere, connected
+from tests.systems.served_engine import ServedEngine, connected
 
 from keyplan.check.checking import check
 from keyplan.client.connection import Connection
@@ -45,7 +45,7 @@ def test_the_document_as_written_is_refused_for_what_is_wrong_in_it() -> None:
     }
 
 
-def test_one_table_holds_everything_under_the_documents_names(design: Design, engine: Engine | Elsewhere) -> None:
+def test_one_table_holds_everything_under_the_documents_names(design: Design, engine: Engine | ServedEngine) -> None:
     assert [table.name for table in design.tables] == ["forum"]
     keys = {entity.name: tuple(part.text for part in entity.key.attributes) for entity in design.entities}
     assert keys["Event"] == ("THREADEV#{participant_id}#{item_id}", "{at_ms:013d}#{seq:010d}")
@@ -60,7 +60,7 @@ def test_one_table_holds_everything_under_the_documents_names(design: Design, en
         assert expiry["AttributeName"] == "ttl"
 
 
-def test_an_id_never_holds_a_separator(engine: Engine | Elsewhere) -> None:
+def test_an_id_never_holds_a_separator(engine: Engine | ServedEngine) -> None:
     with pytest.raises(ValidationError):
         Event(participant_id="1#2", item_id="3", at_ms=0, seq=1, event_id="e", type=EventType.MESSAGE)
     with connected(engine, ManualClock()) as db, pytest.raises(KeyValueError):
@@ -81,7 +81,7 @@ class Recording:
         self.inner.close()
 
 
-def test_reserved_words_never_stand_in_an_expression(engine: Engine | Elsewhere) -> None:
+def test_reserved_words_never_stand_in_an_expression(engine: Engine | ServedEngine) -> None:
     place = Place("1", "2")
     with connected(engine, ManualClock()) as below:
         below.create_tables(forum)

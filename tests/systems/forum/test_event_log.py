@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.systems.elsewhere import Elsewhere, connected, raw, served
+from tests.systems.served_engine import ServedEngine, connected, raw, served
 
 from keyplan.client.connection import Connection
 from keyplan.clock import ManualClock, SystemClock
@@ -25,7 +25,7 @@ NOW_MS = 1_700_000_000_000
 
 
 @pytest.fixture
-def db(engine: Engine | Elsewhere, clock: ManualClock) -> Iterator[Connection]:
+def db(engine: Engine | ServedEngine, clock: ManualClock) -> Iterator[Connection]:
     with connected(engine, clock) as connection:
         connection.create_tables(forum)
         yield connection
@@ -44,12 +44,12 @@ def told(log: EventLog, place: Place = PLACE) -> list[Event]:
     return log.since(place, 0)
 
 
-def items(engine: Engine | Elsewhere, prefix: str) -> list[dict[str, Any]]:
+def items(engine: Engine | ServedEngine, prefix: str) -> list[dict[str, Any]]:
     found = raw(engine, "Scan", {"TableName": "forum", "ConsistentRead": True})["Items"]
     return [item for item in found if item["PK"]["S"].startswith(prefix)]
 
 
-def test_keys_and_attributes_are_the_documents(log: EventLog, engine: Engine | Elsewhere) -> None:
+def test_keys_and_attributes_are_the_documents(log: EventLog, engine: Engine | ServedEngine) -> None:
     log.append(message(1))
     (item,) = items(engine, "THREADEV#")
     assert item["PK"] == {"S": "THREADEV#42#7"}
@@ -160,7 +160,7 @@ FAULTY = Faults(seed=3, gsi_lag=0.05, conflicts=0.1, internal_errors=0.05, stale
 
 
 @pytest.fixture(params=["well", "faulty", "served"])
-def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine | Elsewhere]:
+def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine | ServedEngine]:
     """Yield a database that several processes can share."""
     if request.param == "served":
         with served(tmp_path) as elsewhere:
@@ -170,7 +170,7 @@ def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine | 
             yield engine
 
 
-def test_concurrent_writers_of_several_processes_leave_no_gap_and_lose_nothing(shared: Engine | Elsewhere) -> None:
+def test_concurrent_writers_of_several_processes_leave_no_gap_and_lose_nothing(shared: Engine | ServedEngine) -> None:
     writers, each = 6, 10
     with connected(shared, SystemClock()) as first, connected(shared, SystemClock()) as second:
         first.create_tables(forum)
@@ -192,7 +192,7 @@ def test_concurrent_writers_of_several_processes_leave_no_gap_and_lose_nothing(s
 
 
 def test_the_same_event_by_many_at_once_is_stored_once(
-    engine: Engine | Elsewhere, db: Connection, clock: ManualClock
+    engine: Engine | ServedEngine, db: Connection, clock: ManualClock
 ) -> None:
     logs = [EventLog(db, clock) for _ in range(6)]
     done = together([partial(log.append, message(1)) for log in logs])

@@ -7,9 +7,9 @@ import random
 from collections.abc import Iterator
 
 import pytest
-from tests.systems.elsewhere import Elsewhere, connected
 from tests.systems.forum.hub_stage import PLACE, Stage, play
 from tests.systems.forum.live import PATIENCE_S
+from tests.systems.served_engine import ServedEngine, connected
 
 from keyplan.client.errors import UnavailableError
 from keyplan.clock import ManualClock
@@ -23,7 +23,7 @@ OTHER = Place("43", "7")
 
 
 @pytest.fixture
-def log(engine: Engine | Elsewhere, clock: ManualClock) -> Iterator[EventLog]:
+def log(engine: Engine | ServedEngine, clock: ManualClock) -> Iterator[EventLog]:
     with connected(engine, clock) as db:
         db.create_tables(forum)
         yield EventLog(db, clock)

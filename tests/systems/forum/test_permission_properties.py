@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import product
 
 from hypothesis import HealthCheck, given, settings
-from tests.systems.forum.drawing import GROUPS, ITEMS, PARTICIPANTS, USERS, worlds
 from tests.systems.forum.naive import Naive
+from tests.systems.forum.strategies import GROUPS, ITEMS, PARTICIPANTS, USERS, worlds
 from tests.systems.forum.worlds import NOW_MS, World, clear, store
 
 from keyplan.clock import ManualClock

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.systems.forum.asking import answer
+from tests.systems.forum.permission_questions import answer
 from tests.systems.forum.worlds import NOW_MS, World, clear, store
 
 from keyplan.clock import ManualClock

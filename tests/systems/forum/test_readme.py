@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from tests.systems.made import readme_of
+from tests.systems.readme_parts import readme_of
 
 from keyplan_systems.forum.sockets import _asked
 from keyplan_systems.forum.wire import ACTIONS

@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.systems.elsewhere import Elsewhere
 from tests.systems.forum import live as stage
 from tests.systems.forum.live import ANN, PATIENCE_S, TUTOR, Live, staged
+from tests.systems.served_engine import ServedEngine
 from websockets.exceptions import InvalidStatus
 
 from keyplan.engine.engine import Engine
@@ -26,7 +26,7 @@ ACTIONS = Limit("actions", 5, 10**6)
 
 @pytest.fixture
 def limited(
-    timely: Engine | Elsewhere, sqlite_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    timely: Engine | ServedEngine, sqlite_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Live]:
     """Yield the forum with low limits."""
     monkeypatch.setattr(stage, "Sockets", partial(Sockets, most_per_user=MOST, actions=ACTIONS))
@@ -84,7 +84,7 @@ def test_actions_over_the_limit_are_refused_on_all_of_a_user_s_connections(limit
 
 
 def test_requests_with_a_thread_token_count_as_their_user_s(
-    timely: Engine | Elsewhere, sqlite_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    timely: Engine | ServedEngine, sqlite_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(REQUESTS_VARIABLE, "4/1000000")
     with staged(timely, sqlite_template, tmp_path) as live:

@@ -295,10 +295,10 @@ def test_a_subscription_expires_in_whole_seconds_and_is_not_told_of_when_it_has(
             (stored,) = items(live, "THREADSUB#")
             assert stored["ttl"]["N"].isdecimal()
             assert before_s + 7200 <= int(stored["ttl"]["N"]) <= int(live.clock.now()) + 7200
-            assert live.service.watching.users(PLACE) == {ANN}
+            assert live.service.connections.users(PLACE) == {ANN}
             live.clock.advance(7201)
-            live.service.watching.beat()
-            assert live.service.watching.users(PLACE) == frozenset()
+            live.service.connections.beat()
+            assert live.service.connections.users(PLACE) == frozenset()
 
     asyncio.run(story())
 

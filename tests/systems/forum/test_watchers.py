@@ -7,14 +7,14 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from tests.systems.elsewhere import Elsewhere, served
 from tests.systems.forum.watchers import FAULTS, Load, course_of, faults_of, left_of, run
+from tests.systems.served_engine import ServedEngine, served
 
 from keyplan.engine.engine import Engine
 
 
 @pytest.fixture
-def engine(place: str, tmp_path: Path) -> Iterator[Engine | Elsewhere]:
+def engine(place: str, tmp_path: Path) -> Iterator[Engine | ServedEngine]:
     """Yield an engine with injected faults, or an endpoint."""
     if place == "served":
         with served(tmp_path) as elsewhere:
@@ -25,7 +25,7 @@ def engine(place: str, tmp_path: Path) -> Iterator[Engine | Elsewhere]:
 
 
 def test_every_watcher_gets_every_later_event_once_in_order_and_none_before_it_is_stored(
-    engine: Engine | Elsewhere, tmp_path: Path
+    engine: Engine | ServedEngine, tmp_path: Path
 ) -> None:
     load = Load(watchers=16, threads=4, events=160, writers=4, kills=24, hubs=2)
     with ExitStack() as stack:

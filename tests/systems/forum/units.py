@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from tests.systems.elsewhere import connected
 from tests.systems.metered import Metered, metered
+from tests.systems.served_engine import connected
 
 from keyplan import Inserted
 from keyplan.clock import ManualClock
@@ -58,11 +58,11 @@ def house() -> Iterator[House]:
             for number in range(50):
                 service.log.append(_draft(number))
             for user_id in (sample.ANN, sample.BEN, sample.TUTOR):
-                service.following.follow(PLACE, user_id)
-            service.watching.beat()
+                service.followers.follow(PLACE, user_id)
+            service.connections.beat()
             for name in ("a", "b"):
-                service.watching.opened(name, sample.ANN)
-                service.watching.subscribe(name, sample.ANN, PLACE)
+                service.connections.opened(name, sample.ANN)
+                service.connections.subscribe(name, sample.ANN, PLACE)
             yield House(service, counting)
         database.close()
 
@@ -84,12 +84,12 @@ def rows() -> list[tuple[str, int, float]]:
         of.measure("the last 20 events", lambda: log.history(PLACE, 20, None))
         of.measure("how far a thread has come", lambda: log.last_seq(PLACE))
         of.measure("5 events since", lambda: log.since(PLACE, 46))
-        of.measure("connect", lambda: service.watching.opened("c", sample.TEACHER))
-        of.measure("subscribe", lambda: service.watching.subscribe("c", sample.TEACHER, PLACE))
+        of.measure("connect", lambda: service.connections.opened("c", sample.TEACHER))
+        of.measure("subscribe", lambda: service.connections.subscribe("c", sample.TEACHER, PLACE))
         change = Inserted(new=stored.event, sequence_number="1", event_id="1", at_s=0.0)
         of.measure("notify 1 of 3 followers, 2 watching", lambda: service.notify(change))
-        of.measure("disconnect", lambda: service.watching.closed("c"))
-        of.measure("the last 20 notifications", lambda: service.following.notifications(sample.TUTOR, 20, None))
+        of.measure("disconnect", lambda: service.connections.closed("c"))
+        of.measure("the last 20 notifications", lambda: service.followers.notifications(sample.TUTOR, 20, None))
         return of.rows
 
 

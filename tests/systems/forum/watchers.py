@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from tests.systems.elsewhere import Elsewhere
 from tests.systems.forum.live import PATIENCE_S, Live, MovedClock, running
+from tests.systems.served_engine import ServedEngine
 from websockets.exceptions import ConnectionClosed
 
 from keyplan.engine.engine import Engine
@@ -225,7 +225,7 @@ def faults_of(course: Course) -> list[str]:
     return wrong
 
 
-def course_of(load: Load, stack: ExitStack, engine: Engine | Elsewhere, folder: Path) -> Course:
+def course_of(load: Load, stack: ExitStack, engine: Engine | ServedEngine, folder: Path) -> Course:
     """Start the requested number of hubs, each with its own reader, on the same databases."""
     upgrade(f"sqlite:///{folder / 'forum.db'}")
     database, key = Database(f"sqlite:///{folder / 'forum.db'}"), Ed25519PrivateKey.generate()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.systems.elsewhere import Elsewhere, connected
+from tests.systems.served_engine import ServedEngine, connected
 from tests.systems.thinking_trainer.stage import Caller, Stage, staged
 
 from keyplan.clock import ManualClock
@@ -20,7 +20,7 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def stage(engine: Engine | Elsewhere, clock: ManualClock, tmp_path: Path) -> Iterator[Stage]:
+def stage(engine: Engine | ServedEngine, clock: ManualClock, tmp_path: Path) -> Iterator[Stage]:
     with connected(engine, clock) as connection, staged(connection, clock, tmp_path / "keys") as stage:
         yield stage
 

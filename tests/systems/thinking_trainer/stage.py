@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from tests.systems.people import People, well
-from tests.systems.thinking_trainer.making import scenario
+from tests.systems.app_clients import AppClients, well
+from tests.systems.thinking_trainer.builders import scenario
 
 from keyplan.client.connection import Connection
 from keyplan.clock import Clock
@@ -19,7 +19,7 @@ from keyplan_systems.thinking_trainer import design
 from keyplan_systems.thinking_trainer.api import application
 from keyplan_systems.thinking_trainer.evaluation.evaluator import Evaluator
 from keyplan_systems.thinking_trainer.evaluation.rubric_evaluator import RubricEvaluator
-from keyplan_systems.thinking_trainer.profiling import Profiler
+from keyplan_systems.thinking_trainer.profile_consumer import ProfileConsumer
 from keyplan_systems.thinking_trainer.service import Service
 from keyplan_systems.web.development import development_key
 
@@ -69,7 +69,7 @@ class Caller:
 
 
 @dataclass(kw_only=True)
-class Stage(People):
+class Stage(AppClients):
     """Running system with its dependencies."""
 
     connection: Connection
@@ -101,7 +101,7 @@ def stored_scenario(scenario_id: str = FERRY, **changes: Any) -> design.StoredSc
 
 def runner_on(connection: Connection, clock: Clock, name: str = "runner") -> Runner:
     """Return the runner that delivers attempts to a profiler."""
-    profiler = Profiler(connection, clock)
+    profiler = ProfileConsumer(connection, clock)
     return Runner(
         connection,
         design.attempts,

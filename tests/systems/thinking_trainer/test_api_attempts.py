@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.systems.thinking_trainer.making import attempt_id
+from tests.systems.thinking_trainer.builders import attempt_id
 from tests.systems.thinking_trainer.stage import ANSWERS, FERRY, Caller, Stage, given
 
 from keyplan.clock import ManualClock

@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 import matplotlib.image
 import pytest
-from tests.systems.thinking_trainer.making import snapshot
-from tests.systems.thinking_trainer.older import old_profile, raw
+from tests.systems.thinking_trainer.builders import snapshot
+from tests.systems.thinking_trainer.old_items import old_profile, raw
 from tests.systems.thinking_trainer.stage import ANSWERS, Caller, Stage
 
 from keyplan.clock import ManualClock

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.systems.elsewhere import Elsewhere, connected
+from tests.systems.served_engine import ServedEngine, connected
+from tests.systems.thinking_trainer.builders import completed
 from tests.systems.thinking_trainer.evaluation.submissions import good_answer
 from tests.systems.thinking_trainer.evaluation.test_bedrock import MODEL, serving
-from tests.systems.thinking_trainer.making import completed
 from tests.systems.thinking_trainer.stage import FERRY, given, with_tables
 
 from keyplan import Inserted
@@ -22,7 +22,7 @@ from keyplan_systems.thinking_trainer.domain import attempts
 from keyplan_systems.thinking_trainer.evaluation.rubric_evaluator import MODEL_ID as RUBRIC
 from keyplan_systems.thinking_trainer.service import stored
 from keyplan_systems.web.development import development_key, issue_development_token
-from keyplan_systems.web.serving import Running
+from keyplan_systems.web.server import Running
 from keyplan_systems.web.system import Resources
 from keyplan_systems.web.tokens import TokenRules, TokenVerifier, development_keys
 
@@ -30,7 +30,7 @@ NOON_S = 1_772_366_400.0
 
 
 def test_its_api_workers_and_sample_work(
-    engine: Engine | Elsewhere, clock: ManualClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: Engine | ServedEngine, clock: ManualClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(app.MODEL, raising=False)
     key = development_key(tmp_path / "keys")
@@ -59,7 +59,7 @@ def test_its_api_workers_and_sample_work(
 
 
 def test_its_sample_holds_scenarios_and_no_users(
-    engine: Engine | Elsewhere, clock: ManualClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: Engine | ServedEngine, clock: ManualClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(app.MODEL, raising=False)
     verifier = TokenVerifier(TokenRules("trainer"), development_keys(development_key(tmp_path)), clock)
@@ -76,7 +76,7 @@ def test_its_sample_holds_scenarios_and_no_users(
 
 @pytest.mark.parametrize("named", [None, "", MODEL])
 def test_the_model_that_is_named_grades_and_the_fixed_rubric_where_none_is(
-    engine: Engine | Elsewhere,
+    engine: Engine | ServedEngine,
     clock: ManualClock,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -117,7 +117,7 @@ def test_a_consumer_without_its_handler_says_so() -> None:
 
 
 def test_a_user_s_graded_attempts_are_limited_across_replicas_that_grade_at_once(
-    engine: Engine | Elsewhere, clock: ManualClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: Engine | ServedEngine, clock: ManualClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(app.MODEL, raising=False)
     monkeypatch.setenv(app.GRADING_VARIABLE, "7/3600")

@@ -9,7 +9,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 from matplotlib.image import imread
-from tests.systems.thinking_trainer.making import history, snapshot
+from tests.systems.thinking_trainer.builders import history, snapshot
 
 from keyplan_systems.thinking_trainer.charts import BARS, progress_png, progress_text, spark
 from keyplan_systems.thinking_trainer.domain.profiles import Profile

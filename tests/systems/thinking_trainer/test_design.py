@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
-from tests.systems.elsewhere import Elsewhere, connected
-from tests.systems.made import readme_of
+from tests.systems.readme_parts import readme_of
+from tests.systems.served_engine import ServedEngine, connected
 from tests.systems.thinking_trainer import units
-from tests.systems.thinking_trainer.making import attempt_id, completed
+from tests.systems.thinking_trainer.builders import attempt_id, completed
 from tests.systems.thinking_trainer.stage import with_tables
 
 from keyplan.check.checking import check
@@ -22,7 +22,7 @@ from keyplan.errors import ValidationError
 from keyplan_systems.thinking_trainer import design
 from keyplan_systems.thinking_trainer.domain.scenarios import Difficulty
 from keyplan_systems.thinking_trainer.evaluation.rubric_evaluator import RubricEvaluator
-from keyplan_systems.thinking_trainer.profiling import Profiler
+from keyplan_systems.thinking_trainer.profile_consumer import ProfileConsumer
 from keyplan_systems.thinking_trainer.service import Service, stored
 
 
@@ -45,7 +45,7 @@ class Recording:
 
 
 @pytest.fixture
-def db(engine: Engine | Elsewhere, clock: ManualClock) -> Iterator[Connection]:
+def db(engine: Engine | ServedEngine, clock: ManualClock) -> Iterator[Connection]:
     with connected(engine, clock) as db:
         yield with_tables(db)
 
@@ -88,7 +88,7 @@ def test_every_published_access_pattern_is_one_request_of_the_published_kind(
 ) -> None:
     service, recording = recorded
     user, attempt = completed(1).user_id, service.db.run(design.start_attempt(stored(completed(1))))
-    Profiler(service.db, service.clock).take_in(attempt)
+    ProfileConsumer(service.db, service.clock).add(attempt)
     recording.sent.clear()
     service.attempt(user, attempt_id(1))
     service.submitted(user, 20, None)
@@ -159,7 +159,7 @@ def test_nothing_expires(db: Connection) -> None:
         assert result["TimeToLiveDescription"]["TimeToLiveStatus"] == "DISABLED"
 
 
-def test_the_boolean_key_of_the_document_is_refused_by_the_engine(engine: Engine | Elsewhere) -> None:
+def test_the_boolean_key_of_the_document_is_refused_by_the_engine(engine: Engine | ServedEngine) -> None:
     request = {
         "TableName": "Scenarios", "KeySchema": [{"AttributeName": "scenarioId", "KeyType": "HASH"}],
         "BillingMode": "PAY_PER_REQUEST",
@@ -197,7 +197,7 @@ def test_a_submission_costs_what_the_design_says_beforehand(recorded: tuple[Serv
     assert written["GlobalSecondaryIndexes"]["UserAttempts"]["CapacityUnits"] == 8
     assert set(written["GlobalSecondaryIndexes"]) == {"UserAttempts"}
     used.clear()
-    assert Profiler(metered, service.clock).take_in(made)
+    assert ProfileConsumer(metered, service.clock).add(made)
     ledger, noted = used
     assert (ledger[0], ledger[1]["CapacityUnits"]) == ("GetItem", 1)  # none exists yet
     by_table = {case["TableName"]: case["CapacityUnits"] for case in noted[1]}

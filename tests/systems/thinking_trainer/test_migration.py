@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.systems.elsewhere import Elsewhere, connected
-from tests.systems.thinking_trainer.making import attempt_id
-from tests.systems.thinking_trainer.older import old_attempt, old_profile, old_scenario, raw
+from tests.systems.served_engine import ServedEngine, connected
+from tests.systems.thinking_trainer.builders import attempt_id
+from tests.systems.thinking_trainer.old_items import old_attempt, old_profile, old_scenario, raw
 
 import keyplan
 from keyplan.client.connection import Connection
@@ -78,7 +78,7 @@ def check(db: Connection, attempts: int) -> None:
 
 
 @pytest.fixture
-def db(engine: Engine | Elsewhere, clock: ManualClock) -> Iterator[Connection]:
+def db(engine: Engine | ServedEngine, clock: ManualClock) -> Iterator[Connection]:
     with connected(engine, clock) as connection:
         yield connection
 
@@ -120,7 +120,7 @@ def dying(db: Connection, after: int) -> None:
 
 @pytest.mark.parametrize("every", [7, 30, 60])
 def test_killed_at_any_request_it_goes_on_and_ends_with_the_same(
-    engine: Engine | Elsewhere, clock: ManualClock, every: int
+    engine: Engine | ServedEngine, clock: ManualClock, every: int
 ) -> None:
     with connected(engine, clock) as db:
         fill(db, 30)

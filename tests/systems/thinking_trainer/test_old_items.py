@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 import pytest
-from tests.systems.elsewhere import Elsewhere, connected
-from tests.systems.thinking_trainer.making import attempt_id, completed
-from tests.systems.thinking_trainer.older import old_attempt, old_profile, old_scenario, raw
+from tests.systems.served_engine import ServedEngine, connected
+from tests.systems.thinking_trainer.builders import attempt_id, completed
+from tests.systems.thinking_trainer.old_items import old_attempt, old_profile, old_scenario, raw
 
 from keyplan.client.connection import Connection
 from keyplan.client.errors import UnreadableItemError
@@ -19,14 +19,14 @@ from keyplan_systems.thinking_trainer.domain.attempts import Status
 from keyplan_systems.thinking_trainer.domain.errors import ItemUnreadable
 from keyplan_systems.thinking_trainer.domain.records import iso
 from keyplan_systems.thinking_trainer.evaluation.rubric_evaluator import RubricEvaluator
-from keyplan_systems.thinking_trainer.profiling import Profiler
+from keyplan_systems.thinking_trainer.profile_consumer import ProfileConsumer
 from keyplan_systems.thinking_trainer.service import Service, stored
 
 USER = "us-east-1:0000"
 
 
 @pytest.fixture
-def db(engine: Engine | Elsewhere, clock: ManualClock) -> Iterator[Connection]:
+def db(engine: Engine | ServedEngine, clock: ManualClock) -> Iterator[Connection]:
     with connected(engine, clock) as connection:
         connection.create_tables(design.attempts, design.profiles, design.scenarios)
         yield connection
@@ -73,8 +73,8 @@ def test_an_old_attempt_is_taken_into_a_profile_once(db: Connection) -> None:
     put(db, "Attempts", old_attempt())
     found = db.run(design.attempt_by_id(attempt_id(5)))
     assert found is not None
-    profiler = Profiler(db, db.context.clock)
-    assert [profiler.take_in(found), profiler.take_in(found)] == [True, False]
+    profiler = ProfileConsumer(db, db.context.clock)
+    assert [profiler.add(found), profiler.add(found)] == [True, False]
 
 
 def test_an_old_scenario_is_read_with_its_tags_as_a_set_and_can_be_put_on_offer(
@@ -95,7 +95,7 @@ def test_old_and_new_profiles_make_one_history(db: Connection, service: Service)
     assert (latest.attempt_count, latest.source_attempt_id) == (15, "unrecorded")
     assert {str(entry.moving_average) for entry in latest.dimensions} == {"2.60"}
     attempt = completed(7).model_copy(update={"user_id": USER})
-    Profiler(db, db.context.clock).take_in(db.run(design.start_attempt(stored(attempt))))
+    ProfileConsumer(db, db.context.clock).add(db.run(design.start_attempt(stored(attempt))))
     first = service.history(USER, 2, None)
     rest = service.history(USER, 2, first.cursor)
     assert [one.source_attempt_id for one in (*first, *rest)] == [attempt_id(7), "unrecorded", "unrecorded"]
@@ -118,7 +118,7 @@ def test_lists_are_shown_without_what_nobody_can_read(
     db: Connection, service: Service, caplog: pytest.LogCaptureFixture
 ) -> None:
     attempt = completed(7).model_copy(update={"user_id": USER})
-    Profiler(db, db.context.clock).take_in(db.run(design.start_attempt(stored(attempt))))
+    ProfileConsumer(db, db.context.clock).add(db.run(design.start_attempt(stored(attempt))))
     put(db, "Attempts", old_attempt(schemaVersion="2.0"))
     put(db, "Profiles", old_profile(dimensions=old_profile()["dimensions"][:3]))
     put(db, "Profiles", {**old_profile(), "timestamp": "2020-01-01T10:35:00Z", "dimensions": "none"})

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.systems.elsewhere import Elsewhere, connected
-from tests.systems.thinking_trainer.delivering import raw_items
-from tests.systems.thinking_trainer.making import assessment
+from tests.systems.served_engine import ServedEngine, connected
+from tests.systems.thinking_trainer.builders import assessment
+from tests.systems.thinking_trainer.deliveries import raw_items
 from tests.systems.thinking_trainer.stage import ANSWERS, FERRY, Caller, given, staged
 
 from keyplan.clock import SystemClock
@@ -56,7 +56,7 @@ def settle() -> None:
 
 
 def test_of_two_submits_at_once_one_wins_and_one_profile_entry_is_made(
-    engine: Engine | Elsewhere, clock: SystemClock, tmp_path: Path
+    engine: Engine | ServedEngine, clock: SystemClock, tmp_path: Path
 ) -> None:
     with connected(engine, clock) as connection, staged(connection, clock, tmp_path, Together(2)) as stage:
         ada = stage.person("ada")

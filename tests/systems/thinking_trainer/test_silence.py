@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.systems.thinking_trainer.making import assessment
+from tests.systems.thinking_trainer.builders import assessment
 from tests.systems.thinking_trainer.stage import ANSWERS, Caller, Stage
 
 from keyplan.client.errors import ThrottledError, UnreadableItemError

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.systems.elsewhere import connected
+from tests.systems.served_engine import connected
 from tests.systems.thinking_trainer.stage import staged, stored_scenario
 
 import keyplan

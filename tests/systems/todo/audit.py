@@ -17,7 +17,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.systems.elsewhere import Elsewhere, connected, served
+from tests.systems.served_engine import ServedEngine, connected, served
 from tests.systems.todo.auditor import NAMES, Auditor
 from tests.systems.todo.stage import Stage, staged
 from tests.systems.todo.totals import assert_same
@@ -111,7 +111,7 @@ SLOW_UNITS = 350
 """Units per second of table and indexes in audits with faults: less than the traffic needs."""
 
 
-def throttled(engine: Engine | Elsewhere) -> None:
+def throttled(engine: Engine | ServedEngine) -> None:
     """Limit the table's capacity, so that traffic is throttled."""
     units = {"ReadCapacityUnits": SLOW_UNITS * 4, "WriteCapacityUnits": SLOW_UNITS}
     indexes = [{"Update": {"IndexName": f"GSI{n}", "ProvisionedThroughput": units}} for n in range(1, 5)]
@@ -152,7 +152,7 @@ def fed(connection: Connection, clock: SystemClock, folder: Path) -> Iterator[No
 
 
 @contextmanager
-def database(folder: Path, clock: SystemClock, *, faults: bool, http: bool) -> Iterator[Engine | Elsewhere]:
+def database(folder: Path, clock: SystemClock, *, faults: bool, http: bool) -> Iterator[Engine | ServedEngine]:
     """Yield a new database in a folder: in this process with faults, or served."""
     if http and not faults:
         with served(folder) as elsewhere:
@@ -161,7 +161,7 @@ def database(folder: Path, clock: SystemClock, *, faults: bool, http: bool) -> I
     trouble = FAULTS if faults else None
     with Engine.open(folder / "todo.db", clock=clock, faults=trouble, stream_shards=2) as engine:
         if http:
-            with ThreadedServer(engine) as server, closing(Elsewhere(server.url)) as elsewhere:
+            with ThreadedServer(engine) as server, closing(ServedEngine(server.url)) as elsewhere:
                 yield elsewhere
         else:
             yield engine

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.systems.elsewhere import Elsewhere, connected
+from tests.systems.served_engine import ServedEngine, connected
 from tests.systems.todo.stage import Caller, Stage, staged
 
 from keyplan.client.connection import Connection
@@ -24,7 +24,7 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def stage(engine: Engine | Elsewhere, clock: ManualClock, tmp_path: Path) -> Iterator[Stage]:
+def stage(engine: Engine | ServedEngine, clock: ManualClock, tmp_path: Path) -> Iterator[Stage]:
     with connected(engine, clock) as connection, staged(connection, clock, tmp_path / "keys") as stage:
         yield stage
 
@@ -35,7 +35,7 @@ def ada(stage: Stage) -> Caller:
 
 
 @pytest.fixture
-def connection(engine: Engine | Elsewhere, clock: ManualClock) -> Iterator[Connection]:
+def connection(engine: Engine | ServedEngine, clock: ManualClock) -> Iterator[Connection]:
     with connected(engine, clock) as connection:
         connection.create_tables(table)
         yield connection

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from tests.systems.people import People, well
+from tests.systems.app_clients import AppClients, well
 
 from keyplan.client.connection import Connection
 from keyplan.clock import Clock
@@ -30,7 +30,7 @@ def new_key() -> str:
 
 
 @dataclass(kw_only=True)
-class Stage(People):
+class Stage(AppClients):
     """Running system with its dependencies."""
 
     connection: Connection

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import httpx
 import pytest
-from tests.systems.elsewhere import Elsewhere
+from tests.systems.served_engine import ServedEngine
 from tests.systems.todo.stage import Caller, Stage, new_key
 
 from keyplan.clock import ManualClock
@@ -17,12 +17,12 @@ from keyplan_systems.todo.entities import User
 NOW = 1_763_640_000
 
 
-def email_guards(engine: Engine | Elsewhere) -> set[str]:
+def email_guards(engine: Engine | ServedEngine) -> set[str]:
     items = engine.call("Scan", {"TableName": "todo-app-data"})["Items"]
     return {item["PK"]["S"] for item in items if item["PK"]["S"].startswith("EMAIL#")}
 
 
-def test_a_user_is_made_on_first_use_from_the_token(stage: Stage, engine: Engine | Elsewhere) -> None:
+def test_a_user_is_made_on_first_use_from_the_token(stage: Stage, engine: Engine | ServedEngine) -> None:
     ada = stage.person("ada", email="Ada@Example.org", name="Ada")
     expected = {
         "user_id": "ada", "email": "ada@example.org", "name": "Ada", "created_at": NOW, "updated_at": NOW, "version": 1
@@ -49,7 +49,9 @@ def test_a_user_is_made_with_what_is_said_once(stage: Stage) -> None:
     assert ada.task()["version"] == 1
 
 
-def test_an_address_that_is_taken_is_a_conflict_until_it_is_given_up(stage: Stage, engine: Engine | Elsewhere) -> None:
+def test_an_address_that_is_taken_is_a_conflict_until_it_is_given_up(
+    stage: Stage, engine: Engine | ServedEngine
+) -> None:
     ada, bob = stage.person("ada"), stage.person("bob", email="ADA@example.org")
     assert ada.get("/users").status_code == 200
     for answer in (bob.get("/users"), bob.post("/users", {}), bob.post("/tasks", {"title": "x"})):
@@ -62,7 +64,7 @@ def test_an_address_that_is_taken_is_a_conflict_until_it_is_given_up(stage: Stag
 
 
 def test_an_address_that_nobody_verified_is_a_claim_and_keeps_its_owner_out_of_nothing(
-    stage: Stage, engine: Engine | Elsewhere
+    stage: Stage, engine: Engine | ServedEngine
 ) -> None:
     eve, mallory = stage.person("eve"), stage.person("mallory", email_verified=False)
     assert eve.get("/users").json()["email"] == "eve@example.org"
@@ -141,7 +143,7 @@ def test_a_name_of_nothing_but_space_is_none(stage: Stage) -> None:
     assert stage.person("ada", name=" \n ").get("/users").json()["name"] == "ada@example.org"
 
 
-def test_an_address_is_one_in_whichever_spelling_it_comes(stage: Stage, engine: Engine | Elsewhere) -> None:
+def test_an_address_is_one_in_whichever_spelling_it_comes(stage: Stage, engine: Engine | ServedEngine) -> None:
     first = stage.person("a", email="Ada@xn--bcher-kva.example")
     second = stage.person("b", email="ada@Bücher.example")
     assert first.get("/users").json()["email"] == "ada@b\u00fccher.example"
@@ -176,7 +178,7 @@ def test_a_change_at_another_version_is_a_conflict(ada: Caller, clock: ManualClo
 
 
 def test_a_deletion_takes_tasks_guard_and_user(
-    stage: Stage, ada: Caller, engine: Engine | Elsewhere, clock: ManualClock
+    stage: Stage, ada: Caller, engine: Engine | ServedEngine, clock: ManualClock
 ) -> None:
     bob = stage.person("bob")
     kept = bob.task("bob's")

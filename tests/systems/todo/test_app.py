@@ -10,8 +10,8 @@ from pathlib import Path
 import httpx
 import orjson
 import pytest
-from tests.systems.elsewhere import Elsewhere, connected
-from tests.systems.todo.lake.looking import rows
+from tests.systems.served_engine import ServedEngine, connected
+from tests.systems.todo.lake.queries import rows
 
 from keyplan.clock import SystemClock
 from keyplan.engine.engine import Engine
@@ -23,7 +23,7 @@ from keyplan_systems.todo.lake.lake import Lake
 from keyplan_systems.web.development import development_key, issue_development_token
 from keyplan_systems.web.logs import JsonFormatter
 from keyplan_systems.web.middleware import access_log
-from keyplan_systems.web.serving import Running
+from keyplan_systems.web.server import Running
 from keyplan_systems.web.system import Built, Resources
 from keyplan_systems.web.tokens import TokenRules, TokenVerifier, development_keys
 
@@ -35,7 +35,7 @@ def clock() -> SystemClock:
 
 
 @pytest.fixture
-def resources(engine: Engine | Elsewhere, clock: SystemClock, tmp_path: Path) -> Iterator[Resources]:
+def resources(engine: Engine | ServedEngine, clock: SystemClock, tmp_path: Path) -> Iterator[Resources]:
     verifier = TokenVerifier(TokenRules("todo"), development_keys(development_key(tmp_path / "k")))
     with connected(engine, clock) as connection:
         connection.create_tables(table)

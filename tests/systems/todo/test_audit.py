@@ -14,7 +14,7 @@ from keyplan.client.errors import TransactionFailedError
 from keyplan.clock import SystemClock
 from keyplan.design.declaring.patterns import Call
 from keyplan_systems.todo import design
-from keyplan_systems.todo.once import Answer, Once, Request, Work
+from keyplan_systems.todo.idempotency import Answer, IdempotencyKeys, Request, Work
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_nor_does_it_among_faults(tmp_path: Path) -> None:
 def test_the_auditor_finds_effects_that_come_twice(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """Canary: answers that are looked up, but not stored in the transaction of the write."""
 
-    def careless(self: Once, request: Request, work: Any) -> Answer:
+    def careless(self: IdempotencyKeys, request: Request, work: Any) -> Answer:
         given = self.given(request)
         if given is not None:
             return given
@@ -52,7 +52,7 @@ def test_the_auditor_finds_effects_that_come_twice(stage: Stage, monkeypatch: py
                 continue
         return Answer(made.status, orjson.dumps(made.body) if made.body is not None else b"")
 
-    monkeypatch.setattr(Once, "answer", careless)
+    monkeypatch.setattr(IdempotencyKeys, "answer", careless)
     with pytest.raises(AssertionError, match=r"two answers|without an acknowledged|came twice|acknowledged twice"):
         audit.audit(stage, 1, doubled=True)
 

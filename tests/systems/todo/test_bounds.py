@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.systems.elsewhere import Elsewhere
+from tests.systems.served_engine import ServedEngine
 from tests.systems.todo.stage import Caller, Stage
 
 from keyplan.engine.engine import Engine
@@ -117,7 +117,7 @@ def test_what_was_read_is_kept_by_nobody(ada: Caller) -> None:
         assert ada.client.get(path).headers["Cache-Control"] == "no-store"
 
 
-def test_an_item_that_cannot_be_read_is_named(ada: Caller, stage: Stage, engine: Engine | Elsewhere) -> None:
+def test_an_item_that_cannot_be_read_is_named(ada: Caller, stage: Stage, engine: Engine | ServedEngine) -> None:
     sound = ada.task()
     keys: dict[str, Any] = {"PK": {"S": "TASK#ada"}, "SK": {"S": "TASK#broken"}}
     entry = {"GSI1PK": {"S": "USER#ada"}, "GSI1SK": {"S": "STATUS#pending#broken"}}
@@ -135,7 +135,7 @@ def test_an_item_that_cannot_be_read_is_named(ada: Caller, stage: Stage, engine:
 
 
 def test_a_list_leaves_out_an_item_that_cannot_be_read_and_says_so(
-    ada: Caller, stage: Stage, engine: Engine | Elsewhere, caplog: pytest.LogCaptureFixture
+    ada: Caller, stage: Stage, engine: Engine | ServedEngine, caplog: pytest.LogCaptureFixture
 ) -> None:
     sound = ada.task()
     keys: dict[str, Any] = {"PK": {"S": "TASK#ada"}, "SK": {"S": "TASK#broken"}}

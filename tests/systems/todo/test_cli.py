@@ -11,8 +11,8 @@ from typing import Any
 
 import orjson
 import pytest
-from tests.systems.elsewhere import served
-from tests.systems.todo.lake.looking import rows
+from tests.systems.served_engine import served
+from tests.systems.todo.lake.queries import rows
 from typer.testing import CliRunner
 
 from keyplan.cli.main import app

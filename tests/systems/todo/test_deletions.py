@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from tests.systems.elsewhere import Elsewhere, connected
+from tests.systems.served_engine import ServedEngine, connected
 from tests.systems.todo.stage import Caller, Stage
 
 import keyplan
@@ -18,7 +18,7 @@ from keyplan.engine.engine import Engine
 from keyplan.engine.faults.settings import Faults
 from keyplan_systems.todo import design
 from keyplan_systems.todo.entities import app as table
-from keyplan_systems.todo.once import Request
+from keyplan_systems.todo.idempotency import Request
 from keyplan_systems.todo.service import Service
 from keyplan_systems.todo.service_deletions import TASKS_AT_ONCE, Deletions
 from keyplan_systems.todo.service_users import Person
@@ -40,7 +40,7 @@ with keyplan.connect(sys.argv[1]) as connection:
 """
 
 
-def left_of(engine: Engine | Elsewhere, user_id: str) -> list[str]:
+def left_of(engine: Engine | ServedEngine, user_id: str) -> list[str]:
     """Return the keys of a user's remaining items, except answers, which expire."""
     items = engine.call("Scan", {"TableName": "todo-app-data"})["Items"]
     keys = [f"{item['PK']['S']} {item['SK']['S']}" for item in items]
@@ -75,7 +75,7 @@ def test_a_job_that_is_killed_again_and_again_is_finished(address: str) -> None:
 
 
 def test_a_task_made_while_its_user_leaves_never_stays_behind(
-    stage: Stage, ada: Caller, engine: Engine | Elsewhere
+    stage: Stage, ada: Caller, engine: Engine | ServedEngine
 ) -> None:
     ada.task()
     with ThreadPoolExecutor(5) as pool:
@@ -88,7 +88,7 @@ def test_a_task_made_while_its_user_leaves_never_stays_behind(
     assert left_of(engine, "ada") == []
 
 
-def test_several_workers_at_once_finish_it_once(stage: Stage, ada: Caller, engine: Engine | Elsewhere) -> None:
+def test_several_workers_at_once_finish_it_once(stage: Stage, ada: Caller, engine: Engine | ServedEngine) -> None:
     for number in range(TASKS_AT_ONCE + 10):
         ada.task(str(number))
     ada.delete("/users")
@@ -98,7 +98,7 @@ def test_several_workers_at_once_finish_it_once(stage: Stage, ada: Caller, engin
 
 
 def test_a_worker_held_up_does_not_touch_the_user_who_came_anew(
-    stage: Stage, ada: Caller, clock: ManualClock, engine: Engine | Elsewhere
+    stage: Stage, ada: Caller, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
     for _ in range(3):
         ada.task()
@@ -116,7 +116,7 @@ def test_a_worker_held_up_does_not_touch_the_user_who_came_anew(
 
 
 def test_what_has_expired_is_removed_too(
-    engine: Engine | Elsewhere, clock: ManualClock, stage: Stage, ada: Caller
+    engine: Engine | ServedEngine, clock: ManualClock, stage: Stage, ada: Caller
 ) -> None:
     task = ada.task()
     engine.call(
@@ -147,7 +147,7 @@ def test_a_job_whose_writes_meet_conflicts_goes_on_with_fewer_at_a_time(clock: M
 
 
 def test_a_task_that_cannot_be_read_is_removed_with_the_others(
-    stage: Stage, ada: Caller, engine: Engine | Elsewhere
+    stage: Stage, ada: Caller, engine: Engine | ServedEngine
 ) -> None:
     ada.task("before")
     broken = {"PK": {"S": "TASK#ada"}, "SK": {"S": "TASK#broken"}, "status": {"S": "whatever"}}
@@ -158,7 +158,7 @@ def test_a_task_that_cannot_be_read_is_removed_with_the_others(
 
 
 def test_a_deletion_that_is_held_up_holds_up_no_other(
-    stage: Stage, ada: Caller, engine: Engine | Elsewhere, monkeypatch: pytest.MonkeyPatch
+    stage: Stage, ada: Caller, engine: Engine | ServedEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bob = stage.person("bob")
     for one in (ada, bob):

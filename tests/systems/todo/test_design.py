@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.systems.elsewhere import Elsewhere
+from tests.systems.served_engine import ServedEngine
 from tests.systems.todo import units
 from tests.systems.todo.stage import Caller
 from tests.systems.todo.units_rows import rows as documented_rows
@@ -28,20 +28,20 @@ from keyplan.engine.engine import Engine
 from keyplan.errors import ValidationError
 from keyplan_systems.todo import design
 from keyplan_systems.todo.entities import Idempotency, Status, Task, User, app
-from keyplan_systems.todo.once import UNDER_WAY
+from keyplan_systems.todo.idempotency import IN_PROGRESS
 
 TABLE = "todo-app-data"
 NOW = datetime(2025, 11, 20, 12, tzinfo=UTC)
 
 
-def stored(engine: Engine | Elsewhere, pk: str, sk: str) -> dict[str, Any]:
+def stored(engine: Engine | ServedEngine, pk: str, sk: str) -> dict[str, Any]:
     item: dict[str, Any] = engine.call("GetItem", {"TableName": TABLE, "Key": {"PK": {"S": pk}, "SK": {"S": sk}}})[
         "Item"
     ]
     return item
 
 
-def query(engine: Engine | Elsewhere, index: str, condition: str, **values: str) -> int:
+def query(engine: Engine | ServedEngine, index: str, condition: str, **values: str) -> int:
     names = {":" + name: {"S": value} for name, value in values.items()}
     request = {"TableName": TABLE, "IndexName": index, "KeyConditionExpression": condition}
     count: int = engine.call("Query", {**request, "ExpressionAttributeValues": names})["Count"]
@@ -53,7 +53,7 @@ def test_nothing_is_left_open_by_the_checks() -> None:
     assert [f"{finding.code} {finding.problem}" for finding in report.findings] == []
 
 
-def test_the_table_is_the_documented_one(connection: Connection, engine: Engine | Elsewhere) -> None:
+def test_the_table_is_the_documented_one(connection: Connection, engine: Engine | ServedEngine) -> None:
     result = connection.describe(app)
     assert result is not None
     assert result["TableName"] == TABLE
@@ -69,7 +69,7 @@ def test_the_table_is_the_documented_one(connection: Connection, engine: Engine 
     assert result["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
 
 
-def test_keys_and_attributes_are_written_as_documented(connection: Connection, engine: Engine | Elsewhere) -> None:
+def test_keys_and_attributes_are_written_as_documented(connection: Connection, engine: Engine | ServedEngine) -> None:
     connection.run(design.create_task(task_of(2, completed_at=NOW)))
     item = stored(engine, "TASK#ada", "TASK#00000002")
     keys = {name: value["S"] for name, value in item.items() if name.startswith("GSI")}
@@ -93,7 +93,7 @@ def test_keys_and_attributes_are_written_as_documented(connection: Connection, e
     assert stored(engine, "EMAIL#ada@x.org", "METADATA")
 
 
-def test_what_a_task_does_not_have_is_in_no_index(connection: Connection, engine: Engine | Elsewhere) -> None:
+def test_what_a_task_does_not_have_is_in_no_index(connection: Connection, engine: Engine | ServedEngine) -> None:
     left_out = ("priority", "category", "due_date", "description", "completed_at")
     bare: dict[str, Any] = dict.fromkeys(left_out)
     connection.run(design.create_task(task_of(0, **bare)))
@@ -105,7 +105,7 @@ def test_what_a_task_does_not_have_is_in_no_index(connection: Connection, engine
 
 
 def test_the_documented_equality_and_range_find_too_little_and_ours_all(
-    connection: Connection, engine: Engine | Elsewhere
+    connection: Connection, engine: Engine | ServedEngine
 ) -> None:
     connection.run(design.create_task(task_of(0, due_date=date(2025, 10, 31))))
     of_user = "GSI1PK = :user AND GSI1SK = :sort"
@@ -118,7 +118,7 @@ def test_the_documented_equality_and_range_find_too_little_and_ours_all(
 
 
 def test_a_key_of_one_attribute_and_a_null_index_key_are_refused_as_by_the_service(
-    connection: Connection, engine: Engine | Elsewhere
+    connection: Connection, engine: Engine | ServedEngine
 ) -> None:
     with pytest.raises(ValidationError, match="does not match the schema"):
         engine.call("GetItem", {"TableName": TABLE, "Key": {"PK": {"S": "IDEMPOTENCY#x"}}})
@@ -161,7 +161,7 @@ def test_every_write_that_could_lose_something_has_a_condition(connection: Conne
 
 def test_an_answer_takes_the_place_of_a_claim_and_of_nothing_else(connection: Connection) -> None:
     claim = Idempotency(
-        user_id="ada", request_key="k", fingerprint="f", response_data="", http_status_code=UNDER_WAY, created_at=NOW,
+        user_id="ada", request_key="k", fingerprint="f", response_data="", http_status_code=IN_PROGRESS, created_at=NOW,
         expiration_timestamp=datetime(2100, 1, 1, tzinfo=UTC),
     )  # fmt: skip
     answer = claim.model_copy(update={"response_data": "{}", "http_status_code": 200})
@@ -199,7 +199,7 @@ def test_measured_units_follow_the_service(tmp_path: Path) -> None:
     assert alone["user by user_id"] == alone["task by task_id"] == alone["idempotency check"] == "1 RCU"
 
 
-def test_users_and_their_tasks_are_two_collections(ada: Caller, engine: Engine | Elsewhere) -> None:
+def test_users_and_their_tasks_are_two_collections(ada: Caller, engine: Engine | ServedEngine) -> None:
     ada.task()
     request = {"TableName": TABLE, "KeyConditionExpression": "PK = :pk"}
     found = engine.call("Query", {**request, "ExpressionAttributeValues": {":pk": {"S": "USER#ada"}}})

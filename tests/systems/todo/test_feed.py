@@ -9,8 +9,8 @@ from typing import Any
 
 import orjson
 import pytest
-from tests.systems.elsewhere import Elsewhere, served
-from tests.systems.todo.lake.looking import rows
+from tests.systems.served_engine import ServedEngine, served
+from tests.systems.todo.lake.queries import rows
 from tests.systems.todo.totals import assert_same
 from tests.systems.todo.town import Town
 
@@ -25,9 +25,9 @@ from keyplan_systems.todo import feed as feeds
 from keyplan_systems.todo.domain import Policy
 from keyplan_systems.todo.entities import Status
 from keyplan_systems.todo.feed import Feed
+from keyplan_systems.todo.idempotency import Request
 from keyplan_systems.todo.lake import refresh
 from keyplan_systems.todo.lake.lake import Lake
-from keyplan_systems.todo.once import Request
 from keyplan_systems.todo.service import Service
 from keyplan_systems.todo.service_users import Person
 
@@ -35,7 +35,7 @@ DAY_S = 86_400
 
 
 @pytest.fixture
-def engine(place: str, clock: ManualClock, tmp_path: Path) -> Iterator[Engine | Elsewhere]:
+def engine(place: str, clock: ManualClock, tmp_path: Path) -> Iterator[Engine | ServedEngine]:
     """Yield an engine in this process with streams of three shards, or an endpoint."""
     if place == "served":
         with served(tmp_path) as elsewhere:
@@ -129,7 +129,7 @@ def test_a_feed_that_was_away_for_more_than_a_day_catches_up_from_a_full_reading
 
 
 def test_a_stream_that_was_switched_on_anew_is_followed(
-    connection: Connection, lake: Lake, feed: Feed, clock: ManualClock, engine: Engine | Elsewhere
+    connection: Connection, lake: Lake, feed: Feed, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
     town = Town(connection, clock, 1)
     town.write(30)

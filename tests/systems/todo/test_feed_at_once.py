@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.systems.elsewhere import Elsewhere, connected, served
-from tests.systems.todo.lake.looking import rows
+from tests.systems.served_engine import ServedEngine, connected, served
+from tests.systems.todo.lake.queries import rows
 from tests.systems.todo.totals import assert_same
 from tests.systems.todo.town import Town
 
@@ -20,8 +20,8 @@ from keyplan.engine.engine import Engine
 from keyplan.engine.faults.settings import Faults
 from keyplan_systems.todo.entities import app as table
 from keyplan_systems.todo.feed import Feed
-from keyplan_systems.todo.keeping import Keeping
 from keyplan_systems.todo.lake.lake import Lake
+from keyplan_systems.todo.lake_maintenance import LakeMaintenance
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ class Crew:
         self._errors: list[BaseException] = []
         self._stop = threading.Event()
 
-    def once(self, act: Callable[[], object]) -> threading.Thread:
+    def idempotency(self, act: Callable[[], object]) -> threading.Thread:
         """Run a function in a thread."""
         thread = threading.Thread(target=self._work, args=(act,))
         thread.start()
@@ -50,7 +50,7 @@ class Crew:
             while not self._stop.is_set():
                 act()
 
-        return self.once(loop)
+        return self.idempotency(loop)
 
     def end(self, writers: list[threading.Thread], others: list[threading.Thread]) -> None:
         """Wait for the writers, then stop the others."""
@@ -68,14 +68,14 @@ class Crew:
             self._errors.append(error)
 
 
-def check_a_crew(engine: Engine | Elsewhere, clock: SystemClock, folder: Path, writes: int) -> None:
+def check_a_crew(engine: Engine | ServedEngine, clock: SystemClock, folder: Path, writes: int) -> None:
     """Run three writers, two feeds with short leases, and the lake's maintenance concurrently."""
     with connected(engine, clock, attempts=20) as connection:
         connection.create_tables(table)
         lake, crew = Lake.open(folder / "lake", clock=clock), Crew()
         feeds = [Feed(connection, lake, clock=clock, lease_s=0.2) for _ in range(2)]
-        writers = [crew.once(partial(Town(connection, clock, seed).write, writes)) for seed in range(3)]
-        crew.end(writers, [*(crew.again(feed.run_once) for feed in feeds), crew.again(Keeping(lake).run_once)])
+        writers = [crew.idempotency(partial(Town(connection, clock, seed).write, writes)) for seed in range(3)]
+        crew.end(writers, [*(crew.again(feed.run_once) for feed in feeds), crew.again(LakeMaintenance(lake).run_once)])
         for feed in feeds:
             feed.close()
         feeds[0].run_once()
@@ -83,7 +83,7 @@ def check_a_crew(engine: Engine | Elsewhere, clock: SystemClock, folder: Path, w
 
 
 def test_concurrent_writers_feeds_and_refreshes_end_in_the_same_totals(
-    engine: Engine | Elsewhere, clock: SystemClock, tmp_path: Path
+    engine: Engine | ServedEngine, clock: SystemClock, tmp_path: Path
 ) -> None:
     check_a_crew(engine, clock, tmp_path, 30)
 

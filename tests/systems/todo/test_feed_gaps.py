@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from tests.systems.elsewhere import Elsewhere
+from tests.systems.served_engine import ServedEngine
 from tests.systems.todo.totals import assert_same
 from tests.systems.todo.town import Town
 
@@ -29,7 +29,7 @@ ON = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
 
 @pytest.mark.parametrize("followed", [True, False], ids=["read to its end", "left unread"])
 def test_what_changed_while_no_stream_was_on_is_made_up_for_by_a_full_reading(
-    followed: bool, connection: Connection, lake: Lake, feed: Feed, clock: ManualClock, engine: Engine | Elsewhere
+    followed: bool, connection: Connection, lake: Lake, feed: Feed, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
     town = Town(connection, clock, 1)
     town.write(30)
@@ -53,7 +53,7 @@ def test_what_changed_while_no_stream_was_on_is_made_up_for_by_a_full_reading(
 
 
 def test_an_export_of_just_now_does_not_stand_for_what_changed_after_it_while_no_stream_was_on(
-    connection: Connection, lake: Lake, feed: Feed, clock: ManualClock, engine: Engine | Elsewhere
+    connection: Connection, lake: Lake, feed: Feed, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
     town = Town(connection, clock, 1)
     town.write(30)

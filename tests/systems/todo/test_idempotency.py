@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.systems.elsewhere import Elsewhere
+from tests.systems.served_engine import ServedEngine
 from tests.systems.todo.stage import Caller, Stage, new_key
 
 from keyplan.client.errors import UnavailableError
@@ -18,7 +18,7 @@ from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
 from keyplan_systems.todo.design import create_user
 from keyplan_systems.todo.entities import User
-from keyplan_systems.todo.once import Answer, Once, Request
+from keyplan_systems.todo.idempotency import Answer, IdempotencyKeys, Request
 
 DAY = 86_400
 
@@ -31,7 +31,7 @@ def tasks(caller: Caller) -> list[dict[str, Any]]:
     return found
 
 
-def records(engine: Engine | Elsewhere) -> list[dict[str, Any]]:
+def records(engine: Engine | ServedEngine) -> list[dict[str, Any]]:
     items = engine.call("Scan", {"TableName": "todo-app-data"})["Items"]
     return [item for item in items if item["PK"]["S"].startswith("IDEMPOTENCY#")]
 
@@ -132,7 +132,7 @@ def test_refusals_are_not_kept_so_a_corrected_request_may_use_the_key(ada: Calle
 
 
 def test_the_window_ends_after_24_hours_though_the_record_is_still_there(
-    ada: Caller, clock: ManualClock, engine: Engine | Elsewhere
+    ada: Caller, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
     key = new_key()
     first = ada.post("/tasks", {"title": "x"}, key)
@@ -147,7 +147,7 @@ def test_the_window_ends_after_24_hours_though_the_record_is_still_there(
     assert ada.post("/tasks", {"title": "y"}, key).content == second.content
 
 
-def test_the_record_holds_what_the_document_says(ada: Caller, engine: Engine | Elsewhere) -> None:
+def test_the_record_holds_what_the_document_says(ada: Caller, engine: Engine | ServedEngine) -> None:
     answer = ada.post("/tasks", {"title": "x"}, "k/1")
     (record,) = records(engine)
     assert record["PK"] == {"S": "IDEMPOTENCY#ada:k/1"}
@@ -183,16 +183,16 @@ def test_equal_requests_at_once_have_one_effect_and_one_answer(ada: Caller, roun
 def test_who_is_refused_because_an_equal_request_was_done_meanwhile_is_answered_like_it(
     stage: Stage, ada: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, key, look, looked = f"/tasks/{ada.task()['task_id']}", new_key(), Once.given, list[Request]()
+    path, key, look, looked = f"/tasks/{ada.task()['task_id']}", new_key(), IdempotencyKeys.given, list[Request]()
 
-    def overtaken(once: Once, request: Request) -> Answer | None:
+    def overtaken(once: IdempotencyKeys, request: Request) -> Answer | None:
         if looked:
             return look(once, request)
         looked.append(request)
         assert stage.person("ada").delete(path, key).status_code == 204
         return None
 
-    monkeypatch.setattr(Once, "given", overtaken)
+    monkeypatch.setattr(IdempotencyKeys, "given", overtaken)
     answer = ada.delete(path, key)
     assert (answer.status_code, answer.headers["Idempotency-Replayed"]) == (204, "true")
 

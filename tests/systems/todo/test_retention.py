@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.systems.elsewhere import Elsewhere, connected
+from tests.systems.served_engine import ServedEngine, connected
 from tests.systems.todo.stage import Caller, staged
 
 from keyplan.clock import ManualClock
@@ -17,19 +17,19 @@ DAY_S = 86_400
 
 
 @pytest.fixture
-def ada(engine: Engine | Elsewhere, clock: ManualClock, tmp_path: Path) -> Iterator[Caller]:
+def ada(engine: Engine | ServedEngine, clock: ManualClock, tmp_path: Path) -> Iterator[Caller]:
     policy = Policy(completed_retention_days=30)
     with connected(engine, clock) as connection, staged(connection, clock, tmp_path, policy) as stage:
         yield stage.person("ada")
 
 
-def stored(engine: Engine | Elsewhere) -> list[str]:
+def stored(engine: Engine | ServedEngine) -> list[str]:
     items = engine.call("Scan", {"TableName": "todo-app-data"})["Items"]
     return sorted(item["title"]["S"] for item in items if item["PK"]["S"] == "TASK#ada")
 
 
 def test_completed_tasks_are_hidden_when_their_time_is_over(
-    ada: Caller, clock: ManualClock, engine: Engine | Elsewhere
+    ada: Caller, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
     done, reopened = ada.task("done", status="completed"), ada.task("reopened", status="completed")
     ada.task("open")

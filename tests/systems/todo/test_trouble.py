@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.systems.elsewhere import connected
-from tests.systems.todo.lake.making import History
+from tests.systems.served_engine import connected
+from tests.systems.todo.lake.record_history import History
 from tests.systems.todo.stage import Caller, Stage, new_key, staged
 
 from keyplan.client.errors import NotFoundError, TransactionFailedError, VersionConflictError, WriteConflictError
@@ -20,9 +20,9 @@ from keyplan.engine.faults.settings import Faults
 from keyplan.errors import InternalServerError, ServiceError, ThrottlingError
 from keyplan.errors import TransactionConflictError as BeingWrittenError
 from keyplan_systems.todo.design import replace_task, task_by_id
-from keyplan_systems.todo.keeping import FILES_BEFORE_COMPACTION, Keeping
+from keyplan_systems.todo.idempotency import ATTEMPTS
 from keyplan_systems.todo.lake.lake import Lake
-from keyplan_systems.todo.once import ATTEMPTS
+from keyplan_systems.todo.lake_maintenance import FILES_BEFORE_COMPACTION, LakeMaintenance
 
 with_faults = pytest.mark.embedded("faults on purpose")
 
@@ -168,7 +168,7 @@ def test_answers_that_get_lost_after_the_work_was_done_change_nothing(tmp_path: 
 
 def test_keeping_refreshes_merges_and_then_has_nothing_to_do(tmp_path: Path) -> None:
     lake, history = Lake.open(tmp_path / "lake"), History()
-    keeping = Keeping(lake)
+    keeping = LakeMaintenance(lake)
     assert keeping.run_once() == 0
     for number in range(FILES_BEFORE_COMPACTION):
         lake.bronze.write([history.put_task("ann", str(number))])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.systems.todo.lake.looking import rows
+from tests.systems.todo.lake.queries import rows
 
 from keyplan.client.connection import Connection
 from keyplan_systems.todo import design

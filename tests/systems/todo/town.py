@@ -9,7 +9,7 @@ from keyplan.client.connection import Connection
 from keyplan_systems.todo import design
 from keyplan_systems.todo.domain import Policy
 from keyplan_systems.todo.entities import Status
-from keyplan_systems.todo.once import Request
+from keyplan_systems.todo.idempotency import Request
 from keyplan_systems.todo.service import Service
 from keyplan_systems.todo.service_users import Person
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.systems.elsewhere import connected
 from tests.systems.metered import Metered, metered
+from tests.systems.served_engine import connected
 from tests.systems.todo.stage import Caller, Stage, staged
 from tests.systems.todo.units_rows import NOW, NOW_S, TASKS, Row, rows, task_of
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.systems.up import shelf
+from tests.systems.up import notes_system
 
 from keyplan_systems.up import registry
 
@@ -11,4 +11,4 @@ from keyplan_systems.up import registry
 @pytest.fixture
 def the_shelf(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "NAMES", ("shelf",))
-    monkeypatch.setattr(registry, "load", lambda _name: shelf.SYSTEM)
+    monkeypatch.setattr(registry, "load", lambda _name: notes_system.SYSTEM)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from fastapi import FastAPI
-from tests.systems.up import shelf
-from tests.systems.up.hosting import PATIENCE_S, get, running
+from tests.systems.up import notes_system
+from tests.systems.up.running_up import PATIENCE_S, get, running
 
 from keyplan_systems.up import registry
 from keyplan_systems.up.launch import Settings
@@ -28,7 +28,7 @@ def install(monkeypatch: pytest.MonkeyPatch, *systems: System) -> None:
 
 
 def other(build: Callable[[Resources], Built], name: str = "other") -> System:
-    return System(name, "Another shelf", shelf.__name__, build)
+    return System(name, "Another shelf", notes_system.__name__, build)
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ async def down() -> None:
 
 
 def with_broken_api(resources: Resources) -> Built:
-    built = shelf.build(resources)
+    built = notes_system.build(resources)
     assert isinstance(built.app, FastAPI)
     install_health(built.app, {"table": down})
     return built
@@ -76,7 +76,11 @@ def test_one_failed_worker_degrades_its_system_and_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing_worker: tuple[Worker, threading.Event]
 ) -> None:
     worker, recorded = failing_worker
-    install(monkeypatch, shelf.SYSTEM, other(lambda resources: replace(shelf.build(resources), workers=(worker,))))
+    install(
+        monkeypatch,
+        notes_system.SYSTEM,
+        other(lambda resources: replace(notes_system.build(resources), workers=(worker,))),
+    )
     with running(Settings(tmp_path)) as (url, _):
         assert recorded.wait(PATIENCE_S)
         well, ill, whole = (get(f"{url}/health{path}") for path in ("/shelf", "/other", ""))
@@ -95,7 +99,7 @@ def test_one_failed_worker_degrades_its_system_and_no_other(
 def test_one_system_whose_api_fails_leaves_the_process_degraded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    install(monkeypatch, shelf.SYSTEM, other(with_broken_api))
+    install(monkeypatch, notes_system.SYSTEM, other(with_broken_api))
     with running(Settings(tmp_path)) as (url, _):
         ill, whole = get(f"{url}/health/other"), get(f"{url}/health")
     assert (ill.status_code, ill.json()["status"], ill.json()["checks"]) == (503, "failing", {"table": "failing"})

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.systems.up.hosting import get, post, running
+from tests.systems.up.running_up import get, post, running
 
 from keyplan_systems.up.launch import Settings
 from keyplan_systems.web.development import DevelopmentKey, development_key, issue_development_token

@@ -22,8 +22,8 @@ import pytest
 from starlette.applications import Starlette
 from starlette.responses import FileResponse
 from starlette.routing import Route
-from tests.systems.up import shelf
-from tests.systems.up.hosting import PATIENCE_S, get, post, running
+from tests.systems.up import notes_system
+from tests.systems.up.running_up import PATIENCE_S, get, post, running
 
 from keyplan import Engine
 from keyplan.engine.store import files
@@ -40,8 +40,8 @@ from keyplan_systems.web.development import (
     issue_development_token,
 )
 from keyplan_systems.web.secret import SECRET_VARIABLE
-from keyplan_systems.web.serving import Running
-from keyplan_systems.web.system import Built, Resources, Stage, Worker, told
+from keyplan_systems.web.server import Running
+from keyplan_systems.web.system import Built, DemoStage, Resources, Worker, json_of
 
 pytestmark = pytest.mark.usefixtures("the_shelf")
 
@@ -85,9 +85,9 @@ def test_a_worker_that_fails_is_told_without_what_it_failed_at(tmp_path: Path, m
         raise ValueError("the item of ann@example.org")
 
     def build(resources: Resources) -> Built:
-        return replace(shelf.build(resources), workers=(Worker("shelf dusting", stumble),))
+        return replace(notes_system.build(resources), workers=(Worker("shelf dusting", stumble),))
 
-    monkeypatch.setattr(registry, "load", lambda _name: replace(shelf.SYSTEM, build=build))
+    monkeypatch.setattr(registry, "load", lambda _name: replace(notes_system.SYSTEM, build=build))
     with running(Settings(tmp_path)) as (url, _):
         assert failed.wait(PATIENCE_S)
         while (health := get(f"{url}/health/shelf")).status_code == 200:
@@ -305,7 +305,7 @@ def test_settings_of_a_system_that_cannot_be_are_a_clear_error(tmp_path: Path, m
     def build(_resources: Resources) -> Built:
         raise ValueError("SHELF_BOARDS is a whole number, not 'many'")
 
-    monkeypatch.setattr(registry, "load", lambda _name: replace(shelf.SYSTEM, build=build))
+    monkeypatch.setattr(registry, "load", lambda _name: replace(notes_system.SYSTEM, build=build))
     with ExitStack() as stack, pytest.raises(UpError, match="shelf cannot start: SHELF_BOARDS is a whole number"):
         prepare(Settings(tmp_path), stack, lambda _line: None)
 
@@ -315,16 +315,16 @@ def test_an_item_of_the_sample_that_cannot_be_read_keeps_nothing_from_starting(
 ) -> None:
     def build(resources: Resources) -> Built:
         def sample() -> None:
-            resources.connection.run(shelf.note_by_id("odd"))
+            resources.connection.run(notes_system.note_by_id("odd"))
 
-        return replace(shelf.build(resources), load_sample=sample)
+        return replace(notes_system.build(resources), load_sample=sample)
 
     with running(Settings(tmp_path)) as (url, _):
         client = boto3.client(
             "dynamodb", endpoint_url=url, region_name="us-east-1", aws_access_key_id="a", aws_secret_access_key="b"
         )
         client.put_item(TableName="shelf", Item={"note_id": {"S": "odd"}, "text": {"N": "1"}})
-    monkeypatch.setattr(registry, "load", lambda _name: replace(shelf.SYSTEM, build=build))
+    monkeypatch.setattr(registry, "load", lambda _name: replace(notes_system.SYSTEM, build=build))
     with running(Settings(tmp_path)) as (url, said):
         assert get(f"{url}/shelf/notes/first").json() == {"text": "a sample"}
     assert said[1].startswith("shelf: the sample is incomplete: Note note_id='odd' cannot be read as Note: text:")
@@ -406,11 +406,11 @@ def test_the_command_starts_says_where_and_drains_on_ctrl_c(tmp_path: Path) -> N
                 lines.append(line)
                 if "stop with Ctrl-C" in line:
                     break
-            told = "".join(lines)
-            url = told.partition("home page ")[2].partition("\n")[0].rstrip("/")
-            assert ("tokens: those of https://login.example for trainer" in told) == bool(options)
-            assert ("token: keyplan token SUBJECT" in told) != bool(options)
-            assert ("no DynamoDB endpoint" in told) == bool(options)
+            json_of = "".join(lines)
+            url = json_of.partition("home page ")[2].partition("\n")[0].rstrip("/")
+            assert ("tokens: those of https://login.example for trainer" in json_of) == bool(options)
+            assert ("token: keyplan token SUBJECT" in json_of) != bool(options)
+            assert ("no DynamoDB endpoint" in json_of) == bool(options)
             assert list(get(f"{url}/health").json()["systems"]) == ["thinking_trainer"]
             assert get(f"{url}/thinking_trainer/nothing").status_code == 404
             process.send_signal(signal.SIGINT)
@@ -422,28 +422,28 @@ def test_the_command_starts_says_where_and_drains_on_ctrl_c(tmp_path: Path) -> N
 
 def test_the_demonstration_plays_every_part_there_is() -> None:
     command = [sys.executable, "-m", "keyplan", "demo", "--system", "thinking_trainer"]
-    told = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
-    assert told.returncode == 0, told.stderr
-    assert "the stream has built her profile: 1 attempt(s)" in told.stdout
-    assert "bob may not look at it: 403" in told.stdout
+    json_of = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    assert json_of.returncode == 0, json_of.stderr
+    assert "the stream has built her profile: 1 attempt(s)" in json_of.stdout
+    assert "bob may not look at it: 403" in json_of.stdout
 
 
 def test_a_demonstration_where_nothing_runs_is_a_clear_error(tmp_path: Path) -> None:
     with nobody() as url:
         command = [sys.executable, "-m", "keyplan", "demo", "--url", url, "--folder", str(tmp_path)]
-        told = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
-    assert told.returncode == 1
-    assert f"no `keyplan up` answers at {url}" in told.stderr
+        json_of = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    assert json_of.returncode == 1
+    assert f"no `keyplan up` answers at {url}" in json_of.stderr
 
 
 def test_a_demonstration_with_the_key_of_another_folder_is_a_clear_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def play(stage: Stage) -> None:
+    def play(stage: DemoStage) -> None:
         with stage.client("ada") as ada:
-            stage.say(told(ada.get("/me")))
+            stage.say(json_of(ada.get("/me")))
 
-    monkeypatch.setattr(registry, "load", lambda _name: replace(shelf.SYSTEM, demo=play))
+    monkeypatch.setattr(registry, "load", lambda _name: replace(notes_system.SYSTEM, demo=play))
     said: list[str] = []
     with running(Settings(tmp_path)) as (url, _):
         demo(url, tmp_path, [], said.append)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.systems.elsewhere import Elsewhere
+from tests.systems.served_engine import ServedEngine
 from tests.systems.venue_booking.samples import NOW, VENUE
 from tests.systems.venue_booking.stage import Caller, Stage, connected, staged
 
@@ -21,7 +21,7 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def stage(engine: Engine | Elsewhere, clock: ManualClock, tmp_path: Path) -> Iterator[Stage]:
+def stage(engine: Engine | ServedEngine, clock: ManualClock, tmp_path: Path) -> Iterator[Stage]:
     with connected(engine, clock) as connection, staged(connection, clock, tmp_path / "keys", VENUE) as stage:
         yield stage
 

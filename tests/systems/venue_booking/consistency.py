@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from tests.systems.elsewhere import Elsewhere, raw
+from tests.systems.served_engine import ServedEngine, raw
 from tests.systems.venue_booking.stage import TABLE, all_items
 
 from keyplan.engine.engine import Engine
@@ -23,7 +23,7 @@ def text(item: dict[str, Any], name: str) -> str:
     return value
 
 
-def check(engine: Engine | Elsewhere) -> int:
+def check(engine: Engine | ServedEngine) -> int:
     """Compare all items with each other; return the number of bookings."""
     items = all_items(engine)
     bookings = of_kind(items, "Booking")
@@ -40,7 +40,7 @@ def _check_copies(bookings: list[dict[str, Any]], copies: list[dict[str, Any]]) 
     assert result == {text(one, "bookingId"): (text(one, "status"), one["version"]["N"]) for one in bookings}
 
 
-def _check_index(engine: Engine | Elsewhere, bookings: list[dict[str, Any]]) -> None:
+def _check_index(engine: Engine | ServedEngine, bookings: list[dict[str, Any]]) -> None:
     listed: dict[str, str] = {}
     for status in Status:
         answer = raw(

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from tests.systems import elsewhere
-from tests.systems.elsewhere import Elsewhere
-from tests.systems.people import People, well
+from tests.systems import served_engine
+from tests.systems.app_clients import AppClients, well
+from tests.systems.served_engine import ServedEngine
 from tests.systems.venue_booking.samples import REQUEST, VENUE
 
 from keyplan.client.connection import Connection
@@ -40,7 +40,7 @@ class Refused(Exception):  # noqa: N818 - a refusal that a caller receives, not 
 
 
 @dataclass(kw_only=True)
-class Stage(People):
+class Stage(AppClients):
     """Running system with its dependencies."""
 
     connection: Connection
@@ -135,16 +135,16 @@ def staged(connection: Connection, clock: Clock, folder: Path, rules: Venue | No
         yield stage
 
 
-connected = partial(elsewhere.connected, attempts=40)
+connected = partial(served_engine.connected, attempts=40)
 """Settings of a connection with many retries."""
 
 
-def all_items(engine: Engine | Elsewhere) -> list[dict[str, Any]]:
+def all_items(engine: Engine | ServedEngine) -> list[dict[str, Any]]:
     """Return all items of the table, in the service's form."""
     found: list[dict[str, Any]] = []
     request: dict[str, Any] = {"TableName": TABLE, "ConsistentRead": True}
     while True:
-        answer = elsewhere.raw(engine, "Scan", request)
+        answer = served_engine.raw(engine, "Scan", request)
         found += answer["Items"]
         if not answer.get("LastEvaluatedKey"):
             return found

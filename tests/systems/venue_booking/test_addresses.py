@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.systems.elsewhere import Elsewhere
+from tests.systems.served_engine import ServedEngine
 from tests.systems.venue_booking.consistency import of_kind, text
 from tests.systems.venue_booking.samples import VENUE
 from tests.systems.venue_booking.stage import (
@@ -51,7 +51,7 @@ def box() -> Box:
 
 @pytest.fixture
 def postman(stage: Stage, box: Box) -> Postman:
-    return Postman(stage.service.asking, LetterWriter(VENUE, ROOM), box)
+    return Postman(stage.service.base, LetterWriter(VENUE, ROOM), box)
 
 
 @pytest.fixture
@@ -79,14 +79,14 @@ def sent_code(caller: Caller, email: str, box: Box, runner: Runner) -> tuple[str
     return claim["id"], codes_in(box)[-1][1]
 
 
-def guards(engine: Engine | Elsewhere) -> set[str]:
+def guards(engine: Engine | ServedEngine) -> set[str]:
     return {item["PK"]["S"].removeprefix("EMAIL#") for item in all_items(engine) if item["SK"]["S"] == "GUARD"}
 
 
 def held_without_verification(stage: Stage, user_id: str, email: str) -> None:
     """Store a profile as before addresses were verified."""
-    asking = stage.service.asking
-    asking.connection.run(create_user(UserItem(user_id=user_id, email=email, name="x", created_at=asking.now())))
+    base = stage.service.base
+    base.connection.run(create_user(UserItem(user_id=user_id, email=email, name="x", created_at=base.now())))
 
 
 def at_once(works: list[Any]) -> Counter[str]:
@@ -104,7 +104,7 @@ def at_once(works: list[Any]) -> Counter[str]:
 
 
 def test_a_claimed_address_reserves_nothing_until_its_code_is_entered(
-    stage: Stage, ada: Caller, engine: Engine | Elsewhere, box: Box, runner: Runner
+    stage: Stage, ada: Caller, engine: Engine | ServedEngine, box: Box, runner: Runner
 ) -> None:
     ada.ask("{ me { id } }")
     changed = ada.ask(CHANGE, input={"email": "New@Example.org", "name": "Ada R."})["changeProfile"]
@@ -125,7 +125,7 @@ def test_a_claimed_address_reserves_nothing_until_its_code_is_entered(
 
 
 def test_a_claim_locks_nobody_out_and_yields_to_the_owner(
-    stage: Stage, engine: Engine | Elsewhere, box: Box, runner: Runner
+    stage: Stage, engine: Engine | ServedEngine, box: Box, runner: Runner
 ) -> None:
     eve = stage.person("eve")
     eve.ask("{ me { id } }")
@@ -179,7 +179,7 @@ def test_a_code_is_good_for_an_hour_and_for_its_own_user(
 
 
 def test_of_two_users_who_verify_one_address_at_once_one_wins(
-    stage: Stage, engine: Engine | Elsewhere, box: Box, runner: Runner
+    stage: Stage, engine: Engine | ServedEngine, box: Box, runner: Runner
 ) -> None:
     held_without_verification(stage, "mallory", "wanted@example.org")
     people = [stage.person(f"user{number}") for number in range(2)]
@@ -234,7 +234,7 @@ def test_a_letter_sent_again_brings_another_code_and_both_are_accepted(
         return sent
 
     monkeypatch.setattr(box, "send", lost)
-    runner = letter_runner(Postman(stage.service.asking, LetterWriter(VENUE, ROOM), box), tmp_path / "failed")
+    runner = letter_runner(Postman(stage.service.base, LetterWriter(VENUE, ROOM), box), tmp_path / "failed")
     claim = ada.ask(REQUEST_CODE, email="new@example.org")["requestEmailCode"]["id"]
     for _ in range(5):
         runner.run_once()
@@ -256,7 +256,7 @@ RULES = VENUE.model_copy(update={"letters_per_user": 6, "letters_per_address": 4
 
 
 @pytest.fixture
-def strict(engine: Engine | Elsewhere, clock: ManualClock, tmp_path: Path) -> Iterator[Stage]:
+def strict(engine: Engine | ServedEngine, clock: ManualClock, tmp_path: Path) -> Iterator[Stage]:
     """Serve the system with 6 letters per day for a user and 4 for an address."""
     with connected(engine, clock) as connection, staged(connection, clock, tmp_path / "keys", RULES) as stage:
         yield stage
@@ -270,7 +270,7 @@ REQUEST = "mutation ($input: BookingInput!) { requestBooking(input: $input) { id
 
 
 def test_letters_to_one_address_are_limited_whoever_causes_them(
-    strict: Stage, engine: Engine | Elsewhere, clock: ManualClock
+    strict: Stage, engine: Engine | ServedEngine, clock: ManualClock
 ) -> None:
     people = [strict.person(f"user{number}") for number in range(3)]
     works = [lambda person=people[number % 3]: person.ask(REQUEST, input=wish("v@example.org")) for number in range(12)]
@@ -283,7 +283,9 @@ def test_letters_to_one_address_are_limited_whoever_causes_them(
     assert strict.person("eve").ask(REQUEST_CODE, email="v@example.org")["requestEmailCode"]["email"] == "v@example.org"
 
 
-def test_letters_that_one_user_causes_are_limited_wherever_they_go(strict: Stage, engine: Engine | Elsewhere) -> None:
+def test_letters_that_one_user_causes_are_limited_wherever_they_go(
+    strict: Stage, engine: Engine | ServedEngine
+) -> None:
     eve = strict.person("eve")
     eve.ask("{ me { id } }")
     works: list[Any] = [lambda number=number: eve.ask(REQUEST, input=wish(f"v{number}@x.org")) for number in range(8)]

@@ -6,7 +6,7 @@ from datetime import date
 from typing import Any
 
 import pytest
-from tests.systems.elsewhere import Elsewhere
+from tests.systems.served_engine import ServedEngine
 from tests.systems.venue_booking.consistency import check, of_kind
 from tests.systems.venue_booking.stage import Caller, Refused, Stage, all_items, booking_input
 
@@ -31,7 +31,7 @@ def refusal(caller: Caller, what: str, booking_id: str, **values: Any) -> Refuse
 
 
 def test_a_request_is_pending_has_a_code_and_holds_nothing(
-    stage: Stage, ada: Caller, engine: Engine | Elsewhere
+    stage: Stage, ada: Caller, engine: Engine | ServedEngine
 ) -> None:
     made = ada.request()
     assert (made["status"], made["version"], made["duration"]) == ("PENDING", 1, "FULL_DAY")
@@ -41,7 +41,7 @@ def test_a_request_is_pending_has_a_code_and_holds_nothing(
     assert check(engine) == 1
 
 
-def test_approving_takes_every_slot_of_the_duration(ada: Caller, admin: Caller, engine: Engine | Elsewhere) -> None:
+def test_approving_takes_every_slot_of_the_duration(ada: Caller, admin: Caller, engine: Engine | ServedEngine) -> None:
     made = ada.request()
     approved = admin.decide("approve", made["id"], version=1, reason="Welcome")
     assert (approved["status"], approved["version"]) == ("APPROVED", 2)
@@ -52,7 +52,7 @@ def test_approving_takes_every_slot_of_the_duration(ada: Caller, admin: Caller, 
 
 
 def test_a_full_day_and_half_a_day_cannot_both_hold_the_morning(
-    ada: Caller, admin: Caller, engine: Engine | Elsewhere
+    ada: Caller, admin: Caller, engine: Engine | ServedEngine
 ) -> None:
     whole, half = ada.request(), ada.request(duration="HALF_DAY_MORNING")
     admin.decide("approve", half["id"])
@@ -75,7 +75,7 @@ def test_reasons_for_coming_too_late_are_told_apart(ada: Caller, admin: Caller) 
 
 @pytest.mark.parametrize("what", ["reject", "cancel"])
 def test_an_approved_booking_that_ends_frees_its_slots(
-    what: str, ada: Caller, admin: Caller, engine: Engine | Elsewhere
+    what: str, ada: Caller, admin: Caller, engine: Engine | ServedEngine
 ) -> None:
     first, second = ada.request(), ada.request(duration="EVENING")
     admin.decide("approve", first["id"])
@@ -89,7 +89,7 @@ def test_an_approved_booking_that_ends_frees_its_slots(
 
 
 def test_ending_a_booking_never_frees_what_is_held_by_another(
-    stage: Stage, ada: Caller, admin: Caller, engine: Engine | Elsewhere
+    stage: Stage, ada: Caller, admin: Caller, engine: Engine | ServedEngine
 ) -> None:
     made = ada.request(duration="EVENING")
     admin.decide("approve", made["id"])
@@ -101,7 +101,7 @@ def test_ending_a_booking_never_frees_what_is_held_by_another(
 
 
 def test_owners_cancel_their_own_and_strangers_learn_nothing(
-    stage: Stage, ada: Caller, engine: Engine | Elsewhere
+    stage: Stage, ada: Caller, engine: Engine | ServedEngine
 ) -> None:
     bob, made = stage.person("bob"), ada.request()
     assert refusal(bob, "cancel", made["id"]).code == "not_found"
@@ -131,7 +131,7 @@ def test_owners_cancel_their_own_and_strangers_learn_nothing(
 )
 @pytest.mark.embedded("refused before any table is met")
 def test_a_request_that_breaks_a_rule_is_refused_and_stores_nothing(
-    changes: dict[str, Any], code: str, ada: Caller, engine: Engine | Elsewhere
+    changes: dict[str, Any], code: str, ada: Caller, engine: Engine | ServedEngine
 ) -> None:
     with pytest.raises(Refused) as refused:
         ada.request(**changes)
@@ -140,7 +140,7 @@ def test_a_request_that_breaks_a_rule_is_refused_and_stores_nothing(
 
 
 def test_what_is_held_cannot_be_asked_for_until_it_is_free(
-    ada: Caller, admin: Caller, engine: Engine | Elsewhere
+    ada: Caller, admin: Caller, engine: Engine | ServedEngine
 ) -> None:
     held = ada.request(duration="HALF_DAY_MORNING")
     admin.decide("approve", held["id"])

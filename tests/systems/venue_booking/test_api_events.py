@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from icalendar import Calendar
-from tests.systems.elsewhere import Elsewhere
+from tests.systems.served_engine import ServedEngine
 from tests.systems.venue_booking.consistency import check, of_kind
 from tests.systems.venue_booking.stage import Caller, Refused, Stage, all_items
 
@@ -15,7 +15,7 @@ ON = "query ($day: Date!) { eventsOn(date: $day) { id kind title description slo
 
 
 def test_an_event_and_a_closure_take_slots_like_a_booking(
-    ada: Caller, admin: Caller, engine: Engine | Elsewhere
+    ada: Caller, admin: Caller, engine: Engine | ServedEngine
 ) -> None:
     made = ada.request()
     admin.event(date="2025-11-15", duration="HALF_DAY_MORNING", title="Market")
@@ -35,7 +35,7 @@ def test_an_event_and_a_closure_take_slots_like_a_booking(
 
 
 def test_an_event_without_booking_is_removed_with_its_slots_and_its_lock_code(
-    admin: Caller, engine: Engine | Elsewhere
+    admin: Caller, engine: Engine | ServedEngine
 ) -> None:
     made = admin.event()
     admin.ask("mutation ($id: ID!) { issueLockCode(eventId: $id) { digits } }", id=made["id"])
@@ -92,7 +92,7 @@ def test_strangers_see_that_a_slot_is_held_and_not_by_whom(stage: Stage, ada: Ca
 
 
 def test_an_administrators_event_says_its_kind_and_what_is_said_of_it_and_has_no_booking(
-    ada: Caller, admin: Caller, engine: Engine | Elsewhere
+    ada: Caller, admin: Caller, engine: Engine | ServedEngine
 ) -> None:
     made = admin.event(duration="EVENING", description="Books and toys")
     works = admin.event(duration="HALF_DAY_MORNING", kind="CLOSURE", title="Works")
@@ -114,7 +114,7 @@ def test_an_administrators_event_says_its_kind_and_what_is_said_of_it_and_has_no
     assert {item["eventType"]["S"] for item in stored} == {"public_event", "closure"}
 
 
-def test_removing_an_event_never_frees_what_is_held_by_another(admin: Caller, engine: Engine | Elsewhere) -> None:
+def test_removing_an_event_never_frees_what_is_held_by_another(admin: Caller, engine: Engine | ServedEngine) -> None:
     made = admin.event(duration="EVENING")
     key = {"PK": {"S": "EVENTDATE#2025-12-06"}, "SK": {"S": "EVENING"}}
     update = {"UpdateExpression": "SET eventId = :other", "ExpressionAttributeValues": {":other": {"S": "other"}}}
@@ -210,7 +210,7 @@ def test_past_months_are_not_in_the_feed(stage: Stage, admin: Caller, clock: Man
     assert b"Market" not in stage.client().get("/calendar.ics").content
 
 
-def test_a_full_day_stands_under_one_vocabulary(admin: Caller, engine: Engine | Elsewhere) -> None:
+def test_a_full_day_stands_under_one_vocabulary(admin: Caller, engine: Engine | ServedEngine) -> None:
     admin.event()
     slots = of_kind(all_items(engine), "EventSlot")
     assert {slot["duration"]["S"] for slot in slots} == {"FULL_DAY"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.systems.elsewhere import Elsewhere
+from tests.systems.served_engine import ServedEngine
 from tests.systems.venue_booking.consistency import of_kind, text
 from tests.systems.venue_booking.stage import Caller, Refused, Stage, all_items, code_of
 
@@ -18,7 +18,7 @@ CHANGE = "mutation ($input: ProfileInput!, $version: Int) { changeProfile(input:
 CHANGE += " email name phone language version } }"
 
 
-def test_a_profile_is_made_of_the_token_on_first_use(stage: Stage, engine: Engine | Elsewhere) -> None:
+def test_a_profile_is_made_of_the_token_on_first_use(stage: Stage, engine: Engine | ServedEngine) -> None:
     caller = stage.person("ada", email="Ada@EXAMPLE.org", name="Ada Rossi")
     me = caller.ask("{ me { id email name role language version createdAt } }")["me"]
     assert me == {
@@ -78,7 +78,7 @@ def test_a_subject_that_is_no_id_is_told(stage: Stage) -> None:
     assert code_of(stage.person("a#b"), "{ me { id } }") == "invalid"
 
 
-def test_a_changed_address_moves_its_guard_and_frees_the_old_one(stage: Stage, engine: Engine | Elsewhere) -> None:
+def test_a_changed_address_moves_its_guard_and_frees_the_old_one(stage: Stage, engine: Engine | ServedEngine) -> None:
     ada = stage.person("ada")
     ada.ask("{ me { id } }")
     moved = stage.person("ada", email="new@example.org")
@@ -172,7 +172,7 @@ def test_payments_are_recorded_and_seen_by_the_owner(
     assert (refused.value.code, list(refused.value.details["fields"])) == ("invalid", ["amountCents"])
 
 
-def test_a_payment_for_nothing_is_refused_and_leaves_no_entry(admin: Caller, engine: Engine | Elsewhere) -> None:
+def test_a_payment_for_nothing_is_refused_and_leaves_no_entry(admin: Caller, engine: Engine | ServedEngine) -> None:
     assert code_of(admin, PAY, input={"bookingId": "none", "amountCents": 1, "method": "CASH"}) == "not_found"
     assert all_items(engine) == []
 
@@ -182,7 +182,7 @@ ISSUE = "mutation ($id: ID!) { issueLockCode(eventId: $id) { digits } }"
 
 
 def test_a_lock_code_is_for_whose_booking_it_is(
-    stage: Stage, ada: Caller, admin: Caller, engine: Engine | Elsewhere
+    stage: Stage, ada: Caller, admin: Caller, engine: Engine | ServedEngine
 ) -> None:
     made = ada.request(duration="EVENING")
     event = admin.decide("approve", made["id"])["eventId"]
@@ -232,12 +232,12 @@ def test_every_act_of_an_administrator_is_in_the_audit_log(ada: Caller, admin: C
     assert {"name": "amount_cents", "value": "100"} in result[1]["details"]
 
 
-def test_what_an_owner_does_is_no_act_of_an_administrator(ada: Caller, engine: Engine | Elsewhere) -> None:
+def test_what_an_owner_does_is_no_act_of_an_administrator(ada: Caller, engine: Engine | ServedEngine) -> None:
     ada.decide("cancel", ada.request()["id"])
     assert of_kind(all_items(engine), "AuditEntry") == []
 
 
-def test_a_decision_that_fails_leaves_no_entry(ada: Caller, admin: Caller, engine: Engine | Elsewhere) -> None:
+def test_a_decision_that_fails_leaves_no_entry(ada: Caller, admin: Caller, engine: Engine | ServedEngine) -> None:
     first, second = ada.request(), ada.request()
     admin.decide("approve", first["id"])
     with pytest.raises(Refused):

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.systems.elsewhere import Elsewhere
+from tests.systems.served_engine import ServedEngine
 from tests.systems.venue_booking.stage import Caller, connected
 
 from keyplan.clock import ManualClock
@@ -22,13 +22,13 @@ from keyplan_systems.venue_booking.mail.senders import FolderSender, SmtpSender
 from keyplan_systems.venue_booking.reads import bookings_of_user
 from keyplan_systems.venue_booking.settings import settings_from
 from keyplan_systems.web.development import development_key, issue_development_token
-from keyplan_systems.web.serving import Running
+from keyplan_systems.web.server import Running
 from keyplan_systems.web.system import Resources
 from keyplan_systems.web.tokens import TokenRules, TokenVerifier, development_keys
 
 
 @pytest.fixture
-def resources(engine: Engine | Elsewhere, clock: ManualClock, tmp_path: Path) -> Iterator[Resources]:
+def resources(engine: Engine | ServedEngine, clock: ManualClock, tmp_path: Path) -> Iterator[Resources]:
     verifier = TokenVerifier(TokenRules("venue"), development_keys(development_key(tmp_path / "k")), clock)
     with connected(engine, clock) as connection:
         connection.create_tables(venue)

@@ -8,8 +8,8 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from tests.systems.elsewhere import Elsewhere
 from tests.systems.metered import Metered
+from tests.systems.served_engine import ServedEngine
 from tests.systems.venue_booking.samples import VENUE
 from tests.systems.venue_booking.stage import Caller, Stage, connected, staged
 
@@ -24,13 +24,13 @@ from keyplan_systems.venue_booking.writes import remember_letter
 
 
 @pytest.fixture
-def counting(engine: Engine | Elsewhere, clock: ManualClock) -> Iterator[Metered]:
+def counting(engine: Engine | ServedEngine, clock: ManualClock) -> Iterator[Metered]:
     with connected(engine, clock) as connection:
         yield Metered(connection.transport)
 
 
 @pytest.fixture
-def stage(engine: Engine | Elsewhere, clock: ManualClock, counting: Metered, tmp_path: Path) -> Iterator[Stage]:
+def stage(engine: Engine | ServedEngine, clock: ManualClock, counting: Metered, tmp_path: Path) -> Iterator[Stage]:
     with connected(engine, clock) as below:
         connection = Connection(counting, below.context)
         with staged(connection, clock, tmp_path / "keys", VENUE) as stage:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from tests.systems.elsewhere import Elsewhere
+from tests.systems.served_engine import ServedEngine
 from tests.systems.venue_booking.consistency import check, of_kind
 from tests.systems.venue_booking.stage import Caller, Stage, all_items, booking_input, code_of
 
@@ -44,7 +44,7 @@ def payment(booking_id: str, cents: int = 5_000) -> dict[str, Any]:
 
 
 def test_a_payment_sent_twice_with_one_key_is_recorded_once(
-    ada: Caller, admin: Caller, engine: Engine | Elsewhere
+    ada: Caller, admin: Caller, engine: Engine | ServedEngine
 ) -> None:
     made = ada.request()
     first = admin.ask(PAY, input=payment(made["id"]), key="k1")
@@ -56,7 +56,7 @@ def test_a_payment_sent_twice_with_one_key_is_recorded_once(
 
 
 def test_payments_sent_at_once_with_one_key_are_one_payment_and_one_answer(
-    stage: Stage, ada: Caller, engine: Engine | Elsewhere
+    stage: Stage, ada: Caller, engine: Engine | ServedEngine
 ) -> None:
     made = ada.request()
     admins = [stage.admin() for _ in range(8)]
@@ -69,7 +69,7 @@ def test_payments_sent_at_once_with_one_key_are_one_payment_and_one_answer(
 
 
 def test_a_payment_whose_answer_was_lost_is_sent_again_with_its_key(
-    stage: Stage, ada: Caller, admin: Caller, engine: Engine | Elsewhere, monkeypatch: pytest.MonkeyPatch
+    stage: Stage, ada: Caller, admin: Caller, engine: Engine | ServedEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = ada.request()
     transact = stage.connection.transact
@@ -86,7 +86,7 @@ def test_a_payment_whose_answer_was_lost_is_sent_again_with_its_key(
 
 
 def test_every_mutation_gives_its_first_answer_again(
-    stage: Stage, ada: Caller, admin: Caller, engine: Engine | Elsewhere, clock: ManualClock
+    stage: Stage, ada: Caller, admin: Caller, engine: Engine | ServedEngine, clock: ManualClock
 ) -> None:
     numbers = itertools.count()
 
@@ -113,7 +113,7 @@ def test_every_mutation_gives_its_first_answer_again(
 
 
 def test_a_claim_sent_again_gives_the_profile_as_it_first_was_and_sends_no_second_code(
-    stage: Stage, ada: Caller, engine: Engine | Elsewhere
+    stage: Stage, ada: Caller, engine: Engine | ServedEngine
 ) -> None:
     first = ada.ask(CHANGE, input={"email": "new@example.org", "name": "Ada R."}, key="k")
     assert first["changeProfile"]["name"] == "Ada R."

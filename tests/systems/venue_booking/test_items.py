@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.systems.elsewhere import Elsewhere
+from tests.systems.served_engine import ServedEngine
 from tests.systems.venue_booking.consistency import of_kind
 from tests.systems.venue_booking.stage import Caller, Refused, all_items
 
@@ -30,7 +30,7 @@ DOCUMENTED = {
 
 
 @pytest.fixture
-def items(ada: Caller, admin: Caller, engine: Engine | Elsewhere) -> list[dict[str, Any]]:
+def items(ada: Caller, admin: Caller, engine: Engine | ServedEngine) -> list[dict[str, Any]]:
     """Return a user with a telephone, an approved booking with its items, and a waiting request."""
     change = 'mutation { changeProfile(input: { phone: "+39 333 1234567" }) { id } }'
     ada.ask(change)
@@ -58,7 +58,7 @@ def test_a_status_stands_alike_in_booking_index_and_copy(items: list[dict[str, A
     assert copies == {name: one["status"]["S"] for name, one in bookings.items()}
 
 
-def test_an_item_that_cannot_be_read_is_named(admin: Caller, engine: Engine | Elsewhere) -> None:
+def test_an_item_that_cannot_be_read_is_named(admin: Caller, engine: Engine | ServedEngine) -> None:
     item = {"PK": {"S": "BOOKING#broken"}, "SK": {"S": "METADATA"}, "reason": {"S": "private"}}
     entry = {"GSI1PK": {"S": "STATUS#PENDING"}, "GSI1SK": {"S": "2025-10-21T10:00:00.000Z#broken"}}
     engine.call("PutItem", {"TableName": "venue-booking", "Item": {**item, **entry, "entityType": {"S": "Booking"}}})

@@ -19,7 +19,7 @@ from tests.systems.venue_booking.stage import all_items
 import keyplan
 from keyplan.clock import SystemClock
 from keyplan.engine.engine import Engine
-from keyplan_systems.venue_booking.asking import Asking
+from keyplan_systems.venue_booking.base import Base
 from keyplan_systems.venue_booking.entities import venue
 from keyplan_systems.venue_booking.mail.letters import LetterWriter, MailRoom
 from keyplan_systems.venue_booking.mail.senders import FolderSender
@@ -81,7 +81,7 @@ from contextlib import suppress
 from pathlib import Path
 import keyplan
 from keyplan.clock import SystemClock
-from keyplan_systems.venue_booking.asking import Asking
+from keyplan_systems.venue_booking.base import Asking
 from keyplan_systems.venue_booking.domain.venue import Venue
 from keyplan_systems.venue_booking.mail.letters import LetterWriter, MailRoom
 from keyplan_systems.venue_booking.mail.senders import FolderSender
@@ -143,8 +143,8 @@ def test_a_postman_killed_again_and_again_sends_every_letter_once(tmp_path: Path
         kill_after(start(POSTMAN, database, str(letters)), chance.randrange(1, 5), chance.random() / 100)
     clock = _Later()
     with keyplan.connect(database, clock=clock) as connection:
-        asking = Asking(connection, clock, VENUE)
-        postman = Postman(asking, LetterWriter(VENUE, ROOM), FolderSender(letters))
+        base = Base(connection, clock, VENUE)
+        postman = Postman(base, LetterWriter(VENUE, ROOM), FolderSender(letters))
         with letter_runner(postman, tmp_path / "failed") as runner:
             runner.run_once()
     with Engine.open(database) as engine:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.systems.elsewhere import Elsewhere
+from tests.systems.served_engine import ServedEngine
 from tests.systems.venue_booking.consistency import check, of_kind, text
 from tests.systems.venue_booking.samples import VENUE
 from tests.systems.venue_booking.stage import Caller, Refused, Stage, all_items, connected, staged
@@ -49,7 +49,7 @@ class World:
     """System on such a transport."""
 
     stage: Stage
-    engine: Engine | Elsewhere
+    engine: Engine | ServedEngine
     transport: Losing
 
     @contextmanager
@@ -61,7 +61,7 @@ class World:
 
 
 @pytest.fixture
-def world(engine: Engine | Elsewhere, clock: ManualClock, tmp_path: Path) -> Iterator[World]:
+def world(engine: Engine | ServedEngine, clock: ManualClock, tmp_path: Path) -> Iterator[World]:
     with connected(engine, clock, attempts=3) as below:
         transport = Losing(below.transport)
         with staged(Connection(transport, below.context), clock, tmp_path / "keys", VENUE) as stage:

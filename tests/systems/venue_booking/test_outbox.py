@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.systems.elsewhere import Elsewhere
+from tests.systems.served_engine import ServedEngine
 from tests.systems.venue_booking.consistency import of_kind, text
 from tests.systems.venue_booking.mail.smtp_server import Inbox, smtp_server
 from tests.systems.venue_booking.samples import VENUE
@@ -64,7 +64,7 @@ def box() -> Box:
 
 @pytest.fixture
 def postman(stage: Stage, box: Box) -> Postman:
-    return Postman(stage.service.asking, LetterWriter(VENUE, ROOM), box)
+    return Postman(stage.service.base, LetterWriter(VENUE, ROOM), box)
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def test_letters_tell_of_the_booking_as_it_stood_in_their_step(
     assert "15 novembre 2025" in str(by_kind["admin_new_request"]["Subject"])
 
 
-def test_a_step_that_fails_asks_for_no_letter(ada: Caller, admin: Caller, engine: Engine | Elsewhere) -> None:
+def test_a_step_that_fails_asks_for_no_letter(ada: Caller, admin: Caller, engine: Engine | ServedEngine) -> None:
     first, second = ada.request(), ada.request()
     admin.decide("approve", first["id"])
     with pytest.raises(Exception, match="taken"):
@@ -117,7 +117,7 @@ def test_a_step_that_fails_asks_for_no_letter(ada: Caller, admin: Caller, engine
 
 
 def test_a_letter_that_left_is_in_its_users_history_and_expires_in_the_outbox(
-    ada: Caller, admin: Caller, runner: Runner, engine: Engine | Elsewhere, clock: ManualClock
+    ada: Caller, admin: Caller, runner: Runner, engine: Engine | ServedEngine, clock: ManualClock
 ) -> None:
     made = ada.request()
     clock.advance(5)
@@ -157,7 +157,7 @@ class _Overtaken(Box):
 
 
 def test_a_letter_that_two_postmen_sent_left_under_one_key_and_is_in_the_history_once(
-    ada: Caller, box: Box, postman: Postman, engine: Engine | Elsewhere, clock: ManualClock
+    ada: Caller, box: Box, postman: Postman, engine: Engine | ServedEngine, clock: ManualClock
 ) -> None:
     key = f"{ada.request()['id']}.1.received"
 
@@ -166,7 +166,7 @@ def test_a_letter_that_two_postmen_sent_left_under_one_key_and_is_in_the_history
         clock.advance(1)
 
     slow = _Overtaken(meanwhile=other)
-    Postman(postman.asking, postman.writer, slow).send(key)
+    Postman(postman.base, postman.writer, slow).send(key)
     assert [letter.key for letter in (*box.letters, *slow.letters)] == [key, key]
     assert len(of_kind(all_items(engine), "Notification")) == 1
     assert not postman.send(key)
@@ -185,7 +185,7 @@ def test_one_that_is_being_sent_as_the_stream_told_is_not_sent_by_who_looks_afte
             wait(late, timeout=0.5)
 
     slow = _Overtaken(meanwhile=look_after)
-    at_once = Postman(postman.asking, postman.writer, slow)
+    at_once = Postman(postman.base, postman.writer, slow)
     with ThreadPoolExecutor(1) as pool:
         letter_runner(at_once, tmp_path / "failed").run_once()
         late[0].result()
@@ -208,7 +208,7 @@ def test_a_letter_given_up_by_the_consumer_is_sent_later_by_who_looks_after_it(
     runner: Runner,
     clock: ManualClock,
     tmp_path: Path,
-    engine: Engine | Elsewhere,
+    engine: Engine | ServedEngine,
 ) -> None:
     box.fails = [MailUnavailableError("away")] * 14
     ada.request()
@@ -254,14 +254,14 @@ def test_letters_about_a_duration_that_is_no_more_wait_and_hold_up_no_other(
     ada.request(duration="EVENING")
     clock.advance(OVERDUE.total_seconds() + 1)
     without = VENUE.model_copy(update={"durations": {"EVENING": ("EVENING",)}})
-    assert Postman(stage.service.asking, LetterWriter(without, ROOM), box).send_overdue() == 2
+    assert Postman(stage.service.base, LetterWriter(without, ROOM), box).send_overdue() == 2
     assert kinds(box) == ["admin_new_request", "received"]
     assert postman.send_overdue() == 2
     assert kinds(box) == ["admin_new_request", "admin_new_request", "received", "received"]
 
 
 def test_letters_that_nobody_can_read_or_write_hold_up_no_other(
-    stage: Stage, ada: Caller, box: Box, postman: Postman, clock: ManualClock, engine: Engine | Elsewhere
+    stage: Stage, ada: Caller, box: Box, postman: Postman, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
     broken, unwritten, good = (ada.request()["id"] for _ in range(3))
     key = {"PK": {"S": f"OUTBOX#{broken}.1.received"}, "SK": {"S": "LETTER"}}
@@ -278,7 +278,7 @@ def test_letters_that_nobody_can_read_or_write_hold_up_no_other(
                 raise ValueError("no letter can be made of this")
             return super().write(notice, booking)
 
-    choosy = Postman(stage.service.asking, Choosy(VENUE, ROOM), box)
+    choosy = Postman(stage.service.base, Choosy(VENUE, ROOM), box)
     with pytest.raises(UnfinishedError) as caught:
         choosy.send_overdue()
     assert sorted(type(one).__name__ for one in caught.value.exceptions) == [
@@ -293,7 +293,7 @@ def test_letters_that_nobody_can_read_or_write_hold_up_no_other(
 
 
 def test_a_letter_that_is_refused_for_good_is_closed_with_the_reason(
-    ada: Caller, box: Box, runner: Runner, engine: Engine | Elsewhere
+    ada: Caller, box: Box, runner: Runner, engine: Engine | ServedEngine
 ) -> None:
     box.fails = [MailRefusedError("no such address")]
     ada.request()
@@ -306,7 +306,7 @@ def test_a_letter_that_is_refused_for_good_is_closed_with_the_reason(
 
 
 def test_recipients_that_a_letter_did_not_reach_are_told_in_the_log(
-    stage: Stage, ada: Caller, engine: Engine | Elsewhere, caplog: pytest.LogCaptureFixture
+    stage: Stage, ada: Caller, engine: Engine | ServedEngine, caplog: pytest.LogCaptureFixture
 ) -> None:
     key = f"{ada.request()['id']}.1.admin_new_request"
     both = replace(ROOM, administrators=("one@example.org", "two@example.org"))
@@ -314,7 +314,7 @@ def test_recipients_that_a_letter_did_not_reach_are_told_in_the_log(
     inbox.answers["two@example.org"] = "450 not now"
     with smtp_server(inbox) as port:
         sender = SmtpSender(SmtpSettings("127.0.0.1", port, Security.NONE))
-        assert Postman(stage.service.asking, LetterWriter(VENUE, both), sender).send(key)
+        assert Postman(stage.service.base, LetterWriter(VENUE, both), sender).send(key)
     (result,) = (record for record in caplog.records if record.name == outbox.__name__)
     assert (result.__dict__["letter"], result.__dict__["refused"]) == (key, ("two@example.org",))
     assert [text(one, "PK") for one in of_kind(all_items(engine), "Outbox") if "sentAt" in one] == [f"OUTBOX#{key}"]
@@ -335,7 +335,7 @@ def test_faults_of_streams_and_table_send_nothing_twice(tmp_path: Path) -> None:
         stage, engine, clock = world.stage, world.engine, world.clock
         folder = tmp_path / "letters"
         writer = LetterWriter(VENUE, ROOM)
-        runner = letter_runner(Postman(stage.service.asking, writer, FolderSender(folder)), tmp_path / "failed")
+        runner = letter_runner(Postman(stage.service.base, writer, FolderSender(folder)), tmp_path / "failed")
         ada, admin = stage.person("ada"), stage.admin()
         for day in range(10, 20):
             made = eager(partial(ada.request, date=f"2025-11-{day}"))
@@ -355,7 +355,7 @@ def test_letters_leave_through_a_mail_server_in_both_parts(stage: Stage, ada: Ca
     inbox = Inbox()
     with smtp_server(inbox) as port:
         sender = SmtpSender(SmtpSettings("127.0.0.1", port, Security.NONE))
-        runner = letter_runner(Postman(stage.service.asking, LetterWriter(VENUE, ROOM), sender), tmp_path / "failed")
+        runner = letter_runner(Postman(stage.service.base, LetterWriter(VENUE, ROOM), sender), tmp_path / "failed")
         ada.request()
         assert runner.run_once().delivered == 2
     assert len(inbox.envelopes) == 2

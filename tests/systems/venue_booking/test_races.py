@@ -14,7 +14,7 @@ from typing import Any
 import boto3
 import pytest
 from tests.sdk import ONCE
-from tests.systems.elsewhere import Elsewhere, served
+from tests.systems.served_engine import ServedEngine, served
 from tests.systems.venue_booking.consistency import check, of_kind, text
 from tests.systems.venue_booking.samples import NOW, VENUE
 from tests.systems.venue_booking.stage import Caller, Refused, Stage, all_items, connected, staged
@@ -56,7 +56,7 @@ class World:
     """System, and the location of its tables."""
 
     stage: Stage
-    engine: Engine | Elsewhere
+    engine: Engine | ServedEngine
     clock: ManualClock
 
     def settled(self) -> int:
@@ -229,7 +229,7 @@ def test_of_many_who_want_one_address_one_has_it(world: World) -> None:
     _check_addresses(world.engine, people)
 
 
-def _check_addresses(engine: Engine | Elsewhere, people: list[Caller]) -> None:
+def _check_addresses(engine: Engine | ServedEngine, people: list[Caller]) -> None:
     """Check that every address has one user and one guard, which belongs to that user."""
     items = all_items(engine)
     users = {text(item, "email"): text(item, "PK") for item in of_kind(items, "User")}
@@ -255,14 +255,14 @@ def test_an_address_that_goes_around_is_never_two_peoples(world: World) -> None:
     _check_addresses(world.engine, people)
 
 
-def test_first_visits_with_one_address_make_one_user(stage: Stage, engine: Engine | Elsewhere) -> None:
+def test_first_visits_with_one_address_make_one_user(stage: Stage, engine: Engine | ServedEngine) -> None:
     people = [stage.person(f"user{number}", email="Same@example.org") for number in range(10)]
     outcomes = Counter(at_once([partial(person.ask, "{ me { id } }") for person in people]))
     assert outcomes == {"won": 1, "email_taken": 9}
     assert len(of_kind(all_items(engine), "User")) == 1
 
 
-def test_first_visits_of_one_person_at_once_make_one_profile(stage: Stage, engine: Engine | Elsewhere) -> None:
+def test_first_visits_of_one_person_at_once_make_one_profile(stage: Stage, engine: Engine | ServedEngine) -> None:
     ada = stage.person("ada")
     assert set(at_once([lambda: ada.ask("{ me { id } }")] * 10)) == {"won"}
     assert len(of_kind(all_items(engine), "User")) == 1

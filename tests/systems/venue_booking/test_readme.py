@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from graphql import parse, validate
-from tests.systems.made import readme_of
+from tests.systems.readme_parts import readme_of
 
 from keyplan_systems.venue_booking.api.schema import make_schema
 

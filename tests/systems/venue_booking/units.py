@@ -84,7 +84,7 @@ def patterns(of: House) -> Iterator[tuple[str, float]]:
     ]
 
     def run(call: Call[Any]) -> object:
-        return of.service.asking.connection.run(call)
+        return of.service.base.connection.run(call)
 
     for call in calls:
         requests, units = of.cost(partial(run, call))

@@ -24,9 +24,9 @@ from keyplan_systems.web.application import web_application
 from keyplan_systems.web.health import health_router
 from keyplan_systems.web.logs import JsonFormatter
 from keyplan_systems.web.middleware import access_log
-from keyplan_systems.web.notes import current_request_id, note
 from keyplan_systems.web.problems import UPPER_CODES, Problem, ProblemStyle
-from keyplan_systems.web.serving import KEEP_ALIVE_S, MESSAGE_BYTES, Running, ServingError
+from keyplan_systems.web.request_context import add_log_field, current_request_id
+from keyplan_systems.web.server import KEEP_ALIVE_S, MESSAGE_BYTES, Running, ServingError
 
 PATIENCE_S = 60
 """Timeout of tests, generous for busy machines."""
@@ -57,7 +57,7 @@ def build(**options: Any) -> FastAPI:
 
     @app.post("/orders/{order_id}")
     async def order(order_id: str, order: Annotated[Order, Body()]) -> dict[str, object]:
-        note("order_id", order_id)
+        add_log_field("order_id", order_id)
         return {"count": order.count, "request_id": current_request_id()}
 
     @app.get("/taken")

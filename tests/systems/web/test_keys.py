@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from keyplan.clock import ManualClock
 from keyplan_systems.web.keys import FileKeys, KeysUnavailableError, StaticKeys, UrlKeys, parse_keys
-from keyplan_systems.web.serving import Running
+from keyplan_systems.web.server import Running
 
 URL = "https://login.example/jwks.json"
 

@@ -11,7 +11,14 @@ import orjson
 import pytest
 
 from keyplan_systems.web.logs import REDACTED, JsonFormatter, configure_logs, redact
-from keyplan_systems.web.notes import RequestNotes, begin_notes, current_notes, end_notes, note, note_user
+from keyplan_systems.web.request_context import (
+    RequestContext,
+    add_log_field,
+    current_context,
+    enter_context,
+    leave_context,
+    set_user,
+)
 
 
 def formatted(message: str, *values: object, **extra: object) -> dict[str, object]:
@@ -38,21 +45,21 @@ def test_a_line_break_in_a_message_does_not_make_a_second_line() -> None:
 
 
 def test_the_request_and_its_user_stand_in_every_line() -> None:
-    token = begin_notes(RequestNotes("abc"))
+    token = enter_context(RequestContext("abc"))
     try:
         assert formatted("x")["request_id"] == "abc"
         assert "user_id" not in formatted("x")
-        note_user("ada")
+        set_user("ada")
         assert formatted("x")["user_id"] == "ada"
     finally:
-        end_notes(token)
+        leave_context(token)
     assert "request_id" not in formatted("x")
 
 
 def test_notes_outside_of_a_request_go_nowhere() -> None:
-    note("a", 1)
-    note_user("ada")
-    assert current_notes() is None
+    add_log_field("a", 1)
+    set_user("ada")
+    assert current_context() is None
 
 
 @pytest.mark.parametrize("name", ["password", "Authorization", "access_token", "Set-Cookie", "api_key", "apiKey"])

@@ -16,7 +16,7 @@ import pytest
 from keyplan_systems.up.launch import Settings, prepare
 from keyplan_systems.web.application import web_application
 from keyplan_systems.web.pages import SECURITY_HEADERS, html_page
-from keyplan_systems.web.serving import Running
+from keyplan_systems.web.server import Running
 
 PATIENCE_S = 120
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.systems.elsewhere import Elsewhere, connected
+from tests.systems.served_engine import ServedEngine, connected
 
 import keyplan
 from keyplan import Design
@@ -98,7 +98,7 @@ def test_slots_are_given_back_and_limit_each_caller_alone() -> None:
         pass
 
 
-def test_a_shared_limit_counts_per_caller_and_window(engine: Engine | Elsewhere, clock: ManualClock) -> None:
+def test_a_shared_limit_counts_per_caller_and_window(engine: Engine | ServedEngine, clock: ManualClock) -> None:
     limit = SharedLimit(connected(engine, clock), clock, Limit("graded attempts", 3, 3_600))
     assert [passed(limit.take, name, 5) for name in ("ada", "bea")] == [3, 3]
     with pytest.raises(TooManyRequestsError) as refused:
@@ -108,7 +108,7 @@ def test_a_shared_limit_counts_per_caller_and_window(engine: Engine | Elsewhere,
     assert passed(limit.take, "ada", 5) == 3
 
 
-def test_a_shared_limit_holds_when_replicas_count_at_once(engine: Engine | Elsewhere, clock: ManualClock) -> None:
+def test_a_shared_limit_holds_when_replicas_count_at_once(engine: Engine | ServedEngine, clock: ManualClock) -> None:
     replicas = [SharedLimit(connected(engine, clock), clock, Limit("graded attempts", 20, 60)) for _ in range(4)]
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(lambda number: passed(replicas[number % 4].take, "ada", 10), range(8))) == 20

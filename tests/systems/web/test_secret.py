@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.systems.elsewhere import Elsewhere, connected
+from tests.systems.served_engine import ServedEngine, connected
 
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
@@ -49,7 +49,7 @@ def test_an_unset_or_empty_secret_is_none_and_a_short_one_an_error_that_does_not
 
 
 def test_dead_letters_of_one_replica_are_read_by_another(
-    engine: Engine | Elsewhere, clock: ManualClock, tmp_path: Path
+    engine: Engine | ServedEngine, clock: ManualClock, tmp_path: Path
 ) -> None:
     item = {"id": {"S": "1"}}
     record = StreamRecord("arn", "shard", 1, "e1", "INSERT", 1.0, item, None, item, by_service=False)

@@ -13,8 +13,8 @@ from keyplan.errors import KeyplanError
 from keyplan_systems.ask_a_human import design_questions
 from keyplan_systems.ask_a_human.base import ATTEMPTS, PASSING, Base, BusyError
 from keyplan_systems.ask_a_human.domain import credentials
-from keyplan_systems.ask_a_human.domain.moments import iso
 from keyplan_systems.ask_a_human.domain.refusals import AgentIdTakenError
+from keyplan_systems.ask_a_human.domain.timestamps import iso
 from keyplan_systems.ask_a_human.entities import Agent
 
 app = typer.Typer(no_args_is_help=True)

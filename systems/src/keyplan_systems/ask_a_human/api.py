@@ -8,8 +8,8 @@ from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Body, Depends, FastAPI, Header, Query, Request, Response
 
-from keyplan_systems.ask_a_human import showing
-from keyplan_systems.ask_a_human.api_asking import (
+from keyplan_systems.ask_a_human import serializers
+from keyplan_systems.ask_a_human.api_dependencies import (
     STYLE,
     TRANSLATIONS,
     Authenticated,
@@ -42,14 +42,14 @@ from keyplan_systems.ask_a_human.shapes import (
     ASK_EXAMPLE,
     REGISTER_EXAMPLE,
     SUBSCRIBE_EXAMPLE,
-    AnswerGiven,
+    AcceptedAnswer,
     DeviceCredentials,
     Feed,
     ListedQuestions,
-    LookedAt,
     ShownBoard,
     ShownStats,
     ShownSubscription,
+    ViewedQuestion,
 )
 from keyplan_systems.ask_a_human.wire import AgentCredentials, AgentQuestion, CreatedQuestion
 from keyplan_systems.web.application import web_application
@@ -120,12 +120,12 @@ def _add_asking(router: APIRouter, service: Service, authenticated: Any) -> None
         in_header: IdempotencyHeader = None,
     ) -> CreatedQuestion:
         key = requests.idempotency_key(question.idempotency_key, in_header)
-        asked = service.asking.ask(agent, question, key)
+        asked = service.questions.ask(agent, question, key)
         show_allowance(response, asked.allowance)
         if asked.repeated:
             response.headers[REPLAYED_HEADER] = "true"
         poll_url = f"{http.scope.get('root_path', '')}/agent/questions/{asked.question.question_id}"
-        return showing.created(asked.question, poll_url, service.base.now_ms)
+        return serializers.created_question(asked.question, poll_url, service.base.now_ms)
 
 
 def _add_polling(router: APIRouter, service: Service, polling: Any) -> None:
@@ -136,8 +136,8 @@ def _add_polling(router: APIRouter, service: Service, polling: Any) -> None:
         summary="A question of the agent and its answers so far",
     )
     def poll(question_id: str, agent: str = polling) -> AgentQuestion:
-        question, responses = service.asking.read(agent, question_id)
-        return showing.polled(question, responses, service.base.now_ms)
+        question, responses = service.questions.read(agent, question_id)
+        return serializers.agent_question(question, responses, service.base.now_ms)
 
     @router.get("/questions", response_model=ListedQuestions, summary="The agent's own questions, newest first")
     def own(
@@ -145,9 +145,9 @@ def _add_polling(router: APIRouter, service: Service, polling: Any) -> None:
         limit: Annotated[int, Query(ge=1, le=50)] = 20,
         cursor: Cursor = None,
     ) -> ListedQuestions:
-        page = service.asking.own(agent, limit, cursor)
+        page = service.questions.own(agent, limit, cursor)
         now_ms = service.base.now_ms
-        return ListedQuestions(questions=[showing.listed(one, now_ms) for one in page], cursor=page.cursor)
+        return ListedQuestions(questions=[serializers.listed_question(one, now_ms) for one in page], cursor=page.cursor)
 
 
 def human_routes(service: Service, trusted_proxies: int) -> APIRouter:
@@ -185,13 +185,15 @@ def _add_questions(router: APIRouter, service: Service, reading: Any, person: An
         limit: Annotated[int, Query(ge=1, le=50)] = 20,
         cursor: Cursor = None,
     ) -> Feed:
-        page = service.answering.feed(audience, limit, cursor)
-        return Feed(questions=[showing.offered(one) for one in page], cursor=page.cursor)
+        page = service.answers.feed(audience, limit, cursor)
+        return Feed(questions=[serializers.human_question(one) for one in page], cursor=page.cursor)
 
-    @router.get("/questions/{question_id}", response_model=LookedAt, summary="One question", dependencies=[reading])
-    def look(question_id: str, caller: Identity = person) -> LookedAt:
-        question, can_answer = service.answering.look(question_id, caller)
-        return showing.looked_at(question, service.base.now_ms, can_answer=can_answer)
+    @router.get(
+        "/questions/{question_id}", response_model=ViewedQuestion, summary="One question", dependencies=[reading]
+    )
+    def look(question_id: str, caller: Identity = person) -> ViewedQuestion:
+        question, can_answer = service.answers.look(question_id, caller)
+        return serializers.viewed_question(question, service.base.now_ms, can_answer=can_answer)
 
 
 def _add_answering(router: APIRouter, service: Service, trusted_proxies: int, person: Any) -> None:
@@ -199,7 +201,7 @@ def _add_answering(router: APIRouter, service: Service, trusted_proxies: int, pe
     @router.post(
         "/responses",
         status_code=201,
-        response_model=AnswerGiven,
+        response_model=AcceptedAnswer,
         summary="Answer a question; the same answer again gets the same reply",
         openapi_extra=_ANSWER_BODY,
     )
@@ -209,13 +211,13 @@ def _add_answering(router: APIRouter, service: Service, trusted_proxies: int, pe
         zone: Zone,
         body: Annotated[dict[str, Any], Body(include_in_schema=False)],
         caller: Identity = person,
-    ) -> AnswerGiven:
+    ) -> AcceptedAnswer:
         where = address(http, trusted_proxies)
-        answered = service.answering.answer(caller, zone, cast("Mapping[str, object]", body), where)
+        answered = service.answers.answer(caller, zone, cast("Mapping[str, object]", body), where)
         show_allowance(response, answered.allowance)
         if answered.repeated:
             response.headers[REPLAYED_HEADER] = "true"
-        return showing.given(answered)
+        return serializers.accepted_answer(answered)
 
 
 def _add_standings(router: APIRouter, service: Service, reading: Any, from_person: FromPerson) -> None:
@@ -224,7 +226,7 @@ def _add_standings(router: APIRouter, service: Service, reading: Any, from_perso
 
     @router.get("/stats", response_model=ShownStats, summary="The caller's own record", dependencies=[reading])
     def stats(zone: Zone, caller: Identity = person) -> ShownStats:
-        return showing.record(service.standings.record(caller.person, zone), service.base.now_ms)
+        return serializers.record(service.standings.record(caller.person, zone), service.base.now_ms)
 
     @router.get("/leaderboard", response_model=ShownBoard, summary="The best of a period", dependencies=[reading])
     def leaderboard(
@@ -233,7 +235,7 @@ def _add_standings(router: APIRouter, service: Service, reading: Any, from_perso
         caller: Identity | None = anybody,
     ) -> ShownBoard:
         entries, own = service.standings.board(period, limit, None if caller is None else caller.person)
-        return showing.board(period, entries, own)
+        return serializers.board(period, entries, own)
 
 
 def _add_subscribing(router: APIRouter, service: Service, counting: Any, person: Any) -> None:
@@ -247,7 +249,7 @@ def _add_subscribing(router: APIRouter, service: Service, counting: Any, person:
     def subscribe(
         wishes: Annotated[SubscribeRequest, Body(examples=[SUBSCRIBE_EXAMPLE])], caller: Identity = person
     ) -> ShownSubscription:
-        return showing.subscription(service.subscribing.subscribe(caller, wishes))
+        return serializers.subscription(service.subscriptions.subscribe(caller, wishes))
 
 
 def _add_subscriptions(router: APIRouter, service: Service, device: Any) -> None:
@@ -257,10 +259,10 @@ def _add_subscriptions(router: APIRouter, service: Service, device: Any) -> None
         summary="A refreshed token or another interval",
     )
     def change(subscription_id: str, wishes: SubscriptionChange, caller: Identity = device) -> ShownSubscription:
-        return showing.subscription(service.subscribing.change(caller, subscription_id, wishes))
+        return serializers.subscription(service.subscriptions.change(caller, subscription_id, wishes))
 
     @router.delete(
         "/push/subscribe/{subscription_id}", status_code=204, response_class=Response, summary="End a subscription"
     )
     def end(subscription_id: str, caller: Identity = device) -> None:
-        service.subscribing.end(caller, subscription_id)
+        service.subscriptions.end(caller, subscription_id)

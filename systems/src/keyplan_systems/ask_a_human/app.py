@@ -13,12 +13,12 @@ from keyplan_systems.ask_a_human.demo import play
 from keyplan_systems.ask_a_human.notifier import Notifier
 from keyplan_systems.ask_a_human.outbound import Outbound
 from keyplan_systems.ask_a_human.outbox import choose_notifier
-from keyplan_systems.ask_a_human.pushing import Pusher
+from keyplan_systems.ask_a_human.push_worker import PushWorker
 from keyplan_systems.ask_a_human.sample import load_sample
 from keyplan_systems.ask_a_human.service import Service
 from keyplan_systems.ask_a_human.shapes import QUESTION_ID
 from keyplan_systems.ask_a_human.standings import Ranking
-from keyplan_systems.ask_a_human.sweeping import Sweeper
+from keyplan_systems.ask_a_human.sweeper import Sweeper
 from keyplan_systems.web.health import in_thread
 from keyplan_systems.web.system import Built, Resources, System, Worker
 
@@ -43,7 +43,7 @@ def build(resources: Resources) -> Built:
     service = Service.over(resources.connection, resources.clock, limits)
     outbound = Outbound(_notifier(resources))
     ranking = Ranking(service.base, resources.dead_letters, resources.runner)
-    pusher = Pusher(service.base, outbound, links)
+    pusher = PushWorker(service.base, outbound, links)
     table = in_thread(resources.connection.run, design_questions.question_by_id(QUESTION_ID))
 
     def close() -> None:

@@ -27,9 +27,9 @@ from keyplan.design.declaring.patterns import Call, WriteCall
 from keyplan_systems.ask_a_human import design_questions, design_responses, records
 from keyplan_systems.ask_a_human.domain import limits, questions
 from keyplan_systems.ask_a_human.domain.limits import Allowance, Limit
-from keyplan_systems.ask_a_human.domain.moments import from_seconds
 from keyplan_systems.ask_a_human.domain.questions import Question
 from keyplan_systems.ask_a_human.domain.refusals import QuestionNotFoundError
+from keyplan_systems.ask_a_human.domain.timestamps import from_seconds
 from keyplan_systems.web.system import UnfinishedError
 
 _log = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from keyplan_systems.ask_a_human.client_errors import AskError, UnexpectedAnswerError, UnreachableError, api_error
-from keyplan_systems.ask_a_human.domain.moments import asked_pause_s
+from keyplan_systems.ask_a_human.domain.timestamps import retry_after_s
 from keyplan_systems.ask_a_human.wire import AgentQuestion, ErrorAnswer, ErrorBody
 
 TRANSIENT = frozenset({429, 500, 502, 503, 504})
@@ -166,7 +166,7 @@ def _failure(reply: Answer | Lost | Now) -> Flow[tuple[AskError, float]]:
         return UnreachableError(reply.reason), 0.0
     if not isinstance(reply, Answer):
         raise TypeError(f"expected an Answer as the reply to a call, got {reply!r}")
-    asked_s = asked_pause_s(reply.headers.get("retry-after"), (yield from _now()).epoch)
+    asked_s = retry_after_s(reply.headers.get("retry-after"), (yield from _now()).epoch)
     try:
         body = ErrorAnswer.model_validate_json(reply.body).error
     except ValidationError:

@@ -7,10 +7,10 @@ import uuid
 import httpx
 
 from keyplan_systems.ask_a_human.example import converse
-from keyplan_systems.web.system import Stage
+from keyplan_systems.web.system import DemoStage
 
 
-def play(stage: Stage) -> None:
+def play(stage: DemoStage) -> None:
     """Play the part. Raises AskError or httpx.HTTPError if the system refuses."""
     conversation = converse(stage.url, uuid.uuid4().hex[:8])
     question = conversation.question

@@ -9,7 +9,7 @@ from keyplan.client.errors import AlreadyExistsError, ConditionFailedError, NotF
 from keyplan_systems.ask_a_human import design_push
 from keyplan_systems.ask_a_human.base import ATTEMPTS, PASSING, Base, BusyError
 from keyplan_systems.ask_a_human.domain import credentials
-from keyplan_systems.ask_a_human.domain.moments import iso
+from keyplan_systems.ask_a_human.domain.timestamps import iso
 from keyplan_systems.ask_a_human.entities import Device, FingerprintOwner
 
 

@@ -24,8 +24,8 @@ from google.oauth2 import service_account
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from keyplan.clock import Clock
-from keyplan_systems.ask_a_human.domain.moments import asked_pause_s
 from keyplan_systems.ask_a_human.domain.notifications import DeadToken, Delivered, Outcome, Rejected, TryLater
+from keyplan_systems.ask_a_human.domain.timestamps import retry_after_s
 
 FCM_URL = "https://fcm.googleapis.com"
 FCM_SCOPE = "https://www.googleapis.com/auth/firebase.messaging"
@@ -221,12 +221,12 @@ def outcome(answer: httpx.Response, now_s: float) -> Outcome:
     reason = f"{answer.status_code} {fault.code}: {fault.message}"
     if fault.code == "UNREGISTERED" or (fault.code == "INVALID_ARGUMENT" and fault.blames_token):
         return DeadToken(reason)
-    asked_s = asked_pause_s(answer.headers.get("Retry-After"), now_s)
-    retry_after_s = None if asked_s is None else min(asked_s, LONGEST_PAUSE_S)
+    asked_s = retry_after_s(answer.headers.get("Retry-After"), now_s)
+    pause_s = None if asked_s is None else min(asked_s, LONGEST_PAUSE_S)
     if answer.status_code == httpx.codes.TOO_MANY_REQUESTS:
-        return TryLater(reason, QUOTA_PAUSE_S if retry_after_s is None else retry_after_s)
+        return TryLater(reason, QUOTA_PAUSE_S if pause_s is None else pause_s)
     if answer.is_server_error:
-        return TryLater(reason, retry_after_s)
+        return TryLater(reason, pause_s)
     return Rejected(reason)
 
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import orjson
 
 from keyplan.clock import Clock
-from keyplan_systems.ask_a_human.domain.moments import from_seconds, iso
 from keyplan_systems.ask_a_human.domain.notifications import Delivered, Outcome
+from keyplan_systems.ask_a_human.domain.timestamps import from_seconds, iso
 from keyplan_systems.ask_a_human.notifier import FcmNotifier, Notifier, PushMessage
 
 

@@ -9,8 +9,8 @@ from keyplan_systems.ask_a_human import entities
 from keyplan_systems.ask_a_human.domain import abuse, boards, notifications, questions, scoring
 from keyplan_systems.ask_a_human.domain.abuse import Past
 from keyplan_systems.ask_a_human.domain.boards import Period
-from keyplan_systems.ask_a_human.domain.moments import iso, parse_iso
 from keyplan_systems.ask_a_human.domain.requests import Audience
+from keyplan_systems.ask_a_human.domain.timestamps import iso, parse_iso
 from keyplan_systems.ask_a_human.entities import BoardRow, DayRecord, Flag, UserStats
 
 

@@ -45,15 +45,15 @@ def _load(service: Service) -> None:
     asked = []
     for number, body in enumerate(QUESTIONS):
         request = QuestionRequest.model_validate({**body, "timeout_seconds": 86_400})
-        asked.append(service.asking.ask(AGENT, request, f"sample-{number}").question)
+        asked.append(service.questions.ask(AGENT, request, f"sample-{number}").question)
     for number, person, body in ANSWERS:
         content = {**body, "question_id": asked[number].question_id}
         try:
-            service.answering.answer(_identity(person), ZoneInfo("UTC"), content)
+            service.answers.answer(_identity(person), ZoneInfo("UTC"), content)
         except (AlreadyAnsweredError, QuestionClosedError):
             continue  # loaded before
     wish = SubscribeRequest(fcm_token="sample-token", min_interval_minutes=60)  # noqa: S106 - no secret
-    service.subscribing.subscribe(_identity("sample-cleo"), wish)
+    service.subscriptions.subscribe(_identity("sample-cleo"), wish)
 
 
 def _identity(person: str) -> Identity:

@@ -8,13 +8,13 @@ from keyplan.client.connection import Connection
 from keyplan.clock import Clock
 from keyplan_systems.ask_a_human.address_limits import AddressLimits
 from keyplan_systems.ask_a_human.agents import Agents
-from keyplan_systems.ask_a_human.answering import Answering
-from keyplan_systems.ask_a_human.asking import Asking
+from keyplan_systems.ask_a_human.answers import Answers
 from keyplan_systems.ask_a_human.base import Base
 from keyplan_systems.ask_a_human.devices import Devices
-from keyplan_systems.ask_a_human.reviewing import Reviewing
+from keyplan_systems.ask_a_human.questions import Questions
+from keyplan_systems.ask_a_human.reviews import Reviews
 from keyplan_systems.ask_a_human.standings import Standings
-from keyplan_systems.ask_a_human.subscribing import Subscribing
+from keyplan_systems.ask_a_human.subscriptions import Subscriptions
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,11 @@ class Service:
     limits: AddressLimits
     agents: Agents
     devices: Devices
-    asking: Asking
-    answering: Answering
+    questions: Questions
+    answers: Answers
     standings: Standings
-    subscribing: Subscribing
-    reviewing: Reviewing
+    subscriptions: Subscriptions
+    reviews: Reviews
 
     @classmethod
     def over(cls, connection: Connection, clock: Clock, limits: AddressLimits | None = None) -> Service:
@@ -41,9 +41,9 @@ class Service:
             limits,
             Agents(base),
             Devices(base),
-            Asking(base),
-            Answering(base, limits),
+            Questions(base),
+            Answers(base, limits),
             Standings(base),
-            Subscribing(base),
-            Reviewing(base),
+            Subscriptions(base),
+            Reviews(base),
         )

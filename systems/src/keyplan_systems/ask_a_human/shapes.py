@@ -82,7 +82,7 @@ class Feed(_Shape):
     cursor: str | None = None
 
 
-class LookedAt(HumanQuestion):
+class ViewedQuestion(HumanQuestion):
     """200 of `GET /human/questions/{id}`; `can_answer` is false once this person has answered or it is over."""
 
     status: Status
@@ -97,7 +97,7 @@ class ShownBadge(_Shape):
     earned_at: datetime
 
 
-class AnswerGiven(_Shape):
+class AcceptedAnswer(_Shape):
     """201 of `POST /human/responses`; `created_at` is the time the answer was stored at. Repeated on a retry."""
 
     response_id: str

@@ -24,8 +24,8 @@ from keyplan_systems.forum.wire import event_shown, notification_shown
 from keyplan_systems.web.application import web_application
 from keyplan_systems.web.authentication import Caller, admit, require_role, unauthorized
 from keyplan_systems.web.health import Check
-from keyplan_systems.web.notes import with_unreadable
 from keyplan_systems.web.problems import Problem, ProblemStyle
+from keyplan_systems.web.request_context import with_unreadable
 from keyplan_systems.web.tokens import Principal, TokenVerifier
 
 PLATFORM: Final = "platform"
@@ -208,7 +208,7 @@ def tell(item_id: str, participant_id: str, body: Told, uses: Uses) -> dict[str,
 @router.get(f"{_THREAD}/follow", tags=["notifications"])
 def is_following(rights: Rights, uses: Uses) -> dict[str, bool]:
     """Return whether the token's user follows the thread."""
-    return {"follows": uses.following.is_following(place_of(rights.key), rights.user_id)}
+    return {"follows": uses.followers.is_following(place_of(rights.key), rights.user_id)}
 
 
 @router.put(f"{_THREAD}/follow", status_code=204, tags=["notifications"])
@@ -220,32 +220,32 @@ def follow(rights: Rights, uses: Uses) -> None:
 @router.delete(f"{_THREAD}/follow", status_code=204, tags=["notifications"])
 def unfollow(rights: Rights, uses: Uses) -> None:
     """Unsubscribe the user from notifications of new messages."""
-    uses.following.unfollow(place_of(rights.key), rights.user_id)
+    uses.followers.unfollow(place_of(rights.key), rights.user_id)
 
 
 @router.get("/notifications", tags=["notifications"])
 def notifications(caller: Caller, uses: Uses, limit: PageLimit = 20, cursor: NextCursor = None) -> dict[str, Any]:
     """Return the caller's notifications, newest first."""
-    page = uses.following.notifications(user_of(caller), limit, cursor)
+    page = uses.followers.notifications(user_of(caller), limit, cursor)
     return with_unreadable({"notifications": [notification_shown(one) for one in page], "next": page.cursor})
 
 
 @router.delete("/notifications", tags=["notifications"])
 def drop_all(caller: Caller, uses: Uses) -> dict[str, int]:
     """Delete all of the caller's notifications."""
-    return {"deleted": uses.following.drop_all(user_of(caller))}
+    return {"deleted": uses.followers.drop_all(user_of(caller))}
 
 
 @router.put("/notifications/{notification_id}", tags=["notifications"])
 def mark(notification_id: str, body: Reading, caller: Caller, uses: Uses) -> dict[str, Any]:
     """Mark a notification as read, or as unread."""
-    return notification_shown(uses.following.mark(user_of(caller), notification_id, is_read=body.is_read))
+    return notification_shown(uses.followers.mark(user_of(caller), notification_id, is_read=body.is_read))
 
 
 @router.delete("/notifications/{notification_id}", status_code=204, tags=["notifications"])
 def drop(notification_id: str, caller: Caller, uses: Uses) -> Response:
     """Delete a notification."""
-    uses.following.drop(user_of(caller), notification_id)
+    uses.followers.drop(user_of(caller), notification_id)
     return Response(status_code=204)
 
 

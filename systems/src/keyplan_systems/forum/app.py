@@ -10,6 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from keyplan.streams import Runner
 from keyplan_systems.forum import design, migrations
 from keyplan_systems.forum.api import application
+from keyplan_systems.forum.connections import SERVER_SECONDS
 from keyplan_systems.forum.demo import play
 from keyplan_systems.forum.entities import Place, forum
 from keyplan_systems.forum.feed import Feed
@@ -20,7 +21,6 @@ from keyplan_systems.forum.relational.threads import now_ms
 from keyplan_systems.forum.sample import load_sample
 from keyplan_systems.forum.service import Service
 from keyplan_systems.forum.sockets import ACTIONS, MOST_SOCKETS, Sockets
-from keyplan_systems.forum.watching import SERVER_SECONDS
 from keyplan_systems.web.files import private_key
 from keyplan_systems.web.health import in_thread
 from keyplan_systems.web.rate_limits import limit_from
@@ -89,7 +89,7 @@ def build(resources: Resources) -> Built:
             Worker("forum log", service.carry_log, every_s=0.5),
             Worker("forum outbox", forget, every_s=600.0),
             Worker("forum notifications", tell, every_s=1.0),
-            Worker("forum presence", service.watching.beat, every_s=SERVER_SECONDS / 3),
+            Worker("forum presence", service.connections.beat, every_s=SERVER_SECONDS / 3),
         ),
         partial(load_sample, service),
         close,

@@ -11,25 +11,25 @@ import orjson
 import websockets
 
 from keyplan_systems.forum.sample import ANN, BEN, LOOPS, TUTOR
-from keyplan_systems.web.system import Stage, told
+from keyplan_systems.web.system import DemoStage, json_of
 
 _WAIT_S = 20.0
 
 
-def play(stage: Stage) -> None:
+def play(stage: DemoStage) -> None:
     """Play the part. Raises httpx.HTTPError if the system refuses, TimeoutError if no message is pushed."""
     thread = f"/items/{LOOPS}/participant/{ANN}/thread"
     with stage.client(ANN) as ann, stage.client(TUTOR) as tutor, stage.client(BEN) as ben:
-        tokens = [told(client.get(thread))["token"] for client in (ann, tutor)]
+        tokens = [json_of(client.get(thread))["token"] for client in (ann, tutor)]
         stage.say(f"ben, of the same class, may not read ann's thread: {ben.get(thread).status_code}")
         pushed = asyncio.run(_watch(stage, ann, tokens[0], tokens[1]))
         stage.say(f"the tutor's websocket gets it, as number {pushed['seq']} of the thread: {pushed['text']}")
         path = f"/thread/{LOOPS}/{ANN}/messages"
-        kept = told(ann.get(path, headers=_of_thread(tokens[0])))
+        kept = json_of(ann.get(path, headers=_of_thread(tokens[0])))
         stage.say(f"the thread keeps {len(next(iter(kept.values())))} message(s) on its newest page")
 
 
-async def _watch(stage: Stage, ann: httpx.Client, her_token: str, his_token: str) -> dict[str, Any]:
+async def _watch(stage: DemoStage, ann: httpx.Client, her_token: str, his_token: str) -> dict[str, Any]:
     """Subscribe as the tutor, write as Ann, and return the pushed message."""
     address = stage.url.replace("http", "ws", 1) + f"/ws?token={stage.token(TUTOR)}"
     text = f"It ends now, thank you! ({uuid.uuid4().hex[:4]})"

@@ -15,7 +15,7 @@ from keyplan_systems.forum import design
 from keyplan_systems.forum.domain import BadRequestError
 from keyplan_systems.forum.entities import Event, EventType, Head, Mark, Place
 from keyplan_systems.forum.relational.threads import now_ms
-from keyplan_systems.web.notes import leave_out
+from keyplan_systems.web.request_context import omit_unreadable
 
 AHEAD_MS: Final = 60_000
 """Allowed lead of a sender's clock."""
@@ -104,18 +104,18 @@ class EventLog:
             if missing > len(unreadable):
                 break
             for _ in range(missing):
-                leave_out(unreadable.pop(0))
+                omit_unreadable(unreadable.pop(0))
             found.append(event)
             last = event.seq
         return found
 
     def history(self, place: Place, limit: int, cursor: str | None) -> Page[Event]:
         """Return a thread's events by their own time, newest first. Raises CursorError."""
-        return self._db.run(design.history(place), limit=limit, cursor=cursor, unreadable=leave_out)
+        return self._db.run(design.history(place), limit=limit, cursor=cursor, unreadable=omit_unreadable)
 
     def messages(self, place: Place, limit: int, cursor: str | None) -> Page[Event]:
         """Return a thread's messages, newest first, up to the limit. Raises CursorError."""
-        return self._db.run(design.messages(place), limit=limit, cursor=cursor, unreadable=leave_out)
+        return self._db.run(design.messages(place), limit=limit, cursor=cursor, unreadable=omit_unreadable)
 
     def _try(self, draft: Draft) -> Appended | None:
         """Try to store the event; return None if another event was stored concurrently."""

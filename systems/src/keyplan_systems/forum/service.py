@@ -10,10 +10,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from keyplan import Inserted, Page
 from keyplan.client.connection import Connection
 from keyplan.clock import Clock
+from keyplan_systems.forum.connections import Connections
 from keyplan_systems.forum.domain import ForumError, LogEntry, NotAllowedError, Thread, ThreadKey, ThreadUpdate
 from keyplan_systems.forum.entities import Event, EventType, Place
 from keyplan_systems.forum.event_log import Appended, Draft, EventLog
-from keyplan_systems.forum.following import Following
+from keyplan_systems.forum.followers import Followers
 from keyplan_systems.forum.relational import lists, threads
 from keyplan_systems.forum.relational.lists import After, ThreadPage
 from keyplan_systems.forum.relational.outbox import drain
@@ -21,7 +22,6 @@ from keyplan_systems.forum.relational.people import people_of
 from keyplan_systems.forum.relational.session import Database
 from keyplan_systems.forum.relational.threads import ThreadView
 from keyplan_systems.forum.tokens import ThreadRights, ThreadTokenChecker, ThreadTokenIssuer
-from keyplan_systems.forum.watching import Watching
 
 
 class ConflictError(ForumError):
@@ -63,16 +63,16 @@ class Service:
     issuer: ThreadTokenIssuer
     checker: ThreadTokenChecker
     log: EventLog
-    watching: Watching
-    following: Following
+    connections: Connections
+    followers: Followers
 
     @classmethod
     def over(cls, db: Connection, database: Database, clock: Clock, key: Ed25519PrivateKey) -> Service:
         """Return a service on both databases, with the key that signs thread tokens."""
         issuer = ThreadTokenIssuer(key, clock)
-        watching = Watching(db, clock)
-        following = Following(db, clock, watching)
-        return cls(database, clock, issuer, issuer.checker(), EventLog(db, clock), watching, following)
+        connections = Connections(db, clock)
+        followers = Followers(db, clock, connections)
+        return cls(database, clock, issuer, issuer.checker(), EventLog(db, clock), connections, followers)
 
     # Threads; SQL is the source of truth.
 
@@ -145,21 +145,21 @@ class Service:
         """Follow the thread; the follow of a closed thread expires as if it had existed before the closing."""
         place = place_of(rights.key)
         was_closed = threads.is_closed(self.database, rights.key)
-        self.following.follow(place, rights.user_id, ends=was_closed)
+        self.followers.follow(place, rights.user_id, ends=was_closed)
         seq = self.log.last_seq(place)  # before the status: this read misses only later openings
         if threads.is_closed(self.database, rights.key):
-            self.following.let_end(place, rights.user_id, seq)
+            self.followers.let_expire(place, rights.user_id, seq)
         elif was_closed:
-            self.following.let_stay(place, rights.user_id, seq)
+            self.followers.keep(place, rights.user_id, seq)
 
     def notify(self, change: Inserted[Event]) -> None:
         """Notify the followers of a message's thread who may read it by the current SQL state."""
         message = change.new
-        followers = self.following.to_tell(message)
+        followers = self.followers.users_to_notify(message)
         if followers:
             key = ThreadKey(message.item_id, message.participant_id)
             for user_id in sorted(threads.readers_of(self.database, self.clock, key, followers)):
-                self.following.tell(user_id, message)
+                self.followers.notify(user_id, message)
 
     # Entries of the outbox.
 
@@ -177,7 +177,7 @@ class Service:
         )
         event = self.log.append(draft).event
         people = people_of(self.database, entry.thread.participant_id) | {entry.user_id}
-        self.following.status_changed(event, sorted(people))
+        self.followers.status_changed(event, sorted(people))
 
 
 def place_of(key: ThreadKey) -> Place:

@@ -109,7 +109,7 @@ class Sockets:
     async def serve(self, websocket: WebSocket, user_id: str) -> None:
         """Serve one connection from accept to close; afterwards none of its state remains."""
         connection_id = f"{self.clock.random.getrandbits(128):032x}"
-        await run_in_threadpool(self.service.watching.opened, connection_id, user_id)
+        await run_in_threadpool(self.service.connections.opened, connection_id, user_id)
         try:
             try:
                 await websocket.accept()
@@ -147,7 +147,7 @@ class Sockets:
     async def _forget(self, connection_id: str) -> None:
         """Delete the stored state of the connection. If that fails, its expiry, which readers check, removes it."""
         try:
-            await run_in_threadpool(self.service.watching.closed, connection_id)
+            await run_in_threadpool(self.service.connections.closed, connection_id)
         except RunError:
             _log.exception("a closed connection could not be removed", extra={"connection": connection_id})
 
@@ -202,7 +202,7 @@ class Sockets:
             if after > top:
                 raise BadRequestError(f"since is {after}, and the thread's newest event is {top}")
             # Store the subscription last, so that a refused user does not count as watching and is still notified.
-            await run_in_threadpool(self.service.watching.subscribe, pipe.connection_id, pipe.user_id, place)
+            await run_in_threadpool(self.service.connections.subscribe, pipe.connection_id, pipe.user_id, place)
         except BaseException:
             self.hub.leave(pipe, place)
             raise
@@ -212,7 +212,7 @@ class Sockets:
 
     async def _unsubscribe(self, pipe: Pipe, place: Place) -> None:
         self.hub.leave(pipe, place)
-        await run_in_threadpool(self.service.watching.unsubscribe, pipe.connection_id, place)
+        await run_in_threadpool(self.service.connections.unsubscribe, pipe.connection_id, place)
         pipe.say({"action": "forum.unsubscribed", "participant_id": place.participant_id, "item_id": place.item_id})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from keyplan_systems.forum.entities import Event, EventType, Notification
-from keyplan_systems.forum.following import notification_id
+from keyplan_systems.forum.followers import notification_id
 
 ACTIONS: Final = {
     EventType.THREAD_OPENED: "forum.thread.opened",

@@ -42,8 +42,8 @@ from keyplan_systems.thinking_trainer.service import (
 from keyplan_systems.web.application import web_application
 from keyplan_systems.web.authentication import Caller, require_role
 from keyplan_systems.web.health import Check
-from keyplan_systems.web.notes import with_unreadable
 from keyplan_systems.web.problems import Problem, ProblemStyle
+from keyplan_systems.web.request_context import with_unreadable
 from keyplan_systems.web.tokens import Principal, TokenVerifier
 
 MOST_USER_ID = 128

@@ -9,7 +9,7 @@ from keyplan_systems.thinking_trainer import design
 from keyplan_systems.thinking_trainer.api import application
 from keyplan_systems.thinking_trainer.demo import play
 from keyplan_systems.thinking_trainer.evaluation.choice import EvaluatorSettings, evaluator_for
-from keyplan_systems.thinking_trainer.profiling import Profiler
+from keyplan_systems.thinking_trainer.profile_consumer import ProfileConsumer
 from keyplan_systems.thinking_trainer.scenarios.loader import seed_scenarios
 from keyplan_systems.thinking_trainer.service import Service
 from keyplan_systems.web.health import in_thread
@@ -31,7 +31,7 @@ def build(resources: Resources) -> Built:
     settings = EvaluatorSettings(model_id=os.environ.get(MODEL) or None, region=os.environ.get(REGION) or "us-east-1")
     grading = SharedLimit(resources.connection, resources.clock, limit_from(GRADING_VARIABLE, GRADING))
     service = Service(resources.connection, resources.clock, evaluator_for(settings, resources.clock), grading)
-    profiler = Profiler(resources.connection, resources.clock)
+    profiler = ProfileConsumer(resources.connection, resources.clock)
     runner = Runner(
         resources.connection,
         design.attempts,

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from keyplan_systems.web.system import Stage, told
+from keyplan_systems.web.system import DemoStage, json_of
 
 _TRIES, _PAUSE_S = 100, 0.1
 _ANSWER = (
@@ -16,16 +16,16 @@ _ANSWER = (
 )
 
 
-def play(stage: Stage) -> None:
+def play(stage: DemoStage) -> None:
     """Play the part. Raises httpx.HTTPError if the system refuses."""
     with stage.client("demo-ada") as ada:
-        scenario = told(ada.get("/scenarios"))["items"][0]
-        attempt = told(ada.post("/attempts/drafts", json={"scenarioId": scenario["scenarioId"]}))
+        scenario = json_of(ada.get("/scenarios"))["items"][0]
+        attempt = json_of(ada.post("/attempts/drafts", json={"scenarioId": scenario["scenarioId"]}))
         stage.say(f"ada begins “{scenario['title']}” ({scenario['difficulty']})")
         answers = [{"questionId": question["questionId"], "answer": _ANSWER} for question in scenario["questions"]]
         path = f"/attempts/{attempt['attemptId']}"
-        told(ada.put(f"{path}/answers", json={"answers": answers[:1]}))
-        done = told(ada.post(f"{path}/submit", json={"answers": answers}))
+        json_of(ada.put(f"{path}/answers", json={"answers": answers[:1]}))
+        done = json_of(ada.post(f"{path}/submit", json={"answers": answers}))
         stage.say(f"she submits: {done['evaluation']['overallScore']} points, by {done['evaluation']['modelId']}")
         profile = _until(ada, "/users/demo-ada/profile")
         weak = ", ".join(weakness["dimension"] for weakness in profile["weaknesses"]) or "nothing"
@@ -41,6 +41,6 @@ def _until(client: httpx.Client, path: str) -> Any:
     for _ in range(_TRIES):
         answer = client.get(path)
         if answer.status_code != httpx.codes.NOT_FOUND:
-            return told(answer)
+            return json_of(answer)
         time.sleep(_PAUSE_S)
-    return told(answer)
+    return json_of(answer)

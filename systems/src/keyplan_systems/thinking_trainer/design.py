@@ -58,7 +58,7 @@ from keyplan_systems.thinking_trainer.domain.records import Instant
 from keyplan_systems.thinking_trainer.domain.scenarios import Difficulty, Scenario
 from keyplan_systems.thinking_trainer.domain.versions import Kind, read
 from keyplan_systems.thinking_trainer.examples import ATTEMPTS, SCENARIOS
-from keyplan_systems.thinking_trainer.forms import in_current_form
+from keyplan_systems.thinking_trainer.item_versions import upgraded_values
 
 USERS, ATTEMPTS_A_MONTH = 1_000, 10_000
 MIGRATION = Rate(average=0)
@@ -109,7 +109,7 @@ class StoredAttempt(Attempt, Entity):
     @model_validator(mode="before")
     @classmethod
     def _of_any_version(cls, values: Any) -> Any:
-        return in_current_form(Kind.ATTEMPT, values)
+        return upgraded_values(Kind.ATTEMPT, values)
 
 
 @attempts.entity(
@@ -353,7 +353,7 @@ class StoredScenario(Scenario, Entity):
     @model_validator(mode="before")
     @classmethod
     def _of_any_version(cls, values: Any) -> Any:
-        return in_current_form(Kind.SCENARIO, values)
+        return upgraded_values(Kind.SCENARIO, values)
 
 
 @scenarios.create(StoredScenario, rate=Rate.monthly(20))

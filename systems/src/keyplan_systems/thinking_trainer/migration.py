@@ -32,7 +32,7 @@ from keyplan_systems.thinking_trainer.domain.attempts import Status
 from keyplan_systems.thinking_trainer.domain.errors import ItemUnreadable, TrainerError
 from keyplan_systems.thinking_trainer.domain.profiles import Profile
 from keyplan_systems.thinking_trainer.domain.records import values_of
-from keyplan_systems.thinking_trainer.profiling import Profiler
+from keyplan_systems.thinking_trainer.profile_consumer import ProfileConsumer
 
 MOST_TRIES = 20
 
@@ -89,7 +89,7 @@ class Migration:
     def __init__(self, db: Connection, clock: Clock, place: Place, keep: Callable[[Place], None]) -> None:
         """Start at the position. `keep` is called with the position after every page."""
         self.db, self.place, self._keep = db, place, keep
-        self._profiler = Profiler(db, clock)
+        self._profiler = ProfileConsumer(db, clock)
         self._stages: Mapping[str, tuple[Call[Page[Any]], Callable[[Any], bool]]] = {
             "scenarios": (design.scenarios_of_0_9(), self._scenario),
             "attempts": (design.attempts_of_0_9(), self._attempt),
@@ -129,7 +129,7 @@ class Migration:
 
     def _attempt(self, found: StoredAttempt) -> bool:
         if found.status is Status.COMPLETED:
-            self._profiler.take_in(found)
+            self._profiler.add(found)
         for _ in range(MOST_TRIES):
             current = self.db.run(design.attempt_by_id(found.attempt_id))
             if current is None:

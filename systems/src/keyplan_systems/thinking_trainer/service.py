@@ -20,8 +20,8 @@ from keyplan_systems.thinking_trainer.domain.profiles import Profile
 from keyplan_systems.thinking_trainer.domain.records import instant_of, values_of
 from keyplan_systems.thinking_trainer.domain.scenarios import MAX_ID_CHARACTERS, Difficulty, Scenario
 from keyplan_systems.thinking_trainer.evaluation.evaluator import Evaluator, Submission
-from keyplan_systems.web.notes import leave_out
 from keyplan_systems.web.rate_limits import SharedLimit
+from keyplan_systems.web.request_context import omit_unreadable
 from keyplan_systems.web.system import UnfinishedError
 
 HISTORY_OF_A_CHART = 200
@@ -129,11 +129,11 @@ class Service:
 
     def submitted(self, user_id: str, limit: int, cursor: str | None) -> Page[StoredAttempt]:
         """Return a user's submitted attempts, newest first. Raises CursorError."""
-        return self.db.run(design.submitted_attempts(user_id), limit=limit, cursor=cursor, unreadable=leave_out)
+        return self.db.run(design.submitted_attempts(user_id), limit=limit, cursor=cursor, unreadable=omit_unreadable)
 
     def in_progress(self, user_id: str, limit: int, cursor: str | None) -> Page[StoredAttempt]:
         """Return a user's attempts in progress, last changed first. Raises CursorError."""
-        return self.db.run(design.open_attempts(user_id), limit=limit, cursor=cursor, unreadable=leave_out)
+        return self.db.run(design.open_attempts(user_id), limit=limit, cursor=cursor, unreadable=omit_unreadable)
 
     def _graded(self, attempt: Attempt, scenario: Scenario, texts: Mapping[str, str]) -> Attempt:
         """Grade an attempt.
@@ -192,7 +192,7 @@ class Service:
     def on_offer(self, difficulty: Difficulty | None) -> list[StoredScenario]:
         """Return active scenarios, easiest first, or those of one difficulty."""
         wanted = design.active_scenarios() if difficulty is None else design.scenarios_of_difficulty(difficulty)
-        return list(self.db.iterate(wanted, unreadable=leave_out))
+        return list(self.db.iterate(wanted, unreadable=omit_unreadable))
 
     def offer(self, scenario_id: str, active: bool) -> StoredScenario:
         """Activate or deactivate a scenario. Raises UnknownScenarioError."""
@@ -233,13 +233,13 @@ class Service:
 
     def history(self, user_id: str, limit: int, cursor: str | None) -> Page[Profile]:
         """Return a user's profiles, newest first. Raises CursorError."""
-        page = self.db.run(design.profile_history(user_id), limit=limit, cursor=cursor, unreadable=leave_out)
+        page = self.db.run(design.profile_history(user_id), limit=limit, cursor=cursor, unreadable=omit_unreadable)
         found: list[Profile] = []
         for one in page.items:
             try:
                 found.append(_of_today(one))
             except ItemUnreadable as error:
-                leave_out(error)
+                omit_unreadable(error)
         return Page(tuple(found), page.cursor)
 
     def progress(self, user_id: str) -> list[Profile]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from fastapi import FastAPI
 
 from keyplan.clock import Clock
-from keyplan_systems.todo.api_asking import TRANSLATIONS
+from keyplan_systems.todo.api_dependencies import TRANSLATIONS
 from keyplan_systems.todo.api_tasks import task_routes
 from keyplan_systems.todo.api_users import administration_routes, user_routes
 from keyplan_systems.todo.service import Service

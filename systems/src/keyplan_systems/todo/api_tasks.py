@@ -7,9 +7,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Response
 from fastapi import Request as HttpRequest
 
-from keyplan_systems.todo.api_asking import (
+from keyplan_systems.todo.api_dependencies import (
     PREFIX,
-    Asking,
+    CurrentPerson,
     Cursor,
     Key,
     Limit,
@@ -39,7 +39,7 @@ from keyplan_systems.todo.entities import Priority, Status, TaskId
 from keyplan_systems.todo.refusals import InvalidError, MissingError
 from keyplan_systems.todo.service import Service
 from keyplan_systems.todo.service_lists import Order, Wanted
-from keyplan_systems.web.notes import with_unreadable
+from keyplan_systems.web.request_context import with_unreadable
 
 TheTask = Annotated[TaskId, Path(description="The task's id.", examples=["019aa1f0-5c1e-7b3a-9f52-0c1d2e3f4a5b"])]
 Zone = Annotated[str, Query(alias="time_zone", max_length=64, description="The IANA zone whose day is today.")]
@@ -57,13 +57,13 @@ def task_routes(service: Service) -> APIRouter:
 
 def _add_writes(router: APIRouter, service: Service) -> None:
     @router.post("/tasks", status_code=201, response_model=TaskAnswer, summary="Make a task")
-    def create(http: HttpRequest, person: Asking, key: Key, task: NewTask) -> Response:
+    def create(http: HttpRequest, person: CurrentPerson, key: Key, task: NewTask) -> Response:
         fields = task.model_dump(exclude_unset=True)
         return answered(service.tasks.create(request_of(http, person, key, _json(task)), person, fields))
 
     @router.put("/tasks/{task_id}", response_model=TaskAnswer, summary="Change fields of a task")
     def change(
-        http: HttpRequest, person: Asking, key: Key, task_id: TheTask, *, changes: TaskChanges, seen: Seen = None
+        http: HttpRequest, person: CurrentPerson, key: Key, task_id: TheTask, *, changes: TaskChanges, seen: Seen = None
     ) -> Response:
         fields = changes.model_dump(exclude_unset=True)
         if not fields:
@@ -72,26 +72,26 @@ def _add_writes(router: APIRouter, service: Service) -> None:
         return answered(service.tasks.change(request, person.user_id, task_id, fields, version_of(seen)))
 
     @router.delete("/tasks/{task_id}", status_code=204, response_class=Response, summary="Delete a task")
-    def delete(http: HttpRequest, person: Asking, key: Key, task_id: TheTask, seen: Seen = None) -> Response:
+    def delete(http: HttpRequest, person: CurrentPerson, key: Key, task_id: TheTask, seen: Seen = None) -> Response:
         request = request_of(http, person, key, None, seen)
         return answered(service.tasks.delete(request, person.user_id, task_id, version_of(seen)))
 
 
 def _add_bulk(router: APIRouter, service: Service) -> None:
     @router.post("/tasks/bulk/status", response_model=BulkAnswer, summary="Give tasks a status, each by itself")
-    def change_statuses(http: HttpRequest, person: Asking, key: Key, bulk: BulkStatus) -> Response:
+    def change_statuses(http: HttpRequest, person: CurrentPerson, key: Key, bulk: BulkStatus) -> Response:
         request = request_of(http, person, key, _json(bulk))
         return answered(service.tasks.change_statuses(request, person.user_id, bulk.task_ids, bulk.status))
 
     @router.post("/tasks/bulk/delete-completed", response_model=DeletedCompleted, summary="Delete 100 completed tasks")
-    def delete_completed(http: HttpRequest, person: Asking, key: Key) -> Response:
+    def delete_completed(http: HttpRequest, person: CurrentPerson, key: Key) -> Response:
         return answered(service.tasks.delete_completed(request_of(http, person, key), person.user_id))
 
 
 def _add_reads(router: APIRouter, service: Service) -> None:
     @router.get("/tasks", response_model=TaskPage, summary="List tasks by status, due date, priority, category")
     def tasks(
-        person: Asking,
+        person: CurrentPerson,
         *,
         status: Status | None = None,
         priority: Priority | None = None,
@@ -108,22 +108,22 @@ def _add_reads(router: APIRouter, service: Service) -> None:
         return shown_page(page.items, page.cursor)
 
     @router.get("/tasks/overdue", response_model=TaskPage, summary="Open tasks that were due before today")
-    def overdue(person: Asking, zone: Zone = "UTC", limit: Limit = 25, cursor: Cursor = None) -> Response:
+    def overdue(person: CurrentPerson, zone: Zone = "UTC", limit: Limit = 25, cursor: Cursor = None) -> Response:
         page = service.lists.overdue(person.user_id, zone, limit, cursor)
         return shown_page(page.items, page.cursor)
 
     @router.get("/tasks/search", response_model=TaskPage, summary="Tasks whose title or description holds a text")
-    def search(person: Asking, text: Text, limit: Limit = 25, cursor: Cursor = None) -> Response:
+    def search(person: CurrentPerson, text: Text, limit: Limit = 25, cursor: Cursor = None) -> Response:
         page = service.lists.search(person.user_id, text, limit, cursor)
         return shown_page(page.items, page.cursor)
 
     @router.get("/tasks/counts", response_model=Counts, summary="How many tasks have each status and priority")
-    def counts(person: Asking) -> Response:
+    def counts(person: CurrentPerson) -> Response:
         return shown(with_unreadable(service.lists.counts(person.user_id)))
 
     @router.get("/tasks/several", response_model=Several, summary="Up to 100 known tasks")
     def several(
-        person: Asking, task_ids: Annotated[list[TaskId], Query(alias="task_id", min_length=1, max_length=100)]
+        person: CurrentPerson, task_ids: Annotated[list[TaskId], Query(alias="task_id", min_length=1, max_length=100)]
     ) -> Response:
         found = service.tasks.read_several(person.user_id, list(dict.fromkeys(task_ids)))
         return shown({"tasks": [task_body(task) for task in found]})
@@ -133,12 +133,12 @@ def _add_one(router: APIRouter, service: Service) -> None:
     """Add the route of one task last, because its path accepts any word; then the lists under the user's path."""
 
     @router.get("/tasks/{task_id}", response_model=TaskAnswer, summary="One task")
-    def task(person: Asking, task_id: TheTask) -> Response:
+    def task(person: CurrentPerson, task_id: TheTask) -> Response:
         return shown(task_body(service.tasks.read(person.user_id, task_id)))
 
     @router.get("/users/{user_id}/tasks", response_model=TaskPage, summary="The caller's tasks")
     def tasks_of(
-        person: Asking,
+        person: CurrentPerson,
         user_id: str,
         *,
         status: Status | None = None,
@@ -153,7 +153,7 @@ def _add_one(router: APIRouter, service: Service) -> None:
 
     @router.get("/users/{user_id}/tasks/overdue", response_model=TaskPage, summary="The caller's overdue tasks")
     def overdue_of(
-        person: Asking, user_id: str, zone: Zone = "UTC", limit: Limit = 25, cursor: Cursor = None
+        person: CurrentPerson, user_id: str, zone: Zone = "UTC", limit: Limit = 25, cursor: Cursor = None
     ) -> Response:
         _own(person.user_id, user_id)
         page = service.lists.overdue(user_id, zone, limit, cursor)

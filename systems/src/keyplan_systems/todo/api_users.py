@@ -5,9 +5,9 @@ from __future__ import annotations
 from fastapi import APIRouter, Depends, Response
 from fastapi import Request as HttpRequest
 
-from keyplan_systems.todo.api_asking import (
+from keyplan_systems.todo.api_dependencies import (
     PREFIX,
-    Asking,
+    CurrentPerson,
     Cursor,
     Key,
     Limit,
@@ -33,7 +33,7 @@ from keyplan_systems.todo.entities import UserId
 from keyplan_systems.todo.refusals import InvalidError
 from keyplan_systems.todo.service import Service
 from keyplan_systems.web.authentication import require_role
-from keyplan_systems.web.notes import with_unreadable
+from keyplan_systems.web.request_context import with_unreadable
 
 ADMINISTRATORS = "administrators"
 
@@ -43,16 +43,16 @@ def user_routes(service: Service) -> APIRouter:
     router = APIRouter(prefix=PREFIX, tags=["users"])
 
     @router.post("/users", status_code=201, response_model=UserAnswer, summary="Create the caller's user")
-    def create(http: HttpRequest, person: Asking, key: Key, user: NewUser) -> Response:
+    def create(http: HttpRequest, person: CurrentPerson, key: Key, user: NewUser) -> Response:
         fields = user.model_dump(exclude_unset=True)
         return answered(service.users.create(request_of(http, person, key, fields), person, fields))
 
     @router.get("/users", response_model=UserAnswer, summary="The caller's user, created on first use")
-    def current(person: Asking) -> Response:
+    def current(person: CurrentPerson) -> Response:
         return shown(user_body(service.users.current(person)))
 
     @router.put("/users", response_model=UserAnswer, summary="Change fields of the caller's user")
-    def change(http: HttpRequest, person: Asking, key: Key, changes: UserChanges, seen: Seen = None) -> Response:
+    def change(http: HttpRequest, person: CurrentPerson, key: Key, changes: UserChanges, seen: Seen = None) -> Response:
         fields = changes.model_dump(exclude_unset=True)
         if not fields:
             raise InvalidError("The request has no changes: send at least one field.")
@@ -60,7 +60,7 @@ def user_routes(service: Service) -> APIRouter:
         return answered(service.users.change(request, person, fields, version_of(seen)))
 
     @router.delete("/users", status_code=202, response_model=Leaving, summary="Begin to delete the caller's user")
-    def delete(http: HttpRequest, person: Asking, key: Key) -> Response:
+    def delete(http: HttpRequest, person: CurrentPerson, key: Key) -> Response:
         return answered(service.users.delete(request_of(http, person, key), person.user_id))
 
     return router
@@ -82,7 +82,7 @@ def administration_routes(service: Service) -> APIRouter:
         response_model=UserAnswer,
         summary="Take a reserved address from a user: it is claimed",
     )
-    def release(http: HttpRequest, person: Asking, key: Key, user_id: UserId) -> Response:
+    def release(http: HttpRequest, person: CurrentPerson, key: Key, user_id: UserId) -> Response:
         return answered(service.users.release_address(request_of(http, person, key), user_id))
 
     @router.get("/tasks/counts", response_model=Counts, summary="Counts over all users: a scan")

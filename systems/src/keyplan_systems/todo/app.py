@@ -52,8 +52,8 @@ def _lake(resources: Resources) -> tuple[list[Worker], Callable[[], None]]:
     if find_spec("pyarrow") is None or find_spec("duckdb") is None:
         return [], lambda: None
     from keyplan_systems.todo.feed import Feed  # noqa: PLC0415 - the lake is an extra
-    from keyplan_systems.todo.keeping import Keeping  # noqa: PLC0415
     from keyplan_systems.todo.lake.lake import Lake  # noqa: PLC0415
+    from keyplan_systems.todo.lake_maintenance import LakeMaintenance  # noqa: PLC0415
 
     lake = Lake.open(os.environ.get(LAKE) or resources.folder / "lake", clock=resources.clock)
     feed = Feed(
@@ -65,7 +65,7 @@ def _lake(resources: Resources) -> tuple[list[Worker], Callable[[], None]]:
     )
     workers = [
         Worker("todo lake feed", feed.run_once, every_s=1.0),
-        Worker("todo lake refresh", Keeping(lake).run_once, every_s=REFRESHED_EVERY_S),
+        Worker("todo lake refresh", LakeMaintenance(lake).run_once, every_s=REFRESHED_EVERY_S),
     ]
     return workers, feed.close
 

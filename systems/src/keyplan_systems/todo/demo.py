@@ -6,20 +6,20 @@ import uuid
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from keyplan_systems.web.system import Stage, told
+from keyplan_systems.web.system import DemoStage, json_of
 
 
-def play(stage: Stage) -> None:
+def play(stage: DemoStage) -> None:
     """Play the part. Raises httpx.HTTPError if the system refuses."""
     with stage.client("demo-ada", email="demo-ada@example.org", name="Ada") as ada:
         wish = {"title": "Hang the lamp", "priority": "high", "due_date": _tomorrow().isoformat()}
-        once = {"Idempotency-Key": uuid.uuid4().hex}
-        first, second = (told(ada.post("/api/v1/tasks", json=wish, headers=once)) for _ in range(2))
+        headers = {"Idempotency-Key": uuid.uuid4().hex}
+        first, second = (json_of(ada.post("/api/v1/tasks", json=wish, headers=headers)) for _ in range(2))
         stage.say(f"ada asks twice for one task, and gets one: {first['task_id'] == second['task_id']}")
         key = {"Idempotency-Key": uuid.uuid4().hex}
-        done = told(ada.put(f"/api/v1/tasks/{first['task_id']}", json={"status": "completed"}, headers=key))
+        done = json_of(ada.put(f"/api/v1/tasks/{first['task_id']}", json={"status": "completed"}, headers=key))
         stage.say(f"she hangs it: {done['title']} is {done['status']}")
-        counts = told(ada.get("/api/v1/tasks/counts"))
+        counts = json_of(ada.get("/api/v1/tasks/counts"))
         stage.say(f"her tasks by status: {_counted(counts)}")
     with stage.client("demo-bob", email="demo-bob@example.org") as bob:
         seen = bob.get(f"/api/v1/tasks/{first['task_id']}")

@@ -8,7 +8,7 @@ from typing import Any
 
 from keyplan.clock import Clock
 from keyplan_systems.todo.domain import fingerprint, today
-from keyplan_systems.todo.once import Request
+from keyplan_systems.todo.idempotency import Request
 from keyplan_systems.todo.refusals import ConflictError
 from keyplan_systems.todo.service import Service
 from keyplan_systems.todo.service_lists import Wanted

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from keyplan.client.connection import Connection
 from keyplan.clock import Clock
 from keyplan_systems.todo.domain import Policy
-from keyplan_systems.todo.once import Once
+from keyplan_systems.todo.idempotency import IdempotencyKeys
 from keyplan_systems.todo.service_deletions import Deletions
 from keyplan_systems.todo.service_lists import Lists
 from keyplan_systems.todo.service_tasks import Tasks
@@ -26,7 +26,7 @@ class Service:
     @classmethod
     def over(cls, connection: Connection, clock: Clock, policy: Policy | None = None) -> Service:
         """Return the service on the tables of a connection."""
-        once = Once(connection, clock)
-        users = Users(connection, clock, once)
-        tasks = Tasks(connection, clock, once, users, policy or Policy())
+        idempotency = IdempotencyKeys(connection, clock)
+        users = Users(connection, clock, idempotency)
+        tasks = Tasks(connection, clock, idempotency, users, policy or Policy())
         return cls(users, tasks, Lists(connection, clock), Deletions(connection))

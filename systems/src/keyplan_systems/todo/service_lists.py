@@ -14,7 +14,7 @@ from keyplan_systems.todo import design
 from keyplan_systems.todo.domain import URGENCY, today
 from keyplan_systems.todo.entities import Priority, Status, Task
 from keyplan_systems.todo.refusals import InvalidError
-from keyplan_systems.web.notes import leave_out
+from keyplan_systems.web.request_context import omit_unreadable
 
 Order = Literal["created", "status", "due_date", "priority", "category", "urgency"]
 
@@ -116,7 +116,7 @@ class Lists:
         """Count all users' tasks per status and per priority; the whole table is read."""
         statuses = {one.value: 0 for one in Status}
         priorities = {one.value: 0 for one in URGENCY}
-        for task in self._connection.iterate(design.all_tasks(), unreadable=leave_out):
+        for task in self._connection.iterate(design.all_tasks(), unreadable=omit_unreadable):
             statuses[task.status.value] += 1
             if task.priority is not None:
                 priorities[task.priority.value] += 1
@@ -124,7 +124,7 @@ class Lists:
 
     def _read(self, call: Call[Page[Task]], limit: int, cursor: str | None) -> Page[Task]:
         """Read a page; unreadable items are omitted, and the answer states their number."""
-        return self._connection.run(call, limit=limit, cursor=cursor, unreadable=leave_out)
+        return self._connection.run(call, limit=limit, cursor=cursor, unreadable=omit_unreadable)
 
     def _some(self, call: Call[Page[Task]], wanted: Wanted, limit: int, cursor: str | None) -> Page[Task]:
         """Return matching tasks among those that a pattern finds; fewer than requested after a number of reads."""

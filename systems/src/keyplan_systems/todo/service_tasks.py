@@ -15,10 +15,10 @@ from keyplan_systems.todo import design
 from keyplan_systems.todo.bodies import task_body
 from keyplan_systems.todo.domain import Policy, changed_task, completion, moment, new_task_id
 from keyplan_systems.todo.entities import Priority, Status, Task
-from keyplan_systems.todo.once import Answer, Once, Request, Work
+from keyplan_systems.todo.idempotency import Answer, IdempotencyKeys, Request, Work
 from keyplan_systems.todo.refusals import ConflictError, MissingError
 from keyplan_systems.todo.service_users import Person, Users
-from keyplan_systems.web.notes import leave_out
+from keyplan_systems.web.request_context import omit_unreadable
 
 AT_ONCE = 100
 """Maximum number of tasks in a bulk request."""
@@ -29,8 +29,10 @@ _MISSING = "No such task."
 class Tasks:
     """Operations on tasks."""
 
-    def __init__(self, connection: Connection, clock: Clock, once: Once, users: Users, policy: Policy) -> None:
-        self._connection, self._clock, self._once, self._users = connection, clock, once, users
+    def __init__(
+        self, connection: Connection, clock: Clock, idempotency: IdempotencyKeys, users: Users, policy: Policy
+    ) -> None:
+        self._connection, self._clock, self._idempotency, self._users = connection, clock, idempotency, users
         self._policy = policy
 
     def read(self, user_id: str, task_id: str) -> Task:
@@ -57,7 +59,7 @@ class Tasks:
             task = self._made(person.user_id, fields)
             return Work([design.create_task_of_user(task)], 201, task_body(task), _place(task))
 
-        return self._once.answer(request, work)
+        return self._idempotency.answer(request, work)
 
     def change(
         self, request: Request, user_id: str, task_id: str, changes: Mapping[str, Any], seen: int | None
@@ -70,7 +72,7 @@ class Tasks:
             body = task_body(changed.model_copy(update={"version": task.version + 1}))
             return Work([design.replace_task(changed)], 200, body, _place(task))
 
-        return self._once.answer(request, work)
+        return self._idempotency.answer(request, work)
 
     def delete(self, request: Request, user_id: str, task_id: str, seen: int | None) -> Answer:
         """Delete a task. `seen`: only at this version."""
@@ -79,20 +81,20 @@ class Tasks:
             task = self._seen(user_id, task_id, seen)
             return Work([design.delete_task(user_id, task_id, task.version)], 204, None, _place(task))
 
-        return self._once.answer(request, work)
+        return self._idempotency.answer(request, work)
 
     # Bulk.
 
     def change_statuses(self, request: Request, user_id: str, task_ids: Sequence[str], status: Status) -> Answer:
         """Set the status of some tasks individually, and report for each: updated, unchanged or missing."""
-        given = self._once.begin(request)
+        given = self._idempotency.begin(request)
         if given is not None:
             return given
         results = [
             self._part(request, task_id, partial(self._change_status, user_id, task_id, status))
             for task_id in dict.fromkeys(task_ids)
         ]
-        return self._once.finish(request, {"results": results})
+        return self._idempotency.finish(request, {"results": results})
 
     def delete_completed(self, request: Request, user_id: str) -> Answer:
         """Delete completed tasks individually, and report for each: deleted, kept (reopened concurrently) or missing.
@@ -100,7 +102,7 @@ class Tasks:
         The tasks are selected first and the selection is stored, so that a repeated request continues with the same
         tasks.
         """
-        given = self._once.begin(request)
+        given = self._idempotency.begin(request)
         if given is not None:
             return given
         chosen = self._part(request, "*", partial(self._completed, user_id))
@@ -108,11 +110,11 @@ class Tasks:
             self._part(request, task_id, partial(self._delete_completed, user_id, task_id))
             for task_id in chosen["task_ids"]
         ]
-        return self._once.finish(request, {"results": results, "more": chosen["more"]})
+        return self._idempotency.finish(request, {"results": results, "more": chosen["more"]})
 
     def _part(self, request: Request, part: str, work: Callable[[], Work]) -> Any:
         """Return the result of a part of a request, decided once: request keys have no spaces, keys of parts do."""
-        return orjson.loads(self._once.first(replace(request, key=f"{request.key} {part}"), work).body)
+        return orjson.loads(self._idempotency.first(replace(request, key=f"{request.key} {part}"), work).body)
 
     def _change_status(self, user_id: str, task_id: str, status: Status) -> Work:
         task = self._connection.run(design.task_by_id(user_id, task_id))
@@ -131,7 +133,7 @@ class Tasks:
 
     def _completed(self, user_id: str) -> Work:
         page = self._connection.run(
-            design.tasks_with_status(user_id, Status.COMPLETED), limit=AT_ONCE, unreadable=leave_out
+            design.tasks_with_status(user_id, Status.COMPLETED), limit=AT_ONCE, unreadable=omit_unreadable
         )
         chosen = [task.task_id for task in page]
         return Work([], 200, {"task_ids": chosen, "more": page.cursor is not None})

@@ -21,9 +21,9 @@ from keyplan_systems.todo import design
 from keyplan_systems.todo.bodies import user_body
 from keyplan_systems.todo.domain import moment, stored_email
 from keyplan_systems.todo.entities import Deletion, User
-from keyplan_systems.todo.once import Answer, Once, Request, Work
+from keyplan_systems.todo.idempotency import Answer, IdempotencyKeys, Request, Work
 from keyplan_systems.todo.refusals import AddressTakenError, ConflictError, InvalidError, MissingError
-from keyplan_systems.web.notes import leave_out
+from keyplan_systems.web.request_context import omit_unreadable
 
 _LEAVING = "The user is being deleted."
 
@@ -51,8 +51,8 @@ class Person:
 class Users:
     """Operations on users."""
 
-    def __init__(self, connection: Connection, clock: Clock, once: Once) -> None:
-        self._connection, self._clock, self._once = connection, clock, once
+    def __init__(self, connection: Connection, clock: Clock, idempotency: IdempotencyKeys) -> None:
+        self._connection, self._clock, self._idempotency = connection, clock, idempotency
 
     def current(self, person: Person) -> User:
         """Return the caller's user, created on first use. Raises RefusalError if that fails."""
@@ -110,7 +110,7 @@ class Users:
             body = user_body(released.model_copy(update={"version": user.version + 1}))
             return Work([design.replace_user(released)], 200, body)
 
-        return self._once.answer(request, work)
+        return self._idempotency.answer(request, work)
 
     def delete(self, request: Request, user_id: str) -> Answer:
         """Start the deletion of the caller's user: from now on writes are refused, and a job removes the tasks."""
@@ -126,11 +126,11 @@ class Users:
             calls = [design.replace_user(leaving), design.begin_deletion(Deletion(user_id=user_id, since=now))]
             return Work(calls, 202, {"user_id": user_id, "status": "deleting"})
 
-        return self._once.answer(request, work)
+        return self._idempotency.answer(request, work)
 
     def page(self, limit: int, cursor: str | None) -> Page[User]:
         """List users, for administration, with a scan."""
-        return self._connection.run(design.all_users(), limit=limit, cursor=cursor, unreadable=leave_out)
+        return self._connection.run(design.all_users(), limit=limit, cursor=cursor, unreadable=omit_unreadable)
 
     def _come_in(self, person: Person) -> User:
         user = self._made(person, {})
@@ -155,11 +155,11 @@ class Users:
     def _answer(self, request: Request, work: Callable[[], Work]) -> Answer:
         """Answer a request; if a user who never verified its address holds it, release it first."""
         try:
-            return self._once.answer(request, work)
+            return self._idempotency.answer(request, work)
         except AddressTakenError as taken:
             if not self._yields(taken.owner_id):
                 raise
-            return self._once.answer(request, work)
+            return self._idempotency.answer(request, work)
 
     def _yields(self, holder_id: str | None) -> bool:
         """Release an address whose holder never verified it. Return False if the holder keeps it."""

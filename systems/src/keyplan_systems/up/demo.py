@@ -12,8 +12,8 @@ import httpx
 from keyplan_systems.up import registry
 from keyplan_systems.up.launch import AUDIENCE, Settings, UpError, key_of, prepare
 from keyplan_systems.web.development import issue_development_token
-from keyplan_systems.web.serving import Running
-from keyplan_systems.web.system import Stage, System
+from keyplan_systems.web.server import Running
+from keyplan_systems.web.system import DemoStage, System
 
 Say = Callable[[str], None]
 
@@ -35,7 +35,7 @@ def demo(url: str | None, folder: Path | None, names: Sequence[str], say: Say) -
             assert system.demo is not None, "_playing returns only systems with a demo"
             say(f"-- {system.title}")
             try:
-                system.demo(Stage(f"{url}/{system.name}", _tokens(folder), lambda line: say(f"   {line}")))
+                system.demo(DemoStage(f"{url}/{system.name}", _tokens(folder), lambda line: say(f"   {line}")))
             except httpx.HTTPError as error:
                 raise UpError(f"{system.title} failed, or {folder} is not its folder: {error}") from error
 

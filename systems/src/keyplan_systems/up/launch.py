@@ -28,15 +28,15 @@ from keyplan.server.asgi import DynamoDBApplication
 from keyplan.server.hosts import is_loopback
 from keyplan_systems.up import registry
 from keyplan_systems.up.host import Host
-from keyplan_systems.up.naming import runner_name
 from keyplan_systems.up.registry import Hosted
+from keyplan_systems.up.runner_name import runner_name
 from keyplan_systems.up.workers import Workers
 from keyplan_systems.web.development import DevelopmentKey, development_key
 from keyplan_systems.web.files import KeyFileError
 from keyplan_systems.web.keys import FileKeys, KeySource, KeysUnavailableError, UrlKeys
 from keyplan_systems.web.logs import configure_logs
 from keyplan_systems.web.secret import SECRET_VARIABLE, Secret, secret_from
-from keyplan_systems.web.serving import server_config
+from keyplan_systems.web.server import server_config
 from keyplan_systems.web.system import Built, Resources, System
 from keyplan_systems.web.tokens import TokenRules, TokenVerifier, development_keys
 

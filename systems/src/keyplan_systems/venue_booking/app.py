@@ -22,7 +22,7 @@ def build(resources: Resources) -> Built:
     """Build the system on its resources. Raises ValueError for invalid settings."""
     settings = settings_from(resources.folder)
     service = Service.over(resources.connection, resources.clock, settings.venue)
-    postman = Postman(service.asking, LetterWriter(settings.venue, settings.room), settings.sender)
+    postman = Postman(service.base, LetterWriter(settings.venue, settings.room), settings.sender)
     runner = letter_runner(postman, resources.dead_letters, runner=resources.runner)
 
     checks = {"table": in_thread(resources.connection.run, user_by_id("health"))}

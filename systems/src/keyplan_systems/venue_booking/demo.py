@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from keyplan_systems.web.system import Stage, told
+from keyplan_systems.web.system import DemoStage, json_of
 
 _DAYS = """query($first: Date!, $last: Date!) {
   availability(firstDate: $first, lastDate: $last) { date bookable durations } }"""
@@ -16,7 +16,7 @@ _REQUEST = "mutation($input: BookingInput!) { requestBooking(input: $input) { id
 _APPROVE = "mutation($id: ID!) { approveBooking(id: $id) { id status } }"
 
 
-def play(stage: Stage) -> None:
+def play(stage: DemoStage) -> None:
     """Play the part. Raises httpx.HTTPError for an unexpected refusal."""
     with (
         stage.client("demo-ada", email="demo-ada@example.org", name="Ada Rossi") as ada,
@@ -61,7 +61,7 @@ def _wish(name: str, day: str, duration: str) -> dict[str, Any]:
 
 
 def _answer(client: httpx.Client, query: str, **variables: Any) -> dict[str, Any]:
-    answer: dict[str, Any] = told(client.post("/graphql", json={"query": query, "variables": variables}))
+    answer: dict[str, Any] = json_of(client.post("/graphql", json={"query": query, "variables": variables}))
     return answer
 
 

@@ -19,7 +19,7 @@ from keyplan import Inserted
 from keyplan.client.errors import ConditionFailedError, NotFoundError, TransactionFailedError
 from keyplan.streams import Checkpoints, Destination, JsonLinesFolder, Runner, TableCheckpoints
 from keyplan_systems.venue_booking import design, reads, writes
-from keyplan_systems.venue_booking.asking import Asking
+from keyplan_systems.venue_booking.base import Base
 from keyplan_systems.venue_booking.domain.addresses import HASHES_KEPT, hashed_code
 from keyplan_systems.venue_booking.domain.codes import new_code
 from keyplan_systems.venue_booking.domain.notices import Audience
@@ -50,7 +50,7 @@ _MOST_TOLD: Final = 500
 class Postman:
     """Sender of the outbox's letters; threads may share it."""
 
-    asking: Asking
+    base: Base
     writer: LetterWriter
     sender: Sender
     _one_at_a_time: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -65,7 +65,7 @@ class Postman:
             return self._send(notice_key)
 
     def _send(self, notice_key: str) -> bool:
-        item = self.asking.connection.run(reads.letter_by_key(notice_key))
+        item = self.base.connection.run(reads.letter_by_key(notice_key))
         if item is None or item.sent_at is not None:
             return False
         letter = self.writer.write(notice_of(item), booking_of(item.booking))
@@ -90,15 +90,15 @@ class Postman:
         """
         user_id, claim_id = change.new.user_id, change.new.claim_id
         with self._one_at_a_time:
-            claim = self.asking.connection.run(reads.email_code(user_id, claim_id))
+            claim = self.base.connection.run(reads.email_code(user_id, claim_id))
             if claim is None or claim.sent_at is not None:
                 return
             code = new_code()
             hashes = [*claim.code_hashes, hashed_code(code, claim_id)][-HASHES_KEPT:]
             try:
-                self.asking.connection.run(writes.store_code(user_id, claim_id, hashes))
+                self.base.connection.run(writes.store_code(user_id, claim_id, hashes))
                 self.sender.send(self.writer.write_code(claim, code))
-                self.asking.connection.run(writes.note_code_sent(user_id, claim_id, self.asking.now()))
+                self.base.connection.run(writes.note_code_sent(user_id, claim_id, self.base.now()))
             except MailRefusedError:
                 logger.exception("a code can never be sent", extra={"letter": claim_id})
             except (NotFoundError, ConditionFailedError):
@@ -111,9 +111,9 @@ class Postman:
         venue's present rules; they do not block the others. Unreadable letters are skipped and reported at the end in
         an UnfinishedError.
         """
-        before = self.asking.now() - OVERDUE
+        before = self.base.now() - OVERDUE
         sent, failures = 0, list[Exception]()
-        for item in self.asking.connection.iterate(reads.unsent_letters(), unreadable=failures.append):
+        for item in self.base.connection.iterate(reads.unsent_letters(), unreadable=failures.append):
             if item.created_at > before:
                 break
             try:
@@ -133,23 +133,23 @@ class Postman:
 
     def _keep(self, item: OutboxItem, sent: Sent) -> None:
         """Move a letter out of the outbox; a letter to its user is added to the user's history."""
-        now = self.asking.now()
+        now = self.base.now()
         until = now + KEPT
         # A transaction even for one write, so that a lost answer leaves no doubt.
         try:
             if item.kind.audience is Audience.CUSTOMER:
-                self.asking.connection.run(design.write_sent(item, now, until, _history(item, sent, now)))
+                self.base.connection.run(design.write_sent(item, now, until, _history(item, sent, now)))
             else:
-                self.asking.connection.transact(writes.close_letter(item, now, None, until))
+                self.base.connection.transact(writes.close_letter(item, now, None, until))
         except TransactionFailedError as error:
             if not isinstance(error.reasons[0], ConditionFailedError):
                 raise
             logger.warning("a letter left twice, under one key", extra={"letter": item.notice_key})
 
     def _give_up(self, item: OutboxItem, why: str) -> None:
-        now = self.asking.now()
+        now = self.base.now()
         try:
-            self.asking.connection.transact(writes.close_letter(item, now, why[:_MOST_TOLD], now + KEPT))
+            self.base.connection.transact(writes.close_letter(item, now, why[:_MOST_TOLD], now + KEPT))
         except TransactionFailedError as error:
             if not isinstance(error.reasons[0], ConditionFailedError):
                 raise
@@ -174,14 +174,14 @@ def letter_runner(
 
     A letter that fails again and again goes to `failures`, a destination or a folder, and stays in the outbox too.
     """
-    asking = postman.asking
+    base = postman.base
     return Runner(
-        asking.connection,
+        base.connection,
         venue,
         [design.send_letter, design.send_code],
         handlers={design.send_letter: postman.handle, design.send_code: postman.handle_code},
         destinations={"letters": JsonLinesFolder(failures) if isinstance(failures, Path) else failures},
-        checkpoints=checkpoints or TableCheckpoints(asking.connection, clock=asking.clock, create=True),
+        checkpoints=checkpoints or TableCheckpoints(base.connection, clock=base.clock, create=True),
         runner=runner,
-        clock=asking.clock,
+        clock=base.clock,
     )

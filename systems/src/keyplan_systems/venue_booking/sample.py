@@ -33,8 +33,8 @@ def load_sample(service: Service) -> None:
 
 
 def _load(service: Service) -> None:
-    venue = service.asking.venue
-    first = venue.earliest_date(service.asking.now())
+    venue = service.base.venue
+    first = venue.earliest_date(service.base.now())
     duration = next(iter(venue.durations))
     people = min(30, venue.capacity)
     made = [

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from keyplan.client.connection import Connection
 from keyplan.clock import Clock
-from keyplan_systems.venue_booking.asking import Asking
+from keyplan_systems.venue_booking.base import Base
 from keyplan_systems.venue_booking.domain.venue import Venue
 from keyplan_systems.venue_booking.service_bookings import Bookings
 from keyplan_systems.venue_booking.service_calendar import Calendar
@@ -18,7 +18,7 @@ from keyplan_systems.venue_booking.service_users import Users
 class Service:
     """All operations, one method each. Threads may share it."""
 
-    asking: Asking
+    base: Base
     users: Users
     bookings: Bookings
     calendar: Calendar
@@ -27,8 +27,8 @@ class Service:
     @classmethod
     def over(cls, connection: Connection, clock: Clock, venue: Venue | None = None) -> Service:
         """Return the service on the table of a connection."""
-        asking = Asking(connection, clock, venue or Venue())
-        users = Users(asking)
-        bookings = Bookings(asking, users)
-        calendar = Calendar(asking)
-        return cls(asking, users, bookings, calendar, Records(asking, bookings, calendar))
+        base = Base(connection, clock, venue or Venue())
+        users = Users(base)
+        bookings = Bookings(base, users)
+        calendar = Calendar(base)
+        return cls(base, users, bookings, calendar, Records(base, bookings, calendar))

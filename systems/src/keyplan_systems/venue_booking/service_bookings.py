@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from keyplan.design.declaring.patterns import TransactionCall
 from keyplan_systems.venue_booking import design, reads
-from keyplan_systems.venue_booking.asking import Asking, Listed, is_id
+from keyplan_systems.venue_booking.base import Base, Listed, is_id
 from keyplan_systems.venue_booking.domain.bookings import (
     Action,
     Booking,
@@ -40,8 +40,8 @@ from keyplan_systems.venue_booking.items import (
     user_booking_item,
 )
 from keyplan_systems.venue_booking.service_users import Person, Users
-from keyplan_systems.venue_booking.writing import Step, act
-from keyplan_systems.web.once import Request
+from keyplan_systems.venue_booking.transactions import Step, act
+from keyplan_systems.web.idempotency import Request
 
 _AUDITED: Final = {
     Action.APPROVE: AuditAction.APPROVE_BOOKING,
@@ -62,25 +62,25 @@ class _Note(BaseModel):
 class Bookings:
     """Operations on bookings."""
 
-    asking: Asking
+    base: Base
     users: Users
 
-    def request(self, person: Person, values: Mapping[str, Any], once: Request | None = None) -> Booking:
+    def request(self, person: Person, values: Mapping[str, Any], idempotency: Request | None = None) -> Booking:
         """Request the venue. It is not a confirmation, and holds no slots. Raises RefusalError.
 
         SlotTakenError reports a slot that is held already; that it is free decides nothing yet. TooManyLettersError
         limits the letters that one user causes and one address is sent.
         """
-        return act(self.asking, once, Booking, partial(self._requested, person, values))
+        return act(self.base, idempotency, Booking, partial(self._requested, person, values))
 
     def _requested(self, person: Person, values: Mapping[str, Any]) -> Step[Booking]:
-        now = self.asking.now()
-        request = checked_booking(parse(BookingRequest, values), self.asking.venue, now)
-        held = self.asking.connection.all(reads.slots_on_date(request.date))
-        check_free(request, self.asking.venue, {item.slot for item in held})
+        now = self.base.now()
+        request = checked_booking(parse(BookingRequest, values), self.base.venue, now)
+        held = self.base.connection.all(reads.slots_on_date(request.date))
+        check_free(request, self.base.venue, {item.slot for item in held})
         user = self.users.current(person)
         written = request_booking(
-            request, booking_id=self.asking.new_id(), user_id=user.user_id, code=new_code(), now=now
+            request, booking_id=self.base.new_id(), user_id=user.user_id, code=new_code(), now=now
         )
         booking = written.booking
         letters = [letter_item(notice, booking) for notice in written.notices]
@@ -101,26 +101,26 @@ class Bookings:
         *,
         reason: str | None = None,
         known: int | None = None,
-        once: Request | None = None,
+        idempotency: Request | None = None,
     ) -> Booking:
         """Approve, reject or cancel a booking; `known`: only if it still has this version.
 
         Raises RefusalError: SlotTakenError, AlreadyDecidedError and StaleVersionError distinguish why it came too late.
         """
         note = parse(_Note, {"reason": reason})
-        return act(self.asking, once, Booking, partial(self._decided, actor, booking_id, action, note, known))
+        return act(self.base, idempotency, Booking, partial(self._decided, actor, booking_id, action, note, known))
 
     def _decided(self, actor: Actor, booking_id: str, action: Action, note: _Note, known: int | None) -> Step[Booking]:
         booking = self._read(booking_id)
-        now = self.asking.now()
+        now = self.base.now()
         check_may(booking, action, actor)
         written = decide(
             booking,
             action,
             actor,
-            self.asking.venue,
+            self.base.venue,
             now,
-            event_id=self.asking.new_id(),
+            event_id=self.base.new_id(),
             reason=note.reason,
             known_version=known,
         )
@@ -164,7 +164,7 @@ class Bookings:
         if after.reason is not None:
             details["reason"] = after.reason
         return AuditEntry(
-            self.asking.new_id(), actor.user_id, _AUDITED[action], after.booking_id, self.asking.now(), details
+            self.base.new_id(), actor.user_id, _AUDITED[action], after.booking_id, self.base.now(), details
         )
 
     def one(self, actor: Actor, booking_id: str) -> Booking:
@@ -175,28 +175,28 @@ class Bookings:
 
     def _is_stored(self, booking: Booking) -> bool:
         """Return True if the stored booking is the result of this very step: with its time, actor and IDs."""
-        item = self.asking.connection.run(reads.booking_by_id(booking.booking_id))
+        item = self.base.connection.run(reads.booking_by_id(booking.booking_id))
         return item is not None and booking_of(item) == booking
 
     def _read(self, booking_id: str) -> Booking:
-        item = self.asking.connection.run(reads.booking_by_id(booking_id)) if is_id(booking_id) else None
+        item = self.base.connection.run(reads.booking_by_id(booking_id)) if is_id(booking_id) else None
         if item is None:
             raise NotFoundError(f"Unknown booking {booking_id[:64]}.")
         return booking_of(item)
 
     def of_user(self, actor: Actor, limit: int, cursor: str | None) -> Listed[UserBookingItem]:
         """Return the actor's own bookings, the latest date first, without fields that only the booking itself has."""
-        return self.asking.listed(reads.bookings_of_user(actor.user_id), lambda item: item, limit, cursor)
+        return self.base.listed(reads.bookings_of_user(actor.user_id), lambda item: item, limit, cursor)
 
     def several(self, booking_ids: Sequence[str]) -> list[Booking | None]:
         """Return several bookings in the order of the IDs. The caller must have checked permissions."""
-        items = self.asking.connection.run(reads.bookings_by_id(list(booking_ids)))
+        items = self.base.connection.run(reads.bookings_by_id(list(booking_ids)))
         return [None if item is None else booking_of(item) for item in items]
 
     def with_status(self, actor: Actor, status: Status, limit: int, cursor: str | None) -> Listed[Booking]:
         """Return bookings of a status in the order of their requests, for administrators."""
         require_admin(actor)
-        return self.asking.listed(reads.bookings_with_status(status), booking_of, limit, cursor)
+        return self.base.listed(reads.bookings_with_status(status), booking_of, limit, cursor)
 
     def in_month(
         self, actor: Actor, month: date, status: Status | None, limit: int, cursor: str | None
@@ -204,4 +204,4 @@ class Bookings:
         """Return bookings for dates of a month, of one status or grouped by status, for administrators."""
         require_admin(actor)
         call = reads.all_bookings_in_month(month) if status is None else reads.bookings_in_month(month, status)
-        return self.asking.listed(call, booking_of, limit, cursor)
+        return self.base.listed(call, booking_of, limit, cursor)

@@ -8,7 +8,7 @@ from datetime import date
 from typing import Any, Final
 
 from keyplan_systems.venue_booking import design, reads
-from keyplan_systems.venue_booking.asking import Asking, is_id
+from keyplan_systems.venue_booking.base import Base, is_id
 from keyplan_systems.venue_booking.domain.bookings import Booking, is_conflicting
 from keyplan_systems.venue_booking.domain.events import (
     DayAvailability,
@@ -23,8 +23,8 @@ from keyplan_systems.venue_booking.domain.requests import EventRequest, checked_
 from keyplan_systems.venue_booking.domain.users import Actor, check_version, require_admin
 from keyplan_systems.venue_booking.entities import EventItem
 from keyplan_systems.venue_booking.items import audit_item, event_item, event_of, held_events, slot_items
-from keyplan_systems.venue_booking.writing import Step, act
-from keyplan_systems.web.once import Request
+from keyplan_systems.venue_booking.transactions import Step, act
+from keyplan_systems.web.idempotency import Request
 
 MONTHS_PER_YEAR: Final = 12
 FEED_MONTHS: Final = 12
@@ -37,60 +37,60 @@ _FEED_EVENTS: Final = 100
 class Calendar:
     """Operations on the calendar."""
 
-    asking: Asking
+    base: Base
 
     def availability(self, first: date, last: date) -> tuple[DayAvailability, ...]:
         """Return every date from first to last, with one request per month. Approval checks again, consistently."""
-        days = dates(self.asking.venue, first, last)
+        days = dates(self.base.venue, first, last)
         events = self.held_in(months_of(days[0], days[-1]))
-        return availability(self.asking.venue, first, last, events, self.asking.now())
+        return availability(self.base.venue, first, last, events, self.base.now())
 
     def held_in(self, months: Sequence[date]) -> list[Event]:
         """Return the events of these months, each given by its first day; titles must be hidden from strangers."""
-        slots = self.asking.connection.all(reads.slots_in_months(list(months)))
-        return held_events(slots, self.asking.venue)
+        slots = self.base.connection.all(reads.slots_in_months(list(months)))
+        return held_events(slots, self.base.venue)
 
     def on_date(self, day: date) -> list[Event]:
         """Return the current events of a date."""
-        return held_events(self.asking.connection.all(reads.slots_on_date(day)), self.asking.venue)
+        return held_events(self.base.connection.all(reads.slots_on_date(day)), self.base.venue)
 
     def is_conflicting(self, booking: Booking, events: Sequence[Event]) -> bool:
         """Return True if a waiting booking cannot be approved next to these events."""
-        return is_conflicting(booking, events, self.asking.venue)
+        return is_conflicting(booking, events, self.base.venue)
 
     def several(self, event_ids: Sequence[str]) -> list[Event | None]:
         """Return several events in the order of the IDs."""
-        items = self.asking.connection.run(reads.events_by_id(list(event_ids)))
+        items = self.base.connection.run(reads.events_by_id(list(event_ids)))
         return [None if item is None else event_of(item) for item in items]
 
-    def create(self, actor: Actor, values: Mapping[str, Any], once: Request | None = None) -> Event:
+    def create(self, actor: Actor, values: Mapping[str, Any], idempotency: Request | None = None) -> Event:
         """Create a public event or a closure, for administrators. Raises SlotTakenError if a slot is held."""
         require_admin(actor)
 
         def step() -> Step[Event]:
-            now = self.asking.now()
-            request = checked_event(parse(EventRequest, values), self.asking.venue, now)
+            now = self.base.now()
+            request = checked_event(parse(EventRequest, values), self.base.venue, now)
             event = event_of_request(
-                request, self.asking.venue, event_id=self.asking.new_id(), admin_id=actor.user_id, now=now
+                request, self.base.venue, event_id=self.base.new_id(), admin_id=actor.user_id, now=now
             )
             entry = self._entry(actor, AuditAction.CREATE_EVENT, event)
             call = design.write_event(event_item(event), slot_items(event), audit_item(entry))
             return Step(event, call, is_done=lambda: self._is_there(event.event_id))
 
-        return act(self.asking, once, Event, step)
+        return act(self.base, idempotency, Event, step)
 
     def _is_there(self, event_id: str) -> bool:
-        return self.asking.connection.run(reads.event_by_id(event_id)) is not None
+        return self.base.connection.run(reads.event_by_id(event_id)) is not None
 
     def stored(self, event_id: str) -> EventItem:
         """Return an event as it is stored now. Raises NotFoundError if it does not exist."""
-        item = self.asking.connection.run(reads.event_by_id(event_id)) if is_id(event_id) else None
+        item = self.base.connection.run(reads.event_by_id(event_id)) if is_id(event_id) else None
         if item is None:
             raise NotFoundError(f"Unknown event {event_id[:64]}.")
         return item
 
     def delete(
-        self, actor: Actor, event_id: str, known_version: int | None = None, once: Request | None = None
+        self, actor: Actor, event_id: str, known_version: int | None = None, idempotency: Request | None = None
     ) -> Event:
         """Delete an administrator's event, and free its slots."""
         require_admin(actor)
@@ -104,11 +104,11 @@ class Calendar:
             entry = audit_item(self._entry(actor, AuditAction.DELETE_EVENT, event))
             return Step(event, design.write_event_removal(item, slot_items(event), event.event_id, entry))
 
-        return act(self.asking, once, Event, step)
+        return act(self.base, idempotency, Event, step)
 
     def upcoming(self) -> list[Event]:
         """Return the events of the feed: from this month on, with the descriptions of public events."""
-        today = self.asking.venue.today(self.asking.now())
+        today = self.base.venue.today(self.base.now())
         held = self.held_in(months_of(today, _month(_number(today) + FEED_MONTHS)))
         ids = [event.event_id for event in held if event.is_public]
         whole: dict[str, Event] = {}
@@ -125,7 +125,7 @@ class Calendar:
     def _entry(self, actor: Actor, action: AuditAction, event: Event) -> AuditEntry:
         details = {"date": event.date.isoformat(), "duration": event.duration, "kind": event.kind.value}
         details["title"] = event.title
-        return AuditEntry(self.asking.new_id(), actor.user_id, action, event.event_id, self.asking.now(), details)
+        return AuditEntry(self.base.new_id(), actor.user_id, action, event.event_id, self.base.now(), details)
 
 
 def months_of(first: date, last: date) -> list[date]:

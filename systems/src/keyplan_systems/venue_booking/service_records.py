@@ -9,7 +9,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from keyplan_systems.venue_booking import design, reads
-from keyplan_systems.venue_booking.asking import Asking, Listed, is_id
+from keyplan_systems.venue_booking.base import Base, Listed, is_id
 from keyplan_systems.venue_booking.domain.records import (
     AuditAction,
     AuditEntry,
@@ -34,71 +34,71 @@ from keyplan_systems.venue_booking.items import (
 )
 from keyplan_systems.venue_booking.service_bookings import Bookings
 from keyplan_systems.venue_booking.service_calendar import Calendar
-from keyplan_systems.venue_booking.writing import Step, act
-from keyplan_systems.web.once import Request
+from keyplan_systems.venue_booking.transactions import Step, act
+from keyplan_systems.web.idempotency import Request
 
 
 @dataclass(frozen=True)
 class Records:
     """Operations on payments, lock codes and the audit log."""
 
-    asking: Asking
+    base: Base
     bookings: Bookings
     calendar: Calendar
 
-    def add_payment(self, actor: Actor, values: Mapping[str, Any], once: Request | None = None) -> Payment:
-        """Record a received payment, for administrators; no payment provider is called. With `once` at most once."""
+    def add_payment(self, actor: Actor, values: Mapping[str, Any], idempotency: Request | None = None) -> Payment:
+        """Record a received payment once, for administrators; no payment provider is called."""
         require_admin(actor)
         request = parse(PaymentRequest, values)
         if not is_id(request.booking_id):
             raise NotFoundError(f"Unknown booking {request.booking_id}.")
 
         def step() -> Step[Payment]:
-            payment = record_payment(request, actor, payment_id=self.asking.new_id(), now=self.asking.now())
+            payment = record_payment(request, actor, payment_id=self.base.new_id(), now=self.base.now())
             amount = {"amount_cents": str(payment.amount_cents), "currency": payment.currency}
             entry = self._entry(actor, AuditAction.RECORD_PAYMENT, payment.booking_id, amount)
             call = design.write_payment(payment.booking_id, payment_item(payment), audit_item(entry))
             return Step(payment, call)
 
-        return act(self.asking, once, Payment, step)
+        return act(self.base, idempotency, Payment, step)
 
     def payments(self, actor: Actor, booking_id: str, limit: int, cursor: str | None) -> Listed[Payment]:
         """Return payments for a booking, oldest first, for its owner and administrators."""
         self.bookings.one(actor, booking_id)
-        return self.asking.listed(reads.payments_of_booking(booking_id), payment_of, limit, cursor)
+        return self.base.listed(reads.payments_of_booking(booking_id), payment_of, limit, cursor)
 
-    def issue_lock_code(self, actor: Actor, event_id: str, once: Request | None = None) -> LockCode:
+    def issue_lock_code(self, actor: Actor, event_id: str, idempotency: Request | None = None) -> LockCode:
         """Issue a new lock code for an event, in place of an earlier one, for administrators."""
         require_admin(actor)
 
         def step() -> Step[LockCode]:
             item = self.calendar.stored(event_id)
-            code = new_lock_code(event_of(item), self.asking.venue)
+            code = new_lock_code(event_of(item), self.base.venue)
             about = {"date": item.date.isoformat()}
             entry = audit_item(self._entry(actor, AuditAction.ISSUE_LOCK_CODE, event_id, about))
             return Step(code, design.write_lock_code(event_id, lock_code_item(code), entry))
 
-        return act(self.asking, once, LockCode, step)
+        return act(self.base, idempotency, LockCode, step)
 
     def lock_code(self, actor: Actor, event_id: str) -> LockCode | None:
         """Return the lock code of an event, None if none was issued; for administrators and the booking's owner."""
         item = self.calendar.stored(event_id)
         check_may_see_lock_code(event_of(item), actor)
-        code = self.asking.connection.run(reads.lock_code_of_event(event_id))
+        code = self.base.connection.run(reads.lock_code_of_event(event_id))
         return None if code is None else lock_code_of(code)
 
     def audit(self, actor: Actor, month: date, limit: int, cursor: str | None) -> Listed[AuditEntry]:
         """Return the actions of administrators in a UTC month, newest first, for administrators."""
         require_admin(actor)
         at = datetime.combine(month.replace(day=1), time(), ZoneInfo("UTC"))
-        return self.asking.listed(reads.audit_in_month(at), audit_of, limit, cursor)
+        return self.base.listed(reads.audit_in_month(at), audit_of, limit, cursor)
 
     def audit_of(self, actor: Actor, subject: str, limit: int, cursor: str | None) -> Listed[AuditEntry]:
         """Return the actions of administrators on one booking or event, oldest first, for administrators."""
         require_admin(actor)
         if not is_id(subject):
             raise InvalidRequestError("This is not the id of a booking or an event.", {"field": "subject"})
-        return self.asking.listed(reads.audit_of_subject(subject), audit_of, limit, cursor)
+        return self.base.listed(reads.audit_of_subject(subject), audit_of, limit, cursor)
 
     def _entry(self, actor: Actor, action: AuditAction, subject: str, details: Mapping[str, str]) -> AuditEntry:
-        return AuditEntry(self.asking.new_id(), actor.user_id, action, subject, self.asking.now(), details)
+        return AuditEntry(self.base.new_id(), actor.user_id, action, subject, self.base.now(), details)

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from keyplan.client.errors import AlreadyExistsError, ConditionFailedError, NotFoundError
 from keyplan_systems.venue_booking import design, reads, writes
-from keyplan_systems.venue_booking.asking import Asking, Listed, is_id
+from keyplan_systems.venue_booking.base import Base, Listed, is_id
 from keyplan_systems.venue_booking.domain import refusals
 from keyplan_systems.venue_booking.domain.addresses import CODE_VALID, MOST_TRIES, is_code
 from keyplan_systems.venue_booking.domain.contacts import normalise_email, normalise_phone, single_line
@@ -40,8 +40,8 @@ from keyplan_systems.venue_booking.entities import (
     UserItem,
 )
 from keyplan_systems.venue_booking.items import audit_item, user_item, user_of
-from keyplan_systems.venue_booking.writing import Step, act, write
-from keyplan_systems.web.once import Request
+from keyplan_systems.venue_booking.transactions import Step, act, write
+from keyplan_systems.web.idempotency import Request
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +83,7 @@ class UserWithBookings:
 class Users:
     """Operations on users."""
 
-    asking: Asking
+    base: Base
 
     def current(self, person: Person) -> User:
         """Return the caller's profile; create it from the token on first use. Raises RefusalError if that fails."""
@@ -92,7 +92,7 @@ class Users:
 
     def find(self, user_id: str) -> User | None:
         """Return a user as they are now."""
-        item = self.asking.connection.run(reads.user_by_id(user_id))
+        item = self.base.connection.run(reads.user_by_id(user_id))
         return None if item is None else user_of(item)
 
     def change(
@@ -100,7 +100,7 @@ class Users:
         person: Person,
         values: Mapping[str, Any],
         known_version: int | None = None,
-        once: Request | None = None,
+        idempotency: Request | None = None,
     ) -> User:
         """Change the caller's profile; `known_version`: only if it still has this version.
 
@@ -111,7 +111,7 @@ class Users:
         step = partial(self._changed, person, change, known_version)
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                return self._yielding(lambda: act(self.asking, once, User, step))
+                return self._yielding(lambda: act(self.base, idempotency, User, step))
             except StaleVersionError:
                 if known_version is not None or attempt == _ATTEMPTS:
                     raise
@@ -122,9 +122,9 @@ class Users:
         is_new = change.email is not None and (change.email != user.email or not user.has_verified_email)
         if is_new and change.email != person.address():
             return self._changed_with_claim(user, change, known_version)
-        changed = changed_profile(user, change, self.asking.venue, known_version)
+        changed = changed_profile(user, change, self.base.venue, known_version)
         if is_new:
-            changed = replace(changed, email_verified_at=self.asking.now())
+            changed = replace(changed, email_verified_at=self.base.now())
         call = writes.replace_user(user_item(changed, user.version))
         return Step(changed, call, is_done=partial(self._is_stored, changed))
 
@@ -137,29 +137,29 @@ class Users:
         rest = change.model_copy(update={"email": None})
         if not rest.model_dump(exclude_none=True):
             return Step(user, design.write_claim(code=code, **counts), is_done=partial(self._is_claimed, code))
-        changed = changed_profile(user, rest, self.asking.venue, known_version)
+        changed = changed_profile(user, rest, self.base.venue, known_version)
         call = design.write_change_with_claim(user=user_item(changed, user.version), code=code, **counts)
         return Step(changed, call, is_done=partial(self._is_stored, changed))
 
     def _is_claimed(self, code: EmailCodeItem) -> bool:
-        return self.asking.connection.run(reads.email_code(code.user_id, code.claim_id)) is not None
+        return self.base.connection.run(reads.email_code(code.user_id, code.claim_id)) is not None
 
     def _is_stored(self, user: User) -> bool:
         return self.find(user.user_id) == user
 
-    def request_code(self, person: Person, email: str, once: Request | None = None) -> EmailCodeItem:
+    def request_code(self, person: Person, email: str, idempotency: Request | None = None) -> EmailCodeItem:
         """Claim an address and have a code sent to it; also for a person without a profile."""
         address = _address(email)
         user = self.find(person.actor.user_id)
         if user is not None:
             step = partial(self._claimed, user.user_id, user.name, user.language, address)
-            return act(self.asking, once, EmailCodeItem, step)
+            return act(self.base, idempotency, EmailCodeItem, step)
         try:
             name = _name(person.name, address)
         except ValueError:
             name = address[:_NAME_CHARACTERS]
         step = partial(self._claimed, person.actor.user_id, name, Language.ITALIAN, address)
-        return act(self.asking, once, EmailCodeItem, step)
+        return act(self.base, idempotency, EmailCodeItem, step)
 
     def _claimed(self, user_id: str, name: str, language: Language, address: str) -> Step[EmailCodeItem]:
         code = self._code(user_id, name, language, address)
@@ -168,14 +168,14 @@ class Users:
 
     def _code(self, user_id: str, name: str, language: Language, address: str) -> EmailCodeItem:
         """Return a new claim to an address. EmailTakenError if another user has verified it."""
-        holders = self.asking.connection.run(reads.user_by_email(address)).items
+        holders = self.base.connection.run(reads.user_by_email(address)).items
         if any(one.user_id != user_id and one.email_verified_at is not None for one in holders):
             raise EmailTakenError()
-        now = self.asking.now()
+        now = self.base.now()
         try:
             return EmailCodeItem(
                 user_id=user_id,
-                claim_id=self.asking.new_id(),
+                claim_id=self.base.new_id(),
                 email=address,
                 name=name,
                 language=language,
@@ -187,9 +187,9 @@ class Users:
 
     def codes(self, actor: Actor) -> list[EmailCodeItem]:
         """Return the actor's claims of the last hour."""
-        return self.asking.connection.all(reads.email_codes_of_user(actor.user_id))
+        return self.base.connection.all(reads.email_codes_of_user(actor.user_id))
 
-    def verify(self, person: Person, claim_id: str, code: str, once: Request | None = None) -> User:
+    def verify(self, person: Person, claim_id: str, code: str, idempotency: Request | None = None) -> User:
         """Enter the code of a letter: the claimed address moves to the profile, which is created if it is missing.
 
         Raises WrongCodeError for a wrong code and after too many tries; EmailTakenError if another user verified the
@@ -204,7 +204,7 @@ class Users:
 
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                return self._yielding(lambda: act(self.asking, once, User, step))
+                return self._yielding(lambda: act(self.base, idempotency, User, step))
             except (StaleVersionError, EmailTakenError) as error:
                 if attempt == _ATTEMPTS or (isinstance(error, EmailTakenError) and error.owner is not None):
                     raise
@@ -212,7 +212,7 @@ class Users:
 
     def _entered(self, person: Person, claim_id: str, code: str) -> EmailCodeItem:
         """Return the claim that a code verifies, at the cost of one try."""
-        user_id, connection = person.actor.user_id, self.asking.connection
+        user_id, connection = person.actor.user_id, self.base.connection
         claim = connection.run(reads.email_code(user_id, claim_id)) if is_id(claim_id) else None
         if claim is None:
             raise refusals.NotFoundError("This code is not valid any more, or was never requested.")
@@ -227,7 +227,7 @@ class Users:
         return claim
 
     def _verified(self, person: Person, claim: EmailCodeItem) -> Step[User]:
-        now, found = self.asking.now(), self.find(person.actor.user_id)
+        now, found = self.base.now(), self.find(person.actor.user_id)
         if found is None:
             user = self._made(replace(person, name=claim.name, email=claim.email, email_is_verified=True))
             call = design.write_verified_newcomer(user_item(user, 0), claim.claim_id)
@@ -236,10 +236,10 @@ class Users:
             call = design.write_verified_address(user_item(user, found.version), claim.claim_id)
         return Step(user, call, is_done=partial(self._is_stored, user))
 
-    def release_address(self, actor: Actor, user_id: str, once: Request | None = None) -> User:
+    def release_address(self, actor: Actor, user_id: str, idempotency: Request | None = None) -> User:
         """Release a user's address, for administrators: its owner can then verify it."""
         require_admin(actor)
-        return act(self.asking, once, User, partial(self._released, actor, user_id))
+        return act(self.base, idempotency, User, partial(self._released, actor, user_id))
 
     def _released(self, actor: Actor, user_id: str) -> Step[User]:
         user = self.find(user_id)
@@ -247,9 +247,9 @@ class Users:
             raise refusals.NotFoundError("No such user.")
         if user.email is None:
             raise InvalidRequestError("This user has no e-mail address.", {"field": "userId"})
-        released = user.with_address(None, self.asking.now())
+        released = user.with_address(None, self.base.now())
         entry = AuditEntry(
-            self.asking.new_id(), actor.user_id, AuditAction.RELEASE_EMAIL, user_id, self.asking.now(),
+            self.base.new_id(), actor.user_id, AuditAction.RELEASE_EMAIL, user_id, self.base.now(),
             {"email": user.email},
         )  # fmt: skip
         call = design.write_release(user_item(released, user.version), audit_item(entry))
@@ -271,10 +271,10 @@ class Users:
             return True  # released since then
         if holder.has_verified_email:
             return False
-        released = holder.with_address(None, self.asking.now())
+        released = holder.with_address(None, self.base.now())
         call = writes.replace_user(user_item(released, holder.version))
         try:
-            write(self.asking.connection, call, is_done=partial(self._is_stored, released))
+            write(self.base.connection, call, is_done=partial(self._is_stored, released))
         except (StaleVersionError, refusals.NotFoundError):
             return self._yields(holder_id)
         logger.warning("an address that was never verified went to its owner", extra={"holder": holder_id})
@@ -282,7 +282,7 @@ class Users:
 
     def counts(self, user_id: str, address: str) -> dict[str, Any]:
         """Return the arguments of a transaction that count a letter of a user to an address."""
-        now, venue = self.asking.now(), self.asking.venue
+        now, venue = self.base.now(), self.base.venue
         day = now.date()
         expires_at = datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=2)
 
@@ -299,22 +299,22 @@ class Users:
     def by_email(self, actor: Actor, email: str) -> User | None:
         """Return the user with this address, for administrators. A new profile may be missing for a second."""
         require_admin(actor)
-        found = self.asking.connection.run(reads.user_by_email(_address(email)))
+        found = self.base.connection.run(reads.user_by_email(_address(email)))
         return user_of(found.items[0]) if found.items else None
 
     def all(self, actor: Actor, limit: int, cursor: str | None) -> Listed[User]:
         """Return all users in the order of registration, for administrators."""
         require_admin(actor)
-        return self.asking.listed(reads.all_users(), user_of, limit, cursor)
+        return self.base.listed(reads.all_users(), user_of, limit, cursor)
 
     def several(self, user_ids: list[str]) -> list[User | None]:
         """Return several users in the order of the IDs."""
-        items = self.asking.connection.run(reads.users_by_id(user_ids))
+        items = self.base.connection.run(reads.users_by_id(user_ids))
         return [None if item is None else user_of(item) for item in items]
 
     def with_bookings(self, person: Person) -> UserWithBookings:
         """Return the caller's profile and all their bookings, read together."""
-        found = self.asking.connection.all(reads.user_with_bookings(person.actor.user_id))
+        found = self.base.connection.all(reads.user_with_bookings(person.actor.user_id))
         users = [item for item in found if isinstance(item, UserItem)]
         bookings = tuple(item for item in found if isinstance(item, UserBookingItem))
         return UserWithBookings(user_of(users[0]) if users else self._come_in(person), bookings)
@@ -322,13 +322,13 @@ class Users:
     def notifications(self, person: Person, limit: int, cursor: str | None) -> Listed[NotificationItem]:
         """Return the letters that were sent about the caller's bookings, newest first."""
         call = reads.notifications_of_user(person.actor.user_id)
-        return self.asking.listed(call, lambda item: item, limit, cursor)
+        return self.base.listed(call, lambda item: item, limit, cursor)
 
     def _come_in(self, person: Person) -> User:
         user = self._made(person)
         call = writes.create_user(user_item(user, 0))
         try:
-            self._yielding(lambda: write(self.asking.connection, call))
+            self._yielding(lambda: write(self.base.connection, call))
         except Exception as error:
             # A concurrent request with the same token was faster: then the profile exists by now.
             if isinstance(error.__cause__, AlreadyExistsError) and (found := self.find(user.user_id)) is not None:
@@ -346,10 +346,10 @@ class Users:
                 user_id=person.actor.user_id,
                 email=normalise_email(person.email),
                 name=_name(person.name, person.email),
-                created_at=moment(self.asking.clock.now()),
+                created_at=moment(self.base.clock.now()),
                 phone=self._phone(person),
                 role=person.actor.role,
-                email_verified_at=self.asking.now(),
+                email_verified_at=self.base.now(),
             )
             user_item(user, 0)
         except (ValueError, ValidationError) as error:
@@ -361,7 +361,7 @@ class Users:
         if person.phone is None:
             return None
         try:
-            return normalise_phone(person.phone, self.asking.venue.country)
+            return normalise_phone(person.phone, self.base.venue.country)
         except ValueError:
             return None
 

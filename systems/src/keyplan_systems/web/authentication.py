@@ -21,9 +21,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import HTTPConnection
 
 from keyplan_systems.web.keys import KeysUnavailableError
-from keyplan_systems.web.notes import note_user
 from keyplan_systems.web.problems import Problem
 from keyplan_systems.web.rate_limits import Buckets
+from keyplan_systems.web.request_context import set_user
 from keyplan_systems.web.tokens import Principal, TokenError, TokenVerifier
 
 REALM: Final = "keyplan"
@@ -71,7 +71,7 @@ async def authenticate(connection: HTTPConnection, token: str) -> Principal:
         raise Problem(
             503, "Tokens cannot be verified: the issuer's keys are unavailable.", headers={"Retry-After": "30"}
         ) from error
-    note_user(principal.subject)
+    set_user(principal.subject)
     admit(connection, principal.subject)
     return principal
 

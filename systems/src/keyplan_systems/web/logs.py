@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import IO, Final
 
 from keyplan_systems.web.encoding import encoded
-from keyplan_systems.web.notes import current_notes
+from keyplan_systems.web.request_context import current_context
 
 REDACTED: Final = "[redacted]"
 
@@ -63,7 +63,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def _request_fields() -> dict[str, object]:
-    notes = current_notes()
+    notes = current_context()
     if notes is None:
         return {}
     fields: dict[str, object] = {"request_id": notes.request_id}

@@ -16,9 +16,9 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from keyplan.clock import Clock, SystemClock
-from keyplan_systems.web.notes import RequestNotes, begin_notes, end_notes
 from keyplan_systems.web.pages import add_security_headers
 from keyplan_systems.web.problems import Problem, ProblemStyle, problem_response, server_problem
+from keyplan_systems.web.request_context import RequestContext, enter_context, leave_context
 
 access_log = logging.getLogger("keyplan_systems.requests")
 
@@ -62,15 +62,15 @@ class RequestMiddleware:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        notes = RequestNotes(request_id_from(headers.get(REQUEST_ID_HEADER), self._new_id))
+        notes = RequestContext(request_id_from(headers.get(REQUEST_ID_HEADER), self._new_id))
         scope.setdefault("state", {})["request_id"] = notes.request_id
-        token = begin_notes(notes)
+        token = enter_context(notes)
         try:
             await self._answer(scope, receive, _Sender(send, notes), notes)
         finally:
-            end_notes(token)
+            leave_context(token)
 
-    async def _answer(self, scope: Scope, receive: Receive, sender: _Sender, notes: RequestNotes) -> None:
+    async def _answer(self, scope: Scope, receive: Receive, sender: _Sender, notes: RequestContext) -> None:
         started = self._clock.monotonic()
         try:
             await self._guarded(scope, receive, sender)
@@ -100,7 +100,7 @@ class _Sender:
     every application identifies its callers by the one header that caches respect.
     """
 
-    def __init__(self, send: Send, notes: RequestNotes) -> None:
+    def __init__(self, send: Send, notes: RequestContext) -> None:
         self._send = send
         self._notes = notes
         self.started = False

@@ -24,8 +24,8 @@ from starlette.websockets import WebSocket, WebSocketState
 
 from keyplan.client.errors import UnreadableItemError
 from keyplan_systems.web.encoding import encoded
-from keyplan_systems.web.notes import current_notes
 from keyplan_systems.web.rate_limits import TooManyRequestsError
+from keyplan_systems.web.request_context import current_context
 
 logger = logging.getLogger(__name__)
 
@@ -126,7 +126,7 @@ def problem_body(code: str, message: str, details: Details, request_id: str | No
 
 def problem_response(problem: Problem, style: ProblemStyle) -> Response:
     """Return the response for a problem."""
-    notes = current_notes()
+    notes = current_context()
     code = problem.code or style.code_of(problem.status_code)
     body = problem_body(code, problem.message, problem.details, notes.request_id if notes else None)
     return Response(encoded(body), problem.status_code, dict(problem.headers or {}), "application/json")

@@ -82,7 +82,7 @@ class Built:
 
 
 @dataclass(frozen=True)
-class Stage:
+class DemoStage:
     """Environment in which a system plays its part of `keyplan demo`: the running system, used over its public API."""
 
     url: str
@@ -98,7 +98,7 @@ class Stage:
         return httpx.Client(base_url=self.url, headers=headers, timeout=30)
 
 
-def told(answer: httpx.Response) -> Any:
+def json_of(answer: httpx.Response) -> Any:
     """Return the JSON of a response. Raises httpx.HTTPStatusError for an error status."""
     return answer.raise_for_status().json()
 
@@ -115,5 +115,5 @@ class System:
     build: Callable[[Resources], Built]
     page: str = "docs"
     """Path, under the system's, of the page that shows its API."""
-    demo: Callable[[Stage], None] | None = None
+    demo: Callable[[DemoStage], None] | None = None
     """Plays the system's part of the demo."""

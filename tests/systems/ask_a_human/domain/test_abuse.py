@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.systems.ask_a_human.making import NOON, choice, response, text_response
+from tests.systems.ask_a_human.builders import NOON, choice, response, text_response
 
 from keyplan_systems.ask_a_human.domain import abuse
 from keyplan_systems.ask_a_human.domain.abuse import Past, Reason

@@ -7,9 +7,9 @@ from collections import Counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.systems.ask_a_human.making import NOON, PERSON, at, facts
+from tests.systems.ask_a_human.builders import NOON, PERSON, at, facts
 
-from keyplan_systems.ask_a_human.domain import boards, moments
+from keyplan_systems.ask_a_human.domain import boards, timestamps
 from keyplan_systems.ask_a_human.domain.boards import Period, Row
 from keyplan_systems.ask_a_human.domain.scoring import apply_answer, fresh
 
@@ -134,4 +134,4 @@ def test_shards_are_stable_and_spread_people_evenly() -> None:
     assert set(counts) == set(range(boards.SHARDS))
     assert all(850 < count < 1150 for count in counts.values())
     assert boards.partitions("ALL_TIME") == tuple(f"ALL_TIME#{number:02d}" for number in range(8))
-    assert moments.utc_day(NOON).isoformat() == "2026-02-02"
+    assert timestamps.utc_day(NOON).isoformat() == "2026-02-02"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.systems.ask_a_human.making import NOON
+from tests.systems.ask_a_human.builders import NOON
 
 from keyplan_systems.ask_a_human.domain import limits
 from keyplan_systems.ask_a_human.domain.limits import Limit

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.systems.ask_a_human.making import NOON, PERSON, question
+from tests.systems.ask_a_human.builders import NOON, PERSON, question
 
 from keyplan_systems.ask_a_human.domain import notifications, questions
 from keyplan_systems.ask_a_human.domain.notifications import (

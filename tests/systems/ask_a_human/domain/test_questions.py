@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.systems.ask_a_human.making import NOON, PERSON, choice, question, response
+from tests.systems.ask_a_human.builders import NOON, PERSON, choice, question, response
 
 from keyplan_systems.ask_a_human.domain import questions
 from keyplan_systems.ask_a_human.domain.questions import KeyRecord, Status

@@ -10,9 +10,9 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.systems.ask_a_human.making import NOON, PERSON, at, choice, facts, question, response
+from tests.systems.ask_a_human.builders import NOON, PERSON, at, choice, facts, question, response
 
-from keyplan_systems.ask_a_human.domain import moments, scoring
+from keyplan_systems.ask_a_human.domain import scoring, timestamps
 from keyplan_systems.ask_a_human.domain.requests import Audience, QuestionType
 from keyplan_systems.ask_a_human.domain.scoring import AnswerFacts, Day, Scored, Stats, apply_answer, fresh
 
@@ -86,7 +86,7 @@ def test_no_utc_day_brings_more_than_500_points_and_totals_add_up(steps: list[tu
     results = play(steps)
     for (wait_ms, _), result in zip(steps, results, strict=True):
         now_ms += wait_ms
-        day = moments.utc_day(now_ms)
+        day = timestamps.utc_day(now_ms)
         by_day[day] = by_day.get(day, 0) + result.points.earned
         assert 0 <= result.points.earned <= result.points.uncapped
         assert by_day[day] <= 500
@@ -103,7 +103,7 @@ def test_the_cap_holds_against_a_streak_reward_and_a_new_day_starts_anew() -> No
 
 
 def test_answers_beyond_the_cap_still_count_for_badges_and_streaks_but_not_for_the_moment_of_the_score() -> None:
-    full = replace(fresh(PERSON, 0), days={moments.utc_day(NOON): Day(500, 40)}, total_answers=9, scored_at_ms=7)
+    full = replace(fresh(PERSON, 0), days={timestamps.utc_day(NOON): Day(500, 40)}, total_answers=9, scored_at_ms=7)
     result = apply_answer(full, facts(), NOON)
     assert result.points.earned == 0
     assert "getting_started" in result.new_badges

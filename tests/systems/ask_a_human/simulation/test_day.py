@@ -9,10 +9,10 @@ from datetime import timedelta
 from itertools import chain, pairwise
 
 import pytest
-from tests.systems.ask_a_human.making import at
+from tests.systems.ask_a_human.builders import at
 from tests.systems.ask_a_human.world import World
 
-from keyplan_systems.ask_a_human.domain import boards, moments, notifications, questions, scoring
+from keyplan_systems.ask_a_human.domain import boards, notifications, questions, scoring, timestamps
 from keyplan_systems.ask_a_human.domain.boards import Period
 from keyplan_systems.ask_a_human.simulation.actions import Action, Answer, Ask, Subscribe
 from keyplan_systems.ask_a_human.simulation.auditor import Acknowledged, Auditor, Standing, fingerprint_hash
@@ -43,11 +43,11 @@ def check_people(world: World, auditor: Auditor) -> None:
 
 def check_board(world: World, auditor: Auditor, period: Period, now_ms: int) -> None:
     """Check the board's order, points, answers and ranks against the auditor."""
-    board, day = boards.period_key(period, now_ms), moments.utc_day(now_ms)
+    board, day = boards.period_key(period, now_ms), timestamps.utc_day(now_ms)
     if period is Period.DAILY:
         expected = auditor.standings(day, 1)
     elif period is Period.WEEKLY:
-        expected = auditor.standings(moments.week_start(day), 7)
+        expected = auditor.standings(timestamps.week_start(day), 7)
     else:
         expected = auditor.standings(day, None)
     rows = sorted(chain(*world.shards(board)), key=lambda row: row.sort_key)
@@ -220,7 +220,7 @@ def test_the_auditor_judges_by_time_and_not_by_the_order_it_was_told() -> None:
     for tell, arguments in reversed(recorder.heard):
         tell(backwards, *arguments)
     assert backwards.audit() == recorder.audit() == []
-    today = moments.utc_day(START)
+    today = timestamps.utc_day(START)
     assert len(backwards.standings(today, None)) > 100
     assert backwards.standings(today, None) == recorder.standings(today, None)
     assert backwards.standings(today + timedelta(days=400), 1) == []

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.systems.elsewhere import served
+from tests.systems.served_engine import served
 
 import keyplan
 from keyplan.client.connection import Connection
-from keyplan_systems.ask_a_human.domain.moments import HOUR_MS
+from keyplan_systems.ask_a_human.domain.timestamps import HOUR_MS
 from keyplan_systems.ask_a_human.simulation.__main__ import START_MS, TARGETS_MS, Played, play
 from keyplan_systems.ask_a_human.simulation.actions import Answer, Ask
 from keyplan_systems.ask_a_human.simulation.auditor import Acknowledged, Auditor
 from keyplan_systems.ask_a_human.simulation.clock import DayClock
-from keyplan_systems.ask_a_human.simulation.closing import Closing
+from keyplan_systems.ask_a_human.simulation.final_audit import FinalAudit
 from keyplan_systems.ask_a_human.simulation.generator import Size
 
 SMALL = Size(questions=120, answers=900, subscribers=120, people=60, agents=6)
@@ -68,7 +68,7 @@ def stale() -> Iterator[httpx.Client]:
 
 def test_the_closing_comparison_finds_records_boards_and_ranks_that_differ(stale: httpx.Client) -> None:
     auditor = _audited()
-    findings = list(Closing(stale, auditor, {}, START_MS + HOUR_MS).findings())
+    findings = list(FinalAudit(stale, auditor, {}, START_MS + HOUR_MS).findings())
     assert len(findings) == 1 + 3 * 2
     assert findings[0].startswith("ada has")
     assert any("gets" in finding for finding in findings)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from tests.systems.thinking_trainer.making import NOON, USER, assessment, attempt_id, completed, scenario
+from tests.systems.thinking_trainer.builders import NOON, USER, assessment, attempt_id, completed, scenario
 
 from keyplan.limits import ITEM_BYTES
 from keyplan_systems.thinking_trainer.domain import attempts

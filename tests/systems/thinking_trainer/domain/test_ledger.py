@@ -6,7 +6,7 @@ import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.systems.thinking_trainer.making import NOON, USER, attempt_id, completed, snapshot
+from tests.systems.thinking_trainer.builders import NOON, USER, attempt_id, completed, snapshot
 
 from keyplan_systems.thinking_trainer.domain import attempts
 from keyplan_systems.thinking_trainer.domain.attempts import Attempt

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.systems.thinking_trainer.making import NOON, USER, attempt_id, completed, history, snapshot
+from tests.systems.thinking_trainer.builders import NOON, USER, attempt_id, completed, history, snapshot
 
 from keyplan_systems.thinking_trainer.domain.attempts import Attempt
 from keyplan_systems.thinking_trainer.domain.profiles import (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from tests.systems.thinking_trainer.making import NOON, assessment
+from tests.systems.thinking_trainer.builders import NOON, assessment
 
 from keyplan_systems.thinking_trainer.domain.rubric import (
     DIMENSIONS,

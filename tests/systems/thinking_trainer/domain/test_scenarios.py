@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from tests.systems.thinking_trainer.making import scenario
+from tests.systems.thinking_trainer.builders import scenario
 
 from keyplan_systems.thinking_trainer.domain.scenarios import Difficulty, Scenario, difficulty_key
 

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 import pytest
-from tests.systems.thinking_trainer.making import attempt_id, completed, history, scenario, snapshot
-from tests.systems.thinking_trainer.older import old_attempt, old_profile, old_scenario
+from tests.systems.thinking_trainer.builders import attempt_id, completed, history, scenario, snapshot
+from tests.systems.thinking_trainer.old_items import old_attempt, old_profile, old_scenario
 
 from keyplan_systems.thinking_trainer.domain.attempts import Attempt, Status
 from keyplan_systems.thinking_trainer.domain.errors import ItemUnreadable

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.systems.thinking_trainer.making import scenario
+from tests.systems.thinking_trainer.builders import scenario
 
 from keyplan_systems.thinking_trainer.domain.attempts import draft_answers
 from keyplan_systems.thinking_trainer.domain.rubric import DIMENSIONS

@@ -15,6 +15,7 @@ from urllib.parse import unquote
 import boto3
 import pytest
 from botocore.stub import ANY, Stubber
+from tests.systems.thinking_trainer.builders import NOON
 from tests.systems.thinking_trainer.evaluation.submissions import (
     THOROUGH,
     converse_answer,
@@ -22,7 +23,6 @@ from tests.systems.thinking_trainer.evaluation.submissions import (
     reply,
     submission,
 )
-from tests.systems.thinking_trainer.making import NOON
 
 from keyplan.clock import ManualClock
 from keyplan_systems.thinking_trainer.domain.errors import EvaluationRefused, EvaluationUnavailable

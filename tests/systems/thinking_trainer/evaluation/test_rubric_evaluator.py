@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.systems.thinking_trainer.builders import scenario
 from tests.systems.thinking_trainer.evaluation.submissions import BARE, THOROUGH, submission
-from tests.systems.thinking_trainer.making import scenario
 
 from keyplan_systems.thinking_trainer.domain.recommendations import RECOMMENDATIONS
 from keyplan_systems.thinking_trainer.domain.rubric import DIMENSIONS, Dimension

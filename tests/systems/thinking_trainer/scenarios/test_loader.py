@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.systems.thinking_trainer.making import scenario
+from tests.systems.thinking_trainer.builders import scenario
 
 from keyplan_systems.thinking_trainer.domain.attempts import final_answers
 from keyplan_systems.thinking_trainer.domain.errors import ScenarioFileInvalid

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.systems.todo.lake.looking import rows, sequences
-from tests.systems.todo.lake.making import NOON_S, History
+from tests.systems.todo.lake.queries import rows, sequences
+from tests.systems.todo.lake.record_history import NOON_S, History
 
 from keyplan.clock import ManualClock
 from keyplan_systems.todo.lake.errors import BadRecordError

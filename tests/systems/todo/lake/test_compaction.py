@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.systems.todo.lake.looking import gold, rows, sequences, silver
-from tests.systems.todo.lake.making import NOON_S, History
+from tests.systems.todo.lake.queries import gold, rows, sequences, silver
+from tests.systems.todo.lake.record_history import NOON_S, History
 
 from keyplan.clock import ManualClock
 from keyplan_systems.todo.lake import views

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from tests.systems.todo.lake.looking import rows
-from tests.systems.todo.lake.making import key
+from tests.systems.todo.lake.queries import rows
+from tests.systems.todo.lake.record_history import key
 
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine

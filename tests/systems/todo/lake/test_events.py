@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 import pytest
-from tests.systems.todo.lake.making import NOON_S, History, key
+from tests.systems.todo.lake.record_history import NOON_S, History, key
 
 from keyplan_systems.todo.lake.errors import BadRecordError
 from keyplan_systems.todo.lake.events import Event, event_of

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.systems.todo.lake.looking import gold, rows, silver
-from tests.systems.todo.lake.making import NOON_S, History, key
+from tests.systems.todo.lake.queries import gold, rows, silver
+from tests.systems.todo.lake.record_history import NOON_S, History, key
 
 from keyplan.clock import ManualClock
 from keyplan_systems.todo.lake import refresh

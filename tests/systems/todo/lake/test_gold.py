@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import date
 from decimal import Decimal
 
-from tests.systems.todo.lake.looking import gold, rows
-from tests.systems.todo.lake.making import NOON_S, History
+from tests.systems.todo.lake.queries import gold, rows
+from tests.systems.todo.lake.record_history import NOON_S, History
 
 from keyplan_systems.todo.lake.lake import Lake
 

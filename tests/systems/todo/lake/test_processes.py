@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import pytest
 from tests.systems.todo.lake import worker
-from tests.systems.todo.lake.looking import gold, rows, sequences, silver
+from tests.systems.todo.lake.queries import gold, rows, sequences, silver
 
 from keyplan_systems.todo.lake.errors import LakeBusyError
 from keyplan_systems.todo.lake.lake import Lake

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from rich.console import Console
-from tests.systems.todo.lake.making import History
+from tests.systems.todo.lake.record_history import History
 
 from keyplan_systems.todo.lake import charts
 from keyplan_systems.todo.lake.errors import QueryError

@@ -12,8 +12,8 @@ import pytest
 from botocore.exceptions import ClientError
 from moto.server import ThreadedMotoServer
 from s3fs.errors import translate_boto_error
-from tests.systems.todo.lake.looking import gold, rows, sequences, silver
-from tests.systems.todo.lake.making import History
+from tests.systems.todo.lake.queries import gold, rows, sequences, silver
+from tests.systems.todo.lake.record_history import History
 
 from keyplan.clock import ManualClock
 from keyplan_systems.todo.lake.errors import LakeBusyError

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.systems.todo.lake.looking import gold, rows, silver
-from tests.systems.todo.lake.making import History, Record
+from tests.systems.todo.lake.queries import gold, rows, silver
+from tests.systems.todo.lake.record_history import History, Record
 
 from keyplan.clock import ManualClock
 from keyplan_systems.todo.lake import silver as silver_module

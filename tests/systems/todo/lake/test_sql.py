@@ -6,8 +6,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.systems.todo.lake.looking import rows
-from tests.systems.todo.lake.making import History
+from tests.systems.todo.lake.queries import rows
+from tests.systems.todo.lake.record_history import History
 
 from keyplan.clock import ManualClock
 from keyplan_systems.todo.lake.errors import LakeBusyError, QueryError, QueryTimeoutError

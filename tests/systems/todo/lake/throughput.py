@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 
-from tests.systems.todo.lake.making import History
+from tests.systems.todo.lake.record_history import History
 
 from keyplan_systems.todo.lake.lake import Lake
 

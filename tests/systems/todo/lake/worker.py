@@ -11,7 +11,7 @@ import random
 import sys
 from typing import Any
 
-from tests.systems.todo.lake.making import History, Record
+from tests.systems.todo.lake.record_history import History, Record
 
 from keyplan_systems.todo.lake.lake import Lake
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 
-from keyplan_systems.ask_a_human.domain import moments, scoring
+from keyplan_systems.ask_a_human.domain import scoring, timestamps
 from keyplan_systems.ask_a_human.domain.scoring import Stats
 
 SHARDS = 8
@@ -73,21 +73,21 @@ class Entry:
 
 def period_key(period: Period, now_ms: int) -> str:
     """Return the key of the board at this time: the UTC day, the Monday of the UTC week, or all time."""
-    day = moments.utc_day(now_ms)
+    day = timestamps.utc_day(now_ms)
     if period is Period.DAILY:
         return f"DAILY#{day.isoformat()}"
     if period is Period.WEEKLY:
-        return f"WEEKLY#{moments.week_start(day).isoformat()}"
+        return f"WEEKLY#{timestamps.week_start(day).isoformat()}"
     return "ALL_TIME"
 
 
 def ttl_s(period: Period, now_ms: int) -> int | None:
     """Return when a row of the current board may be removed, epoch seconds: two days after the period; None: never."""
-    day = moments.utc_day(now_ms)
+    day = timestamps.utc_day(now_ms)
     if period is Period.ALL_TIME:
         return None
-    first, days = (day, 1) if period is Period.DAILY else (moments.week_start(day), 7)
-    return (first.toordinal() - _EPOCH_ORDINAL + days + 2) * moments.DAY_S
+    first, days = (day, 1) if period is Period.DAILY else (timestamps.week_start(day), 7)
+    return (first.toordinal() - _EPOCH_ORDINAL + days + 2) * timestamps.DAY_S
 
 
 def shard(fingerprint_hash: str) -> int:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from keyplan_systems.ask_a_human.domain.moments import SECOND_MS
 from keyplan_systems.ask_a_human.domain.refusals import AgentQuotaError, RateLimitedError
+from keyplan_systems.ask_a_human.domain.timestamps import SECOND_MS
 
 HOUR_S = 3_600
 MINUTE_S = 60

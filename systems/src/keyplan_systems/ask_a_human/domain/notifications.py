@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Generic, TypeVar
 
-from keyplan_systems.ask_a_human.domain.moments import MINUTE_MS, SECOND_MS
 from keyplan_systems.ask_a_human.domain.questions import Question, status_at
 from keyplan_systems.ask_a_human.domain.requests import SubscribeRequest, SubscriptionChange
+from keyplan_systems.ask_a_human.domain.timestamps import MINUTE_MS, SECOND_MS
 
 TOLD_PER_ANSWER = 3
 FOLLOW_UP_AFTER_MS = 15 * MINUTE_MS

@@ -13,13 +13,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from keyplan_systems.ask_a_human.domain.moments import DAY_S, SECOND_MS, ceil_seconds
 from keyplan_systems.ask_a_human.domain.refusals import (
     IdempotencyKeyReusedError,
     InvalidRequestError,
     QuestionClosedError,
 )
 from keyplan_systems.ask_a_human.domain.requests import AnswerRequest, Audience, QuestionRequest, QuestionType
+from keyplan_systems.ask_a_human.domain.timestamps import DAY_S, SECOND_MS, ceil_seconds
 
 CLOSED_STAYS_S = 7 * DAY_S
 EXPIRED_STAYS_S = DAY_S

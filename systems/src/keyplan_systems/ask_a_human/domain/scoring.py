@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from zoneinfo import ZoneInfo
 
-from keyplan_systems.ask_a_human.domain import badges, moments
+from keyplan_systems.ask_a_human.domain import badges, timestamps
 from keyplan_systems.ask_a_human.domain.questions import Question, Response
 from keyplan_systems.ask_a_human.domain.requests import Audience, QuestionType
 
@@ -29,15 +29,15 @@ CONFIDENCE_POINTS = 2
 THOUGHTFUL_POINTS = 5
 THOUGHTFUL_OVER_CHARS = 100
 QUICK_POINTS = 3
-QUICK_WITHIN_MS = 5 * moments.MINUTE_MS
+QUICK_WITHIN_MS = 5 * timestamps.MINUTE_MS
 IN_DEMAND_POINTS = 5
 STREAK_REWARDS = {3: 10, 7: 25, 30: 100, 100: 500}
 
 # Enough for the weekly board, whose week may contain seven days.
 DAYS_KEPT = 7
 
-EARLY_WITHIN_MS = 2 * moments.MINUTE_MS
-SPEEDY_UNDER_MS = 30 * moments.SECOND_MS
+EARLY_WITHIN_MS = 2 * timestamps.MINUTE_MS
+SPEEDY_UNDER_MS = 30 * timestamps.SECOND_MS
 NIGHT_ENDS_HOUR = 6
 FULL_CONFIDENCE = 5
 
@@ -154,7 +154,7 @@ def apply_answer(stats: Stats, answer: AnswerFacts, now_ms: int) -> Scored:
     """Return the record after this answer. Deterministic: the same record, facts and time give the same result."""
     streak, last = next_streak(stats.streak_days, stats.streak_last_date, now_ms, answer.zone)
     lengthened = last != stats.streak_last_date
-    today = moments.utc_day(now_ms)
+    today = timestamps.utc_day(now_ms)
     day = stats.days.get(today, Day())
     points = _points(answer, STREAK_REWARDS.get(streak, 0) if lengthened else 0, DAILY_CAP - day.points, now_ms)
     counted = replace(
@@ -174,30 +174,30 @@ def apply_answer(stats: Stats, answer: AnswerFacts, now_ms: int) -> Scored:
 
 def next_streak(days: int, last: date | None, now_ms: int, zone: ZoneInfo) -> tuple[int, date]:
     """Return the streak's length and its newest day after an answer at this time in this zone."""
-    today = moments.local_day(now_ms, zone)
+    today = timestamps.local_day(now_ms, zone)
     if last is None:
         return 1, today
     if today <= last:
         return days, last
-    return (days + 1 if last >= moments.day_before(today, zone) else 1), today
+    return (days + 1 if last >= timestamps.day_before(today, zone) else 1), today
 
 
 def streak_at(stats: Stats, now_ms: int, zone: ZoneInfo) -> int:
     """Return the streak for a reader: 0 once a whole local day has passed without an answer."""
     if stats.streak_last_date is None:
         return 0
-    today = moments.local_day(now_ms, zone)
-    return stats.streak_days if stats.streak_last_date >= moments.day_before(today, zone) else 0
+    today = timestamps.local_day(now_ms, zone)
+    return stats.streak_days if stats.streak_last_date >= timestamps.day_before(today, zone) else 0
 
 
 def day_totals(stats: Stats, now_ms: int) -> Day:
     """Return points and answers of the UTC day of this time."""
-    return stats.days.get(moments.utc_day(now_ms), Day())
+    return stats.days.get(timestamps.utc_day(now_ms), Day())
 
 
 def week_totals(stats: Stats, now_ms: int) -> Day:
     """Return points and answers of the UTC week (from Monday) of this time."""
-    monday = moments.week_start(moments.utc_day(now_ms))
+    monday = timestamps.week_start(timestamps.utc_day(now_ms))
     week = [stats.days.get(monday + timedelta(days=number), Day()) for number in range(7)]
     return Day(sum(day.points for day in week), sum(day.answers for day in week))
 
@@ -226,7 +226,7 @@ def _count(stats: Stats, answer: AnswerFacts, now_ms: int) -> Stats:
         total_answers=stats.total_answers + 1,
         answers_by_category=by_category,
         early_answers=stats.early_answers + (now_ms - answer.question_created_at_ms <= EARLY_WITHIN_MS),
-        night_answers=stats.night_answers + (moments.local_hour(now_ms, answer.zone) < NIGHT_ENDS_HOUR),
+        night_answers=stats.night_answers + (timestamps.local_hour(now_ms, answer.zone) < NIGHT_ENDS_HOUR),
         speedy_answers=stats.speedy_answers + (speed is not None and speed < SPEEDY_UNDER_MS),
         confident_answers=stats.confident_answers + (answer.confidence == FULL_CONFIDENCE),
     )

@@ -19,17 +19,17 @@ from keyplan.streams import JsonLinesFolder
 from keyplan_systems.ask_a_human import entities
 from keyplan_systems.ask_a_human.address_limits import AddressLimits
 from keyplan_systems.ask_a_human.api import application
-from keyplan_systems.ask_a_human.domain.moments import HOUR_MS, parse_iso
+from keyplan_systems.ask_a_human.domain.timestamps import HOUR_MS, parse_iso
 from keyplan_systems.ask_a_human.outbound import Outbound
-from keyplan_systems.ask_a_human.pushing import Pusher
+from keyplan_systems.ask_a_human.push_worker import PushWorker
 from keyplan_systems.ask_a_human.service import Service
 from keyplan_systems.ask_a_human.simulation.clock import DayClock
-from keyplan_systems.ask_a_human.simulation.closing import Closing
 from keyplan_systems.ask_a_human.simulation.driver import Day, Pollers, Recorder, Workers
+from keyplan_systems.ask_a_human.simulation.final_audit import FinalAudit
 from keyplan_systems.ask_a_human.simulation.generator import Size, simulate
 from keyplan_systems.ask_a_human.standings import Ranking
-from keyplan_systems.ask_a_human.sweeping import Sweeper
-from keyplan_systems.web.serving import Running
+from keyplan_systems.ask_a_human.sweeper import Sweeper
+from keyplan_systems.web.server import Running
 
 START_MS = parse_iso("2026-03-28T12:00:00.000Z")
 """Berlin loses an hour in that night, Auckland is a day ahead, and Sunday has begun in some zones."""
@@ -59,7 +59,7 @@ def play(connection: Connection, clock: DayClock, size: Size, seed: int, *, poll
         with Pollers(client, day, pollers) as polling:
             day.play(simulate(seed, size, START_MS))
         findings = [*day.auditor.audit(), *polling.findings]
-        findings += Closing(client, day.auditor, day.zones, service.base.now_ms, day.devices).findings()
+        findings += FinalAudit(client, day.auditor, day.zones, service.base.now_ms, day.devices).findings()
     return Played(day, findings, time.perf_counter() - begun)
 
 
@@ -71,7 +71,7 @@ def _workers(service: Service, clock: DayClock) -> Iterator[Workers]:
         stack.callback(outbound.close)
         ranking = Ranking(service.base, JsonLinesFolder(folder))
         stack.callback(ranking.close)
-        pusher = Pusher(service.base, outbound, "https://ask.example")
+        pusher = PushWorker(service.base, outbound, "https://ask.example")
         yield Workers(Sweeper(service.base), pusher, ranking, recorder)
 
 

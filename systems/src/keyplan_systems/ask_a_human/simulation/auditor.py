@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import partial
 
-from keyplan_systems.ask_a_human.simulation import reckoning
+from keyplan_systems.ask_a_human.simulation import expected_scores
 from keyplan_systems.ask_a_human.simulation.actions import Answer, Ask, Subscribe
-from keyplan_systems.ask_a_human.simulation.reckoning import Given
+from keyplan_systems.ask_a_human.simulation.expected_scores import AcknowledgedAnswer
 
 HOUR_MS = 3_600_000
 MINUTE_MS = 60_000
@@ -70,7 +70,7 @@ class Asked:
 class Person:
     """Expected record of one person."""
 
-    history: list[Given] = field(default_factory=list)
+    history: list[AcknowledgedAnswer] = field(default_factory=list)
     earned: list[int] = field(default_factory=list)
     badges: dict[str, int] = field(default_factory=dict)
 
@@ -82,7 +82,7 @@ class Person:
     @property
     def streak(self) -> int:
         """Streak after the newest answer."""
-        return reckoning.streak(self.history)
+        return expected_scores.streak(self.history)
 
     @property
     def categories(self) -> dict[str, int]:
@@ -243,8 +243,8 @@ class Auditor:
     def _reckon(self, question: Asked, action: Answer, said: Acknowledged) -> None:
         person = self.people[action.person]
         person.history.append(_given(question, action, self._notified.get((action.person, action.ref))))
-        person.earned.append(reckoning.points(person.history, person.earned))
-        new = reckoning.badges(person.history) - person.badges.keys()
+        person.earned.append(expected_scores.points(person.history, person.earned))
+        new = expected_scores.badges(person.history) - person.badges.keys()
         person.badges.update(dict.fromkeys(new, action.at_ms))
         expected = Acknowledged(person.earned[-1], tuple(sorted(new)), person.points)
         got = Acknowledged(said.points_earned, tuple(sorted(said.new_badges)), said.total_points)
@@ -285,10 +285,10 @@ def _content(action: Answer) -> tuple[object, ...]:
     return tuple(action.body.get(name) for name in ("answer", "selected_option", "confidence"))
 
 
-def _given(question: Asked, action: Answer, notified_at_ms: int | None) -> Given:
+def _given(question: Asked, action: Answer, notified_at_ms: int | None) -> AcknowledgedAnswer:
     audience = question.action.body["audience"]
     text = action.body.get("answer")
-    return Given(
+    return AcknowledgedAnswer(
         at_ms=action.at_ms,
         zone=action.zone,
         category=str(audience[0]) if isinstance(audience, list) else "general",

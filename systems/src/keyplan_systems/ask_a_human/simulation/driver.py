@@ -16,15 +16,15 @@ from typing import Any
 
 import httpx
 
-from keyplan_systems.ask_a_human.domain.moments import HOUR_MS, MINUTE_MS, from_seconds
 from keyplan_systems.ask_a_human.domain.notifications import Delivered, Outcome
+from keyplan_systems.ask_a_human.domain.timestamps import HOUR_MS, MINUTE_MS, from_seconds
 from keyplan_systems.ask_a_human.notifier import PushMessage
-from keyplan_systems.ask_a_human.pushing import Pusher
+from keyplan_systems.ask_a_human.push_worker import PushWorker
 from keyplan_systems.ask_a_human.simulation.actions import Action, Answer, Ask, Subscribe
 from keyplan_systems.ask_a_human.simulation.auditor import Acknowledged, Auditor
 from keyplan_systems.ask_a_human.simulation.clock import DayClock
 from keyplan_systems.ask_a_human.standings import Ranking
-from keyplan_systems.ask_a_human.sweeping import Sweeper
+from keyplan_systems.ask_a_human.sweeper import Sweeper
 
 SWEEP_EVERY_MS = 10 * MINUTE_MS
 NOBODYS_QUESTION = "00000000-0000-4000-8000-000000000000"
@@ -63,7 +63,7 @@ class Workers:
     """Workers of the system, run at simulated times."""
 
     sweeper: Sweeper
-    pusher: Pusher
+    pusher: PushWorker
     ranking: Ranking
     recorder: Recorder
 

@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from keyplan_systems.ask_a_human.domain.moments import HOUR_MS, MINUTE_MS, SECOND_MS
+from keyplan_systems.ask_a_human.domain.timestamps import HOUR_MS, MINUTE_MS, SECOND_MS
 from keyplan_systems.ask_a_human.simulation.actions import Action, Answer, Ask, Body, Subscribe
 
 DAY_MS = 24 * HOUR_MS

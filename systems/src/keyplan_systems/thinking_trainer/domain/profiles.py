@@ -27,10 +27,10 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from .attempts import Attempt, AttemptId, UserId
-from .figures import deviation, mean, rounded, slope
 from .recommendations import recommended
 from .records import SCHEMA_VERSION, Figure, Instant, Record, iso
 from .rubric import DIMENSIONS, MAX_SCORE, Dimension
+from .statistics import deviation, mean, rounded, slope
 
 WINDOW = 10
 MOST_WEAKNESSES = 3

@@ -28,11 +28,11 @@ from pydantic import ValidationError
 from . import profiles
 from .attempts import Status, word_count
 from .errors import ItemUnreadable
-from .figures import rounded
 from .profiles import WINDOW
 from .recommendations import recommended
 from .records import Record, instant, iso
 from .rubric import DIMENSIONS, DimensionScore, overall_score
+from .statistics import rounded
 
 UNVERSIONED = "0.9"
 UNRECORDED_ATTEMPT = "unrecorded"

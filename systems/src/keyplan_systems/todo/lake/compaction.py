@@ -50,7 +50,7 @@ class Vacuumed:
     unfinished: int
 
 
-class Keeper:
+class Housekeeper:
     """Maintenance of a lake while others write and read it."""
 
     def __init__(self, storage: Storage, versions: Versions, clock: Clock, refresh: Callable[[], Snapshot]) -> None:

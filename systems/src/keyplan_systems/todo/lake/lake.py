@@ -16,7 +16,7 @@ from typing import Any
 
 from keyplan.clock import Clock, SystemClock
 from keyplan_systems.todo.lake.bronze import Bronze
-from keyplan_systems.todo.lake.compaction import RETENTION_S, Compacted, Keeper, Vacuumed
+from keyplan_systems.todo.lake.compaction import RETENTION_S, Compacted, Housekeeper, Vacuumed
 from keyplan_systems.todo.lake.errors import QueryError
 from keyplan_systems.todo.lake.refresh import Refresher
 from keyplan_systems.todo.lake.reports import REPORTS
@@ -35,7 +35,7 @@ class Lake:
         self._storage = storage
         self._versions = Versions(storage, clock)
         self._refresher = Refresher(storage, self._versions)
-        self._keeper = Keeper(storage, self._versions, clock, self._refresher.refresh)
+        self._keeper = Housekeeper(storage, self._versions, clock, self._refresher.refresh)
         self._reader = Reader(storage, self._versions, timeout_s=timeout_s, memory_limit_mb=memory_limit_mb)
         self.bronze = Bronze(storage, self._versions)
 

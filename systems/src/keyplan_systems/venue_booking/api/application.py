@@ -127,4 +127,4 @@ def _is_among(etag: str, header: str) -> bool:
 
 def _feed(service: Service, domain: str, language: Language, show_reserved: bool) -> Feed:
     events = service.calendar.upcoming()
-    return calendar_feed(service.asking.venue, events, domain=domain, language=language, show_reserved=show_reserved)
+    return calendar_feed(service.base.venue, events, domain=domain, language=language, show_reserved=show_reserved)

@@ -23,7 +23,7 @@ from keyplan_systems.venue_booking.domain.refusals import InvalidRequestError
 from keyplan_systems.venue_booking.domain.users import ADMINISTRATORS, User, actor_from
 from keyplan_systems.venue_booking.service import Service
 from keyplan_systems.venue_booking.service_users import Person
-from keyplan_systems.web.once import Request, fingerprint
+from keyplan_systems.web.idempotency import Request, fingerprint
 from keyplan_systems.web.tokens import Principal
 
 BATCH_KEYS: Final = 100
@@ -62,7 +62,7 @@ class Context(BaseContext):
         return [[event for event in found if event.date.replace(day=1) == month] for month in months]
 
 
-Asked: TypeAlias = Info[Context, None]
+RequestInfo: TypeAlias = Info[Context, None]
 
 
 def field(description: str) -> Callable[[T], T]:
@@ -74,7 +74,7 @@ KEY_CHARACTERS: Final = 128
 _KEY = re.compile(rf"[!-~]{{1,{KEY_CHARACTERS}}}")
 
 
-def once(info: Asked, key: str | None, *content: object) -> Request | None:
+def idempotent_request(info: RequestInfo, key: str | None, *content: object) -> Request | None:
     """Return the request of a mutation with an idempotency key, None without one. Raises InvalidRequestError.
 
     The mutation's name and arguments are its fingerprint: the same key with different ones is refused.

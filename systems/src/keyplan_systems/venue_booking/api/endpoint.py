@@ -13,8 +13,8 @@ from strawberry.http import GraphQLHTTPResponse
 from strawberry.types import ExecutionResult
 
 from keyplan_systems.venue_booking.api.context import Context
-from keyplan_systems.web.notes import with_unreadable
 from keyplan_systems.web.problems import Problem
+from keyplan_systems.web.request_context import with_unreadable
 
 
 class Endpoint(GraphQLRouter[Context, None]):

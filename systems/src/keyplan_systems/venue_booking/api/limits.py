@@ -31,7 +31,7 @@ from graphql import (
 from strawberry.extensions import SchemaExtension
 
 from keyplan_systems.venue_booking.api.queries import FIRST
-from keyplan_systems.venue_booking.asking import MOST_LISTED
+from keyplan_systems.venue_booking.base import MOST_LISTED
 
 MOST_DEEP: Final = 8
 MOST_COMPLEX: Final = 5_000

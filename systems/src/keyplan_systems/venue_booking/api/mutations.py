@@ -7,7 +7,7 @@ from typing import Any
 
 import strawberry
 
-from keyplan_systems.venue_booking.api.context import Asked, field, once, use
+from keyplan_systems.venue_booking.api.context import RequestInfo, field, idempotent_request, use
 from keyplan_systems.venue_booking.api.shapes import (
     BookingShape,
     EmailCodeShape,
@@ -87,17 +87,17 @@ class Mutation:
 
     @field("Request the venue. A request is not a confirmation, and holds no slots.")
     async def request_booking(
-        self, info: Asked, input: BookingInput, idempotency_key: str | None = None
+        self, info: RequestInfo, input: BookingInput, idempotency_key: str | None = None
     ) -> BookingShape:
         """Request a booking."""
         context, values = info.context, input.values()
-        request = once(info, idempotency_key, values)
+        request = idempotent_request(info, idempotency_key, values)
         return BookingShape.of(await use(context.service.bookings.request, context.person, values, request))
 
     @field("Approve a waiting request and take its slots. For administrators.")
     async def approve_booking(
         self,
-        info: Asked,
+        info: RequestInfo,
         id: strawberry.ID,
         version: int | None = None,
         reason: str | None = None,
@@ -109,7 +109,7 @@ class Mutation:
     @field("Reject a booking, also an approved one. For administrators.")
     async def reject_booking(
         self,
-        info: Asked,
+        info: RequestInfo,
         id: strawberry.ID,
         version: int | None = None,
         reason: str | None = None,
@@ -121,7 +121,7 @@ class Mutation:
     @field("Cancel a booking of the caller, or any for administrators.")
     async def cancel_booking(
         self,
-        info: Asked,
+        info: RequestInfo,
         id: strawberry.ID,
         version: int | None = None,
         reason: str | None = None,
@@ -131,81 +131,87 @@ class Mutation:
         return await _decide(info, str(id), Action.CANCEL, version, reason, key=idempotency_key)
 
     @field("Enter a public event or a closure. For administrators.")
-    async def create_event(self, info: Asked, input: EventInput, idempotency_key: str | None = None) -> EventShape:
+    async def create_event(
+        self, info: RequestInfo, input: EventInput, idempotency_key: str | None = None
+    ) -> EventShape:
         """Create an event."""
         context = info.context
-        request = once(info, idempotency_key, vars(input))
+        request = idempotent_request(info, idempotency_key, vars(input))
         event = await use(context.service.calendar.create, context.actor, vars(input), request)
         return EventShape.of(event, context.actor)
 
     @field("Remove an event that an administrator entered. For administrators.")
     async def delete_event(
-        self, info: Asked, id: strawberry.ID, version: int | None = None, idempotency_key: str | None = None
+        self, info: RequestInfo, id: strawberry.ID, version: int | None = None, idempotency_key: str | None = None
     ) -> EventShape:
         """Delete an event."""
         context = info.context
-        request = once(info, idempotency_key, str(id), version)
+        request = idempotent_request(info, idempotency_key, str(id), version)
         event = await use(context.service.calendar.delete, context.actor, str(id), version, request)
         return EventShape.of(event, context.actor)
 
     @field("Send a code to an address that the caller claims. The address is the caller's once the code is entered.")
-    async def request_email_code(self, info: Asked, email: str, idempotency_key: str | None = None) -> EmailCodeShape:
+    async def request_email_code(
+        self, info: RequestInfo, email: str, idempotency_key: str | None = None
+    ) -> EmailCodeShape:
         """Claim an address."""
         context = info.context
-        request = once(info, idempotency_key, email)
+        request = idempotent_request(info, idempotency_key, email)
         return EmailCodeShape.of(await use(context.service.users.request_code, context.person, email, request))
 
     @field("Enter the code of a letter: its address becomes the caller's, whose profile is created if need be.")
     async def verify_email(
-        self, info: Asked, id: strawberry.ID, code: str, idempotency_key: str | None = None
+        self, info: RequestInfo, id: strawberry.ID, code: str, idempotency_key: str | None = None
     ) -> UserShape:
         """Verify an address."""
         context = info.context
-        request = once(info, idempotency_key, str(id), code)
+        request = idempotent_request(info, idempotency_key, str(id), code)
         return UserShape.of(await use(context.service.users.verify, context.person, str(id), code, request))
 
     @field("Take the e-mail address from a user, so that its owner can verify it. For administrators.")
-    async def release_email(self, info: Asked, user_id: strawberry.ID, idempotency_key: str | None = None) -> UserShape:
+    async def release_email(
+        self, info: RequestInfo, user_id: strawberry.ID, idempotency_key: str | None = None
+    ) -> UserShape:
         """Release an address."""
         context = info.context
-        request = once(info, idempotency_key, str(user_id))
+        request = idempotent_request(info, idempotency_key, str(user_id))
         return UserShape.of(await use(context.service.users.release_address, context.actor, str(user_id), request))
 
     @field("Change the caller's profile. A code is sent to an address that the caller's token does not verify.")
     async def change_profile(
-        self, info: Asked, input: ProfileInput, version: int | None = None, idempotency_key: str | None = None
+        self, info: RequestInfo, input: ProfileInput, version: int | None = None, idempotency_key: str | None = None
     ) -> UserShape:
         """Change the profile."""
         context = info.context
         given = {name: value for name, value in vars(input).items() if value is not None}
-        request = once(info, idempotency_key, given, version)
+        request = idempotent_request(info, idempotency_key, given, version)
         return UserShape.of(await use(context.service.users.change, context.person, given, version, request))
 
     @field("Record money that came in. For administrators.")
     async def record_payment(
-        self, info: Asked, input: PaymentInput, idempotency_key: str | None = None
+        self, info: RequestInfo, input: PaymentInput, idempotency_key: str | None = None
     ) -> PaymentShape:
         """Record a payment."""
         context = info.context
-        request = once(info, idempotency_key, vars(input))
+        request = idempotent_request(info, idempotency_key, vars(input))
         return PaymentShape.of(await use(context.service.records.add_payment, context.actor, vars(input), request))
 
     @field("Issue a new lock code for an event. For administrators.")
     async def issue_lock_code(
-        self, info: Asked, event_id: strawberry.ID, idempotency_key: str | None = None
+        self, info: RequestInfo, event_id: strawberry.ID, idempotency_key: str | None = None
     ) -> LockCodeShape:
         """Issue a lock code."""
         context = info.context
-        request = once(info, idempotency_key, str(event_id))
+        request = idempotent_request(info, idempotency_key, str(event_id))
         issue = context.service.records.issue_lock_code
         return LockCodeShape.of(await use(issue, context.actor, str(event_id), request))
 
 
 async def _decide(
-    info: Asked, booking_id: str, action: Action, version: int | None, reason: str | None, *, key: str | None
+    info: RequestInfo, booking_id: str, action: Action, version: int | None, reason: str | None, *, key: str | None
 ) -> BookingShape:
     context = info.context
-    request = once(info, key, booking_id, version, reason)
+    request = idempotent_request(info, key, booking_id, version, reason)
     decide = context.service.bookings.decide
-    booking = await use(decide, context.actor, booking_id, action, reason=reason, known=version, once=request)
+    booking = await use(decide, context.actor, booking_id, action, reason=reason, known=version, idempotency=request)
     return BookingShape.of(booking)

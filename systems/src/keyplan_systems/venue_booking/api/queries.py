@@ -6,7 +6,7 @@ from datetime import date
 
 import strawberry
 
-from keyplan_systems.venue_booking.api.context import Asked, field, use
+from keyplan_systems.venue_booking.api.context import RequestInfo, field, use
 from keyplan_systems.venue_booking.api.shapes import (
     BookingShape,
     DayShape,
@@ -42,55 +42,57 @@ class Query:
     """Queries."""
 
     @field("The caller's profile; created on first use.")
-    async def me(self, info: Asked) -> UserShape:
+    async def me(self, info: RequestInfo) -> UserShape:
         """Return the profile of the token's subject."""
         return UserShape.of(await use(info.context.service.users.current, info.context.person))
 
     @field("The caller's profile together with the whole history.")
-    async def profile(self, info: Asked) -> ProfileShape:
+    async def profile(self, info: RequestInfo) -> ProfileShape:
         """Return the profile and bookings with one query of the user's partition."""
         found = await use(info.context.service.users.with_bookings, info.context.person)
         bookings = [UserBookingShape.of(item) for item in found.bookings]
         return ProfileShape(user=UserShape.of(found.user), bookings=bookings)
 
     @field("The codes that were sent to addresses which the caller claims, while they are valid.")
-    async def my_email_codes(self, info: Asked) -> list[EmailCodeShape]:
+    async def my_email_codes(self, info: RequestInfo) -> list[EmailCodeShape]:
         """Return the claims of the last hour."""
         return [EmailCodeShape.of(item) for item in await use(info.context.service.users.codes, info.context.actor)]
 
     @field("The caller's bookings, the latest date first.")
-    async def my_bookings(self, info: Asked, first: int = FIRST, after: str | None = None) -> Page[UserBookingShape]:
+    async def my_bookings(
+        self, info: RequestInfo, first: int = FIRST, after: str | None = None
+    ) -> Page[UserBookingShape]:
         """Return the caller's bookings."""
         found = await use(info.context.service.bookings.of_user, info.context.actor, first, after)
         return page(found, UserBookingShape.of)
 
     @field("The letters that were sent about the caller's bookings, newest first.")
     async def my_notifications(
-        self, info: Asked, first: int = FIRST, after: str | None = None
+        self, info: RequestInfo, first: int = FIRST, after: str | None = None
     ) -> Page[NotificationShape]:
         """Return the sent letters."""
         found = await use(info.context.service.users.notifications, info.context.person, first, after)
         return page(found, NotificationShape.of)
 
     @field("Free slots of every date in an inclusive range.")
-    async def availability(self, info: Asked, first_date: date, last_date: date) -> list[DayShape]:
+    async def availability(self, info: RequestInfo, first_date: date, last_date: date) -> list[DayShape]:
         """Return the availability with one request per month."""
         return days(await use(info.context.service.calendar.availability, first_date, last_date))
 
     @field("Current events of a date.")
-    async def events_on(self, info: Asked, date: date) -> list[EventShape]:
+    async def events_on(self, info: RequestInfo, date: date) -> list[EventShape]:
         """Return the events of a date."""
         found = await use(info.context.service.calendar.on_date, date)
         return [EventShape.of(event, info.context.actor) for event in found]
 
     @field("A booking of the caller, or any for administrators.")
-    async def booking(self, info: Asked, id: strawberry.ID) -> BookingShape:
+    async def booking(self, info: RequestInfo, id: strawberry.ID) -> BookingShape:
         """Return a booking by its ID."""
         return BookingShape.of(await use(info.context.service.bookings.one, info.context.actor, str(id)))
 
     @field("Bookings of a status in the order of their requests. For administrators.")
     async def bookings(
-        self, info: Asked, status: Status = Status.PENDING, first: int = FIRST, after: str | None = None
+        self, info: RequestInfo, status: Status = Status.PENDING, first: int = FIRST, after: str | None = None
     ) -> Page[BookingShape]:
         """Return pending bookings unless another status is requested."""
         found = await use(info.context.service.bookings.with_status, info.context.actor, status, first, after)
@@ -98,7 +100,7 @@ class Query:
 
     @field("Bookings for dates of a month (2025-11), perhaps of one status. For administrators.")
     async def bookings_by_month(
-        self, info: Asked, month: str, status: Status | None = None, first: int = FIRST, after: str | None = None
+        self, info: RequestInfo, month: str, status: Status | None = None, first: int = FIRST, after: str | None = None
     ) -> Page[BookingShape]:
         """Return the bookings of a month, by date if a status is given."""
         service, actor = info.context.service.bookings, info.context.actor
@@ -106,39 +108,41 @@ class Query:
         return page(found, BookingShape.of)
 
     @field("All users in the order in which they came. For administrators.")
-    async def users(self, info: Asked, first: int = FIRST, after: str | None = None) -> Page[UserShape]:
+    async def users(self, info: RequestInfo, first: int = FIRST, after: str | None = None) -> Page[UserShape]:
         """Return all users."""
         return page(await use(info.context.service.users.all, info.context.actor, first, after), UserShape.of)
 
     @field("The user with an e-mail address. For administrators.")
-    async def user_by_email(self, info: Asked, email: str) -> UserShape | None:
+    async def user_by_email(self, info: RequestInfo, email: str) -> UserShape | None:
         """Return a user by e-mail address."""
         user = await use(info.context.service.users.by_email, info.context.actor, email)
         return None if user is None else UserShape.of(user)
 
     @field("Payments for a booking of the caller, or of any for administrators.")
     async def payments(
-        self, info: Asked, booking_id: strawberry.ID, first: int = FIRST, after: str | None = None
+        self, info: RequestInfo, booking_id: strawberry.ID, first: int = FIRST, after: str | None = None
     ) -> Page[PaymentShape]:
         """Return payments, oldest first."""
         service, actor = info.context.service.records, info.context.actor
         return page(await use(service.payments, actor, str(booking_id), first, after), PaymentShape.of)
 
     @field("The lock code of an event. For administrators and the booking's owner.")
-    async def lock_code(self, info: Asked, event_id: strawberry.ID) -> LockCodeShape | None:
+    async def lock_code(self, info: RequestInfo, event_id: strawberry.ID) -> LockCodeShape | None:
         """Return the lock code, or None if none was issued."""
         code = await use(info.context.service.records.lock_code, info.context.actor, str(event_id))
         return None if code is None else LockCodeShape.of(code)
 
     @field("What administrators did in a month (2025-11, UTC). For administrators.")
-    async def audit(self, info: Asked, month: str, first: int = FIRST, after: str | None = None) -> Page[AuditShape]:
+    async def audit(
+        self, info: RequestInfo, month: str, first: int = FIRST, after: str | None = None
+    ) -> Page[AuditShape]:
         """Return audit entries, newest first."""
         service, actor = info.context.service.records, info.context.actor
         return page(await use(service.audit, actor, month_of(month), first, after), AuditShape.of)
 
     @field("What administrators did to one booking or event. For administrators.")
     async def audit_of(
-        self, info: Asked, subject: strawberry.ID, first: int = FIRST, after: str | None = None
+        self, info: RequestInfo, subject: strawberry.ID, first: int = FIRST, after: str | None = None
     ) -> Page[AuditShape]:
         """Return audit entries, oldest first."""
         service, actor = info.context.service.records, info.context.actor

@@ -22,7 +22,7 @@ from keyplan_systems.venue_booking.api.limits import Limits
 from keyplan_systems.venue_booking.api.mutations import Mutation
 from keyplan_systems.venue_booking.api.queries import Query
 from keyplan_systems.venue_booking.domain.refusals import RefusalError
-from keyplan_systems.web.notes import current_request_id
+from keyplan_systems.web.request_context import current_request_id
 
 logger = logging.getLogger(__name__)
 

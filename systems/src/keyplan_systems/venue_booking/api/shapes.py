@@ -9,8 +9,8 @@ from typing import Annotated, Generic, TypeVar
 
 import strawberry
 
-from keyplan_systems.venue_booking.api.context import Asked, field
-from keyplan_systems.venue_booking.asking import Listed
+from keyplan_systems.venue_booking.api.context import RequestInfo, field
+from keyplan_systems.venue_booking.base import Listed
 from keyplan_systems.venue_booking.domain.bookings import Booking
 from keyplan_systems.venue_booking.domain.codes import readable_code
 from keyplan_systems.venue_booking.domain.events import DayAvailability, Event, SlotState
@@ -169,13 +169,13 @@ class BookingShape:
         )
 
     @field("Whose booking it is.")
-    async def user(self, info: Asked) -> UserShape | None:
+    async def user(self, info: RequestInfo) -> UserShape | None:
         """Load the user together with the users of the other bookings."""
         user = await info.context.users.load(self.source.user_id)
         return None if user is None else UserShape.of(user)
 
     @field("Its event, while it is approved.")
-    async def event(self, info: Asked) -> Annotated[EventShape, strawberry.lazy(__name__)] | None:
+    async def event(self, info: RequestInfo) -> Annotated[EventShape, strawberry.lazy(__name__)] | None:
         """Load the event together with the events of the other bookings."""
         if self.source.event_id is None:
             return None
@@ -183,7 +183,7 @@ class BookingShape:
         return None if event is None else EventShape.of(event, info.context.actor)
 
     @field("Whether it waits for a slot that is taken by now, so that it cannot be approved.")
-    async def conflicting(self, info: Asked) -> bool:
+    async def conflicting(self, info: RequestInfo) -> bool:
         """Load the held slots by month, for all bookings of a list together."""
         if self.source.status is not Status.PENDING:
             return False
@@ -213,7 +213,7 @@ class UserBookingShape:
         )
 
     @field("All there is to know of it.")
-    async def booking(self, info: Asked) -> BookingShape | None:
+    async def booking(self, info: RequestInfo) -> BookingShape | None:
         """Load the booking together with the others of the list."""
         booking = await info.context.bookings.load(str(self.booking_id))
         return None if booking is None else BookingShape.of(booking)
@@ -259,7 +259,7 @@ class EventShape:
         )
 
     @field("What is said of it, if the caller may see that.")
-    async def description(self, info: Asked) -> str | None:
+    async def description(self, info: RequestInfo) -> str | None:
         """Load a missing description together with those of the other events."""
         if self.id is None:
             return None
@@ -267,7 +267,7 @@ class EventShape:
         return None if event is None else event.description
 
     @field("The booking that it is of, if the caller may see that.")
-    async def booking(self, info: Asked) -> BookingShape | None:
+    async def booking(self, info: RequestInfo) -> BookingShape | None:
         """Load the booking together with the bookings of the other events."""
         if self.booking_id is None:
             return None

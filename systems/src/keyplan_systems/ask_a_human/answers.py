@@ -1,0 +1,191 @@
+"""Operations of people on questions: list open questions, read a question, answer it once in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from zoneinfo import ZoneInfo
+
+from keyplan import Page
+from keyplan.client.errors import ConditionFailedError, TransactionFailedError
+from keyplan.design.declaring.patterns import Call
+from keyplan_systems.ask_a_human import design_people, design_push, design_questions, design_responses, records
+from keyplan_systems.ask_a_human.address_limits import AddressLimits
+from keyplan_systems.ask_a_human.base import ATTEMPTS, PASSING, STALE, Base, BusyError, log_unreadable, readable
+from keyplan_systems.ask_a_human.design_questions import Counted
+from keyplan_systems.ask_a_human.devices import Identity
+from keyplan_systems.ask_a_human.domain import abuse, boards, limits, questions, requests, scoring
+from keyplan_systems.ask_a_human.domain.abuse import Assessment, Past
+from keyplan_systems.ask_a_human.domain.boards import Period
+from keyplan_systems.ask_a_human.domain.limits import Allowance
+from keyplan_systems.ask_a_human.domain.questions import Question, Response
+from keyplan_systems.ask_a_human.domain.refusals import (
+    AddressQuotaError,
+    AlreadyAnsweredError,
+    InvalidRequestError,
+)
+from keyplan_systems.ask_a_human.domain.requests import AnswerRequest, Audience
+from keyplan_systems.ask_a_human.domain.scoring import Reply, Scored
+from keyplan_systems.ask_a_human.domain.timestamps import SECOND_MS, iso, parse_iso
+from keyplan_systems.ask_a_human.entities import Response as StoredResponse
+from keyplan_systems.ask_a_human.entities import UserStats
+
+
+@dataclass(frozen=True)
+class Answered:
+    """Stored answer, and its effects; a repeated answer has no allowance, because it was not counted."""
+
+    response: Response
+    reply: Reply
+    allowance: Allowance | None
+
+    @property
+    def repeated(self) -> bool:
+        """True if an earlier request stored the answer."""
+        return self.allowance is None
+
+
+class Answers:
+    """Operations of people on questions. Threads may share it."""
+
+    def __init__(self, base: Base, limits: AddressLimits) -> None:
+        self._base, self._connection, self._limits = base, base.connection, limits
+
+    def feed(self, audience: Audience | None, limit: int, cursor: str | None) -> Page[Question]:
+        """Return answerable questions, newest first. Raises CursorError for a cursor of another list."""
+        now_s = self._base.now_ms // SECOND_MS
+        call = (
+            design_questions.open_questions(now_s)
+            if audience is None
+            else design_questions.open_questions_for(now_s, audience.value)
+        )
+        page = self._connection.run(call, limit=limit, cursor=cursor, unreadable=log_unreadable)
+        return Page(tuple(readable(records.question, page)), page.cursor)
+
+    def look(self, question_id: str, caller: Identity) -> tuple[Question, bool]:
+        """Return a question, and whether the caller can answer it. Raises QuestionNotFoundError."""
+        now_ms = self._base.now_ms
+        question = self._base.question(question_id, now_ms)
+        can_answer = questions.status_at(question, now_ms).answerable and self._response(question_id, caller) is None
+        return question, can_answer
+
+    def answer(
+        self, caller: Identity, zone: ZoneInfo, body: Mapping[str, object], address: str | None = None
+    ) -> Answered:
+        """Store an answer with all its effects; a repeated answer of the same device gets the same reply.
+
+        `address` is the network address of the request; None within this process. Raises RefusedError, in the
+        documented order of checks, and TooManyRequestsError.
+        """
+        question_id = body.get("question_id")
+        if not isinstance(question_id, str):
+            raise InvalidRequestError("question_id is required", {"field": "question_id", "constraint": "required"})
+        allowance: Allowance | None = None
+        for attempt in range(ATTEMPTS):
+            now_ms = self._base.now_ms
+            question = self._base.question(question_id, now_ms)
+            known = self._response(question_id, caller)
+            if known is not None and (repeated := _repeated(known, caller, body)) is not None:
+                return repeated
+            questions.require_answerable(question, now_ms)
+            if known is not None:
+                raise AlreadyAnsweredError("you have answered this question", {"question_id": question_id})
+            allowance = allowance or self._counted(caller.person, address)
+            content = requests.parse(AnswerRequest, body)
+            response = questions.respond(question, content, caller.person, now_ms, fingerprint=caller.fingerprint)
+            scored = self._stored(question, response, zone, now_ms, device=caller.device, address=address)
+            if scored is not None:
+                return Answered(response, scored.reply, allowance)
+            self._base.rest(attempt)
+        raise BusyError("too many people are answering this question at once")
+
+    def _response(self, question_id: str, caller: Identity) -> StoredResponse | None:
+        response_id = questions.response_id(question_id, caller.fingerprint)
+        return self._connection.run(design_responses.response_of(question_id, response_id))
+
+    def _counted(self, person: str, address: str | None) -> Allowance:
+        self._base.count(limits.RESPONSE_PACE, person)  # first, so that its refusal does not use up the hourly limit
+        allowance = self._base.count(limits.RESPONSES, person)
+        if address is not None:  # last: refused requests do not use up the limit of others behind the address
+            self._limits.answers.take(address)
+        return allowance
+
+    def _stored(
+        self,
+        question: Question,
+        response: Response,
+        zone: ZoneInfo,
+        now_ms: int,
+        *,
+        device: str | None,
+        address: str | None,
+    ) -> Scored | None:
+        """Write the answer; return None if an item it depends on has changed since it was read."""
+        person = response.fingerprint_hash
+        known = self._connection.run(design_people.stats_of_user(person))
+        notice = self._connection.run(design_push.notice_of(question.question_id, person))
+        notified_at_ms = None if notice is None else parse_iso(notice.notified_at)
+        facts = scoring.facts(question, response, zone, notified_at_ms)
+        before = scoring.fresh(person, now_ms) if known is None else records.stats(known)
+        scored = scoring.apply_answer(before, facts, now_ms)
+        stored = records.stored_response(response, device, scored.reply)
+        seen = abuse.assess(Past() if known is None else records.past(known), question.type, response)
+        most = None if address is None else self._limits.answers_per_question
+        quota = None if most is None else (f"answers_by_address#{question.question_id}#{address}", most)
+        try:
+            self._connection.run(_transaction(question, stored, scored, seen, known, now_ms, quota))
+        except TransactionFailedError as failed:
+            reasons = [reason for reason in failed.reasons if reason is not None]
+            if quota is not None and len(reasons) == 1 and isinstance(failed.reasons[-1], ConditionFailedError):
+                message = f"at most {most} answers to a question are accepted from one network address"
+                raise AddressQuotaError(message, {"max": most}) from failed
+            if reasons and all(isinstance(reason, (*STALE, *PASSING)) for reason in reasons):
+                return None
+            raise
+        return scored
+
+
+def _repeated(stored: StoredResponse, caller: Identity, body: Mapping[str, object]) -> Answered | None:
+    """Return the first reply if this request stored the response: from its device, with its content."""
+    reply, response = records.reply(stored), records.response(stored)
+    if reply is None or caller.device is None or stored.device != caller.device:
+        return None
+    try:
+        content = requests.parse(AnswerRequest, body)
+    except InvalidRequestError:
+        return None
+    return Answered(response, reply, None) if questions.same_content(response, content) else None
+
+
+def _transaction(  # noqa: PLR0917 - the parts of one answer
+    question: Question,
+    response: StoredResponse,
+    scored: Scored,
+    seen: Assessment,
+    known: UserStats | None,
+    now_ms: int,
+    quota: tuple[str, int] | None,
+) -> Call[None]:
+    after = questions.answered(question, now_ms)
+    stats = records.stored_stats(scored.stats, seen.past, 0 if known is None else known.version)
+    return design_people.answer_question(
+        response,
+        Counted(
+            question_id=question.question_id,
+            before=question.current_responses,
+            now_s=now_ms // SECOND_MS,
+            current_responses=after.current_responses,
+            status=after.status,
+            closed_at=None if after.closed_at_ms is None else iso(after.closed_at_ms),
+            ttl=questions.ttl_s(after),
+        ),
+        first=[stats] if known is None else [],
+        later=[] if known is None else [stats],
+        rows=[records.stored_row(boards.row(scored.stats, period, now_ms), period, now_ms) for period in Period],
+        flags=[records.stored_flag(flag) for flag in abuse.flags(records.response(response), seen.reasons, now_ms)],
+        ended=[] if after.status.answerable else [question.agent_id],
+        done=[] if after.status.answerable else [question.question_id],
+        windows=[] if quota is None else [quota[0]],
+        allowed=0 if quota is None else quota[1],
+        windows_end=questions.ttl_s(after),
+    )

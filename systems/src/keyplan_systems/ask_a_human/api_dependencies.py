@@ -1,0 +1,250 @@
+"""Shared parts of the routes: authentication, rate limits, and translation of refusals and failures to HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from ipaddress import IPv6Address, IPv6Network, ip_address
+from typing import Annotated, TypeAlias
+from zoneinfo import ZoneInfo
+
+from fastapi import Depends, Header, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from keyplan.client.errors import CursorError, ThrottledError, UnavailableError, WriteConflictError
+from keyplan_systems.ask_a_human.agents import Agents
+from keyplan_systems.ask_a_human.base import Base, BusyError
+from keyplan_systems.ask_a_human.devices import Devices, Identity
+from keyplan_systems.ask_a_human.domain import limits, requests, timestamps
+from keyplan_systems.ask_a_human.domain.limits import Allowance, Limit
+from keyplan_systems.ask_a_human.domain.refusals import RateLimitedError, RefusedError
+from keyplan_systems.web.authentication import unauthorized
+from keyplan_systems.web.problems import UPPER_CODES, Problem, ProblemStyle, Translation, too_many_problem
+from keyplan_systems.web.rate_limits import SharedLimit, TooManyRequestsError
+
+AgentHeader: TypeAlias = Annotated[
+    str | None,
+    Header(alias="X-Agent-Id", description="The agent's id, as registered: 1 to 128 visible ASCII characters."),
+]
+AgentSecret: TypeAlias = Annotated[
+    HTTPAuthorizationCredentials | None,
+    Depends(
+        HTTPBearer(
+            auto_error=False, scheme_name="AgentSecret", description="The agent's secret, from `POST /agent/register`."
+        )
+    ),
+]
+FingerprintHeader: TypeAlias = Annotated[
+    str | None,
+    Header(alias="X-Fingerprint", description="The browser's fingerprint; only its hash is kept."),
+]
+DeviceToken: TypeAlias = Annotated[
+    HTTPAuthorizationCredentials | None,
+    Depends(
+        HTTPBearer(
+            auto_error=False, scheme_name="DeviceToken", description="The device's token, from `POST /human/devices`."
+        )
+    ),
+]
+ZoneHeader: TypeAlias = Annotated[
+    str | None, Header(alias="X-Timezone", description="IANA zone of the person's calendar; UTC if left out.")
+]
+Cursor: TypeAlias = Annotated[
+    str | None, Query(max_length=8000, description="Where the page before ended; good for the same list only.")
+]
+
+
+def show_allowance(response: Response, allowance: Allowance | None) -> None:
+    """Set the headers that state the remaining requests."""
+    if allowance is not None:
+        response.headers.update(allowance.headers())
+
+
+class Counting:
+    """Dependency that counts a request against a limit by the caller's address."""
+
+    def __init__(self, base: Base, limit: Limit, trusted_proxies: int) -> None:
+        self._base, self._limit, self._trusted_proxies = base, limit, trusted_proxies
+
+    def __call__(self, request: Request, response: Response) -> None:
+        """Count the request. Raises RateLimitedError."""
+        show_allowance(response, self._base.count(self._limit, address(request, self._trusted_proxies)))
+
+
+def address(request: Request, trusted_proxies: int) -> str:
+    """Return the caller's address: that of the connection, or the address that the outermost trusted proxy reports.
+
+    An IPv6 address stands for its /64 network, because a caller usually has all of its addresses.
+
+    With n trusted proxies it is the n-th entry from the right of X-Forwarded-For: a client can forge every entry left
+    of it. Several lines of the header are one list (RFC 9110, 5.3): proxies may add their own line after the caller's.
+    """
+    forwarded = ",".join(request.headers.getlist("X-Forwarded-For"))
+    hops = [hop.strip() for hop in forwarded.split(",") if hop.strip()]
+    if trusted_proxies and len(hops) >= trusted_proxies:
+        return _network(hops[-trusted_proxies])
+    return _network(request.client.host) if request.client is not None else "unknown"
+
+
+def _network(address: str) -> str:
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return address[:64]
+    if not isinstance(parsed, IPv6Address):
+        return str(parsed)
+    return str(parsed.ipv4_mapped or IPv6Network((int(parsed), 64), strict=False))
+
+
+class PerAddress:
+    """Dependency that counts a request against a limit shared by all processes, by the caller's address."""
+
+    def __init__(self, limit: SharedLimit, trusted_proxies: int) -> None:
+        self._limit, self._trusted_proxies = limit, trusted_proxies
+
+    def __call__(self, request: Request) -> None:
+        """Count the request. Raises TooManyRequestsError."""
+        self._limit.take(address(request, self._trusted_proxies))
+
+
+class Authenticated:
+    """Dependency that returns the ID of the agent that authenticates with its secret."""
+
+    def __init__(self, agents: Agents) -> None:
+        self._agents = agents
+
+    def __call__(self, secret: AgentSecret, x_agent_id: AgentHeader = None) -> str:
+        """Return the agent's id. Raises InvalidRequestError, problem 401."""
+        agent = requests.agent_id(x_agent_id)
+        if secret is None:
+            message = "Send the agent's secret as a bearer token; POST /agent/register issues one."
+            raise Problem(401, message, headers=unauthorized().headers)
+        if not self._agents.authenticate(agent, secret.credentials):
+            raise unauthorized("The secret is not that of this agent.")
+        return agent
+
+
+class Polling:
+    """Dependency that returns the authenticated agent's ID, and counts the request as a poll."""
+
+    def __init__(self, base: Base, authenticated: Authenticated) -> None:
+        self._base, self._authenticated = base, authenticated
+
+    def __call__(self, response: Response, secret: AgentSecret, x_agent_id: AgentHeader = None) -> str:
+        """Return the agent's id. Raises InvalidRequestError, RateLimitedError, problem 401."""
+        agent = self._authenticated(secret, x_agent_id)
+        show_allowance(response, self._base.count(limits.POLLS, agent))
+        return agent
+
+
+class FromDevice:
+    """Dependency that returns the identity behind a device token."""
+
+    def __init__(self, devices: Devices) -> None:
+        self._devices = devices
+
+    def __call__(self, token: DeviceToken) -> Identity:
+        """Return the identity. Raises problem 401."""
+        if token is None:
+            message = "Send the device's token as a bearer token; POST /human/devices issues one."
+            raise Problem(401, message, headers=unauthorized().headers)
+        identity = self._devices.identify(token.credentials)
+        if identity is None:
+            raise unauthorized("The device token is unknown.")
+        return identity
+
+
+class FromPerson:
+    """Dependency that returns the identity of a person: a fingerprint, and a token that was issued for it."""
+
+    def __init__(self, from_device: FromDevice) -> None:
+        self._from_device = from_device
+
+    def __call__(self, token: DeviceToken, x_fingerprint: FingerprintHeader = None) -> Identity:
+        """Return the identity. Raises InvalidRequestError, problem 401."""
+        fingerprint = requests.fingerprint_hash(x_fingerprint)
+        identity = self._from_device(token)
+        if identity.fingerprint != fingerprint:
+            raise unauthorized("The device token was issued for another fingerprint: register the device again.")
+        return identity
+
+
+class FromAnybody:
+    """Dependency that returns the identity of a person, or None for a request without a fingerprint."""
+
+    def __init__(self, from_person: FromPerson) -> None:
+        self._from_person = from_person
+
+    def __call__(self, token: DeviceToken, x_fingerprint: FingerprintHeader = None) -> Identity | None:
+        """Return the identity or None. Raises InvalidRequestError, problem 401."""
+        return None if x_fingerprint is None else self._from_person(token, x_fingerprint)
+
+
+def fingerprint(x_fingerprint: FingerprintHeader = None) -> str:
+    """Return the fingerprint's hash. Raises InvalidRequestError."""
+    return requests.fingerprint_hash(x_fingerprint)
+
+
+def zone(x_timezone: ZoneHeader = None) -> ZoneInfo:
+    """Return the time zone of the person's calendar. Raises InvalidRequestError."""
+    return timestamps.zone(x_timezone)
+
+
+Fingerprint: TypeAlias = Annotated[str, Depends(fingerprint)]
+Zone: TypeAlias = Annotated[ZoneInfo, Depends(zone)]
+
+STYLE = ProblemStyle(
+    invalid_status=400,
+    invalid_code="VALIDATION_ERROR",
+    malformed_status=400,
+    malformed_code="VALIDATION_ERROR",
+    server_code="SERVER_ERROR",
+    unreadable_code="SERVER_ERROR",
+    codes=UPPER_CODES,
+)
+
+
+def _refused(error: RefusedError) -> Problem:
+    headers: dict[str, str] = {}
+    if isinstance(error, RateLimitedError) and error.details is not None:
+        allowance = Allowance(int(str(error.details["limit"])), 0, int(str(error.details["reset"])))
+        headers = {**allowance.headers(), "Retry-After": str(error.retry_after_s)}
+    return Problem(error.status, error.message, code=error.code, details=error.details, headers=headers)
+
+
+def _too_many(error: TooManyRequestsError) -> Problem:
+    problem = too_many_problem(error)
+    return Problem(problem.status_code, problem.message, code=RateLimitedError.code, headers=problem.headers)
+
+
+def _busy(_error: Exception) -> Problem:
+    message = "The tables cannot be reached or are busy; send the request again."
+    return Problem(503, message, code="SERVER_ERROR", headers={"Retry-After": "1"})
+
+
+def _invalid(error: RequestValidationError) -> Problem:
+    """Return the framework's findings in the format of the rules' findings: fields without the part of the request."""
+    found = error.errors()
+    if any(one["type"] == "json_invalid" for one in found):
+        found = [{"loc": (), "msg": "is not valid JSON", "type": "json_invalid"}]
+    else:
+        found = [{**one, "loc": one["loc"][1:]} for one in found]
+    return _refused(requests.refusal(found))
+
+
+def _foreign_cursor(_error: CursorError) -> Problem:
+    details = {"field": "cursor", "constraint": "cursor"}
+    return Problem(400, "cursor: is not of this list", code="VALIDATION_ERROR", details=details)
+
+
+TRANSLATIONS: Mapping[type[Exception], Translation] = {
+    RefusedError: _refused,
+    TooManyRequestsError: _too_many,
+    RequestValidationError: _invalid,
+    CursorError: _foreign_cursor,
+    BusyError: _busy,
+    ThrottledError: _busy,
+    WriteConflictError: _busy,
+    UnavailableError: _busy,
+}
+"""Responses for every refusal and failure that routes let through."""

@@ -1,0 +1,241 @@
+"""Push worker: claim rounds, sample people, claim each person before sending, retry failures.
+
+If a worker dies between claim and send, nobody is notified: a lost push is better than a duplicate. The same holds for
+retries, whose record is deleted before they are sent.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from keyplan.client.errors import RunError
+from keyplan_systems.ask_a_human import design_push, design_questions, records
+from keyplan_systems.ask_a_human.base import STALE, Base, Failures
+from keyplan_systems.ask_a_human.domain import notifications, questions
+from keyplan_systems.ask_a_human.domain.notifications import Outcome, Reservoir, Step, Subscription
+from keyplan_systems.ask_a_human.domain.questions import Question
+from keyplan_systems.ask_a_human.domain.refusals import QuestionNotFoundError
+from keyplan_systems.ask_a_human.domain.timestamps import SECOND_MS, iso, parse_iso
+from keyplan_systems.ask_a_human.entities import Delivery, Errand, Notice
+from keyplan_systems.ask_a_human.notifier import PushMessage
+from keyplan_systems.ask_a_human.outbound import Outbound
+from keyplan_systems.ask_a_human.questions import PUSH
+
+ROUNDS_AT_ONCE = 25
+DELIVERIES_AT_ONCE = 100
+PEOPLE_AT_ONCE = 500
+TITLE = "Somebody would like to know what you think"
+BODY_CHARS = 160
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Push:
+    """Push of one question to one person; `attempt` counts sends from 1."""
+
+    question: Question
+    subscription: Subscription
+    claimed_at_ms: int
+    attempt: int = 1
+
+
+class PushWorker:
+    """Worker that notifies people of questions. Several may run at once, also in other processes."""
+
+    def __init__(self, base: Base, outbound: Outbound, link_base: str) -> None:
+        self._base, self._connection, self._outbound = base, base.connection, outbound
+        self._link_base = link_base.rstrip("/")
+
+    def run_once(self) -> int:
+        """Process the due rounds and retries; return their number.
+
+        Raises an UnfinishedError of the failures at the end: a failed round or retry waits for the next run, without
+        blocking others.
+        """
+        failures = Failures()
+        done = sum(failures.each(lambda part: part(failures), (self._do_rounds, self._do_retries)))
+        failures.tell(done)
+        return done
+
+    # Rounds.
+
+    def _do_rounds(self, failures: Failures) -> int:
+        """Read the eligible people before claiming any round, because a claimed round is over."""
+        now_ms = self._base.now_ms
+        waiting = design_questions.due_errands(PUSH, iso(now_ms))
+        errands = self._connection.iterate(waiting, page_size=ROUNDS_AT_ONCE, unreadable=failures.found.append)
+        due = failures.first(lambda errand: self._due(errand, now_ms), errands, ROUNDS_AT_ONCE)
+        people = self._sample(sum(notifications.target(question) for _, question in due), now_ms, failures)
+        taken = failures.each(lambda one: self._take(*one, now_ms), due)
+        pushes = [push for pair in self._dealt(people, taken) if (push := self._claim(*pair)) is not None]
+        self._send(pushes, failures)
+        return len(taken)
+
+    def _due(self, errand: Errand, now_ms: int) -> tuple[Errand, Question] | None:
+        """Return an errand with its question if a round is due; end the errand of a question without further rounds."""
+        question = self._kept(errand.question, now_ms)
+        last_ms = None if errand.last_round_at is None else parse_iso(errand.last_round_at)
+        due_ms = None if question is None else notifications.next_round(question, errand.rounds_done, last_ms, now_ms)
+        if question is None or due_ms is None:
+            with suppress(*STALE):  # another worker was first
+                self._connection.run(design_questions.claim_last_round(PUSH, errand.question, errand.rounds_done))
+            return None
+        return None if due_ms > now_ms else (errand, question)
+
+    def _take(self, errand: Errand, question: Question, now_ms: int) -> Question | None:
+        """Return the question if this worker has claimed its round; None if another worker has."""
+        then_ms = notifications.next_round(question, errand.rounds_done + 1, now_ms, now_ms)
+        if then_ms is None:
+            call = design_questions.claim_last_round(PUSH, errand.question, errand.rounds_done)
+        else:
+            call = design_questions.claim_round(
+                PUSH, errand.question, errand.rounds_done, last_round_at=iso(now_ms), due_at=iso(then_ms)
+            )
+        try:
+            # In a transaction: only there can a repetition after a lost answer distinguish its own claim.
+            self._base.decide(call)
+        except STALE:
+            return None
+        return question
+
+    def _kept(self, question_id: str, now_ms: int) -> Question | None:
+        try:
+            return self._base.question(question_id, now_ms)
+        except QuestionNotFoundError:
+            return None
+
+    def _sample(self, size: int, now_ms: int, failures: Failures) -> list[Subscription]:
+        """Return a uniform sample of all eligible people, in random order: one pass for all rounds."""
+        sample = Reservoir[Subscription](size, self._base.clock.random)
+        if size:
+            waiting = design_push.eligible_for_notification(iso(now_ms))
+            stored = self._connection.iterate(waiting, page_size=PEOPLE_AT_ONCE, unreadable=failures.found.append)
+            subscribers = failures.some(records.subscription, stored)
+            sample.offer(one for one in subscribers if notifications.eligible(one, now_ms))
+        return sample.sample()
+
+    def _dealt(self, people: Sequence[Subscription], taken: Sequence[Question]) -> list[tuple[Subscription, Question]]:
+        """Assign the people to the questions at random, to each up to its target."""
+        slots = [question for question in taken for _ in range(notifications.target(question))]
+        self._base.clock.random.shuffle(slots)
+        return list(zip(people, slots, strict=False))
+
+    def _claim(self, subscription: Subscription, question: Question) -> Push | None:
+        """Return the push if this worker has claimed the subscription; None if another worker has.
+
+        Also None once the question is over: claiming many people takes time, and a person who is notified in vain
+        misses another question.
+        """
+        now_ms = self._base.now_ms
+        claimed = notifications.claim(subscription, now_ms)
+        if claimed is None or not questions.status_at(question, now_ms).answerable:
+            return None
+        call = design_push.claim(
+            design_push.Claimed(
+                subscription_id=subscription.subscription_id,
+                seen=iso(subscription.next_eligible_at_ms),
+                last_notified_at=iso(now_ms),
+                next_eligible_at=iso(claimed.next_eligible_at_ms),
+            ),
+            _notice(question, subscription, now_ms),
+        )
+        try:
+            self._base.decide(call)
+        except STALE:
+            return None
+        except RunError:
+            _log.exception("a claim failed; nothing is sent", extra={"question": question.question_id})
+            return None
+        return Push(question, claimed, now_ms)
+
+    # Sending.
+
+    def _send(self, pushes: Sequence[Push], failures: Failures) -> None:
+        if not pushes:
+            return
+        outcomes = self._outbound.send([self._message(one) for one in pushes])
+        failures.each(lambda one: self._after(*one), zip(pushes, outcomes, strict=True))
+
+    def _message(self, push: Push) -> PushMessage:
+        question = push.question
+        return PushMessage(
+            token=push.subscription.fcm_token,
+            question_id=question.question_id,
+            title=TITLE,
+            body=question.prompt[:BODY_CHARS],
+            link=f"{self._link_base}/questions/{question.question_id}",
+            lives_s=max(0, question.expires_at_s - self._base.now_ms // SECOND_MS),
+        )
+
+    def _after(self, push: Push, outcome: Outcome) -> None:
+        now_ms, question, one = self._base.now_ms, push.question, push.subscription
+        after = notifications.after_send(outcome, push.attempt, question.deadline_ms, now_ms, self._base.clock.random)
+        if after.step is Step.DONE:
+            if push.attempt > 1:
+                self._connection.run(design_push.note_notice(_notice(question, one, now_ms)))
+            return
+        _log.warning("push not delivered", extra={"step": after.step.value, "reason": after.reason})
+        self._forget(push)
+        if after.step is Step.DEACTIVATE:
+            self._deactivate(one, now_ms)
+        elif after.retry_at_ms is not None:
+            self._connection.run(design_push.try_later(_delivery(push, after.retry_at_ms)))
+
+    def _forget(self, push: Push) -> None:
+        person, told_at = push.subscription.fingerprint_hash, iso(push.claimed_at_ms)
+        with suppress(*STALE):  # notified through another subscription concurrently, or deleted by an earlier attempt
+            self._connection.run(design_push.forget_notice(push.question.question_id, person, told_at))
+
+    def _deactivate(self, one: Subscription, now_ms: int) -> None:
+        digest = notifications.token_digest(one.fcm_token)
+        with suppress(*STALE):  # refreshed concurrently: the dead token does not belong to it any more
+            self._connection.run(design_push.deactivate(one.subscription_id, digest, iso(now_ms)))
+
+    # Retries.
+
+    def _do_retries(self, failures: Failures) -> int:
+        due = design_push.due_deliveries(iso(self._base.now_ms))
+        waiting = self._connection.iterate(due, page_size=DELIVERIES_AT_ONCE, unreadable=failures.found.append)
+        again = failures.first(self._retake, waiting, DELIVERIES_AT_ONCE)
+        self._send(again, failures)
+        return len(again)
+
+    def _retake(self, delivery: Delivery) -> Push | None:
+        """Return the claimed push to be tried again; None if it is obsolete or another worker has claimed it."""
+        now_ms = self._base.now_ms
+        question = self._kept(delivery.question, now_ms)
+        stored = self._connection.run(design_push.subscription_by_id(delivery.subscription))
+        try:
+            self._base.decide(design_push.claim_delivery(delivery.question, delivery.subscription, delivery.attempt))
+        except STALE:
+            return None
+        if stored is None or question is None or not stored.active:
+            return None
+        told_since = stored.last_notified_at != delivery.claimed_at
+        if told_since or not questions.status_at(question, now_ms).answerable:
+            return None
+        claimed_at_ms = parse_iso(delivery.claimed_at)
+        return Push(question, records.subscription(stored), claimed_at_ms, delivery.attempt + 1)
+
+
+def _notice(question: Question, subscription: Subscription, now_ms: int) -> Notice:
+    return Notice(
+        question=question.question_id,
+        person=subscription.fingerprint_hash,
+        notified_at=iso(now_ms),
+        ttl=questions.ttl_s(question),
+    )
+
+
+def _delivery(push: Push, retry_at_ms: int) -> Delivery:
+    return Delivery(
+        question=push.question.question_id,
+        subscription=push.subscription.subscription_id,
+        attempt=push.attempt,
+        claimed_at=iso(push.claimed_at_ms),
+        due_at=iso(retry_at_ms),
+        ttl=questions.ttl_s(push.question),
+    )

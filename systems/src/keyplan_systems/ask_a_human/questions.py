@@ -1,0 +1,144 @@
+"""Operations of agents: ask once per idempotency key, read a question, list their own questions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from keyplan import Page
+from keyplan.client.errors import AlreadyExistsError, ConditionFailedError, TransactionFailedError
+from keyplan_systems.ask_a_human import design_questions, design_responses, records
+from keyplan_systems.ask_a_human.base import (
+    ATTEMPTS,
+    PASSING,
+    Base,
+    BusyError,
+    log_unreadable,
+    readable,
+    unknown_question,
+)
+from keyplan_systems.ask_a_human.domain import limits, notifications, questions
+from keyplan_systems.ask_a_human.domain.limits import Allowance
+from keyplan_systems.ask_a_human.domain.questions import KeyRecord, Question, Response
+from keyplan_systems.ask_a_human.domain.requests import QuestionRequest
+from keyplan_systems.ask_a_human.domain.timestamps import DAY_S, SECOND_MS, iso, parse_iso
+from keyplan_systems.ask_a_human.entities import Errand
+from keyplan_systems.ask_a_human.entities import KeyRecord as StoredKey
+
+EXPIRE, PUSH = "EXPIRE", "PUSH"
+SWEPT_WITHIN_S = 30 * DAY_S
+"""How long the sweep may stop before a question stays in its agent's quota permanently."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Created question, or the question of a repeated key; the latter has no allowance, because it was not counted."""
+
+    question: Question
+    allowance: Allowance | None
+
+    @property
+    def repeated(self) -> bool:
+        """True if no question was created."""
+        return self.allowance is None
+
+
+class Questions:
+    """Operations of agents. Threads may share it."""
+
+    def __init__(self, base: Base) -> None:
+        self._base, self._connection = base, base.connection
+
+    def ask(self, agent: str, request: QuestionRequest, key: str | None) -> Asked:
+        """Create a question; return the existing one for a known key. Raises RefusedError."""
+        allowance = None
+        for attempt in range(ATTEMPTS):
+            now_ms = self._base.now_ms
+            if key is not None and (known := self._repeated(agent, request, key, now_ms)) is not None:
+                return Asked(known, None)
+            allowance = allowance or self._base.count(limits.QUESTIONS, agent)
+            made = questions.create(request, agent, questions.new_question_id(self._base.clock.random), key, now_ms)
+            if self._made(made, request.digest()):
+                return Asked(made, allowance)
+            self._base.rest(attempt)
+        raise BusyError("the same key is being used by many requests at once")
+
+    def read(self, agent: str, question_id: str) -> tuple[Question, list[Response]]:
+        """Return a question of the agent and its answers, oldest first.
+
+        Raises QuestionNotFoundError, also for a question of another agent. Question and answers are two reads. An
+        answer stored in between is left for the next poll, so that answers and count agree.
+        """
+        question = self._base.question(question_id, self._base.now_ms)
+        if question.agent_id != agent:
+            raise unknown_question(question_id)
+        stored = self._connection.iterate(
+            design_responses.responses_of_question(question_id), unreadable=log_unreadable
+        )
+        given = sorted(readable(records.response, stored), key=lambda one: (one.created_at_ms, one.response_id))
+        return question, given[: question.current_responses]
+
+    def own(self, agent: str, limit: int, cursor: str | None) -> Page[Question]:
+        """Return an agent's questions, newest first; a new question may be missing for a short time.
+
+        Raises CursorError.
+        """
+        call = design_questions.agents_questions(agent)
+        page = self._connection.run(call, limit=limit, cursor=cursor, unreadable=log_unreadable)
+        return Page(tuple(readable(records.question, page)), page.cursor)
+
+    def _repeated(self, agent: str, request: QuestionRequest, key: str, now_ms: int) -> Question | None:
+        stored = self._connection.run(design_questions.key_record(agent, key))
+        record = None if stored is None else KeyRecord(stored.made, stored.digest, parse_iso(stored.created))
+        question_id = questions.repeated(record, request.digest(), now_ms)
+        return None if question_id is None else self._base.question(question_id, now_ms)
+
+    def _made(self, made: Question, digest: str) -> bool:
+        """Write the question with its records; return False if its key is in use, or on a concurrent write."""
+        over = iso(made.created_at_ms - questions.KEY_VALID_S * SECOND_MS)
+        call = design_questions.ask(
+            records.stored_question(made),
+            agent=made.agent_id,
+            most=limits.OPEN_QUESTIONS_MAX,
+            errands=_errands(made),
+            records=_key(made, digest),
+            over=over,
+        )
+        try:
+            self._connection.run(call)
+        except TransactionFailedError as failed:
+            # Check the key first: if the same request was faster, the quota's last question is the one that this
+            # request repeats.
+            if isinstance(failed.reasons[-1], AlreadyExistsError | ConditionFailedError):
+                return False
+            if any(isinstance(reason, PASSING) for reason in failed.reasons):
+                return False
+            if isinstance(failed.reasons[1], ConditionFailedError):
+                raise limits.quota_refusal() from failed
+            raise
+        return True
+
+
+def _errands(made: Question) -> list[Errand]:
+    first_ms = notifications.next_round(made, 0, None, made.created_at_ms)
+    assert first_ms is not None, "a new question lasts a minute at least"
+    gone_s = questions.ttl_s(made)
+    question, agent = made.question_id, made.agent_id
+    return [
+        Errand(kind=EXPIRE, question=question, agent=agent, due_at=iso(made.deadline_ms), ttl=gone_s + SWEPT_WITHIN_S),
+        Errand(kind=PUSH, question=question, agent=agent, due_at=iso(first_ms), ttl=gone_s),
+    ]
+
+
+def _key(made: Question, digest: str) -> list[StoredKey]:
+    if made.idempotency_key is None:
+        return []
+    return [
+        StoredKey(
+            agent=made.agent_id,
+            idempotency_key=made.idempotency_key,
+            made=made.question_id,
+            digest=digest,
+            created=iso(made.created_at_ms),
+            ttl=questions.key_ttl_s(made.created_at_ms),
+        )
+    ]

@@ -1,0 +1,91 @@
+"""Review of flags and of a person's answers: `python -m keyplan_systems.ask_a_human.reviews`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, TypeAlias
+
+import typer
+
+import keyplan
+from keyplan.client.errors import NotFoundError
+from keyplan.clock import SystemClock
+from keyplan.errors import KeyplanError
+from keyplan_systems.ask_a_human import design_responses
+from keyplan_systems.ask_a_human.base import Base
+from keyplan_systems.ask_a_human.domain.abuse import Action
+from keyplan_systems.ask_a_human.domain.timestamps import iso
+from keyplan_systems.ask_a_human.entities import Flag, Response
+
+app = typer.Typer(help="Review flagged answers. Prints one JSON object per line.", no_args_is_help=True)
+Url: TypeAlias = Annotated[str, typer.Option(help="A database file, http://host:port or aws://region.")]
+Most: TypeAlias = Annotated[int, typer.Option(min=1, help="Maximum number of lines.")]
+
+
+class Reviews:
+    """Operations of reviewers, for the operator's commands: the API has no route to them."""
+
+    def __init__(self, base: Base) -> None:
+        self._base, self._connection = base, base.connection
+
+    def waiting(self, most: int) -> list[Flag]:
+        """Return undecided flags, oldest first."""
+        return list(self._connection.run(design_responses.unreviewed_flags(), limit=most))
+
+    def recent_answers(self, person: str, most: int) -> list[Response]:
+        """Return a person's answers, newest first; the newest may be missing for a short time."""
+        return list(self._connection.run(design_responses.recent_answers(person), limit=most))
+
+    def decide(self, flag_id: str, action: Action) -> Flag | None:
+        """Record a decision, which replaces an earlier one; return None if the flag does not exist any more."""
+        try:
+            return self._connection.run(design_responses.review_flag(flag_id, action, iso(self._base.now_ms)))
+        except NotFoundError:
+            return None
+
+
+@app.command()
+def waiting(url: Url, most: Most = 100) -> None:
+    """Print the undecided flags, oldest first."""
+    with _open(url) as reviews:
+        _tell(*reviews.waiting(most))
+
+
+@app.command()
+def answers(
+    person: Annotated[str, typer.Argument(help="The person's id in a flag.")], url: Url, most: Most = 100
+) -> None:
+    """Print a person's answers, newest first."""
+    with _open(url) as reviews:
+        _tell(*reviews.recent_answers(person, most))
+
+
+@app.command()
+def decide(flag: Annotated[str, typer.Argument(help="Its flag_id.")], action: Action, url: Url) -> None:
+    """Record a decision about a flag, in place of an earlier one, and print the flag."""
+    with _open(url) as reviews:
+        decided = reviews.decide(flag, action)
+        if decided is None:
+            raise ValueError(f"flag {flag} does not exist, or was removed")
+        _tell(decided)
+
+
+@contextmanager
+def _open(url: str) -> Iterator[Reviews]:
+    clock = SystemClock()
+    try:
+        with keyplan.connect(url, clock=clock) as connection:
+            yield Reviews(Base(connection, clock))
+    except (KeyplanError, OSError, ValueError, ImportError) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(1) from error
+
+
+def _tell(*things: Flag | Response) -> None:
+    for thing in things:
+        typer.echo(thing.model_dump_json(exclude={"ttl"}))
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,147 @@
+"""Conversion of results to answers of the HTTP interface."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from keyplan_systems.ask_a_human.answers import Answered
+from keyplan_systems.ask_a_human.domain import badges, boards, questions, scoring
+from keyplan_systems.ask_a_human.domain.boards import Entry
+from keyplan_systems.ask_a_human.domain.notifications import Subscription
+from keyplan_systems.ask_a_human.domain.questions import Question, Response, Status
+from keyplan_systems.ask_a_human.domain.requests import QuestionType
+from keyplan_systems.ask_a_human.domain.timestamps import as_datetime
+from keyplan_systems.ask_a_human.shapes import (
+    AcceptedAnswer,
+    HumanQuestion,
+    ListedQuestion,
+    OwnPlace,
+    ShownBadge,
+    ShownBoard,
+    ShownEntry,
+    ShownStats,
+    ShownSubscription,
+    ViewedQuestion,
+)
+from keyplan_systems.ask_a_human.standings import Own, Record
+from keyplan_systems.ask_a_human.wire import AgentQuestion, CreatedQuestion, HumanAnswer
+
+
+def created_question(question: Question, poll_url: str, now_ms: int) -> CreatedQuestion:
+    """Return a question that was asked."""
+    return CreatedQuestion(
+        question_id=question.question_id,
+        status=questions.status_at(question, now_ms),
+        poll_url=poll_url,
+        created_at=as_datetime(question.created_at_ms),
+        expires_at=as_datetime(question.deadline_ms),
+    )
+
+
+def agent_question(question: Question, responses: Sequence[Response], now_ms: int) -> AgentQuestion:
+    """Return a question with its answers, each without its person."""
+    is_choice = question.type is QuestionType.MULTIPLE_CHOICE
+    closed = None if question.closed_at_ms is None else as_datetime(question.closed_at_ms)
+    return AgentQuestion(
+        question_id=question.question_id,
+        status=questions.status_at(question, now_ms),
+        prompt=question.prompt,
+        type=question.type,
+        options=question.options if is_choice else None,
+        required_responses=question.required_responses,
+        current_responses=question.current_responses,
+        created_at=as_datetime(question.created_at_ms),
+        expires_at=as_datetime(question.deadline_ms),
+        closed_at=closed,
+        responses=tuple(
+            HumanAnswer(answer=one.answer, selected_option=one.selected_option, confidence=one.confidence)
+            for one in responses
+        ),
+        summary=questions.tally(question, responses) if is_choice else None,
+    )
+
+
+def listed_question(question: Question, now_ms: int) -> ListedQuestion:
+    """Return a question in its agent's list."""
+    return ListedQuestion(
+        question_id=question.question_id,
+        status=questions.status_at(question, now_ms),
+        prompt=question.prompt,
+        type=question.type,
+        required_responses=question.required_responses,
+        current_responses=question.current_responses,
+        created_at=as_datetime(question.created_at_ms),
+        expires_at=as_datetime(question.deadline_ms),
+        closed_at=None if question.closed_at_ms is None else as_datetime(question.closed_at_ms),
+    )
+
+
+def human_question(question: Question) -> HumanQuestion:
+    """Return a question in the feed."""
+    return HumanQuestion(
+        question_id=question.question_id,
+        prompt=question.prompt,
+        type=question.type,
+        options=list(question.options) or None,
+        audience=list(question.audience),
+        responses_needed=question.responses_needed,
+        created_at=as_datetime(question.created_at_ms),
+        expires_at=as_datetime(question.deadline_ms),
+    )
+
+
+def viewed_question(question: Question, now_ms: int, *, can_answer: bool) -> ViewedQuestion:
+    """Return a question to be answered."""
+    status: Status = questions.status_at(question, now_ms)
+    return ViewedQuestion(**human_question(question).model_dump(), status=status, can_answer=can_answer)
+
+
+def accepted_answer(answered: Answered) -> AcceptedAnswer:
+    """Return the result of an answer."""
+    reply, at_ms = answered.reply, answered.response.created_at_ms
+    return AcceptedAnswer(
+        response_id=answered.response.response_id,
+        created_at=as_datetime(at_ms),
+        points_earned=reply.points_earned,
+        new_badges=_badges(dict.fromkeys(reply.new_badges, at_ms)),
+        total_points=reply.total_points,
+    )
+
+
+def record(found: Record, now_ms: int) -> ShownStats:
+    """Return a person's record; zeros for a person without answers."""
+    stats = found.stats or scoring.fresh("", now_ms)
+    return ShownStats(
+        total_points=stats.total_points,
+        total_answers=stats.total_answers,
+        points_today=scoring.day_totals(stats, now_ms).points,
+        streak_days=found.streak_days,
+        badges=_badges(stats.badges),
+        answers_by_category={tag.value: count for tag, count in stats.answers_by_category.items()},
+        rank=found.rank,
+    )
+
+
+def board(period: boards.Period, entries: Sequence[Entry], own: Own | None) -> ShownBoard:
+    """Return a board."""
+    lines = [
+        ShownEntry(rank=one.rank, points=one.points, answers=one.answers, is_current_user=one.is_current_user)
+        for one in entries
+    ]
+    you = None if own is None else OwnPlace(rank=own.rank, points=own.points)
+    return ShownBoard(period=period, entries=lines, you=you)
+
+
+def subscription(one: Subscription) -> ShownSubscription:
+    """Return a subscription without its token."""
+    return ShownSubscription(
+        subscription_id=one.subscription_id, min_interval_minutes=one.min_interval_minutes, active=one.active
+    )
+
+
+def _badges(earned: Mapping[str, int]) -> list[ShownBadge]:
+    """Return badges by the time they were earned."""
+    return [
+        ShownBadge(id=badge, name=badges.NAMES[badge], earned_at=as_datetime(at_ms))
+        for badge, at_ms in sorted(earned.items(), key=lambda one: (one[1], one[0]))
+    ]

@@ -1,0 +1,113 @@
+"""Independent computation of points, streaks and badges from a person's whole history.
+
+It is slow, shares no code with the domain's functions and repeats their constants on purpose, so that an error is not
+made in both places at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from functools import cached_property
+from zoneinfo import ZoneInfo
+
+AT_ANSWERS = {"first_steps": 1, "getting_started": 10, "century": 100, "veteran": 500, "legend": 1000}
+AT_STREAK = {"on_a_roll": 3, "week_warrior": 7, "monthly_maven": 30, "centurion": 100}
+OF_CATEGORY = {
+    "tech_expert": "technical",
+    "product_pro": "product",
+    "ethics_advocate": "ethics",
+    "creative_mind": "creative",
+    "generalist": "general",
+}
+
+
+@dataclass(frozen=True)
+class AcknowledgedAnswer:
+    """Acknowledged answer, with the state of its question at that time."""
+
+    at_ms: int
+    zone: str
+    category: str
+    is_text: bool
+    chars: int
+    confidence: int | None
+    response_time_ms: int | None
+    asked_at_ms: int
+    answers_before: int
+    answers_required: int
+    notified_at_ms: int | None
+
+    @cached_property
+    def utc_day(self) -> date:
+        """Day it counts for on the boards and against the cap."""
+        return datetime.fromtimestamp(self.at_ms / 1000, UTC).date()
+
+    @cached_property
+    def local(self) -> datetime:
+        """Time on the person's own clock."""
+        return datetime.fromtimestamp(self.at_ms / 1000, ZoneInfo(self.zone))
+
+
+def streak(history: Sequence[AcknowledgedAnswer]) -> int:
+    """Count the consecutive days, back from the newest; the person's zone is assumed constant."""
+    days = {one.local.date() for one in history}
+    length, day = 0, history[-1].local.date()
+    while day in days:
+        length, day = length + 1, day - timedelta(days=1)
+    return length
+
+
+def bonus_of_streak(history: Sequence[AcknowledgedAnswer]) -> int:
+    """Return the streak bonus of the newest answer: only the first answer of its local day can earn it."""
+    today = history[-1].local.date()
+    if any(one.local.date() == today for one in history[:-1]):
+        return 0
+    return {3: 10, 7: 25, 30: 100, 100: 500}.get(streak(history), 0)
+
+
+def points(history: Sequence[AcknowledgedAnswer], earned_before: Sequence[int]) -> int:
+    """Return the points of the newest answer, given those of the earlier answers."""
+    new = history[-1]
+    total = 10 if new.is_text else 5
+    total += 2 if new.confidence is not None else 0
+    total += 5 if new.is_text and new.chars > 100 else 0
+    total += 5 if new.answers_before < new.answers_required / 2 else 0
+    if new.notified_at_ms is not None and new.at_ms - new.notified_at_ms <= 300_000:
+        total += 3
+    total += bonus_of_streak(history)
+    today = sum(won for one, won in zip(history[:-1], earned_before, strict=True) if one.utc_day == new.utc_day)
+    return min(total, 500 - today)
+
+
+def badges(history: Sequence[AcknowledgedAnswer]) -> set[str]:
+    """Return every badge this history has earned at some time; longest streaks count, not only the current one."""
+    earned = {badge for badge, count in AT_ANSWERS.items() if len(history) >= count}
+    longest = longest_streak(history)
+    earned |= {badge for badge, days in AT_STREAK.items() if longest >= days}
+    for badge, category in OF_CATEGORY.items():
+        if len([one for one in history if one.category == category]) >= 25:
+            earned.add(badge)
+    if any(one.at_ms - one.asked_at_ms <= 120_000 for one in history):
+        earned.add("early_bird")
+    if len([one for one in history if one.local.hour in {0, 1, 2, 3, 4, 5}]) >= 10:
+        earned.add("night_owl")
+    if len([one for one in history if one.response_time_ms is not None and one.response_time_ms < 30_000]) >= 5:
+        earned.add("speed_demon")
+    if len([one for one in history if one.confidence == 5]) >= 10:
+        earned.add("confident")
+    return earned
+
+
+def longest_streak(history: Sequence[AcknowledgedAnswer]) -> int:
+    """Return the longest run of local days in a row."""
+    days = {one.local.date() for one in history}
+    starts = [day for day in days if day - timedelta(days=1) not in days]
+    lengths = []
+    for start in starts:
+        length = 1
+        while start + timedelta(days=length) in days:
+            length += 1
+        lengths.append(length)
+    return max(lengths, default=0)

@@ -1,0 +1,98 @@
+"""Comparison at the end of a simulated day: every record, board and rank with the auditor's results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import date, datetime
+from types import MappingProxyType
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import httpx
+
+from keyplan_systems.ask_a_human.domain import timestamps
+from keyplan_systems.ask_a_human.domain.boards import Period
+from keyplan_systems.ask_a_human.simulation.auditor import Auditor, Person, Standing
+
+TOP = 100
+
+
+class FinalAudit:
+    """Comparison over HTTP: findings as texts; none if all results match."""
+
+    def __init__(
+        self,
+        client: httpx.Client,
+        auditor: Auditor,
+        zones: Mapping[str, str],
+        now_ms: int,
+        devices: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+    ) -> None:
+        """Create the comparison. `zones` and `devices` have the time zone and the headers of each person."""
+        self._client, self._auditor, self._zones, self._now_ms = client, auditor, zones, now_ms
+        self._devices = devices
+        self._reads = 0
+
+    def findings(self) -> Iterator[str]:
+        """Yield all differences."""
+        for name, expected in self._auditor.people.items():
+            yield from self._person(name, expected)
+        for period in Period:
+            yield from self._board(period)
+
+    def _person(self, name: str, expected: Person) -> Iterator[str]:
+        shown = self._get("/human/stats", name)
+        got = {
+            "points": shown["total_points"],
+            "answers": shown["total_answers"],
+            "streak": shown["streak_days"],
+            "badges": {one["id"]: _ms(one["earned_at"]) for one in shown["badges"]},
+            "categories": shown["answers_by_category"],
+        }
+        due = {
+            "points": expected.points,
+            "answers": len(expected.history),
+            "streak": self._streak(expected),
+            "badges": expected.badges,
+            "categories": expected.categories,
+        }
+        if got != due:
+            yield f"{name} has {got} instead of {due}"
+
+    def _streak(self, expected: Person) -> int:
+        """Return the displayed streak: 0 once a whole day of the person's own calendar has passed."""
+        last = expected.history[-1]
+        today = timestamps.as_datetime(self._now_ms).astimezone(ZoneInfo(last.zone)).date()
+        return expected.streak if (today - last.local.date()).days <= 1 else 0
+
+    def _board(self, period: Period) -> Iterator[str]:
+        expected = self._expected(period)
+        shown = self._get("/human/leaderboard", None, period=period.value, limit=TOP)["entries"]
+        lines = [(one["rank"], one["points"], one["answers"]) for one in shown]
+        due = [(rank, one.points, one.answers) for rank, one in enumerate(expected[:TOP], start=1)]
+        if lines != due:
+            yield f"the {period.value} board is {lines} instead of {due}"
+        for rank, one in enumerate(expected, start=1):
+            you = self._get("/human/leaderboard", one.person, period=period.value, limit=1)["you"]
+            if you != {"rank": rank, "points": one.points}:
+                yield f"{one.person} gets {you} on the {period.value} board instead of rank {rank}"
+
+    def _expected(self, period: Period) -> list[Standing]:
+        today: date = timestamps.utc_day(self._now_ms)
+        if period is Period.DAILY:
+            return self._auditor.standings(today, 1)
+        if period is Period.WEEKLY:
+            return self._auditor.standings(timestamps.week_start(today), 7)
+        return self._auditor.standings(today, None)
+
+    def _get(self, path: str, person: str | None, **query: Any) -> Any:
+        self._reads += 1
+        headers: dict[str, str] = {}
+        if person is not None:
+            headers |= {**self._devices.get(person, {}), "X-Timezone": self._zones.get(person, "UTC")}
+        headers["X-Forwarded-For"] = f"reader-{self._reads // 200}"
+        return self._client.get(path, params=query, headers=headers).raise_for_status().json()
+
+
+def _ms(text: str) -> int:
+    return round(datetime.fromisoformat(text).timestamp() * 1000)

@@ -1,0 +1,91 @@
+"""Push subscriptions: create, refresh and deactivate; each token has at most one subscription."""
+
+from __future__ import annotations
+
+from keyplan.client.errors import (
+    AlreadyExistsError,
+    ConditionFailedError,
+    NotFoundError,
+    UniqueTakenError,
+    VersionConflictError,
+)
+from keyplan_systems.ask_a_human import design_push, records
+from keyplan_systems.ask_a_human.base import ATTEMPTS, Base, BusyError, is_uuid
+from keyplan_systems.ask_a_human.devices import Identity
+from keyplan_systems.ask_a_human.domain import notifications
+from keyplan_systems.ask_a_human.domain.notifications import Subscription
+from keyplan_systems.ask_a_human.domain.refusals import InvalidRequestError, SubscriptionNotFoundError
+from keyplan_systems.ask_a_human.domain.requests import SubscribeRequest, SubscriptionChange
+from keyplan_systems.ask_a_human.entities import Subscription as Stored
+
+_STALE = (AlreadyExistsError, VersionConflictError, ConditionFailedError)
+
+
+class Subscriptions:
+    """Operations on subscriptions. Threads may share it."""
+
+    def __init__(self, base: Base) -> None:
+        self._base, self._connection = base, base.connection
+
+    def subscribe(self, caller: Identity, request: SubscribeRequest) -> Subscription:
+        """Return a new subscription, or the renewed one that has this token."""
+        subscription_id = notifications.subscription_id(request.fcm_token)
+        for attempt in range(ATTEMPTS):
+            stored = self._connection.run(design_push.subscription_by_id(subscription_id))
+            known = None if stored is None else records.subscription(stored)
+            made = notifications.subscribe(request, caller.person, known, self._base.now_ms, caller.device)
+            try:
+                return self._write(made, stored)
+            except UniqueTakenError as taken:  # a subscription whose token was refreshed to this one
+                subscription_id = str((taken.owner or {}).get("subscription_id", subscription_id))
+            except _STALE:
+                self._base.rest(attempt)
+        raise BusyError("this token is being subscribed by many requests at once")
+
+    def change(self, caller: Identity, subscription_id: str, wishes: SubscriptionChange) -> Subscription:
+        """Change token or interval. Raises SubscriptionNotFoundError, InvalidRequestError."""
+        for attempt in range(ATTEMPTS):
+            stored = self._known(caller, subscription_id)
+            made = notifications.change(records.subscription(stored), wishes, self._base.now_ms)
+            try:
+                return self._write(made, stored)
+            except UniqueTakenError as taken:
+                details = {"field": "fcm_token", "constraint": "unique"}
+                raise InvalidRequestError("another subscription has this token", details) from taken
+            except _STALE:
+                self._base.rest(attempt)
+        raise BusyError("this subscription is being changed by many requests at once")
+
+    def end(self, caller: Identity, subscription_id: str) -> None:
+        """Deactivate a subscription; it stays stored. Raises SubscriptionNotFoundError."""
+        for attempt in range(ATTEMPTS):
+            stored = self._known(caller, subscription_id)
+            if not stored.active:
+                return
+            now_ms = self._base.now_ms
+            ended = notifications.deactivate(records.subscription(stored), now_ms)
+            try:
+                self._write(ended, stored)
+            except _STALE:
+                self._base.rest(attempt)
+            else:
+                return
+        raise BusyError("this subscription is being changed by many requests at once")
+
+    def _known(self, caller: Identity, subscription_id: str) -> Stored:
+        """Return a subscription of the caller's device. Raises SubscriptionNotFoundError, also for another device's."""
+        found = (
+            self._connection.run(design_push.subscription_by_id(subscription_id)) if is_uuid(subscription_id) else None
+        )
+        if found is None or found.device is None or found.device != caller.device:
+            raise SubscriptionNotFoundError("no such subscription", {"subscription_id": subscription_id})
+        return found
+
+    def _write(self, made: Subscription, stored: Stored | None) -> Subscription:
+        item = records.stored_subscription(made, 0 if stored is None else stored.version)
+        write = design_push.add_subscription if stored is None else design_push.change_subscription
+        try:
+            self._connection.run(write(item))
+        except NotFoundError as gone:
+            raise SubscriptionNotFoundError("the subscription does not exist any more") from gone
+        return made

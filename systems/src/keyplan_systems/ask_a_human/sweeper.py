@@ -1,0 +1,50 @@
+"""Sweep: EXPIRED stored for questions whose deadline has passed, and their agents' quota released.
+
+A question's errand of this kind exists exactly as long as its agent's quota counts it: created with the question, and
+deleted by the transaction that closes or expires it. So a late sweep, even after the question itself is deleted, still
+releases exactly the counted quota.
+"""
+
+from __future__ import annotations
+
+from keyplan.client.errors import TransactionFailedError
+from keyplan_systems.ask_a_human import design_questions, records
+from keyplan_systems.ask_a_human.base import STALE, Base, Failures
+from keyplan_systems.ask_a_human.domain import questions
+from keyplan_systems.ask_a_human.domain.timestamps import SECOND_MS, iso
+from keyplan_systems.ask_a_human.entities import Errand
+from keyplan_systems.ask_a_human.questions import EXPIRE
+
+AT_ONCE = 100
+
+
+class Sweeper:
+    """Worker that stores expiry. Several may run at once."""
+
+    def __init__(self, base: Base) -> None:
+        self._base, self._connection = base, base.connection
+
+    def run_once(self) -> int:
+        """Expire the due questions; return their number. Raises an UnfinishedError of the failures at the end."""
+        now_ms, failures = self._base.now_ms, Failures()
+        waiting = design_questions.due_errands(EXPIRE, iso(now_ms))
+        due = self._connection.iterate(waiting, page_size=AT_ONCE, unreadable=failures.found.append)
+        swept = sum(failures.first(lambda errand: self._sweep(errand, now_ms), due, AT_ONCE))
+        failures.tell(swept)
+        return swept
+
+    def _sweep(self, errand: Errand, now_ms: int) -> int:
+        stored = self._connection.run(design_questions.question_by_id(errand.question))
+        if stored is None:
+            call = design_questions.give_back(errand.agent, EXPIRE, errand.question)
+        elif questions.expired(records.question(stored), now_ms) is None:
+            return 0  # closed concurrently: the index still shows the deleted errand
+        else:
+            call = design_questions.expire(errand.question, errand.agent, now_ms // SECOND_MS, EXPIRE)
+        try:
+            self._connection.run(call)
+        except TransactionFailedError as failed:
+            if all(isinstance(reason, (*STALE, type(None))) for reason in failed.reasons):
+                return 0  # another sweep was first
+            raise
+        return 1

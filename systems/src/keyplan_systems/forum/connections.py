@@ -1,0 +1,84 @@
+"""Connections and their subscriptions, written together and removed together."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from keyplan.client.connection import Connection
+from keyplan.client.errors import ConditionFailedError, NotFoundError, TransactionFailedError, VersionConflictError
+from keyplan.clock import Clock
+from keyplan_systems.forum import design
+from keyplan_systems.forum.domain import BadRequestError
+from keyplan_systems.forum.entities import MOST_WATCHED, Connected, Place, Subscription
+
+CONNECTION_SECONDS: Final = 2 * 3600
+"""Maximum lifetime of a connection; an older subscription is orphaned."""
+SERVER_SECONDS: Final = 60
+"""How long a process counts as alive without renewal; afterwards its watchers are notified."""
+GRACE_SECONDS: Final = 3600
+"""Additional lifetime of the connection's own item: the item must exist when the connection ends by its age."""
+
+
+class Connections:
+    """Stored state of websockets."""
+
+    def __init__(self, db: Connection, clock: Clock) -> None:
+        self._db, self._clock = db, clock
+        self._server_id = f"{clock.random.getrandbits(128):032x}"
+
+    def beat(self) -> int:
+        """Renew this process, and with it its connections. Returns 0, like a worker without pending work."""
+        self._db.run(design.beat(self._server_id, int(self._clock.now()) + SERVER_SECONDS))
+        return 0
+
+    def opened(self, connection_id: str, user_id: str) -> None:
+        """Store a new connection."""
+        ttl = self._ttl() + GRACE_SECONDS
+        self._db.run(design.connect(Connected(connection_id=connection_id, user_id=user_id, ttl=ttl)))
+
+    def subscribe(self, connection_id: str, user_id: str, place: Place) -> None:
+        """Subscribe the connection to a thread; idempotent. Raises BadRequestError past MOST_WATCHED."""
+        subscription = Subscription(
+            participant_id=place.participant_id,
+            item_id=place.item_id,
+            connection_id=connection_id,
+            server_id=self._server_id,
+            user_id=user_id,
+            ttl=self._ttl(),
+        )
+        try:
+            self._db.run(design.subscribe(subscription, connection_id, _text(place)))
+        except TransactionFailedError as failed:
+            if isinstance(failed.reasons[1], ConditionFailedError):
+                raise BadRequestError(f"a connection watches at most {MOST_WATCHED} threads") from failed
+            raise
+
+    def unsubscribe(self, connection_id: str, place: Place) -> None:
+        """Unsubscribe the connection from the thread. The user's other connections keep their subscriptions."""
+        self._db.run(design.unsubscribe(place, connection_id, _text(place)))
+
+    def closed(self, connection_id: str) -> int:
+        """Delete the connection and all its subscriptions; return their number. Idempotent."""
+        while (connection := self._db.run(design.connection_by_id(connection_id))) is not None:
+            places = connection.places()
+            try:
+                self._db.run(design.disconnect(connection_id, connection.version, places))
+            except TransactionFailedError as failed:
+                if not isinstance(failed.reasons[0], VersionConflictError | NotFoundError):
+                    raise
+                continue  # a subscription was stored concurrently: read again
+            return len(places)
+        return 0
+
+    def users(self, place: Place) -> frozenset[str]:
+        """Return the users who currently watch a thread on any live process."""
+        found = list(self._db.iterate(design.watchers(place)))
+        alive = {server.server_id for server in self._db.iterate(design.servers())} if found else set()
+        return frozenset(one.user_id for one in found if one.server_id in alive)
+
+    def _ttl(self) -> int:
+        return int(self._clock.now()) + CONNECTION_SECONDS
+
+
+def _text(place: Place) -> frozenset[str]:
+    return frozenset({f"{place.participant_id}#{place.item_id}"})

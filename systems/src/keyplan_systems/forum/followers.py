@@ -1,0 +1,170 @@
+"""Followers of threads and their notifications."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Final
+
+from keyplan import Page
+from keyplan.client.connection import Connection
+from keyplan.client.errors import AlreadyExistsError, ConditionFailedError, NotFoundError
+from keyplan.clock import Clock
+from keyplan_systems.forum import design
+from keyplan_systems.forum.connections import Connections
+from keyplan_systems.forum.domain import BadRequestError, ForumError
+from keyplan_systems.forum.entities import Event, EventType, Follow, Notification, Place
+from keyplan_systems.web.request_context import omit_unreadable
+
+_DAY: Final = 24 * 3600
+CLOSED_FOLLOW_SECONDS: Final = 14 * _DAY
+"""How long follows outlive the closing of their thread."""
+NOTIFICATION_SECONDS: Final = 60 * _DAY
+EXCERPT_CHARACTERS: Final = 200
+
+_PASSED = (ConditionFailedError, NotFoundError)
+"""Condition failure: the item has this change or a later change already, or is deleted."""
+
+_NOTIFICATION_ID = re.compile(r"([0-9]{13})-([A-Za-z0-9._-]{1,100})")
+
+
+class UnknownNotificationError(ForumError):
+    """Refusal of a notification ID that the user does not have."""
+
+    status = 404
+
+
+class Followers:
+    """Follows and notifications of users."""
+
+    def __init__(self, db: Connection, clock: Clock, connections: Connections) -> None:
+        self._db, self._clock, self._connections = db, clock, connections
+
+    # Follows.
+
+    def follow(self, place: Place, user_id: str, *, ends: bool = False) -> None:
+        """Make the user follow the thread, temporarily if it is closed; idempotent."""
+        self._add(place, user_id, 0, self._end_s() if ends else None)
+
+    def let_expire(self, place: Place, user_id: str, status_seq: int) -> None:
+        """Let a follow of a closed thread expire, unless it expires already or a later event has changed it."""
+        follower = self._db.run(design.follow_of(place, user_id))
+        if follower is not None and follower.ttl is None:
+            self._end(follower, status_seq)
+
+    def keep(self, place: Place, user_id: str, status_seq: int) -> None:
+        """Keep a follow of a reopened thread, unless a later event has changed it."""
+        follower = self._db.run(design.follow_of(place, user_id))
+        if follower is not None and follower.ttl is not None:
+            self._keep(follower, status_seq)
+
+    def unfollow(self, place: Place, user_id: str) -> None:
+        """End the user's follow of the thread; idempotent."""
+        self._db.run(design.unfollow(place, user_id))
+
+    def is_following(self, place: Place, user_id: str) -> bool:
+        """Return True if the user follows the thread."""
+        return self._db.run(design.follow_of(place, user_id)) is not None
+
+    def status_changed(self, event: Event, people: Iterable[str]) -> None:
+        """Apply an opening or closing to the follows; idempotent.
+
+        An opening makes these people followers and keeps all follows; a closing lets them expire in two weeks. The
+        items are updated separately, because a thread may have more followers than a transaction accepts; an item with
+        a later change stays as it is.
+        """
+        opened = event.type is EventType.THREAD_OPENED
+        if opened:
+            for user_id in people:
+                self._add(event.place, user_id, event.seq)
+        for follower in list(self._db.iterate(design.followers(event.place))):
+            if opened:
+                self._keep(follower, event.seq)
+            else:
+                self._end(follower, event.seq)
+
+    def _add(self, place: Place, user_id: str, status_seq: int, ttl: int | None = None) -> None:
+        new = Follow(
+            participant_id=place.participant_id,
+            item_id=place.item_id,
+            user_id=user_id,
+            status_seq=status_seq,
+            ttl=ttl,
+        )
+        try:
+            self._db.run(design.follow(new))
+        except AlreadyExistsError:
+            return  # they follow it already
+
+    def _keep(self, follower: Follow, status_seq: int) -> None:
+        with suppress(*_PASSED):
+            self._db.run(design.keep_follow(follower.place, follower.user_id, status_seq))
+
+    def _end(self, follower: Follow, status_seq: int) -> None:
+        with suppress(*_PASSED):
+            self._db.run(design.end_follow(follower.place, follower.user_id, status_seq, self._end_s()))
+
+    def _end_s(self) -> int:
+        return int(self._clock.now()) + CLOSED_FOLLOW_SECONDS
+
+    # Notifications.
+
+    def users_to_notify(self, message: Event) -> set[str]:
+        """Return the followers of a message's thread, without its author and its current watchers."""
+        followers = {follower.user_id for follower in self._db.iterate(design.followers(message.place))}
+        return followers - self._connections.users(message.place) - {message.user_id}
+
+    def notify(self, user_id: str, message: Event) -> None:
+        """Store a notification of a message for the user; idempotent."""
+        assert message.user_id is not None, "a message has an author"
+        assert message.content is not None, "a message has a text"
+        notification = Notification(
+            user_id=user_id,
+            at_ms=message.at_ms,
+            event_id=message.event_id,
+            participant_id=message.participant_id,
+            item_id=message.item_id,
+            author_id=message.user_id,
+            excerpt=message.content[:EXCERPT_CHARACTERS],
+            ttl=int(self._clock.now()) + NOTIFICATION_SECONDS,
+        )
+        try:
+            self._db.run(design.notify(notification))
+        except AlreadyExistsError:
+            return  # notified before: the read state stays unchanged
+
+    def notifications(self, user_id: str, limit: int, cursor: str | None) -> Page[Notification]:
+        """Return the user's notifications, newest first. Raises CursorError."""
+        return self._db.run(design.notifications(user_id), limit=limit, cursor=cursor, unreadable=omit_unreadable)
+
+    def mark(self, user_id: str, notification_id: str, *, is_read: bool) -> Notification:
+        """Mark a notification as read or unread. Raises UnknownNotificationError."""
+        at_ms, event_id = _parts(notification_id)
+        try:
+            return self._db.run(design.mark_read(user_id, at_ms, event_id, is_read))
+        except NotFoundError as error:
+            raise UnknownNotificationError("you have no such notification") from error
+
+    def drop(self, user_id: str, notification_id: str) -> None:
+        """Delete a notification; idempotent."""
+        self._db.run(design.drop_notification(user_id, *_parts(notification_id)))
+
+    def drop_all(self, user_id: str) -> int:
+        """Delete all existing notifications and return their number."""
+        found = list(self._db.iterate(design.notifications(user_id)))
+        for one in found:
+            self._db.run(design.drop_notification(user_id, one.at_ms, one.event_id))
+        return len(found)
+
+
+def notification_id(notification: Notification) -> str:
+    """Return the public ID of a notification."""
+    return f"{notification.at_ms:013d}-{notification.event_id}"
+
+
+def _parts(text: str) -> tuple[int, str]:
+    match = _NOTIFICATION_ID.fullmatch(text)
+    if match is None:
+        raise BadRequestError("a notification id is thirteen digits, a dash and the event's id")
+    return int(match[1]), match[2]

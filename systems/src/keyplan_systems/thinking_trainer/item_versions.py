@@ -1,0 +1,34 @@
+"""Form of stored items: an item of any version is read in the current form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic.alias_generators import to_camel
+
+from keyplan_systems.thinking_trainer.domain.errors import ItemUnreadable
+from keyplan_systems.thinking_trainer.domain.records import SCHEMA_VERSION
+from keyplan_systems.thinking_trainer.domain.versions import Kind, upgraded
+
+
+def upgraded_values(kind: Kind, values: Any) -> Any:
+    """Return an entity's values, by fields or attributes, upgraded from the version they name; none is version 0.9.
+
+    For a validator that runs before all others. Raises ValueError for a version without an upgrade.
+    """
+    if not isinstance(values, Mapping):
+        return values
+    if values.get("schema_version", values.get("schemaVersion")) == SCHEMA_VERSION:
+        return values
+    try:
+        return upgraded(kind, _stored(values))
+    except ItemUnreadable as error:
+        raise ValueError(str(error)) from error
+
+
+def _stored(value: Any) -> Any:
+    """Return the value under the names that items have; fields of a record do not contain maps with their own names."""
+    if isinstance(value, Mapping):
+        return {to_camel(name): _stored(part) for name, part in value.items()}
+    return [_stored(part) for part in value] if isinstance(value, list) else value

@@ -1,0 +1,85 @@
+"""Profile consumer: adds each completed attempt to its user's ledger and snapshots, once.
+
+Attempt mark, ledger and snapshots are written in one transaction. The mark makes a repeated delivery change nothing;
+the ledger's version serializes concurrent handlers, so that neither misses the other's attempt.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from keyplan import Inserted, Modified
+from keyplan.client.connection import Connection
+from keyplan.client.errors import (
+    AlreadyExistsError,
+    ConditionFailedError,
+    NotFoundError,
+    RunError,
+    TransactionFailedError,
+    VersionConflictError,
+    WriteConflictError,
+)
+from keyplan.clock import Clock
+from keyplan_systems.thinking_trainer import design
+from keyplan_systems.thinking_trainer.design import StoredAttempt, StoredLedger, StoredProfile
+from keyplan_systems.thinking_trainer.domain.attempts import Attempt
+from keyplan_systems.thinking_trainer.domain.ledger import Ledger, noted, snapshots
+from keyplan_systems.thinking_trainer.domain.profiles import Profile
+from keyplan_systems.thinking_trainer.domain.records import instant_of, values_of
+
+MOST_TRIES = 50
+
+
+class BusyLedgerError(Exception):
+    """Too many concurrent writes of the same user's ledger; the stream delivers the attempt again."""
+
+
+@dataclass(frozen=True)
+class ProfileConsumer:
+    """Handler of completed attempts."""
+
+    db: Connection
+    clock: Clock
+
+    def follow(self, change: Inserted[StoredAttempt] | Modified[StoredAttempt]) -> None:
+        """Handle a change that completed an attempt."""
+        self.add(change.new)
+
+    def add(self, attempt: Attempt) -> bool:
+        """Add an attempt; return False if it was added before, or is deleted. Raises BusyLedgerError."""
+        for _ in range(MOST_TRIES):
+            ledger = self.db.run(design.ledger_of(attempt.user_id))
+            try:
+                self._write(attempt, ledger)
+            except TransactionFailedError as error:
+                if _is_noted(error):
+                    return False
+                if not _may_pass(error):
+                    raise
+            except WriteConflictError:
+                continue
+            else:
+                return True
+        raise BusyLedgerError(f"the ledger of {attempt.user_id} has too many concurrent writes")
+
+    def _write(self, attempt: Attempt, ledger: StoredLedger | None) -> None:
+        known = Ledger(user_id=attempt.user_id) if ledger is None else Ledger(**values_of(Ledger, ledger))
+        after = noted(known, attempt)
+        version = 0 if ledger is None else ledger.version
+        made = StoredLedger(**values_of(Ledger, after), version=version)
+        found = snapshots(after, attempt.attempt_id)
+        profiles = [StoredProfile(**values_of(Profile, profile)) for profile in found]
+        now = instant_of(self.clock.now())
+        write = design.begin_profile if ledger is None else design.extend_profile
+        self.db.run(write(attempt.attempt_id, now, made, profiles))
+
+
+def _is_noted(error: TransactionFailedError) -> bool:
+    """Return True if the attempt is marked already, or deleted."""
+    return isinstance(error.reasons[0], (ConditionFailedError, NotFoundError))
+
+
+def _may_pass(error: TransactionFailedError) -> bool:
+    """Return True if another handler was faster: after reading the ledger again the write may succeed."""
+    passing: tuple[type[RunError], ...] = (AlreadyExistsError, VersionConflictError, WriteConflictError)
+    return all(reason is None or isinstance(reason, passing) for reason in error.reasons)

@@ -1,0 +1,122 @@
+"""Shared parts of the routes: authentication, idempotency keys, and translation of answers and refusals to HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, TypeAlias
+
+import orjson
+from fastapi import Depends, Header, Query, Response
+from fastapi import Request as HttpRequest
+from pydantic import TypeAdapter, ValidationError
+
+from keyplan.client.errors import CursorError, KeyValueError, ThrottledError, UnavailableError, WriteConflictError
+from keyplan_systems.todo.bodies import task_body
+from keyplan_systems.todo.domain import fingerprint
+from keyplan_systems.todo.entities import Task, UserId
+from keyplan_systems.todo.idempotency import Answer, Request
+from keyplan_systems.todo.refusals import ConflictError, InvalidError, KeyReusedError, MissingError
+from keyplan_systems.todo.service_users import Person
+from keyplan_systems.web.authentication import Caller, unauthorized
+from keyplan_systems.web.problems import Problem, Translation
+from keyplan_systems.web.request_context import add_log_field, with_unreadable
+from keyplan_systems.web.tokens import Principal
+
+PREFIX = "/api/v1"
+_USER_ID: TypeAdapter[str] = TypeAdapter(UserId)
+
+
+def person_of(caller: Caller) -> Person:
+    """Return the caller as a user, named by name, user name or e-mail address.
+
+    Raises problem 401 for other subjects.
+    """
+    try:
+        user_id = _USER_ID.validate_python(caller.subject)
+    except ValidationError:
+        raise unauthorized("The subject of the token cannot be a user of this application.") from None
+    email = _text(caller, "email")
+    name = _text(caller, "name") or _text(caller, "preferred_username", "username") or email
+    return Person(user_id, email, name, email_is_verified=caller.verified_email is not None)
+
+
+def _text(caller: Principal, *names: str) -> str | None:
+    found = (caller.claims.get(name) for name in names)
+    return next((value for value in found if isinstance(value, str) and value), None)
+
+
+CurrentPerson: TypeAlias = Annotated[Person, Depends(person_of)]
+Key: TypeAlias = Annotated[
+    str,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=128,
+        pattern=r"^[!-~]+$",
+        description="The same for every attempt of one request: within 24 hours it is done and answered once.",
+        examples=["3f1c0e52-7f5d-4c56-9a43-0d3c7b0a9f11"],
+    ),
+]
+Seen: TypeAlias = Annotated[
+    str | None,
+    Header(alias="If-Match", pattern=r'^"?[0-9]{1,18}"?$', description="Only at this version of the item."),
+]
+Limit: TypeAlias = Annotated[int, Query(ge=1, le=100, description="The most results of a page.")]
+Text: TypeAlias = Annotated[
+    str, Query(alias="q", min_length=1, max_length=200, description="Found in the case as written.")
+]
+Cursor: TypeAlias = Annotated[
+    str | None, Query(max_length=4000, description="Where the page before ended; good for the same list only.")
+]
+
+
+def request_of(http: HttpRequest, person: Person, key: str, body: Any = None, seen: str | None = None) -> Request:
+    """Return the request with its fingerprint."""
+    return Request(person.user_id, key, fingerprint(http.method, http.url.path, [body, seen]))
+
+
+def version_of(seen: str | None) -> int | None:
+    """Return the version that If-Match names."""
+    return None if seen is None else int(seen.strip('"'))
+
+
+def answered(answer: Answer) -> Response:
+    """Return an answer as HTTP, byte for byte as it was first given."""
+    add_log_field("replayed", answer.replayed)
+    headers = {"Idempotency-Replayed": "true"} if answer.replayed else None
+    media = "application/json" if answer.body else None
+    return Response(answer.body, answer.status, headers, media)
+
+
+def shown(body: object) -> Response:
+    """Return a value that was read, as HTTP."""
+    return Response(orjson.dumps(body), 200, {"Cache-Control": "no-store"}, "application/json")
+
+
+def shown_page(tasks: tuple[Task, ...], cursor: str | None) -> Response:
+    """Return a page of tasks."""
+    return shown(with_unreadable({"tasks": [task_body(task) for task in tasks], "cursor": cursor}))
+
+
+def _refusal(status: int, code: str | None = None) -> Callable[[Any], Problem]:
+    return lambda error: Problem(status, str(error), code=code)
+
+
+def _busy(_error: Exception) -> Problem:
+    return Problem(
+        503, "The tables cannot be reached or are busy; send the request again.", headers={"Retry-After": "1"}
+    )
+
+
+TRANSLATIONS: Mapping[type[Exception], Translation] = {
+    MissingError: _refusal(404),
+    ConflictError: _refusal(409),
+    InvalidError: _refusal(422),
+    KeyReusedError: _refusal(422, "idempotency_key_reused"),
+    CursorError: lambda _error: Problem(422, "The cursor does not belong to this list.", code="invalid_cursor"),
+    KeyValueError: lambda _error: Problem(422, "A value cannot be part of a key."),
+    ThrottledError: _busy,
+    WriteConflictError: _busy,
+    UnavailableError: _busy,
+}
+"""Responses for every refusal and failure that routes let through."""

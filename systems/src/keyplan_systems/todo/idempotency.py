@@ -1,0 +1,92 @@
+"""Idempotency keys of the to-do system: its records, and multi-step work, which claims its key first."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from keyplan.client.errors import (
+    AlreadyExistsError,
+    ConditionFailedError,
+    NotFoundError,
+    TransactionFailedError,
+    UniqueTakenError,
+    VersionConflictError,
+    WriteConflictError,
+)
+from keyplan.design.declaring.patterns import Call, WriteCall
+from keyplan_systems.todo import design
+from keyplan_systems.todo.entities import Idempotency
+from keyplan_systems.todo.refusals import AddressTakenError, ConflictError, KeyReusedError, RefusalError
+from keyplan_systems.web import idempotency
+from keyplan_systems.web.idempotency import ANSWERS_KEPT, ATTEMPTS, IN_PROGRESS, Answer, Request, Work
+
+__all__ = ["ATTEMPTS", "IN_PROGRESS", "Answer", "IdempotencyKeys", "Request", "Work"]
+
+_STALE = (AlreadyExistsError, VersionConflictError, NotFoundError, ConditionFailedError, WriteConflictError)
+"""Errors of work whose items have changed since or are being changed: repeat it on the current items."""
+
+
+class IdempotencyKeys(idempotency.IdempotencyKeys):
+    """Service that answers each request once. Threads and processes may share the table."""
+
+    refusals = RefusalError
+
+    def begin(self, request: Request) -> Answer | None:
+        """Claim the key for multi-step work; return the answer if one exists. Raises KeyReusedError."""
+        try:
+            self._connection.run(self.keep(request, Work([], IN_PROGRESS), self.now()))
+        except AlreadyExistsError:
+            return self.given(request)
+        return None
+
+    def finish(self, request: Request, body: object) -> Answer:
+        """Answer multi-step work with 200, unless an equal request has been first."""
+        made = Work([], 200, body)
+        try:
+            self._connection.run(design.finish_answer(_record(request, made, self.now())))
+        except AlreadyExistsError:
+            given = self.given(request)
+            if given is None:
+                raise
+            return given
+        return Answer(made.status, made.content)
+
+    def read_record(self, request: Request) -> Call[Any]:
+        """Return the read of the request's record."""
+        return design.answer_given(request.user_id, request.key)
+
+    def keep(self, request: Request, work: Work, now: datetime) -> WriteCall[Any]:
+        """Return the write that stores the answer unless one is stored; an expired record is overwritten."""
+        return design.remember_answer(_record(request, work, now))
+
+    def check(self, work: Work, failed: TransactionFailedError) -> None:  # noqa: ARG002 - every work is repeated alike
+        """Raise AddressTakenError or the failure; return if the work should be repeated on the current items."""
+        for reason in failed.reasons:
+            if isinstance(reason, UniqueTakenError):
+                raise AddressTakenError.of(reason) from failed
+            if reason is not None and not isinstance(reason, _STALE):
+                raise reason from failed
+
+    def reused(self) -> KeyReusedError:
+        """Return the refusal of a key that was sent with another request before."""
+        return KeyReusedError("This Idempotency-Key was sent with another request before.")
+
+    def busy(self) -> ConflictError:
+        """Return the refusal of a request whose items change concurrently too often."""
+        return ConflictError("The same items are changed concurrently; send the request again.")
+
+
+def _record(request: Request, work: Work, now: datetime) -> Idempotency:
+    pk, sk = work.target or (None, None)
+    return Idempotency(
+        user_id=request.user_id,
+        request_key=request.key,
+        fingerprint=request.fingerprint,
+        response_data=work.content.decode(),
+        target_task_pk=pk,
+        target_task_sk=sk,
+        http_status_code=work.status,
+        created_at=now,
+        expiration_timestamp=now + ANSWERS_KEPT,
+    )

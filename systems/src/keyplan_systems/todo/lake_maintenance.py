@@ -1,0 +1,24 @@
+"""Maintenance of the lake: update silver and gold, merge small files, remove unused files."""
+
+from __future__ import annotations
+
+from keyplan_systems.todo.lake.lake import Lake
+
+FILES_BEFORE_COMPACTION = 64
+
+
+class LakeMaintenance:
+    """Periodic maintenance of the lake."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+
+    def run_once(self) -> int:
+        """Bring the lake up to date; return 0, so that the worker runs it at intervals and not continuously."""
+        if not self._lake.snapshot.pending():
+            return 0
+        done = self._lake.refresh()
+        if len(done.of("bronze")) >= FILES_BEFORE_COMPACTION:
+            self._lake.compact()
+            self._lake.vacuum()
+        return 0

@@ -1,0 +1,70 @@
+"""Shared parts of the operations: the connection, the venue, time, new IDs, and paged lists."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Generic, TypeVar
+
+from keyplan import Page
+from keyplan.client.connection import Connection
+from keyplan.client.errors import CursorError
+from keyplan.clock import Clock
+from keyplan.design.declaring.patterns import Call
+from keyplan_systems.venue_booking.domain.refusals import InvalidRequestError
+from keyplan_systems.venue_booking.domain.venue import Venue, moment
+from keyplan_systems.web.request_context import omit_unreadable
+
+MOST_LISTED: Final = 100
+"""Maximum number of entries per page of any list."""
+_ID_CHARACTERS: Final = 64
+
+Stored = TypeVar("Stored")
+Entry = TypeVar("Entry")
+
+
+@dataclass(frozen=True)
+class Listed(Generic[Entry]):
+    """Page of a list; `cursor` continues with the next page, None at the end."""
+
+    entries: tuple[Entry, ...]
+    cursor: str | None
+
+
+@dataclass(frozen=True)
+class Base:
+    """Dependencies of the operations. Threads may share it."""
+
+    connection: Connection
+    clock: Clock
+    venue: Venue
+
+    def now(self) -> datetime:
+        """Return the current time in UTC."""
+        return moment(self.clock.now())
+
+    def new_id(self) -> str:
+        """Return a unique ID."""
+        return str(uuid.UUID(int=self.clock.random.getrandbits(128), version=4))
+
+    def listed(
+        self, call: Call[Page[Stored]], convert: Callable[[Stored], Entry], limit: int, cursor: str | None
+    ) -> Listed[Entry]:
+        """Return a page of a query's results, without unreadable items; the answer states their number.
+
+        Raises InvalidRequestError for an invalid limit or cursor.
+        """
+        if not 1 <= limit <= MOST_LISTED:
+            raise InvalidRequestError(f"Ask for 1 to {MOST_LISTED} entries, not {limit}.", {"field": "first"})
+        try:
+            page = self.connection.run(call, limit=limit, cursor=cursor, unreadable=omit_unreadable)
+        except CursorError as error:
+            raise InvalidRequestError("This cursor does not belong to this list.", {"field": "after"}) from error
+        return Listed(tuple(convert(item) for item in page.items), page.cursor)
+
+
+def is_id(text: str) -> bool:
+    """Return True if the text can be an ID of a booking or an event: the server generates them in one form."""
+    return 0 < len(text) <= _ID_CHARACTERS and text.isascii() and text.replace("-", "").isalnum()

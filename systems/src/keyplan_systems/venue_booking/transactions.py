@@ -1,0 +1,219 @@
+"""Transactions and their failures in the venue's terms; mutations with an idempotency key, which happen once.
+
+The guard of each action of a transaction follows from its pattern, so that the rules can explain the reasons that the
+store gives per action.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Generic, TypeVar
+
+from pydantic import TypeAdapter
+
+from keyplan.client.connection import Connection
+from keyplan.client.errors import (
+    AlreadyExistsError,
+    ConditionFailedError,
+    NotFoundError,
+    OutcomeUnknownError,
+    RunError,
+    ThrottledError,
+    TransactionFailedError,
+    UniqueTakenError,
+    VersionConflictError,
+    WriteConflictError,
+)
+from keyplan.design.declaring.patterns import Call, TransactionCall, WriteCall
+from keyplan.design.declaring.transactions import Transaction
+from keyplan_systems.venue_booking import reads, writes
+from keyplan_systems.venue_booking.base import Base
+from keyplan_systems.venue_booking.domain.outcomes import (
+    CONDITION_FAILED,
+    BookingGuard,
+    EmailGuard,
+    Found,
+    Guard,
+    LetterGuard,
+    Reason,
+    SlotFreeGuard,
+    SlotHeldGuard,
+    Unguarded,
+    VersionGuard,
+    explain,
+)
+from keyplan_systems.venue_booking.domain.refusals import EmailTakenError, KeyReusedError, RefusalError, TryAgainError
+from keyplan_systems.venue_booking.domain.users import Status
+from keyplan_systems.venue_booking.entities import AnswerItem
+from keyplan_systems.web.idempotency import ANSWERS_KEPT, IdempotencyKeys, Request, Work
+
+_REFUSED_CONDITION = (AlreadyExistsError, ConditionFailedError, NotFoundError, UniqueTakenError, VersionConflictError)
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Step(Generic[T]):
+    """Result of an operation, and its write; `before` and `is_done` as `write` accepts them."""
+
+    result: T
+    call: WriteCall[Any] | TransactionCall[Any]
+    before: Status | None = None
+    is_done: Callable[[], bool] | None = None
+
+
+@dataclass(frozen=True)
+class _StepWork(Work):
+    before: Status | None = None
+
+
+class _MutationKeys(IdempotencyKeys):
+    """Service that answers mutations with an idempotency key once."""
+
+    refusals = RefusalError
+
+    def read_record(self, request: Request) -> Call[Any]:
+        """Return the read of the mutation's record."""
+        return reads.answer_given(request.user_id, request.key)
+
+    def keep(self, request: Request, work: Work, now: datetime) -> WriteCall[Any]:
+        """Return the write that stores the answer unless one is stored."""
+        return writes.remember_answer(
+            AnswerItem(
+                user_id=request.user_id,
+                request_key=request.key,
+                fingerprint=request.fingerprint,
+                response_data=work.content.decode(),
+                http_status_code=work.status,
+                created_at=now,
+                expires_at=now + ANSWERS_KEPT,
+            )
+        )
+
+    def check(self, work: Work, failed: TransactionFailedError) -> None:
+        """Raise the refusal for the failed write."""
+        assert isinstance(work, _StepWork)
+        raise _refusal(work.calls[0], failed.reasons[:-1], work.before) from failed
+
+    def reused(self) -> KeyReusedError:
+        """Return the refusal of a key that another mutation was sent with."""
+        return KeyReusedError(
+            "This idempotency key was sent with another mutation before.", {"field": "idempotencyKey"}
+        )
+
+    def busy(self) -> TryAgainError:
+        """Return the refusal of a mutation whose items change concurrently too often."""
+        return TryAgainError("Too many concurrent writes. Please try again.")
+
+
+def act(base: Base, request: Request | None, kind: type[T], step: Callable[[], Step[T]]) -> T:
+    """Take a step and return its result; for a repeated idempotency key, return the first result.
+
+    With a key the result is stored in the step's own transaction, so that concurrent equal requests take the step once.
+    Refusals are not stored.
+    """
+    if request is None:
+        made = step()
+        write(base.connection, made.call, made.before, is_done=made.is_done)
+        return made.result
+    adapter = TypeAdapter(kind)
+
+    def work() -> Work:
+        made = step()
+        return _StepWork([made.call], 200, adapter.dump_json(made.result), before=made.before)
+
+    try:
+        answer = _MutationKeys(base.connection, base.clock).answer(request, work)
+    except (WriteConflictError, ThrottledError) as error:
+        raise TryAgainError("Too many concurrent writes. Please try again.") from error
+    return adapter.validate_json(answer.body)
+
+
+def write(
+    connection: Connection,
+    call: Call[Any],
+    before: Status | None = None,
+    *,
+    is_done: Callable[[], bool] | None = None,
+) -> None:
+    """Run a transaction or a single write. Raises the refusal for its failure.
+
+    `before` is the status of the booking as it was read. `is_done` checks whether the write has happened if every
+    answer was lost; without it, or if it returns False, OutcomeUnknownError is raised.
+    """
+    try:
+        connection.run(call)
+    except OutcomeUnknownError:
+        if is_done is None or not is_done():
+            raise
+    except TransactionFailedError as error:
+        raise _refusal(call, error.reasons, before) from error
+    except UniqueTakenError as error:
+        raise _taken(error) from error
+    except (WriteConflictError, ThrottledError) as error:
+        raise TryAgainError("Too many concurrent writes. Please try again.") from error
+    except _REFUSED_CONDITION as error:
+        raise explain([guard_of(call, before)], [_reason(error)]) from error
+
+
+def _refusal(call: Call[Any], reasons: Sequence[RunError | None], before: Status | None) -> RefusalError:
+    """Return the refusal for the failed reasons of a call; the call is a transaction or a single write."""
+    for reason in reasons:
+        if isinstance(reason, UniqueTakenError):
+            return _taken(reason)
+    pattern: Any = call.pattern
+    calls = pattern.calls(call.arguments) if isinstance(pattern, Transaction) else [call]
+    return explain([guard_of(step, before) for step in calls], [_reason(reason) for reason in reasons])
+
+
+def _taken(error: UniqueTakenError) -> EmailTakenError:
+    key = None if error.owner is None else error.owner.get("PK")
+    return EmailTakenError(None if key is None else str(key).removeprefix("USER#"))
+
+
+def guard_of(call: Call[Any], before: Status | None) -> Guard:
+    """Return the guard of a write: the meaning of its failed condition."""
+    if call.pattern.name == "replace_booking":
+        assert before is not None, "who moves a booking has read it"
+        return BookingGuard(before, call.arguments["booking"].version)
+    guard = _GUARDS.get(call.pattern.name)
+    return Unguarded(call.pattern.name) if guard is None else guard(call.arguments)
+
+
+_GUARDS: Final[Mapping[str, Callable[[Mapping[str, Any]], Guard]]] = {
+    "replace_user_booking": lambda given: VersionGuard("booking", given["copy"].version),
+    "take_slot": lambda given: SlotFreeGuard(given["slot"].date, given["slot"].slot),
+    "free_slot_of_booking": lambda given: SlotHeldGuard(given["slot"].date, given["slot"].slot),
+    "free_slot_of_event": lambda given: SlotHeldGuard(given["slot"].date, given["slot"].slot),
+    "create_user": lambda _: EmailGuard(),
+    "replace_user": lambda given: VersionGuard("user", given["user"].version),
+    "count_letter": lambda given: LetterGuard(given["count"].scope.value.lower(), given["allowed"], given["count"].day),
+    "use_code": lambda _: VersionGuard("code", 0),
+    "remove_event": lambda given: VersionGuard("event", given["event"].version),
+    "booking_is_there": lambda _: VersionGuard("booking", 0),
+    "event_is_there": lambda _: VersionGuard("event", 0),
+}
+
+
+def _reason(error: RunError | None) -> Reason:
+    if error is None:
+        return Reason("None")
+    if isinstance(error, _REFUSED_CONDITION):
+        return Reason(CONDITION_FAILED, _found(error))
+    if isinstance(error, WriteConflictError | ThrottledError):
+        return Reason("TransactionConflict")
+    return Reason(error.code or type(error).__name__)
+
+
+def _found(error: RunError) -> Found | None:
+    """Return the item that made the condition fail; None if it does not exist."""
+    if isinstance(error, NotFoundError):
+        return None
+    item = getattr(error, "item", None)
+    version = error.found if isinstance(error, VersionConflictError) else getattr(item, "version", None)
+    if item is None and version is None:
+        return None
+    return Found(getattr(item, "status", None), version)

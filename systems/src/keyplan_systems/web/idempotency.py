@@ -1,0 +1,172 @@
+"""Idempotency keys: a write happens once however often it is requested, because its transaction stores the answer.
+
+    answer = once.answer(request, work)
+
+`work` returns the writes and the answer from its reads. It may be called several times and writes nothing itself.
+The request that commits first decides: every other request with the same key reads that answer. Refusals and failures
+are not kept, so that a corrected request can use the key again.
+
+A system subclasses `Once` with the patterns of its own table and its own refusals.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, ClassVar, Final, Protocol
+
+import orjson
+
+from keyplan.client.connection import Connection
+from keyplan.client.errors import AlreadyExistsError, TransactionFailedError
+from keyplan.clock import Clock
+from keyplan.design.declaring.patterns import Call, TransactionCall, WriteCall
+
+IN_PROGRESS: Final = 102
+"""Status of a record whose multi-step work is in progress or was interrupted."""
+ATTEMPTS: Final = 10
+"""Number of attempts of a write whose items change concurrently."""
+ANSWERS_KEPT: Final = timedelta(seconds=86_400)
+"""How long a repeated request gets the same answer."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """Request: its user, its idempotency key, and a fingerprint of its content."""
+
+    user_id: str
+    key: str
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Answer to a request, given for the first time or again."""
+
+    status: int
+    body: bytes
+    """JSON; empty if the status has no body."""
+    replayed: bool = False
+
+
+@dataclass(frozen=True)
+class Work:
+    """Writes that fulfil a request, and the answer."""
+
+    calls: Sequence[WriteCall[Any] | TransactionCall[Any]]
+    status: int
+    body: object = None
+    """A value that can become JSON, or JSON as bytes; None if the status has no body."""
+    target: tuple[str, str] | None = None
+    """Primary key of the written item, for systems that record it."""
+
+    @property
+    def content(self) -> bytes:
+        """Body as JSON."""
+        if self.body is None or isinstance(self.body, bytes):
+            return self.body or b""
+        return orjson.dumps(self.body)
+
+
+class Record(Protocol):
+    """Stored answer, as each system's entity defines it."""
+
+    fingerprint: str
+    response_data: str
+    http_status_code: int
+
+
+def fingerprint(method: str, path: str, body: Any) -> str:
+    """Return a hash of a request's method, path and content, used to compare requests with the same key."""
+    content = orjson.dumps(body, option=orjson.OPT_SORT_KEYS)
+    return hashlib.sha256(b"%s %s\n%s" % (method.encode(), path.encode(), content)).hexdigest()
+
+
+class IdempotencyKeys(ABC):
+    """Service that answers each request once. Threads and processes may share the table."""
+
+    refusals: ClassVar[type[Exception]]
+    """Base class of the system's refusals, which `work` may raise."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self._connection, self._clock = connection, clock
+        self._never = threading.Event()
+
+    @abstractmethod
+    def read_record(self, request: Request) -> Call[Any]:
+        """Return the read of the request's record."""
+
+    @abstractmethod
+    def keep(self, request: Request, work: Work, now: datetime) -> WriteCall[Any]:
+        """Return the write that stores the answer unless a record exists; an expired record is overwritten."""
+
+    @abstractmethod
+    def check(self, work: Work, failed: TransactionFailedError) -> None:
+        """Raise the refusal for a failed transaction; return if the work should be repeated.
+
+        The last of the reasons belongs to the stored answer.
+        """
+
+    @abstractmethod
+    def reused(self) -> Exception:
+        """Return the refusal of a key that was sent with another request before."""
+
+    @abstractmethod
+    def busy(self) -> Exception:
+        """Return the refusal of a request whose items change concurrently too often."""
+
+    def answer(self, request: Request, work: Callable[[], Work]) -> Answer:
+        """Return the stored answer, or do the work. Raises the system's refusals, and RunError for failures."""
+        given = self.given(request)
+        if given is not None:
+            return given
+        try:
+            return self.first(request, work)
+        except self.refusals:
+            # An equal request may have been answered in between, and its effect may be the reason: the task is deleted.
+            given = self.given(request)
+            if given is None:
+                raise
+            return given
+
+    def given(self, request: Request) -> Answer | None:
+        """Return the stored answer to the request. Raises the refusal of a key that another request was sent with."""
+        record = self._connection.run(self.read_record(request))
+        given = None if record is None else self.replay(record, request)
+        return None if given is None or given.status == IN_PROGRESS else given
+
+    def replay(self, record: Record, request: Request) -> Answer:
+        """Return a stored answer if it belongs to the request; otherwise raise the refusal of a reused key."""
+        if record.fingerprint != request.fingerprint:
+            raise self.reused()
+        return Answer(record.http_status_code, record.response_data.encode(), replayed=True)
+
+    def first(self, request: Request, work: Callable[[], Work]) -> Answer:
+        """Do work that an equal request cannot make fail, so that the stored answer need not be read first."""
+        for attempt in range(ATTEMPTS):
+            made = work()
+            try:
+                self._connection.transact(*made.calls, self.keep(request, made, self.now()))
+            except TransactionFailedError as failed:
+                if isinstance(failed.reasons[-1], AlreadyExistsError):
+                    given = self.given(request)
+                    if given is not None:
+                        return given
+                else:
+                    self.check(made, failed)
+                self._rest(attempt)
+            else:
+                return Answer(made.status, made.content)
+        raise self.busy()
+
+    def now(self) -> datetime:
+        """Return the current time in whole seconds, as records store it."""
+        return datetime.fromtimestamp(int(self._clock.now()), UTC)
+
+    def _rest(self, attempt: int) -> None:
+        """Wait for a random, growing time, so that concurrent writers of the same items finish first."""
+        self._clock.wait(self._never, self._clock.random.uniform(0, 0.005 * 2 ** min(attempt, 6)))

@@ -1,0 +1,80 @@
+"""Notes on the current request: its ID, its authenticated sender, and the number of items that the response omits."""
+
+from __future__ import annotations
+
+import logging
+from contextvars import ContextVar, Token
+from dataclasses import dataclass, field
+from typing import Any
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class RequestContext:
+    """Notes on one request.
+
+    One object for the whole request and not one variable per fact: threads and tasks started for the request
+    copy the context, so they see this object, and what they add to it is seen by the log line at the end.
+    """
+
+    request_id: str
+    user_id: str | None = None
+    extra: dict[str, object] = field(default_factory=dict)
+    unreadable: int = 0
+    """Number of items omitted from the response because they cannot be read."""
+
+
+_notes: ContextVar[RequestContext | None] = ContextVar("keyplan_request_notes", default=None)
+
+
+def current_context() -> RequestContext | None:
+    """Return the notes on the current request, or None outside a request."""
+    return _notes.get()
+
+
+def current_request_id() -> str | None:
+    """Return the ID of the current request, or None outside a request."""
+    notes = _notes.get()
+    return None if notes is None else notes.request_id
+
+
+def set_user(user_id: str) -> None:
+    """Record the request's sender for the log; do nothing outside a request."""
+    notes = _notes.get()
+    if notes is not None:
+        notes.user_id = user_id
+
+
+def add_log_field(name: str, value: object) -> None:
+    """Add a field to the request's log line; do nothing outside a request."""
+    notes = _notes.get()
+    if notes is not None:
+        notes.extra[name] = value
+
+
+def omit_unreadable(error: Exception) -> None:
+    """Log and count an unreadable item: pass this as `unreadable` where a list is returned without the item.
+
+    The response reports the count: in the header X-Unreadable-Items, and with `with_unreadable` in its body.
+    """
+    _log.error("an item cannot be read and is left out", exc_info=error)
+    notes = _notes.get()
+    if notes is not None:
+        notes.unreadable += 1
+
+
+def with_unreadable(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the body of a list, with the number of omitted items as `unreadable` if there are any."""
+    notes = _notes.get()
+    return body if notes is None or not notes.unreadable else {**body, "unreadable": notes.unreadable}
+
+
+def enter_context(notes: RequestContext) -> Token[RequestContext | None]:
+    """Set the notes of the current request; pass the returned token to `end_notes`."""
+    return _notes.set(notes)
+
+
+def leave_context(token: Token[RequestContext | None]) -> None:
+    """Restore the notes from before `begin_notes`."""
+    _notes.reset(token)
