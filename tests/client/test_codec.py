@@ -498,6 +498,6 @@ def test_an_upsert_that_would_create_what_cannot_be_read_is_refused(engine: Engi
     def count(id: str) -> ItemWrite:
         return item(id=id).add(count=1)
 
-    with keyplan.connect(engine=engine) as db, pytest.raises(DesignError, match="leaves out name") as refused:
+    with keyplan.connect(engine=engine) as db, pytest.raises(DesignError, match="without its required name") as refused:
         db.run(count("1"))
     assert refused.value.code == "KP607"

@@ -453,13 +453,13 @@ def test_hydrated_reads_and_views_are_verified() -> None:
 
 
 def test_hydration_that_needs_no_further_read_is_refused() -> None:
-    with pytest.raises(DesignError, match="hydrates items of table mail, which are whole already"):
+    with pytest.raises(DesignError, match="hydrates items of table mail, which are complete already"):
 
         @mail.query(Mail, hydrate=True)
         def own(box: str) -> KeyCondition:
             return pk(box=box)
 
-    with pytest.raises(DesignError, match="hydrates entries of index by_day, which hold every field that is read"):
+    with pytest.raises(DesignError, match="hydrates entries of index by_day, which hold every requested field"):
 
         @mail.query(Subject, index="by_day", hydrate=True)
         def titles(day: str) -> KeyCondition:

@@ -205,7 +205,7 @@ def test_an_index_in_which_nothing_tells_two_entities_apart_is_refused(engine: E
 
     with keyplan.connect(engine=engine) as db:
         for call in (dogs("a"), all_dogs("a")):
-            with pytest.raises(DesignError, match="lacks type: nothing in it tells Dog from Cat") as refused:
+            with pytest.raises(DesignError, match="entries of Dog and Cat cannot be distinguished") as refused:
                 db.run(call)
             assert refused.value.code == "KP306"
 
@@ -269,7 +269,7 @@ def test_a_local_index_cannot_be_filtered_by_what_it_lacks() -> None:
         (fault,) = pattern.plan.faults
         assert (fault.code, fault.problem) == (
             "KP306",
-            f"{pattern.plan.pattern} reads Leaflet from index by_size, which lacks colour",
+            f"{pattern.plan.pattern} reads Leaflet from index by_size, which does not project colour",
         )
 
 
@@ -429,19 +429,19 @@ def test_a_view_is_of_a_declared_entity() -> None:
 
 
 def test_a_view_is_read_alone_and_neither_counted_nor_written() -> None:
-    with pytest.raises(DesignError, match="is a query of Subject and Draft: a view is read alone, and is not counted"):
+    with pytest.raises(DesignError, match="Subject and Draft: a view must be the only result, and cannot be counted"):
 
         @letters.query(Subject, Draft)  # type: ignore[type-var]
         def both(box: str) -> KeyCondition:
             return pk(box=box)
 
-    with pytest.raises(DesignError, match="is a count of Subject: a view is read alone"):
+    with pytest.raises(DesignError, match="is a count of Subject: a view must be the only result"):
 
         @letters.count(Subject)  # type: ignore[arg-type]
         def number(box: str) -> KeyCondition:
             return pk(box=box)
 
-    with pytest.raises(DesignError, match="is a put of Subject: a view is read alone"):
+    with pytest.raises(DesignError, match="is a put of Subject: a view must be the only result"):
 
         @letters.put(Subject)  # type: ignore[type-var]
         def write(subject: Subject) -> ItemWrite:

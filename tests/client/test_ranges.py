@@ -298,7 +298,7 @@ def test_sort_parameters_left_out_give_a_shorter_prefix() -> None:
 
 def test_a_none_before_a_given_sort_field_is_refused_at_the_call() -> None:
     message = (
-        r"^alarms_of\(\) expects level with at, got None: the sort key is made of level, at in this order, and only its"
+        r"^alarms_of\(\) expects level with at, got None: the sort key contains level, at in this order, and only its"
         " end can be left out$"
     )
     with pytest.raises(TypeError, match=message):

@@ -160,7 +160,7 @@ def test_the_end_of_a_sort_key_condition_may_be_none(db: Any) -> None:
     assert db.query(Comment, mine.sk(task_id="t1", number=None)) == comments
     assert db.query(Comment, mine.sk(task_id="t1", number=2)) == comments[1:]
     with pytest.raises(
-        TypeError, match=r"query\(Comment\) expects task_id with number, got None: the sort key is made"
+        TypeError, match=r"query\(Comment\) expects task_id with number, got None: the sort key contains"
     ):
         db.query(Comment, mine.sk(task_id=None, number=2))
 

@@ -15,7 +15,7 @@ from keyplan.check.subject import Subject
 from keyplan.design.declaring.design import Design, Suppression
 from keyplan.diff.comparison import Comparison
 
-UNUSED_ACCEPTANCE, UNEXPLAINED_ACCEPTANCE = "KP001", "KP002"
+UNUSED_SUPPRESSION, UNEXPLAINED_SUPPRESSION = "KP001", "KP002"
 _WORDS_OF_A_REASON = 3
 _CHANGE_CODES = "KP9"
 
@@ -26,8 +26,8 @@ def _discovered() -> dict[str, tuple[Rule[Any], ...]]:
     for family in pkgutil.iter_modules(families.__path__, f"{families.__name__}."):
         package = import_module(family.name)
         modules = pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
-        members = [one for module in modules for one in vars(import_module(module.name)).values()]
-        own = sorted((one for one in members if isinstance(one, Rule)), key=lambda rule: rule.code)
+        members = [member for module in modules for member in vars(import_module(module.name)).values()]
+        own = sorted((member for member in members if isinstance(member, Rule)), key=lambda rule: rule.code)
         rules_by_family[(package.__doc__ or "").partition(" (")[0]] = tuple(own)
     return dict(sorted(rules_by_family.items(), key=lambda item: item[1][0].code))
 
@@ -105,10 +105,10 @@ def _about_suppressions(
     for by in judged:
         if by not in used:
             problem, fix = _unused(by, names)
-            yield Finding(UNUSED_ACCEPTANCE, "warning", by.on or design.name, problem, fix, by.place)
+            yield Finding(UNUSED_SUPPRESSION, "warning", by.on or design.name, problem, fix, by.place)
         if len(by.reason.split()) < _WORDS_OF_A_REASON:
             yield Finding(
-                UNEXPLAINED_ACCEPTANCE,
+                UNEXPLAINED_SUPPRESSION,
                 "error",
                 by.on or design.name,
                 f"{by.code} is suppressed without a reason",
@@ -131,7 +131,7 @@ def _unused(by: Suppression, names: Collection[str]) -> tuple[str, str]:
 
 
 def _names(design: Design) -> set[str]:
-    names = {design.name, *(entity.name for entity in design.entities), *(one.name for one in design.patterns)}
+    names = {design.name, *(entity.name for entity in design.entities), *(pattern.name for pattern in design.patterns)}
     for table in design.tables:
         names |= {table.name, *(index.name for index in table.schema.indexes)}
         names |= {consumer.name for consumer in table.consumers}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from keyplan.check.finding import Finding
 from keyplan.design.errors import Place, line_number, show_place
 
 _LEVELS = {"error": "error", "warning": "warning", "advice": "note"}
+_ORDER = tuple(_LEVELS)
 
 
 def text(reports: Sequence[Report]) -> str:
@@ -33,18 +35,20 @@ def _grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
     for finding in findings:
         key = finding if finding.severity == "error" else (finding.code, finding.severity)
         groups.setdefault(key, []).append(finding)
-    order = list(_LEVELS)
-    return sorted(groups.values(), key=lambda group: order.index(group[0].severity))
+    return sorted(groups.values(), key=lambda group: _ORDER.index(group[0].severity))
 
 
 def _table(findings: Sequence[Finding]) -> Iterator[str]:
     """Yield the lines of a table of the rules that found something."""
-    order = list(_LEVELS)
-    counts = Counter((order.index(finding.severity), finding.code) for finding in findings)
+    counts = Counter((_ORDER.index(finding.severity), finding.code) for finding in findings)
     yield f"{'severity':8}  {'rule':5}  {'findings':>8}  title"
     for (level, code), count in sorted(counts.items()):
-        title = PAGES[code].title if code in PAGES else ""
-        yield f"{order[level]:8}  {code:5}  {count:>8}  {title}".rstrip()
+        yield f"{_ORDER[level]:8}  {code:5}  {count:>8}  {_title(code)}".rstrip()
+
+
+def _title(code: str) -> str:
+    """Return the title of a rule, or no text for a code that only a design's own fault has."""
+    return PAGES[code].title if code in PAGES else ""
 
 
 def _finding_text(finding: Finding, *alike: Finding) -> str:
@@ -55,18 +59,18 @@ def _finding_text(finding: Finding, *alike: Finding) -> str:
     lines.append(f"fix: {finding.fix}")
     if alike:
         lines.append("likewise")
-    for one in alike:
-        lines.append(f"  --> {one.place.shown_file}:{line_number(one.place)}: {_differing(one, finding)}")
-        if one.fix != finding.fix:
-            lines.append(f"      fix: {one.fix}")
+    for other in alike:
+        lines.append(f"  --> {other.place.shown_file}:{line_number(other.place)}: {_differing(other, finding)}")
+        if other.fix != finding.fix:
+            lines.append(f"      fix: {other.fix}")
     lines.append(f"more: keyplan rule {finding.code}")
     return "\n".join(lines)
 
 
-def _differing(one: Finding, first: Finding) -> str:
+def _differing(finding: Finding, first: Finding) -> str:
     """Return the problem without the part after a colon, if it equals that of the first finding."""
-    head, _, tail = one.problem.partition(": ")
-    return head if tail == first.problem.partition(": ")[2] else one.problem
+    head, _, tail = finding.problem.partition(": ")
+    return head if tail == first.problem.partition(": ")[2] else finding.problem
 
 
 def summary(reports: Sequence[Report]) -> str:
@@ -113,7 +117,7 @@ def _place_json(place: Place) -> dict[str, Any]:
 def sarif(reports: Sequence[Report]) -> bytes:
     """Format reports as SARIF 2.1.0 (OASIS): one run with rules, their pages, and results with their places."""
     codes = {
-        finding.code for report in reports for finding in (*report.findings, *(one for one, _ in report.suppressed))
+        finding.code for report in reports for finding in (*report.findings, *(each for each, _ in report.suppressed))
     }
     used = sorted(codes & set(PAGES))
     rules = [
@@ -138,16 +142,16 @@ def sarif(reports: Sequence[Report]) -> bytes:
 
 
 def github(reports: Sequence[Report]) -> str:
-    """Format findings as commands of a GitHub Actions workflow, which shows them beside the lines of a pull request.
+    """Format findings as commands of a GitHub Actions workflow, which shows them next to the lines of a pull request.
 
     Source: GitHub Docs, "Workflow commands for GitHub Actions".
     """
     kinds = {"error": "error", "warning": "warning", "advice": "notice"}
     lines = []
-    for finding in (one for report in reports for one in report.findings):
+    for finding in chain.from_iterable(report.findings for report in reports):
         place = _location(finding.place)["physicalLocation"]
         values = {"file": place["artifactLocation"]["uri"], "line": str(place["region"]["startLine"])}
-        values["title"] = f"{finding.code} {PAGES[finding.code].title if finding.code in PAGES else ''}".strip()
+        values["title"] = f"{finding.code} {_title(finding.code)}".strip()
         properties = ",".join(f"{name}={_escaped(value, of_property=True)}" for name, value in values.items())
         message = _escaped(f"{finding.problem}\nfix: {finding.fix}")
         lines.append(f"::{kinds[finding.severity]} {properties}::{message}\n")

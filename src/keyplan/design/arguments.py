@@ -93,8 +93,8 @@ def _call_error(
         for parameter in takes
         if parameter.default is parameter.empty and _argument_form(parameter) != "..."
     ]
-    lacking = [name for name in needed if name not in bound]
-    return DesignError(f"{name} is missing {', '.join(lacking)}", place=calling_place(), fix=fix)
+    missing = [name for name in needed if name not in bound]
+    return DesignError(f"{name} is missing {', '.join(missing)}", place=calling_place(), fix=fix)
 
 
 def _argument_form(parameter: inspect.Parameter) -> str:

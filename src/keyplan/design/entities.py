@@ -199,7 +199,9 @@ def _viewed(model: type[View[Any]], place: Place) -> EntitySpec:
     if not isinstance(of, EntitySpec):
         called = getattr(entity, "__name__", repr(entity))
         raise DesignError(
-            f"view {name} names no entity" if entity is None else f"view {name} is of {called}, which is not an entity",
+            f"view {name} does not name an entity"
+            if entity is None
+            else f"view {name} is declared for {called}, which is not an entity",
             place=place.at(f"class {name}"),
             fix=f"name a class declared with @table.entity(...) above the view: class {name}(View[Task])",
         )
@@ -344,11 +346,11 @@ def _check_version(name: str | None, fields: Mapping[str, StoredField], model: t
 
 
 def _check_write_times(fields: Mapping[str, StoredField], key: BoundKey, model: type[Entity]) -> None:
-    """Refuse a primary key that is made of the time of the last write: each write would make another item."""
+    """Refuse a primary key that contains the time of the last write: each write would create another item."""
     for name in key.fields:
         if fields[name].write_time == "updated":
             raise DesignError(
-                f"the primary key of {model.__name__} is made of {name}, which every write sets to its time",
+                f"the primary key of {model.__name__} contains {name}, which every write sets to its time",
                 place=key.place.at(name),
                 fix="use Created() for it, or another field in the key",
             )
@@ -390,7 +392,7 @@ def _primary(
     if key is not None:
         if key.only_if is not None:
             raise DesignError(
-                "a primary key has no condition: every item has one",
+                "a primary key has a condition, but every item has a primary key",
                 place=key.place.at("only_if="),
                 fix="move `only_if` to the key of an index",
             )
@@ -433,9 +435,9 @@ def _check_leaving(bound: BoundKey, index: Index, fields: Mapping[str, StoredFie
     own = {stored.attribute for stored in fields.values()}
     if bound.only_if is not None and all(part.attribute in own for part in bound.attributes):
         raise DesignError(
-            f"{model.__name__} cannot leave index {index.name}: its key there is made of fields that every item keeps",
+            f"{model.__name__} cannot leave index {index.name}: its key there consists of fields that every item keeps",
             place=bound.place.at("only_if="),
-            fix="give the index a key attribute of its own, made by a template, or drop the condition",
+            fix="give the index a separate key attribute with a template, or drop the condition",
         )
 
 

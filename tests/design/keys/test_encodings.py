@@ -305,7 +305,7 @@ def test_two_choices_with_one_text_are_refused() -> None:
         OTHER = "2"
 
     field = DeclaredField("f", Both, choices=(Both.WORD, Both.OTHER, "1"))
-    with pytest.raises(EncodingError, match="one text"):
+    with pytest.raises(EncodingError, match="the same text"):
         encoding_for(field)
 
 

@@ -275,7 +275,7 @@ def test_an_upsert_that_may_create_what_cannot_be_read_names_every_field_that_is
 
     (fault,) = half.plan.faults
     assert (fault.code, fault.place.line) == ("KP607", half.place.line)
-    assert "leaves out state, log, which every Thing has" in fault.problem
+    assert "without its required state, log" in fault.problem
     assert fault.fix.startswith("add .set_if_missing(state=...)")
     assert whole.plan.faults == never_creates.plan.faults == ()
 

@@ -333,7 +333,7 @@ def test_none_is_refused_where_the_plan_rests_on_a_value() -> None:
 
     left = request(leave("ann", datetime(2026, 5, 4, tzinfo=UTC)))
     assert left["UpdateExpression"] == "SET #left_at = :left_at REMOVE #P"
-    with pytest.raises(ValueError, match="left_at is None, which the annotation of at leaves out: the key of index"):
+    with pytest.raises(ValueError, match="the annotation of at does not allow None: the key of index"):
         request(leave("ann", None))  # type: ignore[arg-type]
 
 

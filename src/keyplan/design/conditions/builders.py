@@ -24,8 +24,8 @@ def arguments_text(fields: Mapping[str, Source]) -> str:
 def refuse_truth() -> NoReturn:
     """Refuse `and`, `or` and `not`."""
     refuse(
-        "what a pattern returns has no truth value",
-        "chain methods instead of and; instead of or and not, declare a pattern for each case",
+        "the result of a pattern has no truth value",
+        "replace and by chained methods, and or and not by a pattern for each case",
     )
 
 
@@ -33,11 +33,11 @@ def refuse_join(word: str, other: object) -> NoReturn:
     """Refuse an operator between the parts of a chain."""
     if isinstance(other, Condition):
         method = "filter" if word == "pk" else "condition"
-        refuse("a condition on fields is joined with an operator", f"write {word}(...).{method}(F.field == value)")
+        refuse("a condition on fields is combined with an operator", f"write {word}(...).{method}(F.field == value)")
     if isinstance(other, (Each, EveryShard)):
-        refuse(f"{other!r} is joined with an operator, without a field", f"name its field: {word}(field={other!r})")
+        refuse(f"{other!r} is combined with an operator, without a field", f"name its field: {word}(field={other!r})")
     refuse(
-        f"{other!r} is joined to {word}(...) with an operator",
+        f"{other!r} is combined with {word}(...) by an operator",
         "chain methods: pk(...).sk(...).filter(...) in reads, item(...).set(...).condition(...) in writes",
     )
 
@@ -45,15 +45,13 @@ def refuse_join(word: str, other: object) -> NoReturn:
 def refuse_positional(word: str, unnamed: Sequence[object]) -> None:
     """Refuse positional values, which do not name their field."""
     if unnamed:
-        refuse(
-            f"{word}(...) is given {unnamed[0]!r} without the name of its field", f"write {word}(field={unnamed[0]!r})"
-        )
+        refuse(f"{word}(...) is called with {unnamed[0]!r} without a field name", f"write {word}(field={unnamed[0]!r})")
 
 
 def refuse_twice(twice: object, what: str) -> None:
     """Refuse a part that both sides state."""
     if twice:
-        refuse(f"the pattern states its {what} twice", "keep one: a key condition has one")
+        refuse(f"the pattern states its {what} twice", "keep one of them")
 
 
 def refuse_both_forms(fields: object, words: object, what: str) -> None:
@@ -72,7 +70,7 @@ def check_key_text(word: str, words: object) -> None:
     """Refuse a key text that is not a string."""
     if not isinstance(words, str):
         refuse(
-            f"{word}.text is given {words!r}, which is not a string",
+            f"{word}.text expects a string, got {words!r}",
             f"write the text out, with parameters as placeholders: {_KEY_TEXT_EXAMPLES[word]}",
         )
 
@@ -81,7 +79,7 @@ def merge_fields(one: dict[str, Source], other: dict[str, Source]) -> dict[str, 
     """Return the fields of both sides. Raises DesignError for a field that both state."""
     for name in other:
         if name in one:
-            refuse(f"the pattern says {name} twice", "say it once")
+            refuse(f"the pattern states {name} twice", "state it once")
     return {**one, **other}
 
 
@@ -236,8 +234,8 @@ class SortKey:
         if (op == "between") is (high is None):
             given = "one text" if high is None else "two texts"
             refuse(
-                f".sk.text is given {given} for {op}",
-                'write .sk.text("between", low, high), and one text for everything else',
+                f".sk.text is called with {given} for {op}",
+                'write .sk.text("between", low, high); other operators accept one text',
             )
         return self._condition.with_sort(KeyCondition(sort_text=KeyText(op, low, high)))
 
@@ -254,7 +252,7 @@ class SortKey:
         return self.gte(value)
 
     def __eq__(self, value: object) -> NoReturn:
-        refuse("the sort key is compared with ==", "name the field that is equal: .sk(field=value)")
+        refuse("the sort key is compared with ==", "name the field: .sk(field=value)")
 
     __ne__ = __eq__
     __hash__ = None  # type: ignore[assignment]
@@ -276,7 +274,7 @@ def _single(bounds: dict[str, Any]) -> dict[str, Any]:
     if len(bounds) != 1:
         refuse(
             f"a range is over one field, not over {', '.join(bounds) or 'none'}",
-            "name the leading fields that are equal with .sk(...), and the one that varies in the range",
+            "state the leading fields with .sk(...), and one field in the range",
         )
     return bounds
 
@@ -378,7 +376,11 @@ class ItemWrite:
         here = calling_place()
         for name in fields:
             if not isinstance(name, (str, FieldPath)):
-                raise DesignError(f"remove is given {name!r}", place=here, fix='name the field: .remove("due_at")')
+                raise DesignError(
+                    f"remove expects a field name or path, got {name!r}",
+                    place=here,
+                    fix='name the field: .remove("due_at")',
+                )
         paths = [FieldPath(name, place=here) if isinstance(name, str) else name for name in fields]
         return replace(self, actions=(*self.actions, *(FieldUpdate("remove", path) for path in paths)))
 
@@ -414,9 +416,9 @@ class ItemWrite:
         return replace(self, version=version)
 
     def assuming(self, **fields: object) -> ItemWrite:
-        """State the stored values of fields, for index keys made of them.
+        """State the stored values of fields, for index keys that contain them.
 
-        The write fails if the item holds other values, so an index key made of them cannot be wrong.
+        The write fails if the item holds other values, so an index key that contains them cannot be wrong.
         """
         places = {**calling_places(fields), **self.places}
         return replace(self, assumed=merge_fields(self.assumed, fields), places=places)
@@ -440,9 +442,9 @@ class ItemWrite:
         if path is not None or value is not _NO_VALUE:
             method = "subtract" if negative else "patch" if optional else name
             if not isinstance(path, FieldPath):
-                refuse(f"{method} is given {path!r}, which is not a path", f"write .{method}(F.field[...], value)")
+                refuse(f"{method} expects a path, got {path!r}", f"write .{method}(F.field[...], value)")
             if value is _NO_VALUE:
-                refuse(f"{method} is given {path!r} without a value", f"write .{method}({path!r}, value)")
+                refuse(f"{method} is called with {path!r} without a value", f"write .{method}({path!r}, value)")
             pairs.insert(0, (path, value))
         changes = (FieldUpdate(name, path, source, negative, optional) for path, source in pairs)
         # Returns the plain class: with a change it is not a key any more.

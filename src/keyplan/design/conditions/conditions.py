@@ -58,7 +58,7 @@ def _condition(other: object) -> Condition:
     """Refuse an operand that is not a condition: a term of a pattern, or True if parentheses are missing."""
     if not isinstance(other, Condition):
         refuse(
-            f"a condition on fields is joined with {other!r}",
+            f"a condition on fields is combined with {other!r}",
             "put each comparison in parentheses, and pass the condition to .filter(...) or .condition(...)",
         )
     return other
@@ -94,7 +94,7 @@ class Operand:
 
     def __and__(self, other: object) -> NoReturn:
         refuse(
-            "& and | bind more tightly than a comparison: this joins a value with a field",
+            "& and | bind more tightly than a comparison: this combines a value with a field",
             'put each comparison in parentheses: (F.status == "open") & (F.points > 3)',
         )
 
@@ -109,8 +109,8 @@ class Operand:
         _check_not_list("is_in", choices)
         values = tuple(chain.from_iterable(map(_choices_in, choices)))
         if sum(isinstance(choice, Each) for choice in values) > 1:
-            fix = "join two conditions: F.x.is_in(each(some)) | F.x.is_in(each(others))"
-            refuse("is_in is given two lists of values", fix)
+            fix = "combine two conditions: F.x.is_in(each(some)) | F.x.is_in(each(others))"
+            refuse("is_in is called with two lists of values", fix)
         check_count("is_in", len(values), limits.EXPRESSION_IN_OPERANDS)
         return InCondition(self, values)
 
@@ -329,7 +329,7 @@ def _check_not_list(word: str, values: tuple[object, ...]) -> None:
     (value,) = values
     kind, _ = without_none(annotation_of(value)) if isinstance(value, Param) else (type(value), False)
     if (get_origin(kind) or kind) in _LISTS:
-        problem = f"{word} is given {shorten(value)}, a list in place of its members: no field equals it"
+        problem = f"{word} is called with {shorten(value)}, a list instead of its members: no field equals it"
         fix = f"write {word}(each(values)) for a parameter that is a list, or pass each value as an argument"
         refuse(problem, fix)
 

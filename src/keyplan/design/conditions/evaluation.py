@@ -101,8 +101,8 @@ def stated_values(condition: Condition | None, fields: Mapping[str, StoredField]
         is_constant = condition.op == "=" and not isinstance(condition.right, _NO_CONSTANT)
         return {path.field: condition.right} if is_constant else {}
     stored = fields[path.field]
-    lacks = isinstance(condition, FunctionCondition) and condition.name == "attribute_not_exists"
-    return {path.field: None} if lacks and (stored.optional or stored.is_set) else {}
+    must_be_missing = isinstance(condition, FunctionCondition) and condition.name == "attribute_not_exists"
+    return {path.field: None} if must_be_missing and (stored.optional or stored.is_set) else {}
 
 
 def listed_constants(condition: Condition | None) -> dict[str, tuple[Source, ...]]:

@@ -155,9 +155,9 @@ def build_consumer(
         _check_values(function, filter, entity, place)
     if batch < 1 or (retries is not None and retries < 0):
         raise DesignError(
-            f"{function.__name__} takes batches of {batch} records and retries {retries} times",
+            f"{function.__name__} has invalid options: batch={batch}, retries={retries}",
             place=place,
-            fix="batch is at least 1, and retries at least 0",
+            fix="declare batch=1 or more, and retries=0 or more",
         )
     return Consumer(
         function.__name__,
@@ -187,7 +187,7 @@ def _check_values(function: Callable[..., Any], filter: ChangeFilter | None, ent
             raise DesignError(
                 f"{function.__name__} compares {value!r} with a field of {entity.name} that is {type_name(kind)}",
                 place=place.at("filter="),
-                fix="compare the field with a value of its own type",
+                fix="compare the field with a value of the field's type",
             )
 
 
@@ -232,7 +232,7 @@ def _check_entities(
                 continue
             if not any(issubclass(entity.model, model) for entity in entities):
                 raise DesignError(
-                    f"{function.__name__} takes changes of {model.__name__}, and is declared for"
+                    f"{function.__name__} accepts changes of {model.__name__}, but is declared for"
                     f" {', '.join(entity.name for entity in entities) or 'no entity'}",
                     place=place,
                     fix=f"add it to the decorator: on_change(..., {model.__name__})",

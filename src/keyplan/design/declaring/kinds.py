@@ -172,7 +172,7 @@ def check_facts(kind: Kind, entities: Sequence[object], options: Mapping[str, An
                 f"name the entity, in parentheses: @table.{kind}(Entity)",
             )
     if not entities:
-        refuse(f"a {kind} names no entity", f"name it: @table.{kind}(Entity)")
+        refuse(f"a {kind} does not name an entity", f"name it: @table.{kind}(Entity)")
     check_options(options, frozenset(_KINDS[kind].options.__annotations__))
     return facts_from_options(options)
 
@@ -228,7 +228,8 @@ def plan_maker(
         if view is not None and (form.made is not Read or form.select == "count" or len(entities) > 1):
             names = " and ".join(entity.__name__ for entity in entities)
             raise DesignError(
-                f"{pattern.name} is a {kind} of {names}: a view is read alone, and is not counted or written",
+                f"{pattern.name} is a {kind} of {names}: a view must be the only result, and cannot be counted or"
+                " written",
                 place=pattern.place,
                 fix=f"name entities only: {', '.join(spec.name for spec in specs)}",
             )
@@ -248,9 +249,9 @@ def _check_hydration(pattern: PatternDeclaration, plan: Plan) -> None:
     if not plan.hydrated or plan.faults:
         return
     if plan.index is None:
-        problem = f"{pattern.name} hydrates items of table {plan.schema.name}, which are whole already"
+        problem = f"{pattern.name} hydrates items of table {plan.schema.name}, which are complete already"
     elif plan.index.project is not None and not any(_unheld_fields(plan, spec) for spec in plan.entities):
-        problem = f"{pattern.name} hydrates entries of index {plan.index.name}, which hold every field that is read"
+        problem = f"{pattern.name} hydrates entries of index {plan.index.name}, which hold every requested field"
     else:
         return
     raise DesignError(problem, place=pattern.place.at("hydrate="), fix="leave hydrate out: no further read is needed")
@@ -268,20 +269,20 @@ def _check_returns(pattern: Pattern[..., Any]) -> None:
     for most, bound, fix in (
         (
             1 if plan.operation == "GetItem" else None,
-            "the one that a read by key finds",
-            "say which share of calls find one",
+            "the one item that a read by key can find",
+            "state the share of calls that find an item",
         ),
-        (plan.limit, f"limit={plan.limit}", "say how many one call gives, or raise the limit"),
-        (pages, f"page_size={pages}", "say how many one page holds: the next one is another call of the rate"),
+        (plan.limit, f"limit={plan.limit}", "state how many items one call returns, or raise the limit"),
+        (pages, f"page_size={pages}", "state how many items one page holds: each page counts as a call of the rate"),
         (
             pattern.facts.expected_scanned,
             f"expected_scanned={pattern.facts.expected_scanned}",
-            "say how many it reads to find them",
+            "raise expected_scanned to the number of items that a call reads",
         ),
     ):
         if returns is not None and most is not None and returns > most:
             raise DesignError(
-                f"{pattern.name} returns {returns:g} items a call, more than {bound}",
+                f"{pattern.name} expects {returns:g} items per call, more than {bound}",
                 place=pattern.place.at("expected_items="),
                 fix=fix,
             )
@@ -292,7 +293,7 @@ def _check_single_values(pattern: Pattern[..., Any]) -> None:
     for source in _single_sources(pattern._terms):
         if isinstance(source, (Each, EveryShard)):
             raise DesignError(
-                f"{pattern.name} gives {source!r} for a single value",
+                f"{pattern.name} passes {source!r} in place of a single value",
                 place=pattern.place.at("each(" if isinstance(source, Each) else "every_shard("),
                 fix="pass several values only to fields of a key, and to F.x.is_in(each(values))",
             )
@@ -358,7 +359,9 @@ def _plan_batch_get(declaration: PatternDeclaration, change: ItemWrite, draft: P
     planned = _plan_get(declaration, change, draft)
     if planned.walk is None:
         raise DesignError(
-            f"{declaration.name} names one item", place=declaration.place, fix="give one field of the key as each(...)"
+            f"{declaration.name} is a batch, but names one item",
+            place=declaration.place,
+            fix="give one field of the key as each(...)",
         )
     return planned
 
@@ -367,7 +370,7 @@ def _plan_batch_put(declaration: PatternDeclaration, change: ItemWrite, draft: P
     planned = plan_batch(declaration, change, draft)
     if planned.item is None:
         raise DesignError(
-            f"{declaration.name} puts items, and returns a key",
+            f"{declaration.name} puts items, but returns a key",
             place=declaration.place,
             fix="return item(items), or use @table.batch_delete",
         )
@@ -378,7 +381,7 @@ def _plan_batch_delete(declaration: PatternDeclaration, change: ItemWrite, draft
     planned = plan_batch(declaration, change, draft)
     if planned.item is not None:
         raise DesignError(
-            f"{declaration.name} deletes items, and returns whole items",
+            f"{declaration.name} deletes items, but returns whole items",
             place=declaration.place,
             fix="return item(...) with one each(...), or use @table.batch_put",
         )

@@ -86,8 +86,8 @@ def _numbers_of_indexes(table: DeclaredTable) -> Iterator[Fault]:
         if len(found) > most:
             yield Fault(
                 code,
-                f"table {table.schema.name} has {len(found)} indexes of kind {kind}, and may have {most}",
-                "drop those that no pattern uses, or serve several patterns by one overloaded index",
+                f"table {table.schema.name} has {len(found)} indexes of kind {kind}, and the maximum is {most}",
+                "drop indexes that no pattern uses, or let several patterns share one overloaded index",
                 found[most].place,
                 table.schema.place,
             )
@@ -109,9 +109,9 @@ def _key_shapes(table: DeclaredTable) -> Iterator[Fault]:
             if len(names) > limits.KEY_ATTRIBUTES_PER_ROLE:
                 yield Fault(
                     "KP113",
-                    f"the {role} key of index {index.name} has {len(names)} attributes, and may have"
-                    f" {limits.KEY_ATTRIBUTES_PER_ROLE}",
-                    "join some of them in one attribute made by a template",
+                    f"the {role} key of index {index.name} has {len(names)} attributes, and the maximum"
+                    f" is {limits.KEY_ATTRIBUTES_PER_ROLE}",
+                    "combine some of them in one attribute with a template",
                     index.place,
                 )
         if index.kind == "LSI" and table.schema.sort is None:
@@ -133,16 +133,16 @@ def _projections(table: DeclaredTable) -> Iterator[Fault]:
         if len(index.project) > _PROJECTED_PER_INDEX:
             yield Fault(
                 "KP108",
-                f"index {index.name} lists {len(index.project)} attributes, and may list {_PROJECTED_PER_INDEX}",
-                "project all, or fewer attributes",
+                f"index {index.name} lists {len(index.project)} attributes, and the maximum is {_PROJECTED_PER_INDEX}",
+                "project all attributes, or fewer",
                 index.place,
             )
         if total > limits.PROJECTED_ATTRIBUTES:
             yield Fault(
                 "KP108",
-                f"the indexes of table {table.schema.name} list {total} attributes, and may list"
-                f" {limits.PROJECTED_ATTRIBUTES} together",
-                "project all in some of them",
+                f"the indexes of table {table.schema.name} list {total} attributes together, and the"
+                f" maximum is {limits.PROJECTED_ATTRIBUTES}",
+                "project all attributes in some of them",
                 index.place,
                 table.schema.place,
             )
@@ -169,7 +169,7 @@ def _key_types(table: DeclaredTable) -> Iterator[Fault]:
                     "KP101",
                     f"{part.attribute} is a key attribute of {where}, and {entity}.{part.fields[0]} makes it"
                     f" {_TYPES.get(code, code)}: keys are String, Number or Binary",
-                    "keep the field as plain data, and make the key from a String that is only there while the item"
+                    "store the field as plain data, and make the key a String that exists only while the item"
                     ' belongs in the index: key("ACTIVE", ..., only_if=F.active == True)',
                     bound.place,
                     table.schema.place_of(bound.index),
@@ -179,8 +179,8 @@ def _key_types(table: DeclaredTable) -> Iterator[Fault]:
                 yield Fault(
                     "KP115",
                     f"{part.attribute} is {code} for {entity} and {other_code} for {other_entity}: a key attribute has"
-                    " one type, and writes of the other are refused",
-                    "give both the same type, or keys of their own",
+                    " one type, and writes of the other type fail",
+                    "give both fields the same type, or separate key attributes",
                     bound.place,
                     other.place,
                 )
@@ -198,7 +198,7 @@ def _sentinel_types(entity: EntitySpec) -> Iterator[Fault]:
                     "KP115",
                     f"{own.attribute} is {own.type_code} for {entity.name}, and {part.type_code} for the items that"
                     f" keep its unique {', '.join(rule.fields)}: a key attribute has one type, and writes of the other"
-                    " are refused",
+                    " type fail",
                     "make the key a String by a template, such as {number:010d}, or keep such values in a table with"
                     " Strings for keys",
                     entity.key.place,
@@ -212,7 +212,7 @@ def _optional_keys(table: DeclaredTable) -> Iterator[Fault]:
             if entity.fields[name].optional:
                 yield Fault(
                     "KP202",
-                    f"{entity.name}.{name} may be None, and the primary key is made of it: every item needs a"
+                    f"{entity.name}.{name} may be None, but it is part of the primary key: every item needs a"
                     " complete key",
                     f"make {name} a required field, or leave it out of the key",
                     entity.key.place.at(f"{{{name}"),
@@ -225,9 +225,9 @@ def _expiry(table: DeclaredTable) -> Iterator[Fault]:
         names = ", ".join(ttl.attribute for ttl in table.schema.ttls)
         yield Fault(
             "KP703",
-            f"table {table.schema.name} names {len(table.schema.ttls)} attributes for expiry ({names}): a table has"
-            " one",
-            "use one attribute for every entity that expires",
+            f"table {table.schema.name} names {len(table.schema.ttls)} attributes for expiry ({names}): a table"
+            " has only one",
+            "use the same attribute for every entity that expires",
             table.schema.place.at("ttl="),
         )
     for ttl in table.schema.ttls:
@@ -236,8 +236,8 @@ def _expiry(table: DeclaredTable) -> Iterator[Fault]:
                 if stored.attribute == ttl.attribute and stored.type_code != "N":
                     yield Fault(
                         "KP701",
-                        f"{entity.name}.{stored.name} is the expiry of table {table.schema.name} and is stored as"
-                        f" {stored.type_code}: only a Number of epoch seconds expires anything",
+                        f"{entity.name}.{stored.name} is the expiry of table {table.schema.name} but is stored as"
+                        f" {stored.type_code}: items expire only by a Number of epoch seconds",
                         "declare it as datetime, or as int seconds",
                         entity.place.at(f"{stored.name}:", width=len(stored.name)),
                         table.schema.place,

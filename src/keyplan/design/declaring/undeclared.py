@@ -97,7 +97,7 @@ class UndeclaredPattern(Pattern[..., Any]):
                 raise unknown_field_error(name, spec.fields, spec.model.__name__, place.at(name))
         method = self.name.partition("(")[0]
         raise DesignError(
-            f"{self.name} names {', '.join(key) or 'nothing'}, and the primary key of {spec.name} is made of"
+            f"{self.name} names {', '.join(key) or 'no field'}, but the primary key of {spec.name} consists of"
             f" {', '.join(self._names)}",
             place=place,
             other=spec.key.place,

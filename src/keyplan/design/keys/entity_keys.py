@@ -39,16 +39,16 @@ class KeySpec:
 
 @checked_call
 def key(pk: KeyParts, sk: KeyParts | None = None, *, only_if: Condition | None = None) -> KeySpec:
-    """Declare how an entity's key is made: templates such as "TASK#{task_id}", or attr("points") for a stored field.
+    """Declare an entity's key: templates such as "TASK#{task_id}", or attr("points") for a stored field.
 
-    `only_if` (indexes only): the entity is in the index only while this condition is true of it.
+    `only_if` (indexes only): the entity is in the index only while this condition is true.
     """
     partition = pk if isinstance(pk, tuple) else (pk,)
     sort = () if sk is None else sk if isinstance(sk, tuple) else (sk,)
     for part in (*partition, *sort):
         if not isinstance(part, (str, Attr)):
             refuse(
-                f"a key is made of templates, not of {part!r}",
+                f"expected a key template, got {part!r}",
                 'write text such as "TASK#{task_id}", attr("field"), or a tuple of these for several attributes',
             )
     if only_if is not None and not isinstance(only_if, Condition):
@@ -76,7 +76,7 @@ class BoundKeyAttribute:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields it is made of."""
+        """The fields of the key."""
         if self.template is not None:
             return tuple(dict.fromkeys(self.template.fields))
         return (self.field.name,) if self.field is not None else ()
@@ -123,7 +123,7 @@ class BoundKey:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields it is made of, in order."""
+        """The fields of the key, in order."""
         return tuple(dict.fromkeys(name for part in self.attributes for name in part.fields))
 
     @property
@@ -190,11 +190,13 @@ def _bound(
 
 def _same_length(parts: tuple[KeyPart, ...], names: tuple[str, ...], what: str, role: str, place: Place) -> None:
     if len(parts) != len(names):
+        got = f"{len(parts)} template{'' if len(parts) == 1 else 's'}"
         raise DesignError(
-            f"the {role} key of {what} is {' and '.join(names) or 'not there'}, and {len(parts) or 'none'} of it"
-            f" {'is' if len(parts) < 2 else 'are'} written",
+            f"the {role} key of {what} consists of {', '.join(names)}, got {got}"
+            if names
+            else f"{what} does not have a {role} key, got {got}",
             place=place,
-            fix=f"write one template for each of {', '.join(names)}" if names else f"leave the {role} key out",
+            fix=f"write one template for each of {', '.join(names)}" if names else f"omit the {role} key",
         )
 
 

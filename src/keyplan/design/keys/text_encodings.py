@@ -44,7 +44,7 @@ def choice_encoding(field: DeclaredField, name: str, spell: Callable[[str], str]
     texts = tuple(spell(str(value)) for value in field.stored_choices)
     distinct = tuple(dict.fromkeys(texts))
     if not name and len(distinct) < len(texts):
-        raise EncodingError(f"two choices of {field.name} have one text", "give each a text of its own")
+        raise EncodingError(f"two choices of {field.name} have the same text", "give each choice a different text")
     return _table_encoding(field, name, dict(zip(values, texts, strict=True)), keeps_order=list(texts) == sorted(texts))
 
 
@@ -245,7 +245,7 @@ def quote_encoding(field: DeclaredField, delimiter: str) -> Encoding:
     def decode(text: str) -> str:
         value = unquote_to_bytes(text).decode()
         if quote(value) != text:
-            raise ValueError(f"{text!r} is not what {field.name} would be quoted as")
+            raise ValueError(f"{text!r} is not a quoted form of {field.name}")
         return value
 
     low, high = _lengths(field)

@@ -220,8 +220,8 @@ def _default(entity: EntitySpec, name: str) -> Source:
 def _key_change(pattern: PatternDeclaration, entity: EntitySpec, name: str) -> Fault:
     return pattern.fault(
         "KP209",
-        f"{pattern.name} changes {name}, which the primary key of {entity.name} is made of: an update cannot move an"
-        " item",
+        f"{pattern.name} changes {name}, part of the primary key of {entity.name}: an update cannot change an item's"
+        " key",
         "delete the item and create the new one in a transaction",
         entity.key.place,
     )
@@ -424,10 +424,10 @@ def range_faults(plan: Plan) -> list[Fault]:
     for spec, other in pairs:
         if all(_can_be_equal(*pair) for pair in zip(spec.key.attributes, other.key.attributes, strict=True)):
             problem = (
-                f"{plan.pattern} reads {spec.name} from index {index.name}, which lacks {name}: nothing in it tells"
-                f" {spec.name} from {other.name}"
+                f"{plan.pattern} reads {spec.name} from index {index.name}, which does not project {name}: entries of"
+                f" {spec.name} and {other.name} cannot be distinguished"
             )
-            fix = f"{projection_fix(index, [name])}, or give the two keys that differ"
+            fix = f"{projection_fix(index, [name])}, or give the two entities different keys"
             return [Fault("KP306", problem, fix, index.place, other.place)]
     return []
 

@@ -110,8 +110,7 @@ def _check_shards(pattern: PatternDeclaration, bound: BoundKey, name: str) -> No
     ]
     if not placeholders or any(one.encoding.choices is None for one in placeholders):
         raise DesignError(
-            f"{pattern.name} asks for every shard of {name}, which {pattern.schema.where(bound.index)} has no"
-            " shards of",
+            f"{pattern.name} queries every shard of {name}, which {pattern.schema.where(bound.index)} has no shards of",
             place=pattern.place.at("every_shard("),
             other=bound.place,
             fix=f"write {{{name}:shard(n)}} in the key's template, or each(values) for values that the caller knows",
@@ -132,8 +131,8 @@ def _other_partition(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCond
             pattern.fault(
                 "KP301",
                 f"{pattern.name} reads partition {one} of {pattern.schema.where(bound.index)}, and {entity.name} is in"
-                f" {two}: none of its items is ever there",
-                f"leave {entity.name} out and read it by a pattern of its own, or give it the same partition key",
+                f" {two}: none of its items can be found there",
+                f"leave {entity.name} out and read it by a separate pattern, or give it the same partition key",
                 other.place,
             )
         )
@@ -152,9 +151,9 @@ def plan_walk(pattern: PatternDeclaration, fields: dict[str, Source]) -> Walk:
     walks = [(name, source) for name, source in fields.items() if isinstance(source, (Each, EveryShard))]
     if len(walks) > 1:
         raise DesignError(
-            f"{pattern.name} walks over the values of {walks[0][0]} and of {walks[1][0]}: one field may vary",
+            f"{pattern.name} passes several values for {walks[0][0]} and for {walks[1][0]}: only one field may vary",
             place=pattern.place.at("each("),
-            fix="pass the other as a single value, or declare a pattern for each",
+            fix="pass a single value for one of them, or declare a pattern for each",
         )
     return walks[0] if walks else None
 
@@ -164,16 +163,16 @@ def _cannot_serve(pattern: PatternDeclaration, bound: BoundKey, missing: Sequenc
     shape = " and ".join(f"{part.attribute} = {part.text}" for part in bound.partition)
     if missing:
         names = ", ".join(missing)
-        problem = f"{pattern.name} does not say {names}, which the partition key of {where} is made of ({shape})"
-        fix = f"pass {names}, or add an index whose partition key is made of what the pattern knows"
+        problem = f"{pattern.name} does not state {names}, which the partition key of {where} requires ({shape})"
+        fix = f"pass {names}, or add an index whose partition key requires only fields that the pattern states"
         sharded = [name for name in missing if _is_sharded(bound, name)]
         if sharded:
-            fix = f"ask all shards with pk({sharded[0]}=every_shard()), or {fix}"
+            fix = f"query all shards with pk({sharded[0]}=every_shard()), or {fix}"
         code = "KP308" if len(bound.partition) > 1 else "KP301"
         return pattern.fault(code, problem, fix, bound.place)
     names = ", ".join(extra)
-    problem = f"{pattern.name} asks for {names}, which the partition key of {where} is not made of ({shape})"
-    fix = f"use an index whose partition key is made of {names}, or .filter(...) to filter the items read"
+    problem = f"{pattern.name} states {names}, which the partition key of {where} does not contain ({shape})"
+    fix = f"use an index whose partition key contains {names}, or .filter(...) to filter the items read"
     return pattern.fault("KP301", problem, fix, bound.place)
 
 
@@ -199,7 +198,8 @@ def read_faults(pattern: PatternDeclaration, index: Index | None, draft: Plan) -
         faults.append(
             pattern.fault(
                 "KP304",
-                f"{pattern.name} asks for a consistent read of {index.name}: a global secondary index has none",
+                f"{pattern.name} requests a consistent read of {index.name}: global secondary indexes do not support"
+                " it",
                 "read the table or a local secondary index, or drop consistent=True and accept a short delay",
                 index.place,
             )
@@ -211,8 +211,8 @@ def read_faults(pattern: PatternDeclaration, index: Index | None, draft: Plan) -
             faults.append(
                 pattern.fault(
                     "KP318",
-                    f"{pattern.name} filters by {path.field}, a key attribute of what it queries: the service refuses"
-                    " that",
+                    f"{pattern.name} filters by {path.field}, a key attribute of the queried table or index: the"
+                    " service rejects such filters",
                     f"put {path.field} into the key condition with pk(...) or .sk(...)",
                 )
             )
@@ -233,7 +233,7 @@ def _unprojected(pattern: PatternDeclaration, index: Index, draft: Plan) -> list
     compared = {path.field for path in paths_of(draft.residue)}
     counts = draft.select == "count" and draft.residue is None
     for entity in pattern.entities:
-        lacks = missing_in_index(index, entity) if index.kind == "GSI" and not draft.hydrated else ()
+        unprojected = missing_in_index(index, entity) if index.kind == "GSI" and not draft.hydrated else ()
         read = set(draft.fields_read(entity))
         unseen = sorted(compared - read)
         if unseen:
@@ -250,16 +250,20 @@ def _unprojected(pattern: PatternDeclaration, index: Index, draft: Plan) -> list
             name
             for name, stored in entity.fields.items()
             if (name in filtered and not index.projects(stored.attribute, pattern.schema.key))
-            or (name in lacks and (name in compared or (name in read and stored.info.is_required() and not counts)))
+            or (
+                name in unprojected
+                and (name in compared or (name in read and stored.info.is_required() and not counts))
+            )
         ]
         if needed:
             fix = projection_fix(index, [entity.fields[name].attribute for name in needed])
             if not counts and not filtered.union(compared).intersection(needed):
-                fix += "; or read a View of the fields that it holds, or fetch whole items with hydrate=True"
+                fix += "; or read a View of projected fields, or fetch whole items with hydrate=True"
             faults.append(
                 pattern.fault(
                     "KP306",
-                    f"{pattern.name} reads {entity.name} from index {index.name}, which lacks {', '.join(needed)}",
+                    f"{pattern.name} reads {entity.name} from index {index.name}, which does not project"
+                    f" {', '.join(needed)}",
                     fix,
                     index.place,
                 )

@@ -62,7 +62,7 @@ def name_range(pattern: PatternDeclaration, cond: KeyCondition) -> KeyCondition:
     if not fields:
         where = pattern.schema.name if pattern.index is None else f"{pattern.schema.name}/{pattern.index}"
         raise DesignError(
-            f"{pattern.name} has a range over the sort key of {where}, which has no field"
+            f"{pattern.name} states a range of the sort key of {where}, which has no field"
             f"{' left' if cond.sort else ''} to compare",
             place=pattern.place.at(".sk"),
             other=None if bound is None else bound.place,
@@ -96,7 +96,7 @@ def without_absent(call: str, plan: Plan, cond: KeyCondition, absent: Collection
     for name, later in pairwise(dict.fromkeys(order)):
         if later in given and name not in given:
             raise TypeError(
-                f"{call} expects {name} with {later}, got None: the sort key is made of {', '.join(order)} in this"
+                f"{call} expects {name} with {later}, got None: the sort key contains {', '.join(order)} in this"
                 " order, and only its end can be left out"
             )
     return shorter
@@ -127,7 +127,8 @@ def _refuse_walk(pattern: PatternDeclaration, cond: KeyCondition) -> None:
     for name, source in {**cond.sort, **bounds}.items():
         if isinstance(source, (Each, EveryShard)):
             raise DesignError(
-                f"{pattern.name} varies {name} of the sort key: only the partition key may take several values",
+                f"{pattern.name} passes several values for {name} of the sort key: only the partition key accepts"
+                " several",
                 place=pattern.at(name, cond.places),
                 fix="query each value separately, or filter with .filter(F.field.is_in(each(values)))",
             )
@@ -151,8 +152,8 @@ def _no_sort_key(pattern: PatternDeclaration, bound: BoundKey, cond: KeyConditio
         return SortKeyPlan()
     fault = pattern.fault(
         "KP301",
-        f"{pattern.name} says {', '.join(given) or 'a text'} of the sort key, and {pattern.schema.where(bound.index)}"
-        " has none",
+        f"{pattern.name} states {', '.join(given) or 'a text'} of the sort key, and {pattern.schema.where(bound.index)}"
+        " does not have one",
         "add an index with such a sort key, or .filter(...) to filter the items read",
         bound.place,
     )
@@ -164,11 +165,11 @@ def _not_leading(
 ) -> SortKeyPlan:
     fault = pattern.fault(
         "KP308" if len(bound.sort) > 1 else "KP301",
-        f"{pattern.name} asks for {', '.join(given)} in the sort key of {pattern.schema.where(bound.index)}, which is"
-        f" made of {', '.join(order) or 'no field'} in this order: a condition names leading fields, without gaps, and"
-        " a range comes last",
-        f"pass {', '.join(order[: len(given)]) or 'none of them'}, or add an index whose sort key begins with what is"
-        " asked",
+        f"{pattern.name} states {', '.join(given)} of the sort key of {pattern.schema.where(bound.index)}, which"
+        f" contains {', '.join(order) or 'no field'} in this order: a condition states leading fields without gaps, and"
+        " a range last",
+        f"pass {', '.join(order[: len(given)]) or 'none of them'}, or add an index whose sort key starts with the"
+        " stated fields",
         bound.place,
     )
     return SortKeyPlan(faults=[fault])
@@ -182,10 +183,10 @@ def _different_sort_keys(pattern: PatternDeclaration, bound: BoundKey) -> SortKe
         if other is not None and [part.text for part in other.sort] != text:
             fault = pattern.fault(
                 "KP301",
-                f"{pattern.name} asks for one range of {pattern.schema.where(bound.index)}, and its entities' sort keys"
+                f"{pattern.name} queries one range of {pattern.schema.where(bound.index)}, and its entities' sort keys"
                 f" differ there ({', '.join(text)} and {', '.join(part.text for part in other.sort)}): {entity.name}"
                 " would be left out",
-                "ask for the whole partition, write the range out with .sk.text(...), or declare a query for each",
+                "query the whole partition, write the range out with .sk.text(...), or declare a query for each",
                 other.place,
             )
             return SortKeyPlan(faults=[fault])
@@ -268,8 +269,9 @@ def _number_prefix(pattern: PatternDeclaration, range_: Range, kind: object) -> 
     return [
         pattern.fault(
             "KP301",
-            f"{pattern.name} asks for what begins with {range_.field}, which is a number: its first digits say nothing",
-            f"ask for a range: sk.between({range_.field}=(low, high))",
+            f"{pattern.name} uses begins_with on {range_.field}, which is a number: its first digits do not define a"
+            " range",
+            f"use a range: .sk.between({range_.field}=(low, high))",
             pattern.entities[0].place,
         )
     ]
@@ -279,10 +281,10 @@ def _unordered(
     pattern: PatternDeclaration, range_: Range, template: BoundTemplate, placeholder: BoundPlaceholder
 ) -> Fault:
     group = None if placeholder.encoding.reversible else placeholder.encoding.rounds_to
-    sorts = f"of which {template.text} holds only the {group}: within one, keys are not in its order"
+    sorts = f"of which {template.text} contains only the {group}: within one, keys are not in its order"
     return pattern.fault(
         "KP206",
-        f"{pattern.name} asks for a range of {range_.field}, "
+        f"{pattern.name} queries a range of {range_.field}, "
         + (f"whose text in {template.text} does not sort in the order of its values" if group is None else sorts),
         f"write a placeholder that keeps the order, such as {{{range_.field}:010d}} for numbers or"
         f" {{{range_.field}:utc_ms}} for timestamps",
@@ -295,9 +297,9 @@ def _trailing_field(
 ) -> Fault:
     return pattern.fault(
         "KP206",
-        f"{pattern.name} asks for a range of {range_.field}, after which {template.text} goes on with"
-        f" {placeholder.name}, which is given: keys with the same combined text cannot be told apart",
-        f"ask for {range_.field} as a value, or use a key in which {placeholder.name} stands before it only",
+        f"{pattern.name} queries a range of {range_.field} and states {placeholder.name}, which follows it in"
+        f" {template.text}: different values can have the same combined text",
+        f"state {range_.field} as a value, or use a key in which {placeholder.name} only precedes it",
         pattern.entities[0].place,
     )
 

@@ -19,15 +19,15 @@ from keyplan.design.planning.indexes import index_effects, patch_faults
 from keyplan.design.planning.plan import KeySelection, PatternDeclaration, Plan, SortCondition, key_value
 from keyplan.design.planning.queries import plan_walk
 
-_NOTHING_ELSE = "return item(...) and nothing else; only a query has a filter"
+_NOTHING_ELSE = "return item(...) alone; only queries have filters"
 
 
 def plan_get(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
     """Plan a read by key, which has nothing but the key."""
-    _refuse_changes(pattern, change, "reads by key, and returns changes", _NOTHING_ELSE)
+    _refuse_changes(pattern, change, "reads by key, but returns changes", _NOTHING_ELSE)
     if change.required is not None or change.version is not None:
         raise DesignError(
-            f"{pattern.name} reads by key, and a read has no condition",
+            f"{pattern.name} reads by key, but returns a condition",
             place=pattern.place,
             fix=_NOTHING_ELSE,
         )
@@ -43,7 +43,7 @@ def plan_key(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Pla
     extra = [name for name in fields if name not in needed]
     if missing or extra:
         raise DesignError(
-            f"{pattern.name} names {', '.join(fields) or 'nothing'}, and the primary key of {entity.name} is made of"
+            f"{pattern.name} names {', '.join(fields) or 'no field'}, but the primary key of {entity.name} consists of"
             f" {', '.join(needed)}",
             place=pattern.place.at("item("),
             other=entity.key.place,
@@ -53,13 +53,13 @@ def plan_key(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Pla
     walk = plan_walk(pattern, fields)
     if walk is not None and isinstance(walk[1], EveryShard):
         raise DesignError(
-            f"{pattern.name} names an item of every shard of {walk[0]}",
+            f"{pattern.name} names a single item, but every shard of {walk[0]}",
             place=pattern.place.at("every_shard("),
-            fix="name the one shard that the item is in; every_shard() is for queries",
+            fix="name the shard of the item; every_shard() is for queries",
         )
     if walk is not None and draft.operation not in {"BatchGetItem", "BatchWriteItem"}:
         raise DesignError(
-            f"{pattern.name} is about one item, and {walk[0]} takes several values",
+            f"{pattern.name} accesses one item, but passes several values for {walk[0]}",
             place=pattern.place.at("each("),
             fix="use batch_get or batch_delete, or a transaction that repeats the pattern for each(...)",
         )
@@ -126,12 +126,12 @@ def _check_item(pattern: PatternDeclaration, item: Source, *, of_many: bool) -> 
     many = issubclass(kind, Collection) and not issubclass(kind, (str, bytes))
     if many is of_many and (many or issubclass(model, kind) or issubclass(kind, model)):
         return
-    more = "; several items are for @table.batch_put, or for a transaction with each(...)" if many else ""
+    more = "; to put several items, use @table.batch_put, or a transaction with each(...)" if many else ""
     raise DesignError(
-        f"{pattern.name} puts {item!r}, which is {getattr(given, '__name__', given)} and not {wanted}",
+        f"{pattern.name} puts {item!r}, which is {getattr(given, '__name__', given)}, not {wanted}",
         place=pattern.place,
         other=pattern.entities[0].place,
-        fix=f"take {wanted} as its parameter{more}",
+        fix=f"annotate the parameter as {wanted}{more}",
     )
 
 
@@ -141,7 +141,7 @@ def _own_version(item: Source, entity: EntitySpec) -> Source:
 
 def plan_delete(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
     """Plan a delete."""
-    _refuse_changes(pattern, change, "deletes an item, and returns changes of it", _KEY_ONLY)
+    _refuse_changes(pattern, change, "deletes an item, but returns changes of it", _KEY_ONLY)
     check_conditions(pattern, change)
     draft = replace(
         draft,
@@ -154,7 +154,7 @@ def plan_delete(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> 
 
 def plan_check(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
     """Plan a condition on an item that a transaction does not write."""
-    _refuse_changes(pattern, change, "only checks an item, and returns changes of it", _KEY_ONLY)
+    _refuse_changes(pattern, change, "only checks an item, but returns changes of it", _KEY_ONLY)
     check_conditions(pattern, change)
     draft = replace(draft, condition=change.required, version=change.version)
     return plan_key(pattern, change, draft)
@@ -169,7 +169,7 @@ def check_conditions(pattern: PatternDeclaration, change: ItemWrite) -> None:
     check_fields(pattern, {path.field: pattern.at_path(path) for path in paths})
     if change.version is not None and pattern.entities[0].version is None:
         raise DesignError(
-            f"{pattern.name} asks for a version, and {pattern.entities[0].name} has none",
+            f"{pattern.name} uses if_version, but {pattern.entities[0].name} does not have a version",
             place=pattern.place.at("if_version("),
             other=pattern.entities[0].place,
             fix='declare the field that counts changes: @table.entity(..., version="version")',
@@ -180,15 +180,15 @@ def plan_batch(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> P
     """Plan a batch of puts or of deletes, which is neither atomic nor conditional."""
     if change.actions or change.assumed or (change.whole is not None and change.key):
         raise DesignError(
-            f"{pattern.name} writes whole items or deletes them: a batch has no partial update",
+            f"{pattern.name} updates items in a batch: a batch only puts whole items, or deletes them",
             place=pattern.place,
             fix="return item(items) or item(...) with one each(...), or use a transaction of updates",
         )
     if change.required is not None or change.version is not None or change.replaceable is not None:
         fault = pattern.fault(
             "KP611",
-            f"{pattern.name} sets a condition on a batch: BatchWriteItem has none, and is not atomic",
-            "use single writes or a transaction where a condition decides",
+            f"{pattern.name} states a condition for a batch: BatchWriteItem does not support conditions",
+            "use single writes, or a transaction",
         )
         draft = replace(draft, faults=(fault,))
     if pattern.entities[0].sentinels:
@@ -205,7 +205,9 @@ def plan_batch(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> P
     planned = plan_key(pattern, change, draft)
     if planned.walk is None:
         raise DesignError(
-            f"{pattern.name} names one item", place=pattern.place, fix="give one field of the key as each(...)"
+            f"{pattern.name} is a batch, but names one item",
+            place=pattern.place,
+            fix="give one field of the key as each(...)",
         )
     return planned
 
@@ -215,9 +217,9 @@ def plan_update(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> 
     entity = pattern.entities[0]
     if change.whole is not None:
         raise DesignError(
-            f"{pattern.name} is an update, and returns a whole item",
+            f"{pattern.name} is an update, but returns a whole item",
             place=pattern.place.at("item("),
-            fix="use @table.replace for item(new), or .set(...) for some fields of it",
+            fix="use @table.replace for item(new), or .set(...) for single fields",
         )
     check_conditions(pattern, change)
     check_fields(pattern, {name: pattern.at(name, change.places) for name in change.assumed})
@@ -271,16 +273,16 @@ def _incomplete_item(pattern: PatternDeclaration, change: ItemWrite, draft: Plan
         entity.version,
         *entity.key.fields,
     }
-    lacking = [name for name, stored in entity.fields.items() if stored.is_needed and name not in made]
-    if not lacking:
+    missing = [name for name, stored in entity.fields.items() if stored.is_needed and name not in made]
+    if not missing:
         return []
-    names = ", ".join(lacking)
+    names = ", ".join(missing)
     return [
         Fault(
             "KP607",
-            f"{pattern.name} creates {entity.name} where none is, and leaves out {names}, which every {entity.name}"
-            " has: the created item could not be read",
-            f"add .set_if_missing({lacking[0]}=...), give {names} a default, or drop upsert=True",
+            f"{pattern.name} creates a missing {entity.name} without its required {names}: the created item"
+            " could not be read",
+            f"add .set_if_missing({missing[0]}=...), give {names} a default, or drop upsert=True",
             pattern.place.at("upsert="),
             entity.place,
         )
@@ -293,13 +295,19 @@ def _removed_fields(pattern: PatternDeclaration, change: ItemWrite) -> list[Faul
     return [
         Fault(
             "KP607",
-            f"{pattern.name} removes {path.field}, which every {entity.name} has: the remaining item could not be read",
-            f"give {path.field} a default, such as None, or set it to a value with that meaning",
+            f"{pattern.name} removes {path.field}, a required field of {entity.name}: the remaining item could not be"
+            " read",
+            f"give {path.field} a default, such as None, or set it to a value that means it is absent",
             pattern.at_path(path),
             entity.place,
         )
-        for path, gone in ((one.path, one.name == "remove" or one.source is None) for one in change.actions)
-        if gone and len(path.parts) == 1 and entity.fields[path.field].is_needed and path.field not in entity.key.fields
+        for path, is_removed in (
+            (action.path, action.name == "remove" or action.source is None) for action in change.actions
+        )
+        if is_removed
+        and len(path.parts) == 1
+        and entity.fields[path.field].is_needed
+        and path.field not in entity.key.fields
     ]
 
 
@@ -326,11 +334,11 @@ def _check_actions(pattern: PatternDeclaration, entity: EntitySpec, actions: Seq
         code = entity.fields[name].type_code
         allowed = _ALLOWED_TYPES.get(action.name)
         if whole and allowed is not None and code not in allowed:
-            fitting = "set_" if action.name == "remove_from_set" else _ADDING_METHODS.get(code, "set_")
+            fitting = "set" if action.name == "remove_from_set" else _ADDING_METHODS.get(code, "set")
             raise DesignError(
                 f"{pattern.name} uses {action.word} on {entity.name}.{name}, which is stored as {_TYPE_NAMES[code]}",
                 place=pattern.at_path(action.path),
-                fix=f"{action.word} works on {_TYPE_NAMES[min(allowed - {'ANY'})]}; use {fitting}({name}=...)",
+                fix=f"{action.word} works on {_TYPE_NAMES[min(allowed - {'ANY'})]}; use .{fitting}({name}=...)",
             )
         if whole and action.name in _TYPED_ACTIONS:
             _check_constant(pattern, entity, action)
@@ -362,7 +370,7 @@ def _check_constant(pattern: PatternDeclaration, entity: EntitySpec, action: Fie
             f"{pattern.name} sets {entity.name}.{action.path.field}: {error}",
             place=pattern.at_path(action.path),
             other=entity.place,
-            fix=f"set it to what {entity.name}.{action.path.field} may be, or take it as a parameter",
+            fix=f"set it to a valid value of {entity.name}.{action.path.field}, or make it a parameter",
         ) from None
 
 

@@ -379,7 +379,8 @@ def _check_leaves(effect: IndexEffect, unknown: list[str], values: Mapping[str, 
     nothing = [name for name, source in effect.sources.items() if values[name] is None and is_never_none(source)]
     if unknown and nothing:
         raise ValueError(
-            f"{nothing[0]} is None, which the annotation of {effect.sources[nothing[0]]!r} leaves out: the key of index"
+            f"{nothing[0]} is None, but the annotation of {effect.sources[nothing[0]]!r} does not allow None: the key"
+            " of index"
             f" {effect.key.index.name} would also need {', '.join(unknown)}"
         )
 

@@ -65,7 +65,7 @@ def all_values(source: Each) -> Reader:
     def values(arguments: Arguments) -> tuple[Any, ...]:
         given = all_of_them(arguments)
         if isinstance(given, (str, bytes)):
-            raise TypeError(f"{source!r} takes a list of values, and is given {given!r}")
+            raise TypeError(f"{source!r} expects a list of values, got {given!r}")
         return tuple(given)
 
     return values
@@ -298,7 +298,9 @@ def _encoded_list(
     def make(arguments: Arguments) -> list[AttributeValue]:
         values = read(arguments)
         if not 1 <= len(values) <= most:
-            raise ValueError(f"{called} is compared with {len(values)} values of {source!r}: 1 to {most} can be")
+            raise ValueError(
+                f"{called} is compared with {len(values)} values of {source!r}: from 1 to {most} are allowed"
+            )
         if None in values:
             raise ValueError(f"{called} is compared with None, which equals no stored value: leave it out")
         return [encode(value) for value in values]

@@ -175,7 +175,7 @@ def _duplicate(name: str, does: str, one: Written, other: Written | None) -> Fin
     return duplicate_item_in_transaction.finding(
         name,
         f"{name} fails: it {does}",
-        "join the changes and conditions in one pattern, and use it once",
+        "combine the changes and conditions in one pattern, and use it once",
         pattern.place,
         None if other is None else other.step.call.pattern.place,
     )

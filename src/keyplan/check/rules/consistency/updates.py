@@ -67,8 +67,8 @@ def missing_parent_map(subject: Subject) -> Iterator[Finding]:
                 f" {plan.entity.name}.{field.name} {why}",
                 f"let {creates} start it with set_if_missing({field.name}={{}})"
                 if creates and creates != pattern.name and not field.optional
-                else f"create items with an empty {field.name} and drop upsert=True, or keep the parts as fields or"
-                " items of their own",
+                else f"create items with an empty {field.name} and drop upsert=True, or store the parts as"
+                " separate fields or items",
                 pattern.place,
                 plan.entity.place,
             )

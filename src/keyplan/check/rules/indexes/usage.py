@@ -180,9 +180,9 @@ def _needed_attributes(plans: Sequence[Plan], index: Index) -> list[str] | None:
         needed.update(dict.fromkeys((*requested, *(stored.attribute for stored in filtered if stored is not None))))
     narrow = replace(index, project="keys")
     stored = {one.attribute: name for plan in plans for spec in plan.entities for name, one in spec.fields.items()}
-    lacks = {name for plan in plans for spec in plan.entities for name in missing_in_index(narrow, spec)}
+    unprojected = {name for plan in plans for spec in plan.entities for name in missing_in_index(narrow, spec)}
     keys = {*index.attributes, *(plans[0].schema.key if plans else ())}
-    return [name for name in needed if name not in keys and (name not in stored or stored[name] in lacks)]
+    return [name for name in needed if name not in keys and (name not in stored or stored[name] in unprojected)]
 
 
 def _is_large(entity: EntitySpec) -> bool:

@@ -66,7 +66,7 @@ def _moved_entry(work: Work, bound: BoundIndexKey, moved: list[str]) -> Iterator
         f"each call of {work.pattern.name} deletes and writes an entry of index {bound.index.name}, whose key contains"
         f" {', '.join(moved)}: {number(units)} units plus {number(work.units.write)} for the table"
     )
-    fix = f"keep {', '.join(moved)} out of the index key, or accept the finding if calls are rare"
+    fix = f"keep {', '.join(moved)} out of the index key, or suppress this if calls are rare"
     if rate is None:
         yield frequently_updated_index_key.finding(
             work.pattern.name, problem, fix, work.pattern.place, bound.place, severity="advice"

@@ -155,7 +155,7 @@ def mixed_entity_read(subject: Subject) -> Iterator[Finding]:
     entities neither keys nor a discriminator tell apart.
 
     Why is this bad? Items of other entities are read, billed and dropped: pages come back short, and the cost grows
-    with what others write. Items that cannot be told apart are returned as the wrong entity.
+    with what others write. Items that cannot be distinguished are returned as the wrong entity.
 
     Fix: add the entity's own prefix of the sort key to the condition, give entities of one partition prefixes, or add
     the other entities to the pattern.
@@ -197,7 +197,7 @@ def _indistinguishable(name: str, plan: Plan) -> Iterator[Finding]:
             yield mixed_entity_read.finding(
                 name,
                 f"{name} can return items of {one.name} as {other.name}, or the reverse: neither keys nor a"
-                " discriminator tell them apart",
+                " discriminator distinguish them",
                 'declare the table with discriminator="entity_type", or give both a prefix',
                 other.key.place,
                 one.key.place,

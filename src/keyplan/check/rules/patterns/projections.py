@@ -74,8 +74,8 @@ def _missing_attributes(pattern: Pattern[..., Any], plan: Plan, index: Index) ->
         if empty:
             yield attribute_not_projected.finding(
                 pattern.name,
-                f"{pattern.name} reads {entity.name} from index {index.name}, which lacks {', '.join(empty)}:"
-                " they are returned as if the item had none",
+                f"{pattern.name} reads {entity.name} from index {index.name}, which does not project"
+                f" {', '.join(empty)}: they are returned as if the item did not have them",
                 projection_fix(index, [entity.fields[name].attribute for name in empty]),
                 pattern.place,
                 index.place,

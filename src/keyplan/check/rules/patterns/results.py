@@ -53,7 +53,10 @@ def unbounded_query(subject: Subject) -> Iterator[Finding]:
                 f" {number(estimate.units.read)} read units"
             )
         elif not estimate.is_counted and pattern.facts.expected_items is None and _is_constant_partition(plan):
-            problem = f"{pattern.name} reads one partition that all calls share and each new {plan.entity.name} adds to"
+            problem = (
+                f"{pattern.name} reads one partition that all calls share and that grows with each new"
+                f" {plan.entity.name}"
+            )
         else:
             continue
         yield unbounded_query.finding(
@@ -118,7 +121,7 @@ def unsupported_order(subject: Subject) -> Iterator[Finding]:
 def _order_problems(plan: Plan, name: str, *, highest_first: bool) -> Iterator[tuple[str, str]]:
     """Yield problems with the order, each with its fix."""
     if plan.operation == "Scan":
-        yield "a scan has no order", f"query an index whose sort key begins with {name}"
+        yield "a scan has no order", f"query an index whose sort key starts with {name}"
         return
     if _is_grouped_by_entity(plan):
         names = " and ".join(entity.name for entity in plan.entities)
@@ -144,7 +147,7 @@ def _entity_order_problems(plan: Plan, entity: EntitySpec, name: str) -> Iterato
     elif order[0].field != name:
         yield (
             f"the sort key ({order[0].text}) orders by {order[0].field} first",
-            f"add an index whose sort key begins with {name}",
+            f"add an index whose sort key starts with {name}",
         )
     elif not order[0].in_order and bound is not None:
         yield (
