@@ -15,7 +15,7 @@ EXTRAS := async,aws,charts,fast,import,s3,verify
 run: $(VENV)/.runtime
 	$(BIN)/keyplan up --folder $(FOLDER) --port $(PORT)
 
-test: $(VENV)/.dev check
+test: $(VENV)/.dev $(VENV)/.browser check
 	$(BIN)/python -m pytest -q -n $(WORKERS)
 
 # Lint and quick tests, with fewer examples of each law. Writing bytecode saves pytest half of the time to collect.
@@ -55,6 +55,15 @@ $(VENV)/.dev: $(VENV)/.base pyproject.toml systems/pyproject.toml
 	@echo "Installing keyplan and the tools of its tests into $(VENV): one to three minutes"
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[$(EXTRAS)]" -e "./systems[lake]" --group dev
 	touch $@
+
+# Chromium for the tests of pages; without it they are skipped, or fail if KEYPLAN_REQUIRE_BROWSER is set.
+$(VENV)/.browser: $(VENV)/.dev
+	@if command -v chromium || command -v chromium-browser || command -v google-chrome; then echo "Pages are tested in the installed browser"; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "Installing Chromium for the tests of pages: about a minute"; \
+		apt-get update -q >/dev/null && apt-get install -q -y --no-install-recommends chromium fonts-dejavu-core >/dev/null; \
+	else echo "Downloading Chromium for the tests of pages"; $(BIN)/python -m playwright install chromium; \
+	fi && touch $@ || echo "No Chromium: the tests of pages will be skipped"
 
 $(VENV)/.bench: $(VENV)/.base pyproject.toml
 	@echo "Installing keyplan and its benchmarks into $(VENV): one to three minutes"

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.browser import browser, serve, windows
 from tests.systems.served_engine import ServedEngine, served
 
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
 from keyplan_systems.web import health
 
+__all__ = ["browser", "serve", "windows"]  # fixtures for tests of pages
 PLACES = ("embedded", "served")
 
 

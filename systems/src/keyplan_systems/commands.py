@@ -51,6 +51,16 @@ def up(  # noqa: PLR0917 - one parameter per option, given by name
     keys: Annotated[
         str | None, typer.Option("--keys", help="The issuer's public keys, a JWKS: a URL or a file.")
     ] = None,
+    client_id: Annotated[
+        str | None,
+        typer.Option(
+            "--client-id",
+            help="Client ID at the issuer, for sign-in to the pages; KEYPLAN_CLIENT_SECRET holds its secret.",
+        ),
+    ] = None,
+    public_url: Annotated[
+        str | None, typer.Option("--public-url", help="Address at which browsers reach the server, such as a proxy's.")
+    ] = None,
 ) -> None:
     """Run the systems: APIs, sweepers, stream consumers and the DynamoDB endpoint on one port."""
     from keyplan_systems.up.launch import Settings, UpError  # noqa: PLC0415 - loaded when run
@@ -60,7 +70,18 @@ def up(  # noqa: PLR0917 - one parameter per option, given by name
         raise refusal("keyplan up: give --endpoint or --aws, not both")
     url = endpoint if endpoint is not None else f"aws://{aws}" if aws is not None else None
     settings = Settings(
-        folder, host, port, tuple(system or ()), url, sample, log_level, issuer=issuer, audience=audience, keys=keys
+        folder,
+        host,
+        port,
+        tuple(system or ()),
+        url,
+        sample,
+        log_level,
+        issuer=issuer,
+        audience=audience,
+        keys=keys,
+        client_id=client_id,
+        public_url=public_url,
     )
     try:
         run(settings, lambda line: typer.echo(f"keyplan up: {line}"))

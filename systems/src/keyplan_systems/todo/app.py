@@ -11,7 +11,7 @@ from keyplan_systems.todo.api import application
 from keyplan_systems.todo.demo import play
 from keyplan_systems.todo.design import answer_given
 from keyplan_systems.todo.domain import Policy
-from keyplan_systems.todo.sample import load_sample
+from keyplan_systems.todo.sample import PEOPLE, load_sample
 from keyplan_systems.todo.service import Service
 from keyplan_systems.web.health import in_thread
 from keyplan_systems.web.system import Built, Resources, System, Worker
@@ -70,4 +70,4 @@ def _lake(resources: Resources) -> tuple[list[Worker], Callable[[], None]]:
     return workers, feed.close
 
 
-SYSTEM = System("todo", "To-do with a data lake", "keyplan_systems.todo.design", build, demo=play)
+SYSTEM = System("todo", "To-do with a data lake", "keyplan_systems.todo.design", build, demo=play, people=PEOPLE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from datetime import date, timedelta
-from typing import Any
+from typing import Any, Final
 
 from keyplan.clock import Clock
 from keyplan_systems.todo.domain import fingerprint, today
@@ -13,12 +13,22 @@ from keyplan_systems.todo.refusals import ConflictError
 from keyplan_systems.todo.service import Service
 from keyplan_systems.todo.service_lists import Wanted
 from keyplan_systems.todo.service_users import Person
+from keyplan_systems.web.system import SamplePerson
 
 logger = logging.getLogger(__name__)
+
+
+def _email(address: str) -> dict[str, object]:
+    return {"email": address, "email_verified": True}
+
 
 _PEOPLE = (
     Person("ada", "ada@example.org", "Ada", email_is_verified=True),
     Person("grace", "grace@example.org", "Grace", email_is_verified=True),
+)
+PEOPLE: Final = (
+    SamplePerson("ada", "Ada", "Has five tasks, one of them overdue.", claims=_email("ada@example.org")),
+    SamplePerson("grace", "Grace", "Has the same five tasks.", claims=_email("grace@example.org")),
 )
 
 

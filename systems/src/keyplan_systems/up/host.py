@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final, cast
+from urllib.parse import quote
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from keyplan.pages import ASSETS, assets_of
 from keyplan_systems.up import home
 from keyplan_systems.up.health import SystemHealth, health_of_all, overall
 from keyplan_systems.up.registry import Hosted
@@ -23,6 +25,7 @@ from keyplan_systems.web.authentication import install_verifier, principal_of
 from keyplan_systems.web.health import health_answer, hide_details
 from keyplan_systems.web.pages import html_page, with_security_headers
 from keyplan_systems.web.problems import Problem, ProblemStyle, framework_problem, problem_response
+from keyplan_systems.web.sign_in import SignIn
 from keyplan_systems.web.tokens import TokenVerifier
 
 _API_DOCS: Final = ("/docs", "/redoc", "/openapi.json", "/schema.graphql")
@@ -40,14 +43,23 @@ class Host:
         workers: Workers,
         dynamodb: ASGIApp | None,
         guard: TokenVerifier | None = None,
+        *,
+        sign_in: SignIn | None = None,
+        sessions: Callable[[ASGIApp], ASGIApp] = lambda app: app,
     ) -> None:
-        """Mount the systems. With a `guard`, home page, API docs and health details need a token that it accepts."""
+        """Mount the systems.
+
+        With a `guard`, home page, API docs and health details need a token that it accepts, or a signed-in session.
+        `sign_in` adds its pages; `sessions` wraps everything but the DynamoDB endpoint.
+        """
         self.hosted, self.workers, self._dynamodb = hosted, workers, dynamodb
         own = [
             Route("/", self._home),
             Route("/health", self._health),
             Route("/health/live", _live),
             Route("/health/{system}", self._system_health),
+            *(sign_in.routes() if sign_in is not None else ()),
+            Mount(ASSETS, app=assets_of("keyplan.pages"), name="assets"),
         ]
         names = [one.system.name for one in hosted]
         self._pages = Starlette(
@@ -58,6 +70,7 @@ class Host:
         )
         if guard is not None:
             install_verifier(self._pages, guard)
+        self._application = sessions(self._pages)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one scope; requests signed for DynamoDB go to the endpoint."""
@@ -66,7 +79,7 @@ class Host:
         if self._dynamodb is not None and scope["type"] == "http" and _for_dynamodb(scope):
             await self._dynamodb(scope, receive, send)
         else:
-            await self._pages(scope, receive, send)
+            await self._application(scope, receive, send)
 
     @asynccontextmanager
     async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
@@ -112,11 +125,15 @@ class _Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check the token where it is required; everything else passes, because the systems check it themselves."""
         if scope["type"] == "http" and scope["path"] in self._closed | self._reduced:
+            request = Request(scope)
             try:
-                await principal_of(Request(scope))
+                await principal_of(request)
             except Problem as problem:
                 if scope["path"] in self._closed:
-                    await problem_response(problem, ProblemStyle())(scope, receive, send)
+                    is_person = "text/html" in request.headers.get("accept", "")
+                    to_sign_in = RedirectResponse(f"/sign-in?next={quote(scope['path'], safe='')}", 303)
+                    answer = to_sign_in if is_person else problem_response(problem, ProblemStyle())
+                    await answer(scope, receive, send)
                     return
                 hide_details(scope)
         await self._app(scope, receive, send)
@@ -127,8 +144,9 @@ async def _live(request: Request) -> Response:
 
 
 async def _nothing_there(_request: Request, error: Exception) -> Response:
-    """Return 404 or 405 for an address outside all systems, in the systems' error format."""
-    return problem_response(framework_problem(cast("HTTPException", error)), ProblemStyle())
+    """Return the error of an address outside all systems, such as 404, in the systems' error format."""
+    problem = error if isinstance(error, Problem) else framework_problem(cast("HTTPException", error))
+    return problem_response(problem, ProblemStyle())
 
 
 def _for_dynamodb(scope: Scope) -> bool:

@@ -9,6 +9,7 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -37,6 +38,8 @@ from keyplan_systems.web.keys import FileKeys, KeySource, KeysUnavailableError, 
 from keyplan_systems.web.logs import configure_logs
 from keyplan_systems.web.secret import SECRET_VARIABLE, Secret, secret_from
 from keyplan_systems.web.server import server_config
+from keyplan_systems.web.sessions import Sessions
+from keyplan_systems.web.sign_in import NoSignIn, Provider, ProviderSignIn, SampleSignIn, SignIn
 from keyplan_systems.web.system import Built, Resources, System
 from keyplan_systems.web.tokens import TokenRules, TokenVerifier, development_keys
 
@@ -45,6 +48,8 @@ if TYPE_CHECKING:
 
 LogLevel = Literal["info", "warning"]
 AUDIENCE = "keyplan"
+CLIENT_SECRET_VARIABLE = "KEYPLAN_CLIENT_SECRET"  # noqa: S105 - a name, no password
+"""Environment variable of the secret of `--client-id`; a public client has none."""
 _GRACE_S = 10
 
 
@@ -74,6 +79,10 @@ class Settings:
     """Audience that the issuer's tokens must name."""
     keys: str | None = None
     """The issuer's public keys, a JWKS: a URL or a file."""
+    client_id: str | None = None
+    """Client ID of this server at the issuer, with which people sign in to the pages."""
+    public_url: str | None = None
+    """Address at which browsers reach the server, if it differs from its own: behind a proxy, for example."""
 
 
 class _Server(uvicorn.Server):
@@ -95,9 +104,9 @@ def up(settings: Settings, say: Callable[[str], None]) -> None:
     """Run until stopped by a signal. Raises UpError."""
     with ExitStack() as stack:
         listener = stack.enter_context(_socket(settings.host, settings.port))
-        host = prepare(settings, stack, say)
-        configure_logs(settings.log_level.upper())
         address = f"http://{settings.host}:{listener.getsockname()[1]}"
+        host = prepare(settings, stack, say, address=address)
+        configure_logs(settings.log_level.upper())
         for line in _hints(host, address, settings):
             say(line)
         _Server(server_config(host, grace_s=_GRACE_S)).run(sockets=[listener])
@@ -106,10 +115,17 @@ def up(settings: Settings, say: Callable[[str], None]) -> None:
         say("stopped")
 
 
-def prepare(settings: Settings, stack: ExitStack, say: Callable[[str], None], clock: Clock | None = None) -> Host:
+def prepare(
+    settings: Settings,
+    stack: ExitStack,
+    say: Callable[[str], None],
+    clock: Clock | None = None,
+    *,
+    address: str = "http://127.0.0.1",
+) -> Host:
     """Check the designs, create the tables, build the systems and load the samples. Raises UpError.
 
-    `stack` releases the resources.
+    `stack` releases the resources; `address` is the URL that the server listens on.
     """
     clock = clock or SystemClock()
     systems = _systems(settings.systems)
@@ -138,7 +154,49 @@ def prepare(settings: Settings, stack: ExitStack, say: Callable[[str], None], cl
         hosted.append(Hosted(system, design, reports[system.name], estimate(design, prices), built))
     workers = Workers([worker for one in hosted for worker in one.built.workers])
     dynamodb = DynamoDBApplication(engine) if engine is not None and _is_private(settings) else None
-    return Host(hosted, workers, dynamodb, verifier if _is_guarded(settings) else None)
+    public_url = (settings.public_url or address).rstrip("/")
+    key = secret or key_of(settings.folder)
+    sign_in = _sign_in(settings, systems, key, public_url, partial(_id_tokens, settings, verifier, stack, clock))
+    sessions = partial(Sessions, key=key.derived("sessions"), clock=clock, is_secure=public_url.startswith("https://"))
+    return Host(
+        hosted, workers, dynamodb, verifier if _is_guarded(settings) else None, sign_in=sign_in, sessions=sessions
+    )
+
+
+def _sign_in(
+    settings: Settings,
+    systems: Sequence[System],
+    key: Secret | DevelopmentKey,
+    public_url: str,
+    id_tokens: Callable[[], TokenVerifier],
+) -> SignIn:
+    """Return the way in which people sign in to the pages. Raises UpError."""
+    if settings.issuer is None:
+        if settings.client_id is not None:
+            raise UpError("--client-id requires --issuer")
+        if is_loopback(settings.host):
+            people = {system.name: (system.title, system.people) for system in systems}
+            return SampleSignIn(people, is_loopback)
+        return NoSignIn("Sample people can sign in only at a server that listens on 127.0.0.1.")
+    if settings.client_id is None:
+        return NoSignIn("Sign-in is not configured: start the server with --client-id.")
+    client_secret = os.environ.get(CLIENT_SECRET_VARIABLE) or None
+    provider = Provider(settings.issuer, settings.client_id, id_tokens(), public_url, client_secret)
+    return ProviderSignIn(provider, key.derived("sign-in"))
+
+
+def _id_tokens(settings: Settings, verifier: TokenVerifier, stack: ExitStack, clock: Clock) -> TokenVerifier:
+    """Return the verifier of ID tokens, whose audience is the client ID. Raises UpError."""
+    assert settings.client_id, "only a client has ID tokens"
+    assert settings.issuer, "_verifier requires it"
+    assert settings.keys, "_verifier requires them"
+    if settings.client_id == settings.audience:
+        return verifier
+    try:
+        keys = _issuers_keys(settings.keys, stack, clock)
+    except KeysUnavailableError as error:
+        raise UpError(str(error)) from error
+    return TokenVerifier(TokenRules(settings.client_id, settings.issuer), keys, clock)
 
 
 def _is_private(settings: Settings) -> bool:
@@ -266,9 +324,13 @@ def _socket(host: str, port: int) -> socket.socket:
         raise UpError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
 
 
+def _first_page(system: System) -> str:
+    return system.page if system.start is None else system.start
+
+
 def _hints(host: Host, address: str, settings: Settings) -> list[str]:
     lines = [f"home page {address}/"]
-    lines += [f"{one.system.title}: {address}/{one.system.name}/{one.system.page}" for one in host.hosted]
+    lines += [f"{one.system.title}: {address}/{one.system.name}/{_first_page(one.system)}" for one in host.hosted]
     if settings.url is None and _is_private(settings):
         lines.append(f"DynamoDB: aws dynamodb list-tables --endpoint-url {address}")
     elif settings.url is None:

@@ -1,5 +1,7 @@
 """Authentication of a route's caller: a dependency that verifies the bearer token and answers 401 or 403 without it.
 
+A request without a token that comes from one of the server's own pages is authenticated by its session.
+
     @router.get("/me")
     async def me(caller: Caller) -> ...
 
@@ -24,6 +26,7 @@ from keyplan_systems.web.keys import KeysUnavailableError
 from keyplan_systems.web.problems import Problem
 from keyplan_systems.web.rate_limits import Buckets
 from keyplan_systems.web.request_context import set_user
+from keyplan_systems.web.sessions import principal_of_session
 from keyplan_systems.web.tokens import Principal, TokenError, TokenVerifier
 
 REALM: Final = "keyplan"
@@ -79,9 +82,14 @@ async def authenticate(connection: HTTPConnection, token: str) -> Principal:
 async def current_principal(
     request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
 ) -> Principal:
-    """Return the sender of the request. Raises problem 401 without a valid bearer token."""
+    """Return the sender of the request. Raises problem 401 without a valid bearer token or a signed-in session."""
     if credentials is None:
-        raise unauthorized()
+        principal = principal_of_session(request)
+        if principal is None:
+            raise unauthorized()
+        set_user(principal.subject)
+        admit(request, principal.subject)
+        return principal
     return await authenticate(request, credentials.credentials)
 
 

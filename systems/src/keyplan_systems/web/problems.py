@@ -199,11 +199,25 @@ def install_problems(
         found = cast("RequestValidationError | WebSocketRequestValidationError", error).errors()
         return await _answer(connection, validation_problem(found, style), style)
 
+    app.state.problem_style, app.state.translations = style, handlers
     app.add_exception_handler(HTTPException, cast("Any", on_http_error))
     app.add_exception_handler(RequestValidationError, cast("Any", on_invalid))
     app.add_exception_handler(WebSocketRequestValidationError, cast("Any", on_invalid))
     for kind, translate in handlers.items():
         app.add_exception_handler(kind, cast("Any", _translated(translate, style)))
+
+
+def problem_of(app: FastAPI, error: Exception) -> Problem | None:
+    """Return the problem that an application with `install_problems` makes of an error; None for an unexpected one."""
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, HTTPException):
+        return framework_problem(error)
+    if isinstance(error, RequestValidationError):
+        return validation_problem(error.errors(), app.state.problem_style)
+    translations: Mapping[type[Exception], Translation] = app.state.translations
+    found = next((kind for kind in type(error).__mro__ if kind in translations), None)
+    return None if found is None else translations[found](error)
 
 
 def _translated(translate: Translation, style: ProblemStyle) -> Handler:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +104,20 @@ def json_of(answer: httpx.Response) -> Any:
 
 
 @dataclass(frozen=True)
+class SamplePerson:
+    """Person of the sample data, as whom a developer can sign in with one click."""
+
+    subject: str
+    """User ID: the subject of the person's tokens."""
+    name: str
+    about: str
+    """What the person does in the sample data, in one sentence."""
+    roles: tuple[str, ...] = ()
+    claims: Mapping[str, Any] = field(default_factory=dict)
+    """Further claims, such as the e-mail address."""
+
+
+@dataclass(frozen=True)
 class System:
     """System as it registers itself."""
 
@@ -117,3 +131,7 @@ class System:
     """Path, under the system's, of the page that shows its API."""
     demo: Callable[[DemoStage], None] | None = None
     """Plays the system's part of the demo."""
+    people: tuple[SamplePerson, ...] = ()
+    """Sample people, for the sign-in page of a development server."""
+    start: str | None = None
+    """Path, under the system's, of its first page for people; None if it has no pages."""

@@ -1,0 +1,215 @@
+"""Server-rendered pages: templates, styles, scripts and charts that every page of keyplan shares.
+
+    pages = Pages("keyplan_systems.todo", "To-do", nav=(Link("Tasks", "app/"), Link("Dashboard", "app/dashboard")))
+    return pages.render(request, "tasks.html.j2", tasks=tasks)
+
+A page works offline and loads files only from its own server: the Content-Security-Policy allows no inline script, no
+inline style and no other host. Templates escape everything that they print. Scripts improve a page that also works
+without them, so forms are plain HTML forms.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Any, Final
+from urllib.parse import quote, unquote
+
+import jinja2
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.types import ASGIApp
+
+from keyplan.pages import charts
+from keyplan.pages.assets import Assets
+
+ASSETS: Final = "/assets"
+"""Path, under the application's root, of the files that all pages share."""
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+    "connect-src 'self'; manifest-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'"
+)
+"""Content-Security-Policy of every page."""
+FLASH: Final = "keyplan_flash"
+"""Cookie with a message for the next page, such as "Task deleted"."""
+_FLASH_CHARACTERS: Final = 400
+
+
+@dataclass(frozen=True)
+class Link:
+    """Entry of a page's navigation; `path` is relative to the application that the pages belong to."""
+
+    text: str
+    path: str
+    icon: str = ""
+    """Name of a symbol in templates/icons.html.j2."""
+
+
+@dataclass(frozen=True)
+class Viewer:
+    """Person who looks at a page."""
+
+    name: str = ""
+    """Display name; empty for a person who is not signed in."""
+    csrf: Callable[[], str] = lambda: ""
+    """Return the token that forms send back, or an empty string without a session."""
+
+
+class Pages:
+    """Pages of one application: its package with `templates/` and `static/`, its title and its navigation."""
+
+    def __init__(
+        self,
+        package: str,
+        title: str,
+        *,
+        nav: Sequence[Link] = (),
+        accent: str = "indigo",
+        viewer: Callable[[Request], Viewer] = lambda _request: Viewer(),
+        static: str = "app/static",
+        scripts: Sequence[str] = (),
+    ) -> None:
+        """Read the templates of `package`.
+
+        `accent` is a color of keyplan.css: indigo, teal, rose, amber or green. `static` is the path, relative to the
+        application, at which `assets` is mounted. `scripts` names files in it that every page loads.
+        """
+        self.title, self.nav, self.accent = title, tuple(nav), accent
+        self._package, self._viewer, self._static, self._scripts = package, viewer, static, tuple(scripts)
+        self._environment = _environment(package)
+
+    def assets(self) -> ASGIApp:
+        """Return the application that serves the files in the package's folder `static`."""
+        return assets_of(self._package)
+
+    def render(
+        self,
+        request: Request,
+        template: str,
+        status: int = 200,
+        /,
+        headers: Mapping[str, str] | None = None,
+        **context: Any,
+    ) -> HTMLResponse:
+        """Return a page. The template also sees `page`: title, navigation, viewer, links to files."""
+        page = PageContext(self, request, self._viewer(request))
+        html = self._environment.get_template(template).render(page=page, **context)
+        response = HTMLResponse(html, status, {"Content-Security-Policy": POLICY, **(headers or {})})
+        if page.flash:
+            response.delete_cookie(FLASH, path="/")
+        return response
+
+    def error(
+        self, request: Request, status: int, message: str, headers: Mapping[str, str] | None = None
+    ) -> HTMLResponse:
+        """Return a page that reports an error."""
+        kept = {name: value for name, value in (headers or {}).items() if name.lower() == "retry-after"}
+        return self.render(request, "keyplan/error.html.j2", status, headers=kept, status=status, message=message)
+
+
+class PageContext:
+    """What templates know of the page that they print, as `page`."""
+
+    def __init__(self, pages: Pages, request: Request, viewer: Viewer) -> None:
+        self.title, self.accent, self.viewer = pages.title, pages.accent, viewer
+        self.url = request.url
+        self.root = root_of(request)
+        """Root path of the server, without a trailing slash: /sign-in lies there."""
+        self.here = str(request.scope.get("root_path", ""))
+        """Root path of the application, without a trailing slash."""
+        self.path = request.url.path
+        self.flash = unquote(request.cookies.get(FLASH, ""))[:_FLASH_CHARACTERS]
+        self._pages = pages
+
+    @property
+    def nav(self) -> list[dict[str, Any]]:
+        """Navigation; the entry with the longest path that the address starts with is `current`."""
+        paths = {link.path: f"{self.here}/{link.path}" for link in self._pages.nav}
+        current = max((path for path in paths.values() if self.path.startswith(path)), key=len, default="")
+        return [
+            {"text": link.text, "icon": link.icon, "href": paths[link.path], "current": paths[link.path] == current}
+            for link in self._pages.nav
+        ]
+
+    @property
+    def scripts(self) -> list[str]:
+        """URLs of the scripts that each page of the application loads."""
+        return [self.static(name) for name in self._pages._scripts]
+
+    def shared(self, name: str) -> str:
+        """Return the URL of a file that all pages share."""
+        return f"{self.root}{ASSETS}/{name}?v={_version('keyplan.pages', name)}"
+
+    def static(self, name: str) -> str:
+        """Return the URL of a file of the application's own package."""
+        return f"{self.here}/{self._pages._static}/{name}?v={_version(self._pages._package, name)}"
+
+
+def root_of(connection: HTTPConnection) -> str:
+    """Return the root path of the server, above all mounted applications, without a trailing slash."""
+    return str(connection.scope.get("app_root_path", connection.scope.get("root_path", "")))
+
+
+def redirect(url: str, flash: str = "") -> RedirectResponse:
+    """Return a redirect after a form was processed; the next page shows the message `flash` once."""
+    response = RedirectResponse(url, 303)
+    if flash:
+        response.set_cookie(
+            FLASH, quote(flash[:_FLASH_CHARACTERS]), max_age=60, httponly=True, samesite="lax", path="/"
+        )
+    return response
+
+
+def assets_of(package: str) -> ASGIApp:
+    """Return the application that serves the folder `static` of a package, compressed."""
+    return GZipMiddleware(Assets(package), minimum_size=500)
+
+
+def with_policy(response: Response) -> Response:
+    """Set the pages' Content-Security-Policy on a response that is not rendered from a template."""
+    response.headers["Content-Security-Policy"] = POLICY
+    return response
+
+
+@cache
+def _version(package: str, name: str) -> str:
+    return hashlib.sha256(files(package).joinpath("static", name).read_bytes()).hexdigest()[:12]
+
+
+@cache
+def _environment(package: str) -> jinja2.Environment:
+    shared = jinja2.PrefixLoader({"keyplan": jinja2.PackageLoader("keyplan.pages")})
+    own = [] if package == "keyplan.pages" else [jinja2.PackageLoader(package)]
+    environment = jinja2.Environment(
+        loader=jinja2.ChoiceLoader([shared, *own]),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters.update(FILTERS)
+    environment.globals["charts"] = charts
+    return environment
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
+
+
+def _plural(count: int, one: str, several: str = "") -> str:
+    return f"{_number(count)} {one if count == 1 else several or one + 's'}"
+
+
+def _timestamp(value: datetime) -> str:
+    return value.isoformat(timespec="seconds")
+
+
+FILTERS: Final = MappingProxyType({"number": _number, "plural": _plural, "timestamp": _timestamp})
+"""Filters of all templates."""

@@ -1,0 +1,150 @@
+"""Charts as inline SVG without styles or scripts: a bar chart and a line chart.
+
+Colors come from keyplan.css through classes, so charts follow the theme. Each chart has a title and a description for
+screen readers; show the numbers in a table beside a chart, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from markupsafe import Markup, escape
+
+_WIDTH: Final = 640
+_LEFT, _RIGHT, _TOP, _BOTTOM = 44, 12, 12, 28
+_SERIES: Final = 6
+"""Number of series colors in keyplan.css."""
+
+
+def bars(title: str, rows: Sequence[tuple[str, float]], *, unit: str = "", digits: int = 0) -> Markup:
+    """Return a horizontal bar chart: a label, a bar and a value for each row, in the given order."""
+    most = max((value for _, value in rows), default=0) or 1
+    height, label_width = 34 * len(rows) + 8, 190
+    span = _WIDTH - label_width - 90
+    drawn = []
+    for number, (label, value) in enumerate(rows):
+        y, width = 34 * number + 6, max(2.0, span * max(value, 0) / most)
+        drawn.append(
+            Markup(
+                '<text class="chart-label" x="{x}" y="{ty}" text-anchor="end">{label}</text>'
+                '<rect class="series-0" x="{left}" y="{y}" width="{width:.1f}" height="22" rx="3"/>'
+                '<text class="chart-value" x="{vx:.1f}" y="{ty}">{value}</text>'
+            ).format(
+                x=label_width - 10,
+                ty=y + 16,
+                label=_short(label, 26),
+                left=label_width,
+                y=y,
+                width=width,
+                vx=label_width + width + 8,
+                value=_text(value, unit, digits),
+            )
+        )
+    described = ", ".join(f"{label}: {_text(value, unit, digits)}" for label, value in rows)
+    return _svg(title, described, height, drawn)
+
+
+def lines(
+    title: str,
+    labels: Sequence[str],
+    series: Sequence[tuple[str, Sequence[float | None]]],
+    *,
+    unit: str = "",
+    digits: int = 0,
+    low: float | None = None,
+    high: float | None = None,
+) -> Markup:
+    """Return a line chart: a point for each label and series; None leaves a gap.
+
+    `low` and `high` fix the vertical axis, which otherwise runs from 0 to the largest value.
+    """
+    values = [value for _, points in series for value in points if value is not None]
+    bottom = min([0.0, *values]) if low is None else low
+    top = max([*values, bottom]) if high is None else high
+    top = top if top > bottom else bottom + 1
+    legend = 22 if len(series) > 1 else 0
+    height = 240 + legend
+    drawn = _axis(bottom, top, unit, digits)
+    step = (_WIDTH - _LEFT - _RIGHT) / max(1, len(labels) - 1)
+    skip = max(1, -(-len(labels) // 8))
+    for number, label in enumerate(labels):
+        if number % skip == 0:
+            anchor = "start" if number == 0 else "end" if number == len(labels) - 1 else "middle"
+            drawn.append(
+                Markup('<text class="chart-tick" x="{:.1f}" y="{}" text-anchor="{}">{}</text>').format(
+                    _LEFT + step * number, 240 - 8, anchor, _short(label, 12)
+                )
+            )
+    for index, (name, points) in enumerate(series):
+        drawn += _line(index, points, step, bottom, top)
+        if legend:
+            x = _LEFT + index * 150
+            drawn.append(
+                Markup(
+                    '<rect class="series-{}" x="{}" y="246" width="12" height="12" rx="2"/>'
+                    '<text class="chart-tick" x="{}" y="256">{}</text>'
+                ).format(index % _SERIES, x, x + 18, _short(name, 20))
+            )
+    described = "; ".join(
+        f"{name}: "
+        + ", ".join(
+            f"{label} {'none' if value is None else _text(value, unit, digits)}"
+            for label, value in zip(labels, points, strict=True)
+        )
+        for name, points in series
+    )
+    return _svg(title, described, height, drawn)
+
+
+def _line(index: int, points: Sequence[float | None], step: float, bottom: float, top: float) -> list[Markup]:
+    color = index % _SERIES
+    parts: list[list[tuple[float, float]]] = [[]]
+    for number, value in enumerate(points):
+        if value is None:
+            parts.append([])
+        else:
+            parts[-1].append((_LEFT + step * number, _y(value, bottom, top)))
+    drawn = [
+        Markup('<polyline class="stroke-{}" points="{}"/>').format(color, " ".join(f"{x:.1f},{y:.1f}" for x, y in part))
+        for part in parts
+        if len(part) > 1
+    ]
+    dots = [
+        Markup('<circle class="series-{}" cx="{:.1f}" cy="{:.1f}" r="4"/>').format(color, x, y)
+        for part in parts
+        for x, y in part
+    ]
+    return [*drawn, *dots]
+
+
+def _axis(bottom: float, top: float, unit: str, digits: int) -> list[Markup]:
+    drawn = []
+    for quarter in range(5):
+        value = bottom + (top - bottom) * quarter / 4
+        y = _y(value, bottom, top)
+        drawn.append(
+            Markup(
+                '<line class="chart-grid" x1="{}" x2="{}" y1="{:.1f}" y2="{:.1f}"/>'
+                '<text class="chart-tick" x="{}" y="{:.1f}" text-anchor="end">{}</text>'
+            ).format(_LEFT, _WIDTH - _RIGHT, y, y, _LEFT - 6, y + 4, _text(value, unit, digits))
+        )
+    return drawn
+
+
+def _y(value: float, bottom: float, top: float) -> float:
+    return 240 - _BOTTOM - (240 - _BOTTOM - _TOP) * (value - bottom) / (top - bottom)
+
+
+def _svg(title: str, described: str, height: int, drawn: Sequence[Markup]) -> Markup:
+    return Markup(
+        '<svg class="chart" viewBox="0 0 {} {}" role="img" aria-label="{}"><title>{}</title><desc>{}</desc>{}</svg>'
+    ).format(_WIDTH, height, title, title, described, Markup("").join(drawn))
+
+
+def _text(value: float, unit: str, digits: int) -> str:
+    return f"{value:,.{digits}f}{unit}"
+
+
+def _short(text: str, characters: int) -> Markup:
+    return escape(text if len(text) <= characters else text[: characters - 1] + "…")

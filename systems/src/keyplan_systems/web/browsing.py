@@ -1,0 +1,148 @@
+"""Routes that answer with pages: the person behind a request, forms, and errors as pages.
+
+    router = page_router()
+
+    @router.get("/tasks")
+    def tasks(request: Request, person: Person) -> Response: ...
+
+    @router.post("/tasks")
+    def add(request: Request, person: Person, form: Form) -> Response: ...
+
+A page for signed-in people redirects others to /sign-in. An error of the application becomes a page with its message
+and status; a script that asks for JSON receives the API's own error. `Form` has checked that one of the server's pages
+sent the request.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Annotated, Any, Final, TypeAlias
+from urllib.parse import quote
+
+from fastapi import APIRouter, Depends, FastAPI
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from starlette.datastructures import FormData, UploadFile
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from keyplan.pages import Link, Pages, Viewer, root_of
+from keyplan_systems.web.authentication import admit, unauthorized
+from keyplan_systems.web.problems import Problem, problem_of
+from keyplan_systems.web.request_context import set_user
+from keyplan_systems.web.sessions import CSRF_HEADER, Session, session_of
+from keyplan_systems.web.tokens import Principal
+
+PREFIX: Final = "/app"
+"""Path of a system's pages, below the system's."""
+logger = logging.getLogger(__name__)
+
+
+class SignInNeededError(Exception):
+    """Request for a page of signed-in people by somebody else."""
+
+
+class FormFields(dict[str, str]):
+    """Fields of a submitted form without surrounding spaces; of a repeated field the last value, `all` has the rest."""
+
+    def __init__(self, data: FormData) -> None:
+        texts = [(name, value) for name, value in data.multi_items() if not isinstance(value, UploadFile)]
+        super().__init__({name: value.strip() for name, value in texts})
+        self._texts = texts
+
+    def all(self, name: str) -> list[str]:
+        """Return all values of a field, such as those of checkboxes with one name."""
+        return [value for field, value in self._texts if field == name]
+
+
+def current_session(request: Request) -> Session:
+    """Return the session of the request. Raises problem 401 if the server has no sessions."""
+    session = session_of(request)
+    if session is None:
+        raise unauthorized("This server has no sign-in: run the system with `keyplan up`.")
+    return session
+
+
+def current_person(request: Request) -> Principal:
+    """Return the signed-in person. Raises SignInNeededError, which becomes a redirect to the sign-in page."""
+    principal = current_session(request).principal
+    if principal is None:
+        raise SignInNeededError
+    set_user(principal.subject)
+    admit(request, principal.subject)
+    return principal
+
+
+async def checked_form(request: Request) -> FormFields:
+    """Return the submitted form. Raises problem 403 if it does not contain the session's token."""
+    fields = FormFields(await request.form())
+    current_session(request).check(fields.pop("csrf", None) or request.headers.get(CSRF_HEADER))
+    return fields
+
+
+Person: TypeAlias = Annotated[Principal, Depends(current_person)]
+Form: TypeAlias = Annotated[FormFields, Depends(checked_form)]
+Visit: TypeAlias = Annotated[Session, Depends(current_session)]
+"""Session of a person who need not sign in."""
+
+
+def site(package: str, title: str, nav: Sequence[Link], *, accent: str, scripts: Sequence[str] = ()) -> Pages:
+    """Return the pages of a system, which know the signed-in person."""
+    return Pages(package, title, nav=nav, accent=accent, viewer=_viewer, scripts=scripts)
+
+
+def page_router(pages: Pages) -> APIRouter:
+    """Return a router for pages below `PREFIX`, whose errors become pages."""
+
+    class PageRoute(APIRoute):
+        def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+            answer = super().get_route_handler()
+
+            async def handler(request: Request) -> Response:
+                try:
+                    return await answer(request)
+                except SignInNeededError:
+                    return _to_sign_in(request)
+                except Exception as error:
+                    if "text/html" not in request.headers.get("accept", "") and not isinstance(error, HTTPException):
+                        raise
+                    return _error_page(pages, request, error)
+
+            return handler
+
+    return APIRouter(prefix=PREFIX, route_class=PageRoute, include_in_schema=False)
+
+
+def install_pages(app: FastAPI, pages: Pages, router: APIRouter) -> None:
+    """Add pages and their files to a system's application; the system's own path leads to the first page."""
+
+    @app.get("/", include_in_schema=False)
+    def start(request: Request) -> Response:
+        return RedirectResponse(f"{request.scope.get('root_path', '')}{PREFIX}/", 307)
+
+    app.mount(f"{PREFIX}/static", pages.assets(), name="static")
+    app.include_router(router)
+
+
+def _viewer(request: Request) -> Viewer:
+    session = session_of(request)
+    return Viewer() if session is None else Viewer(session.name, session.csrf)
+
+
+def _to_sign_in(request: Request) -> Response:
+    if request.method != "GET" or "application/json" in request.headers.get("accept", ""):
+        raise unauthorized("Sign in first.")
+    path = quote(request.url.path + (f"?{request.url.query}" if request.url.query else ""), safe="")
+    return RedirectResponse(f"{root_of(request)}/sign-in?next={path}", 303)
+
+
+def _error_page(pages: Pages, request: Request, error: Exception) -> Response:
+    problem = problem_of(request.app, error)
+    if problem is None:
+        logger.error("unhandled error of a page", exc_info=error)
+        problem = Problem(500, "The server failed to show this page.")
+    elif isinstance(error, RequestValidationError):
+        problem = Problem(422, "The address of this page is not valid.")
+    return pages.error(request, problem.status_code, problem.message, problem.headers)

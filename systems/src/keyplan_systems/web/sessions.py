@@ -1,0 +1,165 @@
+"""Sessions of people in a browser: a signed cookie, protection against forged requests, the person behind a request.
+
+The cookie holds what a token would say about the person (subject, roles, e-mail address), signed with a key that the
+server's replicas share, so no replica stores sessions. It is HttpOnly and SameSite=Lax. Requests that change something
+must also repeat a token that only the server's own pages know, in the form field `csrf` or the header `X-CSRF-Token`,
+and must not come from another site.
+
+Sources: OWASP Cheat Sheets, "Session Management" and "Cross-Site Request Forgery Prevention" (signed double-submit
+values bound to the session, and Fetch Metadata).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Mapping
+from http.cookies import SimpleCookie
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import jwt
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from keyplan.clock import Clock, SystemClock
+from keyplan_systems.web.problems import Problem, ProblemStyle, problem_response
+from keyplan_systems.web.tokens import Principal
+
+COOKIE: Final = "keyplan_session"
+LIFETIME_S: Final = 12 * 3600
+CSRF_HEADER: Final = "X-CSRF-Token"
+_SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+_CLAIMS: Final = ("email", "email_verified", "name")
+"""Claims of a token that the session keeps, because systems read them."""
+
+
+class Session:
+    """Session of one browser; `principal` is None until the person signs in."""
+
+    def __init__(self, key: bytes, session_id: str, principal: Principal | None, *, is_new: bool = False) -> None:
+        self.id, self.principal, self.is_new = session_id, principal, is_new
+        self.is_used = False
+        """True if a page contains the session's token, so that the browser must receive the cookie."""
+        self._token = hmac.new(key, f"csrf {session_id}".encode(), hashlib.sha256).hexdigest()
+
+    def csrf(self) -> str:
+        """Return the token that the forms of this session's pages send back."""
+        self.is_used = True
+        return self._token
+
+    def check(self, token: str | None) -> None:
+        """Raise problem 403 unless this is the session's token."""
+        if self.is_new or not hmac.compare_digest((token or "").encode(), self._token.encode()):
+            raise Problem(403, "This page is out of date. Reload it and try again.", code="csrf")
+
+    @property
+    def name(self) -> str:
+        """Display name of the signed-in person, or an empty string."""
+        if self.principal is None:
+            return ""
+        name = self.principal.claims.get("name")
+        return name if isinstance(name, str) and name else self.principal.subject
+
+
+class Sessions:
+    """Middleware that reads and sets the session cookie, around all applications of a server."""
+
+    def __init__(self, app: ASGIApp, key: bytes, clock: Clock | None = None, *, is_secure: bool = False) -> None:
+        """Sign with `key`. `is_secure` sends cookies over HTTPS only."""
+        self._app, self._key, self._clock, self._is_secure = app, key, clock or SystemClock(), is_secure
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Set `request.state.session`; answer 403 to requests from other sites that would change something."""
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        session = self._read(HTTPConnection(scope).cookies.get(COOKIE))
+        foreign = not _is_same_origin(scope)
+        if scope["type"] == "websocket" and foreign:
+            session = self._new()  # the token in a query string or message still authenticates it
+        state = scope.setdefault("state", {})
+        state["session"], state["sessions"] = session, self
+        if scope["type"] == "http" and scope["method"] not in _SAFE and foreign and not session.is_new:
+            problem = Problem(403, "Requests from other sites are not accepted.", code="cross_site")
+            await problem_response(problem, ProblemStyle())(scope, receive, send)
+            return
+
+        async def send_with_cookie(message: Message) -> None:
+            if message["type"] == "http.response.start" and session.is_new and session.is_used:
+                message.setdefault("headers", [])
+                MutableHeaders(scope=message).append("Set-Cookie", self.cookie(session.id))
+            await send(message)
+
+        await self._app(scope, receive, send_with_cookie)
+
+    def cookie(self, session_id: str | None = None, claims: Mapping[str, Any] | None = None) -> str:
+        """Return the Set-Cookie header of a session, signed in with these claims of a token if they are given."""
+        now_s = int(self._clock.now())
+        kept = {name: claims[name] for name in _CLAIMS if name in claims} if claims else {}
+        person = {"sub": claims["sub"], "roles": list(claims.get("roles", [])), **kept} if claims else {}
+        content = {"sid": session_id or secrets.token_urlsafe(18), "iat": now_s, "exp": now_s + LIFETIME_S, **person}
+        return self._header(jwt.encode(content, self._key, algorithm="HS256"), LIFETIME_S)
+
+    def ended_cookie(self) -> str:
+        """Return the Set-Cookie header that ends a session."""
+        return self._header("", 0)
+
+    def _header(self, value: str, age_s: int) -> str:
+        cookie: SimpleCookie = SimpleCookie({COOKIE: value})
+        morsel = cookie[COOKIE]
+        morsel["path"], morsel["samesite"], morsel["max-age"] = "/", "Lax", str(age_s)
+        morsel["httponly"] = True
+        morsel["secure"] = self._is_secure
+        return morsel.OutputString()
+
+    def _new(self) -> Session:
+        return Session(self._key, secrets.token_urlsafe(18), None, is_new=True)
+
+    def _read(self, value: str | None) -> Session:
+        """Return the session of a cookie; a new one without a valid cookie."""
+        if not value:
+            return self._new()
+        try:
+            # Expiry is compared with this clock, because PyJWT reads only the machine's.
+            claims = jwt.decode(
+                value, self._key, algorithms=["HS256"], options={"verify_exp": False, "verify_iat": False}
+            )
+        except jwt.InvalidTokenError:
+            return self._new()
+        if claims["exp"] <= self._clock.now():
+            return self._new()
+        subject = claims.get("sub")
+        principal = None if subject is None else Principal(subject, claims, frozenset(claims["roles"]))
+        return Session(self._key, claims["sid"], principal)
+
+
+def session_of(connection: HTTPConnection) -> Session | None:
+    """Return the session of a request, or None if the server has no sessions."""
+    session = getattr(connection.state, "session", None)
+    return session if isinstance(session, Session) else None
+
+
+def principal_of_session(connection: HTTPConnection) -> Principal | None:
+    """Return the person of the request's session, for requests without a bearer token.
+
+    Raises problem 403 if the request changes something and does not repeat the session's token in `X-CSRF-Token`.
+    """
+    session = session_of(connection)
+    if session is None or session.principal is None:
+        return None
+    if connection.scope["type"] == "http" and connection.scope["method"] not in _SAFE:
+        session.check(connection.headers.get(CSRF_HEADER))
+    return session.principal
+
+
+def _is_same_origin(scope: Scope) -> bool:
+    """Return False if a browser says that another site's page sent the request."""
+    headers = Headers(scope=scope)
+    site = headers.get("sec-fetch-site")
+    if site is not None and scope["type"] == "http":
+        return site in ("same-origin", "none")
+    origin = headers.get("origin")
+    return origin is None or urlsplit(origin).netloc == headers.get("host")

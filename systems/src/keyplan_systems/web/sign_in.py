@@ -1,0 +1,287 @@
+"""Sign-in of people: sample people on the development issuer, or the authorization code flow of an OpenID provider.
+
+The code flow uses PKCE, `state` and `nonce`, and follows OpenID Connect Core 1.0 (section 3.1) and RFC 9700. Tokens
+travel in the response of the provider's token endpoint only, never in an address; the session's cookie keeps only the
+claims that the systems read.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+from urllib.parse import urlsplit
+
+import httpx
+import jwt
+from authlib.common.errors import AuthlibBaseError
+from authlib.integrations.httpx_client import AsyncOAuth2Client
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from keyplan.clock import Clock, SystemClock
+from keyplan.pages import Pages, Viewer, redirect
+from keyplan_systems.web.browsing import FormFields, current_session
+from keyplan_systems.web.keys import KeysUnavailableError
+from keyplan_systems.web.problems import Problem
+from keyplan_systems.web.sessions import Sessions, session_of
+from keyplan_systems.web.system import SamplePerson
+from keyplan_systems.web.tokens import TokenError, TokenVerifier
+
+_FLOW_COOKIE: Final = "keyplan_sign_in"
+_FLOW_S: Final = 600
+_TIMEOUT_S: Final = 10.0
+
+
+@dataclass(frozen=True)
+class Provider:
+    """OpenID provider, and this server as its client."""
+
+    issuer: str
+    client_id: str
+    verifier: TokenVerifier
+    """Verifier of its ID tokens, whose audience is the client ID."""
+    public_url: str
+    """Address at which browsers reach this server, without a trailing slash; the provider redirects to it."""
+    client_secret: str | None = None
+    scope: str = "openid profile email"
+
+
+class SignIn(Protocol):
+    """Way to sign in."""
+
+    def routes(self) -> Sequence[Route]:
+        """Return the routes below the server's root."""
+
+
+class _Base:
+    """Routes that all ways share."""
+
+    def __init__(self) -> None:
+        self._pages = Pages("keyplan_systems.web", "keyplan", viewer=_viewer)
+
+    def _sign_out_route(self) -> Route:
+        return Route("/sign-out", self._sign_out, methods=["POST"])
+
+    async def _sign_out(self, request: Request) -> Response:
+        await _form(request)
+        response = redirect(f"{_root(request)}/sign-in", "You are signed out.")
+        response.headers.append("Set-Cookie", _sessions(request).ended_cookie())
+        return response
+
+
+class SampleSignIn(_Base):
+    """Sign-in as a sample person with one click, for servers that only this machine reaches."""
+
+    def __init__(
+        self, people: Mapping[str, tuple[str, Sequence[SamplePerson]]], is_local: Callable[[str], bool]
+    ) -> None:
+        """Offer people by system: its name, its title and its sample people.
+
+        `is_local` returns True for host names that reach only this machine.
+        """
+        super().__init__()
+        self._people, self._is_local = dict(people), is_local
+
+    def routes(self) -> Sequence[Route]:
+        """Return the sign-in page, its form and sign-out."""
+        return [
+            Route("/sign-in", self._page, methods=["GET"]),
+            Route("/sign-in", self._start, methods=["POST"]),
+            self._sign_out_route(),
+        ]
+
+    async def _page(self, request: Request) -> Response:
+        self._require_local(request)
+        target = local_path(request.query_params.get("next"))
+        first = target.lstrip("/").partition("/")[0]
+        groups = sorted(self._people.items(), key=lambda entry: entry[0] != first)
+        return self._pages.render(request, "sign_in.html.j2", groups=groups, next=target, provider="")
+
+    async def _start(self, request: Request) -> Response:
+        self._require_local(request)
+        form = await _form(request)
+        _, people = self._people.get(form.get("system", ""), ("", ()))
+        person = next((person for person in people if person.subject == form.get("subject")), None)
+        if person is None:
+            return self._pages.error(request, 400, "This person is not a sample person.")
+        claims = {"sub": person.subject, "name": person.name, "roles": list(person.roles), **person.claims}
+        target = local_path(form.get("next"))
+        own = f"/{form['system']}/"
+        return _signed_in(request, claims, target if target != "/" else own)
+
+    def _require_local(self, request: Request) -> None:
+        """Raise problem 403 for a host name that another site could point at this machine."""
+        if not self._is_local(request.url.hostname or ""):
+            message = "Sample people can sign in at this machine's own address only, such as http://127.0.0.1."
+            raise Problem(403, message)
+
+
+class ProviderSignIn(_Base):
+    """Sign-in by an OpenID provider."""
+
+    def __init__(self, provider: Provider, flow_key: bytes, clock: Clock | None = None) -> None:
+        """Sign the state of a running sign-in with `flow_key`."""
+        super().__init__()
+        self._provider, self._key, self._clock = provider, flow_key, clock or SystemClock()
+        self._metadata: dict[str, Any] | None = None
+
+    def routes(self) -> Sequence[Route]:
+        """Return the sign-in page, the two steps of the flow, and sign-out."""
+        return [
+            Route("/sign-in", self._page, methods=["GET"]),
+            Route("/sign-in/start", self._start, methods=["GET"]),
+            Route("/sign-in/callback", self._finish, methods=["GET"]),
+            self._sign_out_route(),
+        ]
+
+    async def _page(self, request: Request) -> Response:
+        target = local_path(request.query_params.get("next"))
+        host = urlsplit(self._provider.issuer).netloc or self._provider.issuer
+        return self._pages.render(request, "sign_in.html.j2", groups=(), next=target, provider=host)
+
+    async def _start(self, request: Request) -> Response:
+        try:
+            metadata = await self._discovered()
+        except (httpx.HTTPError, ValueError) as error:
+            return self._pages.error(request, 503, f"The sign-in service cannot be reached: {error}")
+        flow = {
+            "state": secrets.token_urlsafe(24),
+            "nonce": secrets.token_urlsafe(24),
+            "verifier": secrets.token_urlsafe(48),
+            "next": local_path(request.query_params.get("next")),
+        }
+        async with self._client() as client:
+            url, _ = client.create_authorization_url(
+                metadata["authorization_endpoint"],
+                state=flow["state"],
+                nonce=flow["nonce"],
+                code_verifier=flow["verifier"],
+            )
+        response = RedirectResponse(url, 303)
+        content = jwt.encode({**flow, "exp": int(self._clock.now()) + _FLOW_S}, self._key, algorithm="HS256")
+        response.set_cookie(
+            _FLOW_COOKIE,
+            content,
+            max_age=_FLOW_S,
+            path="/sign-in",
+            secure=self._provider.public_url.startswith("https://"),
+            httponly=True,
+            samesite="lax",
+        )
+        return response
+
+    async def _finish(self, request: Request) -> Response:
+        flow = self._flow(request.cookies.get(_FLOW_COOKIE))
+        state = request.query_params.get("state", "")
+        if flow is None or not hmac.compare_digest(state.encode(), flow["state"].encode()):
+            return self._pages.error(request, 400, "This sign-in has expired. Start it again.")
+        if "error" in request.query_params:
+            reason = request.query_params.get("error_description") or request.query_params["error"]
+            return self._pages.error(request, 403, f"The sign-in service refused: {reason}")
+        try:
+            metadata = await self._discovered()
+            async with self._client() as client:
+                tokens = await client.fetch_token(
+                    metadata["token_endpoint"],
+                    grant_type="authorization_code",
+                    code=request.query_params.get("code", ""),
+                    code_verifier=flow["verifier"],
+                )
+            principal = await run_in_threadpool(self._provider.verifier.verify, str(tokens.get("id_token", "")))
+        except (httpx.HTTPError, KeysUnavailableError, ValueError) as error:
+            return self._pages.error(request, 503, f"The sign-in service cannot be reached: {error}")
+        except (AuthlibBaseError, TokenError) as error:
+            return self._pages.error(request, 403, f"The sign-in failed: {error}")
+        if principal.claims.get("nonce") != flow["nonce"]:
+            return self._pages.error(request, 403, "The sign-in failed: its token belongs to another sign-in.")
+        claims = {**principal.claims, "roles": sorted(principal.roles)}
+        response = _signed_in(request, claims, local_path(flow["next"]))
+        response.delete_cookie(_FLOW_COOKIE, path="/sign-in")
+        return response
+
+    def _client(self) -> AsyncOAuth2Client:
+        provider = self._provider
+        return AsyncOAuth2Client(
+            provider.client_id,
+            provider.client_secret,
+            token_endpoint_auth_method="client_secret_basic" if provider.client_secret else "none",
+            scope=provider.scope,
+            redirect_uri=f"{provider.public_url}/sign-in/callback",
+            code_challenge_method="S256",
+            timeout=_TIMEOUT_S,
+        )
+
+    async def _discovered(self) -> dict[str, Any]:
+        """Return the provider's metadata. Raises httpx.HTTPError, or ValueError if it is for another issuer."""
+        if self._metadata is None:
+            url = f"{self._provider.issuer.rstrip('/')}/.well-known/openid-configuration"
+            async with httpx.AsyncClient(timeout=_TIMEOUT_S) as client:
+                metadata = (await client.get(url)).raise_for_status().json()
+            if metadata.get("issuer") != self._provider.issuer:
+                raise ValueError(f"its metadata names the issuer {metadata.get('issuer')!r}")
+            self._metadata = metadata
+        return self._metadata
+
+    def _flow(self, cookie: str | None) -> dict[str, Any] | None:
+        try:
+            flow: dict[str, Any] = jwt.decode(
+                cookie or "", self._key, algorithms=["HS256"], options={"verify_exp": False}
+            )
+        except jwt.InvalidTokenError:
+            return None
+        return flow if flow["exp"] > self._clock.now() else None
+
+
+class NoSignIn(_Base):
+    """Page of servers on which people cannot sign in, with the reason."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__()
+        self._reason = reason
+
+    def routes(self) -> Sequence[Route]:
+        """Return the page, and sign-out."""
+        return [Route("/sign-in", self._page, methods=["GET"]), self._sign_out_route()]
+
+    async def _page(self, request: Request) -> Response:
+        return self._pages.error(request, 403, self._reason)
+
+
+def local_path(path: str | None) -> str:
+    """Return a path of this server to continue at; "/" for anything else, such as another host's address."""
+    if not path or not path.startswith("/") or path.startswith(("//", "/\\")) or not path.isprintable():
+        return "/"
+    return path
+
+
+def _signed_in(request: Request, claims: Mapping[str, Any], path: str) -> Response:
+    """Return the redirect that starts a new session, so that a session ID known before is useless."""
+    response = RedirectResponse(path, 303)
+    response.headers.append("Set-Cookie", _sessions(request).cookie(claims=claims))
+    return response
+
+
+async def _form(request: Request) -> FormFields:
+    fields = FormFields(await request.form())
+    current_session(request).check(fields.get("csrf"))
+    return fields
+
+
+def _sessions(request: Request) -> Sessions:
+    sessions = request.state.sessions
+    assert isinstance(sessions, Sessions), "the host wraps every application in Sessions"
+    return sessions
+
+
+def _viewer(request: Request) -> Viewer:
+    session = session_of(request)
+    return Viewer() if session is None else Viewer(session.name, session.csrf)
+
+
+def _root(request: Request) -> str:
+    return str(request.scope.get("root_path", ""))
