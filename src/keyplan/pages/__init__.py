@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 from importlib.resources import files
@@ -49,7 +49,9 @@ class Link:
     text: str
     path: str
     icon: str = ""
-    """Name of a symbol in templates/icons.html.j2."""
+    """Name of a symbol in templates/parts.html.j2."""
+    role: str = ""
+    """Role that a viewer needs to see the entry; empty for everybody."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,17 @@ class Viewer:
     """Display name; empty for a person who is not signed in."""
     csrf: Callable[[], str] = lambda: ""
     """Return the token that forms send back, or an empty string without a session."""
+    roles: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Wording:
+    """Language of a page, and translations of the English texts of the shared templates and of the navigation."""
+
+    language: str = "en"
+    """Language tag for the attribute `lang`."""
+    words: Mapping[str, str] = field(default_factory=dict)
+    """Translations by English text, such as {"Sign out": "Abmelden"}; a missing text stays English."""
 
 
 class Pages:
@@ -75,15 +88,17 @@ class Pages:
         viewer: Callable[[Request], Viewer] = lambda _request: Viewer(),
         static: str = "app/static",
         scripts: Sequence[str] = (),
+        wording: Callable[[Request], Wording] = lambda _request: Wording(),
     ) -> None:
         """Read the templates of `package`.
 
         `accent` is a color of keyplan.css: indigo, teal, rose, amber or green. `static` is the path, relative to the
         application, at which `assets` is mounted. `scripts` names files in it that every page loads.
+        `wording` returns the language of a request's page.
         """
         self.title, self.nav, self.accent = title, tuple(nav), accent
         self._package, self._viewer, self._static, self._scripts = package, viewer, static, tuple(scripts)
-        self._environment = _environment(package)
+        self._environment, self._wording = _environment(package), wording
 
     def assets(self) -> ASGIApp:
         """Return the application that serves the files in the package's folder `static`."""
@@ -118,7 +133,10 @@ class PageContext:
     """What templates know of the page that they print, as `page`."""
 
     def __init__(self, pages: Pages, request: Request, viewer: Viewer) -> None:
-        self.title, self.accent, self.viewer = pages.title, pages.accent, viewer
+        self.accent, self.viewer = pages.accent, viewer
+        wording = pages._wording(request)
+        self.language, self._words = wording.language, wording.words
+        self.title = self.word(pages.title)
         self.url = request.url
         self.root = root_of(request)
         """Root path of the server, without a trailing slash: /sign-in lies there."""
@@ -131,12 +149,22 @@ class PageContext:
     @property
     def nav(self) -> list[dict[str, Any]]:
         """Navigation; the entry with the longest path that the address starts with is `current`."""
-        paths = {link.path: f"{self.here}/{link.path}" for link in self._pages.nav}
+        links = [link for link in self._pages.nav if not link.role or link.role in self.viewer.roles]
+        paths = {link.path: f"{self.here}/{link.path}" for link in links}
         current = max((path for path in paths.values() if self.path.startswith(path)), key=len, default="")
         return [
-            {"text": link.text, "icon": link.icon, "href": paths[link.path], "current": paths[link.path] == current}
-            for link in self._pages.nav
+            {
+                "text": self.word(link.text),
+                "icon": link.icon,
+                "href": paths[link.path],
+                "current": paths[link.path] == current,
+            }
+            for link in links
         ]
+
+    def word(self, text: str) -> str:
+        """Return the translation of an English text of the shared templates; without one the text itself."""
+        return self._words.get(text, text)
 
     @property
     def scripts(self) -> list[str]:

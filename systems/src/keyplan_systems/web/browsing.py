@@ -28,7 +28,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from keyplan.pages import Link, Pages, Viewer, root_of
+from keyplan.pages import Link, Pages, Viewer, Wording, root_of
 from keyplan_systems.web.authentication import admit, unauthorized
 from keyplan_systems.web.problems import Problem, problem_of
 from keyplan_systems.web.request_context import set_user
@@ -88,13 +88,26 @@ Visit: TypeAlias = Annotated[Session, Depends(current_session)]
 """Session of a person who need not sign in."""
 
 
-def site(package: str, title: str, nav: Sequence[Link], *, accent: str, scripts: Sequence[str] = ()) -> Pages:
+def site(
+    package: str,
+    title: str,
+    nav: Sequence[Link],
+    *,
+    accent: str,
+    scripts: Sequence[str] = (),
+    wording: Callable[[Request], Wording] = lambda _request: Wording(),
+) -> Pages:
     """Return the pages of a system, which know the signed-in person."""
-    return Pages(package, title, nav=nav, accent=accent, viewer=_viewer, scripts=scripts)
+    return Pages(package, title, nav=nav, accent=accent, viewer=_viewer, scripts=scripts, wording=wording)
 
 
-def page_router(pages: Pages) -> APIRouter:
-    """Return a router for pages below `PREFIX`, whose errors become pages."""
+def page_router(
+    pages: Pages, problem: Callable[[Request, Exception], Problem | None] = lambda _request, _error: None
+) -> APIRouter:
+    """Return a router for pages below `PREFIX`, whose errors become pages.
+
+    `problem` returns what people read about an error in place of the API's own answer, or None to keep that.
+    """
 
     class PageRoute(APIRoute):
         def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
@@ -108,7 +121,7 @@ def page_router(pages: Pages) -> APIRouter:
                 except Exception as error:
                     if "text/html" not in request.headers.get("accept", "") and not isinstance(error, HTTPException):
                         raise
-                    return _error_page(pages, request, error)
+                    return _error_page(pages, request, error, problem(request, error))
 
             return handler
 
@@ -128,7 +141,10 @@ def install_pages(app: FastAPI, pages: Pages, router: APIRouter) -> None:
 
 def _viewer(request: Request) -> Viewer:
     session = session_of(request)
-    return Viewer() if session is None else Viewer(session.name, session.csrf)
+    if session is None:
+        return Viewer()
+    roles = frozenset[str]() if session.principal is None else session.principal.roles
+    return Viewer(session.name, session.csrf, roles)
 
 
 def _to_sign_in(request: Request) -> Response:
@@ -138,8 +154,8 @@ def _to_sign_in(request: Request) -> Response:
     return RedirectResponse(f"{root_of(request)}/sign-in?next={path}", 303)
 
 
-def _error_page(pages: Pages, request: Request, error: Exception) -> Response:
-    problem = problem_of(request.app, error)
+def _error_page(pages: Pages, request: Request, error: Exception, problem: Problem | None) -> Response:
+    problem = problem or problem_of(request.app, error)
     if problem is None:
         logger.error("unhandled error of a page", exc_info=error)
         problem = Problem(500, "The server failed to show this page.")
