@@ -27,6 +27,7 @@ KEYS = {
     "aah-questions": {
         "": ("question_id",),
         "ByStatus": ("feed_pk", "created_at"),
+        "ByNeed": ("need_pk", "need"),
         "ByAgentId": ("agent_id", "created_at"),
         "ByDue": ("due_pk", "due_at"),
     },

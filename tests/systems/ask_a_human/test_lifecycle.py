@@ -13,7 +13,7 @@ from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
 from keyplan_systems.ask_a_human import entities
 from keyplan_systems.ask_a_human.domain.abuse import Action, Reason
-from keyplan_systems.ask_a_human.domain.requests import fingerprint_hash
+from keyplan_systems.ask_a_human.domain.requests import Audience, fingerprint_hash
 
 DAY = 86_400
 
@@ -207,3 +207,22 @@ def test_the_fifth_minimal_answer_in_a_row_is_flagged_as_a_pattern(
         stage.answer(stage.asked(agent=f"agent-{number}"), "ada", answer="abcde"[number])
     reasons = [one.reason for one in stage.service.reviews.waiting(10)]
     assert reasons == ([Reason.PATTERN_MATCH] if answers == 5 else [])
+
+
+def test_the_neediest_questions_come_first_and_leave_the_list_when_they_are_closed(
+    stage: Stage, clock: ManualClock, engine: Engine | ServedEngine
+) -> None:
+    half = stage.asked(min_responses=2, timeout_seconds=60)
+    fresh = stage.asked(min_responses=5, timeout_seconds=7_200)
+    urgent = stage.asked(min_responses=5, audience=["ethics"], timeout_seconds=3_600)
+    stage.answer(half, "ada")
+    neediest = stage.service.answers.neediest
+
+    assert [one.question_id for one in neediest(None, 2, None)] == [urgent, fresh]
+    assert [one.question_id for one in neediest(None, 2, neediest(None, 2, None).cursor)] == [half]
+    assert [one.question_id for one in neediest(Audience.ETHICS, 2, None)] == [urgent]
+
+    stage.answer(half, "ben")
+    assert "need_pk" not in stored(engine, half)
+    clock.advance(3_600)
+    assert [one.question_id for one in neediest(None, 9, None)] == [fresh], "expired, although nothing swept it"

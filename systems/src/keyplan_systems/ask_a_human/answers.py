@@ -30,6 +30,9 @@ from keyplan_systems.ask_a_human.domain.timestamps import SECOND_MS, iso, parse_
 from keyplan_systems.ask_a_human.entities import Response as StoredResponse
 from keyplan_systems.ask_a_human.entities import UserStats
 
+RECENT_ANSWERS = 100
+"""Number of a person's answers that lists mark as answered."""
+
 
 @dataclass(frozen=True)
 class Answered:
@@ -61,6 +64,34 @@ class Answers:
         )
         page = self._connection.run(call, limit=limit, cursor=cursor, unreadable=log_unreadable)
         return Page(tuple(readable(records.question, page)), page.cursor)
+
+    def neediest(self, audience: Audience | None, limit: int, cursor: str | None) -> Page[Question]:
+        """Return answerable questions, those with the smallest share of answers first. Raises CursorError."""
+        now_s = self._base.now_ms // SECOND_MS
+        call = (
+            design_questions.needy_questions(now_s)
+            if audience is None
+            else design_questions.needy_questions_for(now_s, audience.value)
+        )
+        page = self._connection.run(call, limit=limit, cursor=cursor, unreadable=log_unreadable)
+        return Page(tuple(readable(records.question, page)), page.cursor)
+
+    def answered(self, caller: Identity) -> frozenset[str]:
+        """Return the IDs of the questions that a person answered most recently; a new answer may be missing."""
+        call = design_responses.recent_answers(caller.person)
+        page = self._connection.run(call, limit=RECENT_ANSWERS, unreadable=log_unreadable)
+        return frozenset(one.question_id for one in page)
+
+    def own(self, question_id: str, caller: Identity) -> tuple[Response, Reply | None] | None:
+        """Return the caller's answer to a question with the reply to it; None without an answer.
+
+        Another device with the caller's fingerprint does not see the answer, and gets None for the reply.
+        """
+        stored = self._response(question_id, caller)
+        if stored is None:
+            return None
+        is_own = caller.device is not None and stored.device == caller.device
+        return records.response(stored), records.reply(stored) if is_own else None
 
     def look(self, question_id: str, caller: Identity) -> tuple[Question, bool]:
         """Return a question, and whether the caller can answer it. Raises QuestionNotFoundError."""
@@ -175,6 +206,7 @@ def _transaction(  # noqa: PLR0917 - the parts of one answer
             before=question.current_responses,
             now_s=now_ms // SECOND_MS,
             current_responses=after.current_responses,
+            need=questions.need(after),
             status=after.status,
             closed_at=None if after.closed_at_ms is None else iso(after.closed_at_ms),
             ttl=questions.ttl_s(after),

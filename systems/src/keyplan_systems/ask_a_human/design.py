@@ -8,6 +8,8 @@ Tables, attributes and indexes have the documented names. Differences, and reaso
 * EXPIRED is derived on reading and stored by a sweep: a time to live deletes and never sets a status.
 * `ByStatus` has the sparse key `feed_pk` in eight shards, present while a question takes answers: by `status`, OPEN and
   PARTIAL would be two lists, and all open questions one partition.
+* `ByNeed` lists the same questions by the share of answers that they have, for the pages: the neediest come first.
+  `need` changes with each answer, which costs a deleted and a written entry; a page reads only what it shows.
 * `response_id` is derived from question and fingerprint, so that the primary key refuses a second answer; an index
   cannot. A response also has the hash of its device's token and the reply, which a retry gets again.
 * `ByLastNotified` has `notify_pk`, present while active (a Boolean cannot be a key, and an attribute that always exists
@@ -56,7 +58,7 @@ suppressed = [
             on=name,
             reason="a page reads eight shards; the filter only removes questions that the sweep has not expired yet",
         )
-        for name in ("open_questions", "open_questions_for")
+        for name in ("open_questions", "open_questions_for", "needy_questions", "needy_questions_for")
     ),
     suppress("KP309", on="eligible_for_notification", reason="a uniform sample of all eligible people reads them all"),
     suppress("KP102", on="SeenMark", reason=_MARKS),
@@ -65,6 +67,7 @@ suppressed = [
     suppress(
         "KP405", on="claim", reason="a notified person leaves the range of the eligible, which makes the write a claim"
     ),
+    suppress("KP405", on="answer_question", reason="each answer moves its question in the list of what needs answers"),
     suppress("KP412", on="answer_question", reason="an agent's list shows status and count of each question"),
     suppress("KP606", on="place_row", reason=_MEANT),
     suppress("KP606", on="note_notice", reason=_MEANT),

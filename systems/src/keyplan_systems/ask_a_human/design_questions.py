@@ -25,6 +25,7 @@ class Counted:
     before: int
     now_s: int
     current_responses: int
+    need: str
     status: Status
     closed_at: str | None
     ttl: int
@@ -54,6 +55,18 @@ def open_questions(now_s: int) -> KeyCondition:
 )
 def open_questions_for(now_s: int, audience: str) -> KeyCondition:
     """List open questions for an audience."""
+    return pk(question_id=every_shard()).filter((F.expires_at > now_s) & F.audience.contains(audience))
+
+
+@questions.query(Question, index="ByNeed", rate=Rate(average=20, peak=100), expected_items=20, expected_scanned=160)
+def needy_questions(now_s: int) -> KeyCondition:
+    """List open questions, those with the smallest share of answers first."""
+    return pk(question_id=every_shard()).filter(F.expires_at > now_s)
+
+
+@questions.query(Question, index="ByNeed", rate=Rate(average=5, peak=30), expected_items=20, expected_scanned=160)
+def needy_questions_for(now_s: int, audience: str) -> KeyCondition:
+    """List open questions for an audience, those with the smallest share of answers first."""
     return pk(question_id=every_shard()).filter((F.expires_at > now_s) & F.audience.contains(audience))
 
 
@@ -175,6 +188,7 @@ def count_response(step: Counted) -> ItemWrite:
         item(question_id=step.question_id)
         .set(
             current_responses=step.current_responses,
+            need=step.need,
             status=step.status,
             closed_at=step.closed_at,
             ttl=step.ttl,

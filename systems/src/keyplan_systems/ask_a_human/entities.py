@@ -27,6 +27,7 @@ questions = Table(
     pk="question_id",
     indexes=[
         GSI("ByStatus", pk="feed_pk", sk="created_at"),
+        GSI("ByNeed", pk="need_pk", sk="need"),
         GSI("ByAgentId", pk="agent_id", sk="created_at"),
         GSI("ByDue", pk="due_pk", sk="due_at"),
     ],
@@ -43,7 +44,12 @@ questions = Table(
             "ANSWERABLE#{question_id:shard(8)}",
             attr("created_at"),
             only_if=F.status.is_in(Status.OPEN, Status.PARTIAL),
-        )
+        ),
+        "ByNeed": key(
+            "NEEDY#{question_id:shard(8)}",
+            attr("need"),
+            only_if=F.status.is_in(Status.OPEN, Status.PARTIAL),
+        ),
     },
     volume=Volume(
         count=20_000,
@@ -66,6 +72,8 @@ class Question(Entity):
     audience: list[Audience]
     required_responses: int
     current_responses: int
+    need: Annotated[str, Field(pattern=r"^[0-9]{3}#[0-9]{11}$")]
+    """Position among questions that need answers: the percentage of answers, then the deadline."""
     agent_id: Name
     idempotency_key: str | None = None
     created_at: Moment

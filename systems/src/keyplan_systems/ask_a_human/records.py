@@ -33,6 +33,7 @@ def stored_question(of: questions.Question) -> entities.Question:
         audience=list(of.audience),
         required_responses=of.required_responses,
         current_responses=of.current_responses,
+        need=questions.need(of),
         agent_id=of.agent_id,
         idempotency_key=of.idempotency_key,
         created_at=iso(of.created_at_ms),

@@ -179,6 +179,11 @@ def expired(question: Question, now_ms: int) -> Question | None:
     return None
 
 
+def need(question: Question) -> str:
+    """Return the sort key that lists questions with the smallest share of answers first, then the earliest deadline."""
+    return f"{100 * question.current_responses // question.required_responses:03d}#{question.expires_at_s:011d}"
+
+
 def ttl_s(question: Question) -> int:
     """Return when the question may be removed, epoch seconds: 7 days after closing, 24 hours after expiry."""
     if question.closed_at_ms is not None:
