@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 CONTENT_TYPE: Final = "text/calendar; charset=utf-8"
 REFRESH: Final = timedelta(hours=1)
 
-_RESERVED: Final = {Language.ITALIAN: "Riservato", Language.ENGLISH: "Reserved"}
+_RESERVED: Final = {Language.ITALIAN: "Riservato", Language.ENGLISH: "Reserved", Language.GERMAN: "Reserviert"}
 
 
 @dataclass(frozen=True)

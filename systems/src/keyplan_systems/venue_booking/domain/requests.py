@@ -38,6 +38,7 @@ class Language(StrEnum):
 
     ITALIAN = "it"
     ENGLISH = "en"
+    GERMAN = "de"
 
 
 class _Input(BaseModel):

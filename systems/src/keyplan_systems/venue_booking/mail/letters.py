@@ -1,4 +1,4 @@
-"""Letters: a notice and its booking as an e-mail with a text and an HTML part, in Italian or English.
+"""Letters: a notice and its booking as an e-mail with a text and an HTML part, in Italian, English or German.
 
 Sentences are in `texts/<language>.toml`, the layout in `templates/`. Customers' input is data: it is never parsed as a
 template, and the HTML part escapes it.
@@ -35,7 +35,7 @@ from keyplan_systems.venue_booking.entities import EmailCodeItem
 
 PACKAGE: Final = "keyplan_systems.venue_booking.mail"
 # Babel's English without a region writes months before days, unlike Italian usage.
-_LOCALES: Final = {Language.ITALIAN: "it_IT", Language.ENGLISH: "en_GB"}
+LOCALES: Final = {Language.ITALIAN: "it_IT", Language.ENGLISH: "en_GB", Language.GERMAN: "de_DE"}
 _NEEDS_QUOTES: Final = re.compile(r'[][()<>@,;:\\".]')
 _LONGEST_QUOTED: Final = 70
 """Maximum number of characters of a quoted name, so that it fits on one line."""
@@ -167,7 +167,7 @@ class LetterWriter:
         }
 
     def _values(self, booking: Booking, language: Language, texts: Mapping[str, Any]) -> dict[str, str]:
-        locale = _LOCALES[language]
+        locale = LOCALES[language]
         slots = booking.slots or self._venue.slots_of(booking.duration)
         starts, ends = self._venue.span(booking.date, slots)
         closes = "24:00" if ends.date() > booking.date else format_time(ends.timetz(), "HH:mm", locale=locale)
