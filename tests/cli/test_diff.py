@@ -17,14 +17,14 @@ INDEX = NOTES.replace(
     'GSI("by_owner", pk="owner", sk="at")', 'GSI("by_owner", pk="owner", sk="at"), GSI("by_time", pk="at")'
 )
 EXPECTED = """needs a backfill:
-  + notes: index by_time is new: at; holds all attributes
-      The service fills it while the table is used, reads the table for nothing, and writes with the
-      index's capacity; it can be asked once it is ACTIVE.
+  + notes: index by_time was added: at; projects all attributes
+      The service fills it while the table stays available, and bills the writes but not the reads.
+      It can be queried when it is ACTIVE.
       Backfill by the service: 1,000 entries, 1,000 write units, $0.00, 1 s at best.
 
 only code:
-  - notes: pattern of_owner is gone
-      In the old design it is called 2 times a second, 2 at its peak.
+  - notes: pattern of_owner was removed
+      In the old design, its rate is 2 calls per second (2 at the peak).
 
 roll-out:
   1. change tables
@@ -33,7 +33,7 @@ roll-out:
   2. deploy the new version
      - the new version, which reads by_time
 
-a month, us-east-1, prices of {dated}:
+monthly cost (us-east-1, prices of {dated}):
 """
 
 
@@ -69,7 +69,7 @@ def test_the_same_is_the_same(tmp_path: Path) -> None:
 def test_errors_end_with_1(tmp_path: Path) -> None:
     result = run("diff", *both(tmp_path, NOTES, KEYS))
     assert result.exit_code == 1
-    assert "error[KP902]: the primary key of table notes is note_id (N), and was note_id (S)" in result.stdout
+    assert "error[KP902]: the primary key of table notes changed from note_id (S) to note_id (N)" in result.stdout
 
 
 def test_json_holds_everything(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_programs_that_use_a_dropped_pattern_are_errors(tmp_path: Path) -> None:
     (programs / "service.py").write_text("from shop.new import note, of_owner\n")
     result = run("diff", *both(tmp_path, NOTES, without_query(NOTES)), "--uses", str(programs))
     assert result.exit_code == 1
-    assert "error[KP910]: pattern of_owner is gone, and is still used" in result.stdout
+    assert "error[KP910]: pattern of_owner was removed, and is still used" in result.stdout
     assert f"{programs / 'service.py'}:1" in result.stdout
 
 
@@ -177,7 +177,7 @@ def test_the_old_version_of_a_file_comes_from_git(tmp_path: Path) -> None:
     (tmp_path / "old.py").write_text(old)
     result = run("diff", str(tmp_path / "old.py"), str(path))
     assert result.exit_code == 0
-    assert "  ~ notes: Note.state is new\n" in result.stdout
+    assert "  ~ notes: Note.state was added\n" in result.stdout
 
 
 def test_a_rule_of_changes_is_no_rule_of_one_design(tmp_path: Path) -> None:

@@ -17,17 +17,17 @@ VERSIONED = BASE.replace("    until: int", "    version: int = 0\n    until: int
 
 def test_a_version_that_comes_is_counted_before_it_is_relied_on(tmp_path: Path) -> None:
     (change,) = compared(tmp_path, BASE, VERSIONED).of("version changed")
-    assert change.what == "Task counts its changes in version"
+    assert change.what == "Task now has a version, version"
     assert [(step.phase, step.text) for step in change.steps] == [
-        ("write", "a version that counts the changes of Task in version, and does not rely on it"),
-        ("read", "the new version, which relies on version of Task"),
+        ("write", "a version that counts the changes of Task in version, but does not check it"),
+        ("read", "the new version, which checks version of Task"),
     ]
 
 
 def test_a_version_that_goes_takes_its_protection_with_it(tmp_path: Path) -> None:
     (change,) = compared(tmp_path, VERSIONED, BASE).of("version changed")
-    assert change.what == "Task has no version any more"
-    assert change.how == "Writes of both versions may overwrite one another."
+    assert change.what == "Task no longer has a version"
+    assert change.how == "Writes of both versions can overwrite each other."
     assert change.steps == ()
 
 
@@ -84,9 +84,9 @@ def test_keys_that_the_new_version_does_not_write_are_read_no_more_first(tmp_pat
     made = design(indexes=MADE, options=', indexes={"by_courier": key("COURIER#{courier}")}')
     stages = {stage.phase: [step.text for step in stage.steps] for stage in rollout(compared(tmp_path, made, design()))}
     assert stages == {
-        "accept": ["a version that reads by_courier no more, and still writes GSI1PK of Order"],
-        "read": ["the new version, which writes GSI1PK of Order no more"],
-        "remove": ["delete index by_courier, once no version reads it"],
+        "accept": ["a version that no longer reads by_courier, but still writes GSI1PK of Order"],
+        "read": ["the new version, which no longer writes GSI1PK of Order"],
+        "remove": ["delete index by_courier when no version reads it"],
     }
 
 
@@ -96,7 +96,7 @@ def test_an_item_under_another_key_is_named_in_its_sentinels(tmp_path: Path) -> 
     (change,) = comparison.of("key changed")
     (step,) = (one for one in change.steps if one.phase == "backfill")
     assert step.operation == "TransactWriteItems"
-    assert step.text.endswith("delete it under the old in one transaction, and name the new one in its sentinels")
+    assert step.text.endswith("delete it under the old one, in one transaction, and store the new key in its sentinels")
 
 
 WHEN = ', only_if=F.state == "open"'
@@ -105,12 +105,15 @@ WHEN = ', only_if=F.state == "open"'
 @pytest.mark.parametrize(
     ("new", "what", "written"),
     [
-        (("{due}", "{due:month}"), "the key of Task in index due is GSI1SK = {due:month}, and was GSI1SK = {due}", "GSI1SK"),  # noqa: E501
-        (("DUE#", "OPEN#"), "the key of Task in index due is GSI1PK = OPEN#{user}, and was GSI1PK = DUE#{user}", "GSI1PK"),  # noqa: E501
-        (('"{due}")', f'"{{due}}"{WHEN})'), "who of Task is in index due is another", "GSI1PK, GSI1SK"),
+        (("{due}", "{due:month}"), "the key of Task in index due changed from GSI1SK = {due} to GSI1SK = {due:month}", "GSI1SK"),  # noqa: E501
+        (("DUE#", "OPEN#"), "the key of Task in index due changed from GSI1PK = DUE#{user} to GSI1PK = OPEN#{user}", "GSI1PK"),  # noqa: E501
+        (('"{due}")', f'"{{due}}"{WHEN})'), "the condition for Task to be in index due changed", "GSI1PK, GSI1SK"),
         (
             ('"{due}")', f'"{{due:month}}"{WHEN})'),
-            "the key of Task in index due is GSI1SK = {due:month}, and was GSI1SK = {due}, and so is who is in it",
+            (
+                "the key of Task in index due changed from GSI1SK = {due} to GSI1SK = {due:month}, and so did the"
+                " condition to be in it"
+            ),
             "GSI1PK, GSI1SK",
         ),
     ],
@@ -123,7 +126,7 @@ def test_of_a_key_in_an_index_only_what_changes_is_named(
     (change,) = (one for one in changes if one.facts.get("index") == "due")
     assert change.what == what
     assert [step.text for step in change.steps if step.phase == "backfill"] == [
-        f"set {written} of every stored Task anew"
+        f"set {written} of every stored Task again"
     ]
     assert isinstance(change.work, Rewrite)
     assert ", ".join(sorted(change.work.attributes)) == written
@@ -132,4 +135,4 @@ def test_of_a_key_in_an_index_only_what_changes_is_named(
 def test_of_a_key_that_is_written_as_before_the_attribute_is_named_that_another_type_makes(tmp_path: Path) -> None:
     monthly = BASE.replace('"{due}"', '"{due:month}"')
     changes = compared(tmp_path, monthly, monthly.replace("    due: date", "    due: datetime")).of("key changed")
-    assert [change.what for change in changes] == ["what GSI1SK of Task in index due is made of is another"]
+    assert [change.what for change in changes] == ["the content of GSI1SK of Task in index due changed"]

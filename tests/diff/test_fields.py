@@ -55,7 +55,7 @@ def change_of(folder: Path, old: str, new: str, *edits: tuple[str, str]) -> Desi
     ],
 )
 def test_an_item_without_a_value_is_read_with_the_new_default(old: str, new: str, without: str, tmp_path: Path) -> None:
-    assert change_of(tmp_path, old, new).how == f"Stored items keep the value they have; those without one {without}."
+    assert change_of(tmp_path, old, new).how == f"Stored items keep their value; items without one {without}."
 
 
 def test_a_key_of_a_value_that_is_gone_is_another_key(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_a_key_of_a_value_that_is_gone_is_another_key(tmp_path: Path) -> None:
     assert [step.phase for step in change.steps] == ["accept", "write", "backfill", "read"]
     find = change.steps[2]
     assert find.operation == "TransactWriteItems"
-    assert find.text.endswith("put it under the key of another, and delete it where it was in one transaction")
+    assert find.text.endswith("put the item under another key and delete it under the old one, in one transaction")
 
 
 def test_what_a_new_validator_refuses_is_looked_for(tmp_path: Path) -> None:
@@ -78,9 +78,9 @@ def test_what_a_new_validator_refuses_is_looked_for(tmp_path: Path) -> None:
 
 def test_a_field_that_whole_items_would_lose_is_kept_before_it_is_written(tmp_path: Path) -> None:
     change = change_of(tmp_path, "...", "fee: int = 1")
-    assert "keep of it put whole items without it" in change.how
+    assert "its keep put whole items without the field" in change.how
     assert [(step.phase, step.text) for step in change.steps] == [
-        ("accept", "a version that keeps fee of Loan where it is there"),
+        ("accept", "a version that keeps fee of Loan if an item has it"),
         ("read", "the new version, which writes fee of Loan"),
     ]
 
@@ -91,14 +91,14 @@ def test_a_field_that_writes_set_from_now_on_changes_programs_only(tmp_path: Pat
     loans = LOANS.replace(*header)
     (change,) = compared(tmp_path, loans.replace("FIELDS", plain), loans.replace("FIELDS", timed)).changes
     assert (change.kind, change.verdict) == ("field changed", "code")
-    assert change.what == "Loan.made is set by writes to the time it was created, and was set by programs"
+    assert change.what == "Loan.made is now set by writes to the time it was created, instead of set by programs"
     assert change.how.endswith("While the old version runs, its writes do not set made.")
     (change,) = compared(tmp_path, loans.replace("FIELDS", timed), loans.replace("FIELDS", plain)).changes
-    assert change.what == "Loan.made is set by programs, and was set by writes to the time it was created"
+    assert change.what == "Loan.made is now set by programs, instead of set by writes to the time it was created"
 
 
 def test_a_new_field_that_writes_set_must_be_written_into_stored_items_first(tmp_path: Path) -> None:
     loans = LOANS.replace("from typing import", "from datetime import datetime\nfrom typing import")
     added = loans.replace("FIELDS", "made: datetime = Created()")
     (change,) = compared(tmp_path, loans.replace("FIELDS", ""), added).changes
-    assert (change.kind, change.verdict) == ("field lacking", "backfill")
+    assert (change.kind, change.verdict) == ("field missing", "backfill")

@@ -52,31 +52,31 @@ def test_a_lookalike_is_the_only_one_of_its_shape() -> None:
     assert lookalikes(old, new, lambda one: one.shape) == {"d": old[0]}
 
 
-SAME = "It is as by_state was: an index cannot be renamed; keep that name, and none is to be made."
-FIELD = "If it is {} under another name: Attribute({!r}) beside its type keeps the attribute that stored items have."
+SAME = "It equals the removed by_state: an index cannot be renamed, so keep that name."
+FIELD = "If this is {} renamed, add Attribute({!r}) to its annotation to keep the stored attribute."
 LIKE = {
-    "a required field": ("    email: str", "    mail: str", "User.mail is new", FIELD.format("email", "email")),
+    "a required field": ("    email: str", "    mail: str", "User.mail was added", FIELD.format("email", "email")),
     "a field with a default": (
         "    note: str | None = None", "    remark: str | None = None",
-        "Task.remark is new", FIELD.format("note", "note"),
+        "Task.remark was added", FIELD.format("note", "note"),
     ),
-    "an index": ('GSI("by_state"', 'GSI("of_state"', "index of_state is new", SAME),
+    "an index": ('GSI("by_state"', 'GSI("of_state"', "index of_state was added", SAME),
     "a local index": (
-        'GSI("by_state", pk="state"', 'LSI("of_state", sk="state"', "index of_state is new", SAME,
+        'GSI("by_state", pk="state"', 'LSI("of_state", sk="state"', "index of_state was added", SAME,
     ),
     "an entity of other fields": (
-        "class User(Entity):\n", "class Person(Entity):\n    name: str\n", "Person is a new entity",
-        "If it is User under another name: rename it in one version",
+        "class User(Entity):\n", "class Person(Entity):\n    name: str\n", "entity Person was added",
+        "If this is User renamed, rename it in one version",
     ),
     "an entity of another key": (
         '"META"), volume=Volume(count=100, bytes=Bytes(200)))\nclass User(', '"X"))\nclass Person(',
-        "Person is a new entity", "If it is User under another name: rename it in one version",
+        "entity Person was added", "If this is User renamed, rename it in one version",
     ),
     "a table": (
         'Table("logs", pk="log_id")\n\n\n@logs.entity()\nclass Log(',
         'Table("lines", pk="log_id")\n\n\n@logs.entity()\nclass Line(',
-        "table lines is new",
-        "If it is logs under another name: a table keeps its name, so its items have to be copied",
+        "table lines was added",
+        "If this is logs renamed: a table cannot be renamed, so its items must be copied",
     ),
     "a pattern": (
         (
@@ -87,7 +87,8 @@ LIKE = {
             "def of_day(who: str, day: date) -> KeyCondition:\n"
             "    \"\"\"What is due on a day.\"\"\"\n    return pk(user=who)"
         ),
-        "pattern of_day is new", "If it is due under another name: its callers change with it. Cursors that",
+        "pattern of_day was added",
+        "If this is due renamed, its callers must change too. The new version rejects cursors",
     ),
 }  # fmt: skip
 

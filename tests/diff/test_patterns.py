@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.diff.pairs import BASE, compared
 
-REFUSED = " Cursors that the old version handed out are refused: their readers begin anew."
+REFUSED = " The new version rejects cursors of the old version: their readers start again."
 QUERY = '@app.query(Task, index="due", rate=Rate(average=2))'
 BODY = "pk(user=user).sk(due=day)"
 
@@ -66,7 +66,7 @@ def test_of_a_pattern_that_is_gone_the_table_is_shown_and_what_used_it(tmp_path:
     assert gone.other == comparison.old.pattern("user").place
     due = BASE[BASE.index("@app.query(Task") : BASE.index("@app.get(User)")]
     (gone,) = compared(tmp_path, BASE, edited((due, ""))).of("pattern removed")
-    assert gone.how == "In the old design it is called 2 times a second, 2 at its peak."
+    assert gone.how == "In the old design, its rate is 2 calls per second (2 at the peak)."
 
 
 def test_of_a_new_pattern_its_own_place_is_shown(tmp_path: Path) -> None:

@@ -46,16 +46,16 @@ def test_a_billing_mode_is_switched_before_indexes_are_created(tmp_path: Path) -
             "create index x_y, and wait until it is ACTIVE",
         ],
         "read": ["the new version, which reads x_y"],
-        "remove": ["delete index by_state, once no version reads it"],
+        "remove": ["delete index by_state when no version reads it"],
     }
 
 
 def test_stored_items_are_rewritten_between_two_versions(tmp_path: Path) -> None:
     told = phases(tmp_path, ("    email: str", "    email: str\n    name: str"))
     assert told == {
-        "write": ["a version that writes name of User in the new form, and reads what is stored"],
+        "write": ["a version that writes name of User in the new form, and reads both"],
         "backfill": ["rewrite name of every stored User"],
-        "read": ["the new version, which reads name of User in the new form only"],
+        "read": ["the new version, which reads name of User only in the new form"],
     }
 
 
@@ -67,22 +67,22 @@ _NAME = ("    email: str", "    email: str\n    name: str")
 def test_a_new_field_that_is_a_key_of_an_index_is_written_once(old: str, tmp_path: Path) -> None:
     new = BASE.replace(*_NAMED).replace(*_NAME)
     told = {stage.phase: [step.text for step in stage.steps] for stage in rollout(compared(tmp_path, old, new))}
-    assert told["write"] == ["a version that writes name of User in the new form, and reads what is stored"]
+    assert told["write"] == ["a version that writes name of User in the new form, and reads both"]
     assert told["backfill"] == ["rewrite name of every stored User"]
 
 
 def test_a_field_that_is_lacking_and_has_fewer_values_is_written_once(tmp_path: Path) -> None:
     told = phases(tmp_path, ("note: str | None = None", "note: Annotated[str, Field(max_length=5)]"))
     assert told == {
-        "write": ["a version that writes note of Task in the new form, and reads what is stored"],
+        "write": ["a version that writes note of Task in the new form, and reads both"],
         "backfill": ["rewrite note of every stored Task"],
-        "read": ["the new version, which reads note of Task in the new form only"],
+        "read": ["the new version, which reads note of Task only in the new form"],
     }
 
 
 COPY = (
-    "put each item of app into the new table as the new version writes it, in one transaction, if it is not there and"
-    " app has it still"
+    "put each item of app into the new table as the new version writes it, in one transaction, if it does not"
+    " exist there and still exists in app"
 )
 
 
@@ -90,14 +90,14 @@ def test_a_table_that_is_copied_is_made_as_the_new_design_has_it(tmp_path: Path)
     added = 'GSI("by_state", pk="state"), LSI("of_points", sk="points"), GSI("by_points", pk="points")'
     told = phases(tmp_path, ('GSI("by_state", pk="state")', added), setting("deletion_protection=True"))
     assert told == {
-        "prepare": ["create table app under another name, as the new design has it"],
+        "prepare": ["create table app under a new name, as the new design declares it"],
         "write": ["a version that writes to app and to the new table in one transaction, and reads app"],
         "backfill": [
             COPY,
         ],
-        "switch": ["a version that reads the new table, and writes to both as before"],
-        "read": ["the new version, which knows the new table only"],
-        "remove": ["delete the old table app, once no version uses it"],
+        "switch": ["a version that reads the new table, and still writes to both"],
+        "read": ["the new version, which uses only the new table"],
+        "remove": ["delete the old table app when no version uses it"],
     }
 
 

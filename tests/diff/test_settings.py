@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from tests.diff.pairs import BASE, compared, setting
 
-RAISED = "Raised as often as needed; it takes minutes."
+RAISED = "It can be raised at any time, and takes minutes."
 LOWERED = (
-    "Lowered four times at any time of a day (UTC), and then once for each hour without a decrease: 27 times a day at"
-    " most."
+    "It can be lowered four times per day (UTC) at any time, and once more in each hour without a decrease: at most"
+    " 27 times per day."
 )
 
 

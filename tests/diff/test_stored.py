@@ -14,7 +14,7 @@ from keyplan.design.entities import EntitySpec
 from keyplan.design.requests.items import ItemBuilder
 from keyplan.diff.comparison import Comparison
 
-LOSING = {"type changed", "field lacking", "values narrowed"}
+LOSING = {"type changed", "field missing", "values narrowed"}
 """Changes after which some stored item is not read."""
 
 

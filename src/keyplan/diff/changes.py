@@ -39,7 +39,7 @@ Kind = Literal[
     "type changed",
     "values narrowed",
     "field removed",
-    "field lacking",
+    "field missing",
     "field changed",
     "unique added",
     "unique removed",
@@ -153,21 +153,21 @@ def copy_steps(old: Table, new: Table) -> tuple[RolloutStep, ...]:
     Every write goes to both tables in one transaction, so both are complete for readers. A copied item is checked
     in the same transaction; otherwise an item that is deleted concurrently would reappear.
     """
-    was, replacement = old.name, new.name if new.name != old.name else f"{new.name} under another name"
-    copy = f"as the new version writes it, in one transaction, if it is not there and {was} has it still"
+    was, replacement = old.name, new.name if new.name != old.name else f"{new.name} under a new name"
+    copy = f"as the new version writes it, in one transaction, if it does not exist there and still exists in {was}"
     steps = [
-        RolloutStep("prepare", f"create table {replacement}, as the new design has it", "CreateTable"),
+        RolloutStep("prepare", f"create table {replacement}, as the new design declares it", "CreateTable"),
         RolloutStep(
             "write", f"a version that writes to {was} and to the new table in one transaction, and reads {was}"
         ),
         RolloutStep("backfill", f"put each item of {was} into the new table {copy}", "TransactWriteItems"),
-        RolloutStep("switch", "a version that reads the new table, and writes to both as before"),
-        RolloutStep("read", "the new version, which knows the new table only"),
-        RolloutStep("remove", f"delete the old table {was}, once no version uses it", "DeleteTable"),
+        RolloutStep("switch", "a version that reads the new table, and still writes to both"),
+        RolloutStep("read", "the new version, which uses only the new table"),
+        RolloutStep("remove", f"delete the old table {was} when no version uses it", "DeleteTable"),
     ]
     if old.consumers and new.schema.stream is not None:
         names = ", ".join(consumer.name for consumer in old.consumers)
-        duplicates = "what both tell in between comes twice, and what was copied is not told again"
+        duplicates = "changes in between are delivered twice, copied items not at all"
         steps.insert(
             4,
             RolloutStep(

@@ -21,15 +21,15 @@ from keyplan.diff.tables import table_changes
 
 _PHASES: dict[Phase, str] = {
     "prepare": "change tables",
-    "accept": "deploy what reads both forms",
-    "write": "deploy what writes the new form",
-    "backfill": "write stored items, each on condition that it is as it was read",
-    "switch": "deploy what reads the new table",
+    "accept": "deploy versions that read both forms",
+    "write": "deploy versions that write the new form",
+    "backfill": "rewrite stored items, each on condition that it has not changed since it was read",
+    "switch": "deploy versions that read the new table",
     "read": "deploy the new version",
     "remove": "clean up",
 }
 """In order."""
-_BESIDE_COPIES: tuple[Kind, ...] = ("entity moved", "consumer changed")
+_SEPARATE_FROM_COPIES: tuple[Kind, ...] = ("entity moved", "consumer changed")
 """Changes with their own steps although the table is copied; the copy makes every other change."""
 
 
@@ -137,7 +137,7 @@ def _steps(changes: Iterable[DesignChange]) -> Iterator[RolloutStep]:
         step
         for change in changes
         for step in change.steps
-        if change.table not in copied or isinstance(change.work, Move) or change.kind in _BESIDE_COPIES
+        if change.table not in copied or isinstance(change.work, Move) or change.kind in _SEPARATE_FROM_COPIES
     ]
     yield from steps
     if any(change.verdict == "code" for change in changes) and not any(step.phase == "read" for step in steps):

@@ -64,19 +64,19 @@ def entity_changes(old: Table, new: Table) -> Iterator[DesignChange]:
 
 def _added(table: Table, spec: EntitySpec, like: EntitySpec | None) -> tuple[str, str]:
     """Report an added entity; `like`: a removed one with the same key or fields."""
-    what = f"{spec.name} is a new entity of table {table.name}"
-    how = "Nothing of it is stored. The old version leaves its items out of what it reads."
+    what = f"entity {spec.name} was added to table {table.name}"
+    how = "No items of it are stored yet. The old version ignores its items."
     if like is not None:
         how += (
-            f" If it is {like.name} under another name: rename it in one version, and change its key or fields in the"
-            " next, so that stored items are followed."
+            f" If this is {like.name} renamed, rename it in one version and change its key or fields in the next:"
+            " the comparison then covers its stored items."
         )
     return what, how
 
 
 def _renamed(pair: Entities) -> DesignChange:
     old, new = pair.old, pair.new
-    what = f"{old.name} is called {new.name}"
+    what = f"entity {old.name} was renamed to {new.name}"
     discriminator = new.schema.discriminator
     if discriminator is None or any(stored.attribute == discriminator for stored in new.fields.values()):
         return DesignChange(
@@ -85,25 +85,25 @@ def _renamed(pair: Entities) -> DesignChange:
             pair.table,
             new.name,
             what,
-            "Nothing that is stored changes.",
+            "Stored items do not change.",
             new.place,
             old.place,
         )
-    what = f"{old.name} is called {new.name}, which {discriminator} says of each item"
-    how = f"Stored items say {old.name} in {discriminator}, and are not read as {new.name} until they are rewritten."
+    what = f"entity {old.name} was renamed to {new.name}, the value of {discriminator} in each item"
+    how = f"Stored items have {old.name} in {discriminator}: they are not read as {new.name} until they are rewritten."
     steps = form_steps(
         accept=f"a version that reads {discriminator} = {old.name} and {new.name}, and writes {old.name}",
         write=f"a version that writes {discriminator} = {new.name}",
         backfill=f"set {discriminator} = {new.name} in every stored {old.name}",
-        read=f"the new version, which knows {new.name} only",
+        read=f"the new version, which reads only {new.name}",
     )
     work = Rewrite(old, new, attributes=frozenset({discriminator}))
     return DesignChange("key changed", "backfill", pair.table, new.name, what, how, new.place, old.place, work, steps)
 
 
 def _removed(table: Table, spec: EntitySpec) -> DesignChange:
-    what = f"{spec.name} is gone, and its items stay in table {table.name}"
-    how = "They are stored and billed until they are deleted or expire; reads of ranges pass over them."
+    what = f"entity {spec.name} was removed, and its items remain in table {table.name}"
+    how = "They are stored and billed until they are deleted or expire. Reads of ranges skip them."
     steps = (RolloutStep("remove", f"delete the items of {spec.name}", "BatchWriteItem"),)
     work = Rewrite(spec, None)
     return DesignChange(
@@ -132,13 +132,13 @@ def _unique_form(spec: EntitySpec, rule: BoundUnique, names: dict[str, str]) -> 
 
 def _unique_added(pair: Entities, rule: BoundUnique) -> DesignChange:
     fields = ", ".join(rule.fields)
-    what = f"{fields} of {pair.new.name} is unique now, by sentinels {rule.key.text}"
-    how = "Stored items have no sentinel: their values can be taken a second time until each has one."
+    what = f"{fields} of {pair.new.name} must now be unique, enforced by sentinels {rule.key.text}"
+    how = "Stored items have no sentinel: a new item can duplicate their values until each has one."
     name = pair.new.name
     steps = form_steps(
-        accept=f"a version that releases sentinels of {name} that are there, and puts none",
+        accept=f"a version that deletes existing sentinels of {name} with their items, and puts none",
         write=f"a version that puts a sentinel with every {name} that it writes",
-        backfill=f"put the sentinel of every stored {name} if none is there, and check the {name} in one transaction",
+        backfill=f"put the sentinel of every stored {name} if none exists, and check the {name} in one transaction",
         by="TransactWriteItems",
         read=f"the new version, which relies on unique {fields}",
     )
@@ -150,8 +150,8 @@ def _unique_added(pair: Entities, rule: BoundUnique) -> DesignChange:
 
 def _unique_removed(pair: Entities, rule: BoundUnique) -> DesignChange:
     fields = ", ".join(rule.fields)
-    what = f"{fields} of {pair.new.name} is unique no more by sentinels {rule.key.text}"
-    how = "The sentinels stay, and are released no more: while the old version runs, they refuse values that are free."
+    what = f"{fields} of {pair.new.name} no longer has to be unique: sentinels {rule.key.text} are not used"
+    how = "The sentinels remain: while the old version runs, they reject values that no item has."
     steps = (RolloutStep("remove", f"delete the sentinels {rule.key.text}", "BatchWriteItem"),)
     work = Rewrite(pair.old, None, sentinels=1, items=False)
     return DesignChange(
@@ -166,16 +166,16 @@ def _version(pair: Entities) -> Iterator[DesignChange]:
         return
     steps: tuple[RolloutStep, ...] = ()
     if new.version is None:
-        what, how = f"{new.name} has no version any more", "Writes of both versions may overwrite one another."
+        what, how = f"{new.name} no longer has a version", "Writes of both versions can overwrite each other."
     else:
         steps = form_steps(
-            write=f"a version that counts the changes of {new.name} in {new.version}, and does not rely on it",
-            read=f"the new version, which relies on {new.version} of {new.name}",
+            write=f"a version that counts the changes of {new.name} in {new.version}, but does not check it",
+            read=f"the new version, which checks {new.version} of {new.name}",
         )
-        what = f"{new.name} counts its changes in {new.version}"
+        what = f"{new.name} now has a version, {new.version}"
         how = (
-            "An item that was never counted has version 0, so stored items are taken as they are. Writes of the old"
-            " version do not count: while it runs, they can be overwritten unseen."
+            "A stored item counts as version 0, so it needs no rewrite. Writes of the old version do not change the"
+            " version: while it runs, they can be overwritten unnoticed."
         )
     yield DesignChange("version changed", "code", pair.table, new.name, what, how, new.place, old.place, steps=steps)
 
@@ -189,14 +189,14 @@ def _discriminator(pair: Entities) -> Iterator[DesignChange]:
         return
     if any(stored.attribute == now for stored in pair.old.fields.values()):
         return
-    what = f"stored items of {pair.new.name} lack {now}, which tells entities in table {pair.table}"
-    how = "They are told by their keys as before, and counts leave them out until they have it."
+    what = f"stored items of {pair.new.name} do not have {now}, the discriminator of table {pair.table}"
+    how = "They are recognized by their keys as before, but counts ignore them until they have it."
     steps = form_steps(
         write=f"a version that writes {now} of {pair.new.name}",
         backfill=f"set {now} of every stored {pair.new.name}",
         read=f"the new version, which counts {pair.new.name} by {now}",
     )
-    assert now is not None, "looked at above"
+    assert now is not None, "checked above"
     work = Rewrite(pair.old, pair.new, attributes=frozenset({now}))
     place, other = pair.new.schema.place.at("discriminator="), pair.old.schema.place
     yield DesignChange("key changed", "backfill", pair.table, pair.new.name, what, how, place, other, work, steps)
@@ -206,19 +206,19 @@ def _facts(pair: Entities) -> Iterator[DesignChange]:
     old, new = pair.old, pair.new
     if old.volume != new.volume:
         was, now = (side.volume.count if side.volume is not None else None for side in (old, new))
-        change = f": {_count(now)}, and were {_count(was)}" if was != now else ": their sizes, or how their fields vary"
-        what = f"the declared numbers of {new.name} change{change}"
-        yield _said(pair, what, "Only the reckoning changes.")
+        change = f": {_count(was)} before, {_count(now)} now" if was != now else ": sizes, or numbers of values"
+        what = f"the declared volume of {new.name} changed{change}"
+        yield _said(pair, what, "Only estimates change.")
     if old.found_by != new.found_by:
-        yield _said(pair, f"what {new.name} is to be found by changes", "Only checks look at it.")
+        yield _said(pair, f"found_by= of {new.name} changed", "Only checks use it.")
     if old.store_key_fields != new.store_key_fields:
-        stored = "also as attributes of their own" if new.store_key_fields else "in keys only"
-        how = "Stored items are read either way; conditions and filters on these fields see only attributes."
-        yield _said(pair, f"fields that keys of {new.name} hold are stored {stored}", how)
+        stored = "also as separate attributes" if new.store_key_fields else "in keys only"
+        how = "Stored items can be read either way. Conditions and filters on these fields see only attributes."
+        yield _said(pair, f"fields in keys of {new.name} are now stored {stored}", how)
 
 
 def _count(count: int | None) -> str:
-    return "not said" if count is None else f"{count:,} items"
+    return "not declared" if count is None else f"{count:,} items"
 
 
 def _said(pair: Entities, what: str, how: str) -> DesignChange:
@@ -231,13 +231,13 @@ def primary_key_changes(pair: Entities) -> Iterator[DesignChange]:
     types = [[(part.attribute, part.type_code) for part in bound.key.attributes] for bound in (old, new)]
     if same_encoding(key_form(old, old.key), key_form(new, new.key, names)) or types[0] != types[1]:
         return  # the table's own change covers other key attributes
-    what = f"the key of {new.name} is {new.key.text}, and was {old.key.text}"
-    how = "Stored items lie under the old key: the new version does not find them, and may create them a second time."
-    owned = ", and name the new one in its sentinels" if old.sentinels else ""
-    moved = f"under its new key, and delete it under the old in one transaction{owned}"
+    what = f"the key of {new.name} changed from {old.key.text} to {new.key.text}"
+    how = "Stored items have the old key: the new version does not find them, and may create duplicates."
+    owned = ", and store the new key in its sentinels" if old.sentinels else ""
+    moved = f"under its new key and delete it under the old one, in one transaction{owned}"
     steps = form_steps(
-        accept=f"a version that reads {new.name} under both keys, and writes each where it lies",
-        write=f"a version that writes {new.name} under its new key, and deletes it under the old in one transaction",
+        accept=f"a version that reads {new.name} under both keys, and writes each item under its stored key",
+        write=f"a version that writes {new.name} under its new key and deletes it under the old, in one transaction",
         backfill=f"put every stored {new.name} {moved}",
         by="TransactWriteItems",
         read=f"the new version, which reads {new.name} under the new key only",
@@ -296,8 +296,8 @@ def _is_stored(pair: Entities, bound: BoundKey, part: BoundKeyAttribute) -> bool
     return any(same_encoding(attribute_form(pair.old, before, {}), form) for before in parts)
 
 
-def lacking_attributes(pair: Entities, bound: BoundKey) -> list[str]:
-    """Return the index key attributes that stored items lack; a change of type is a field's change."""
+def missing_attributes(pair: Entities, bound: BoundKey) -> list[str]:
+    """Return the index key attributes missing in stored items; a change of type is a field's change."""
     return [
         part.attribute
         for part in bound.attributes
@@ -341,14 +341,14 @@ def own_attributes(pair: Entities, bound: BoundKey) -> list[str]:
 
 def _enters(pair: Entities, now: BoundIndexKey) -> DesignChange:
     name = now.index.name
-    what = f"{pair.new.name} is in index {name} now: {now.text}"
-    how = f"Stored items have no key there, and are missing from what {name} answers until they get one."
+    what = f"{pair.new.name} was added to index {name}: {now.text}"
+    how = f"Stored items have no key there: queries of {name} do not return them until they are rewritten."
     own = _own_names(pair.new, now)
     written = unreported_attributes(pair, own)
     steps = form_steps(
         write=written and f"a version that writes {written} of {pair.new.name}",
         backfill=written and f"set {written} of every stored {pair.new.name}",
-        read=f"the new version, which reads {pair.new.name} by {name}",
+        read=f"the new version, which reads {pair.new.name} from {name}",
     )
     return _index_change(pair, now, None, what=what, how=how, steps=steps, attributes=own)
 
@@ -356,11 +356,11 @@ def _enters(pair: Entities, now: BoundIndexKey) -> DesignChange:
 def _leaves(pair: Entities, was: BoundIndexKey) -> DesignChange:
     removed = own_attributes(pair, was)
     attributes = ", ".join(removed)
-    what = f"{pair.new.name} is in index {was.index.name} no more"
-    how = f"Stored items keep {attributes}, and their entries there, as they were last written."
+    what = f"{pair.new.name} was removed from index {was.index.name}"
+    how = f"Stored items keep {attributes}, and their entries in the index, as last written."
     steps = form_steps(
-        accept=f"a version that reads {pair.new.name} by {was.index.name} no more, and still writes {attributes}",
-        write=f"a version that writes {attributes} of {pair.new.name} no more",
+        accept=f"a version that no longer reads {pair.new.name} from {was.index.name}, but still writes {attributes}",
+        write=f"a version that no longer writes {attributes} of {pair.new.name}",
         backfill=f"remove {attributes} from every stored {pair.new.name}",
     )
     return _index_change(pair, None, was, what=what, how=how, steps=steps, attributes=removed)
@@ -371,23 +371,23 @@ def _index_key(pair: Entities, was: BoundIndexKey, now: BoundIndexKey) -> Design
     changed = _changed_parts(pair, was, now)
     before, after = (key_text(part for part in bound.attributes if part.attribute in changed) for bound in (was, now))
     if before != after:
-        what = f"the key of {name} in index {index} is {after}, and was {before}"
+        what = f"the key of {name} in index {index} changed from {before} to {after}"
     elif changed:
-        what = f"what {', '.join(changed)} of {name} in index {index} is made of is another"
+        what = f"the content of {', '.join(changed)} of {name} in index {index} changed"
     else:
-        what = f"who of {name} is in index {index} is another"
+        what = f"the condition for {name} to be in index {index} changed"
     entering = condition_form(was.only_if) != condition_form(now.only_if)
     written = _own_names(pair.new, now) if entering else changed
     if entering and changed:
-        what += ", and so is who is in it"
-    how = f"Stored items keep the old key: reads of {index} by the new one do not find them."
+        what += ", and so did the condition to be in it"
+    how = f"Stored items keep the old key: queries of {index} by the new key do not find them."
     if not changed:
-        how = f"Stored items are in {index}, or are not, as they were last written."
+        how = f"Stored items remain in {index}, or outside of it, as last written."
     steps = form_steps(
-        accept=f"a version that reads {name} in {index} by the old keys and the new, and writes the old",
-        write=f"a version that writes the new keys of {name} in {index}",
-        backfill=f"set {', '.join(written)} of every stored {name} anew",
-        read=f"the new version, which reads {name} in {index} by the new keys only",
+        accept=f"a version that reads {name} in {index} by old and new keys, and writes old keys",
+        write=f"a version that writes new keys of {name} in {index}",
+        backfill=f"set {', '.join(written)} of every stored {name} again",
+        read=f"the new version, which reads {name} in {index} only by new keys",
     )
     return _index_change(pair, now, was, what=what, how=how, steps=steps, attributes=written)
 
@@ -409,7 +409,7 @@ def _index_change(
     attributes: Iterable[str],
 ) -> DesignChange:
     bound = now if now is not None else was
-    assert bound is not None, "one of them is given"
+    assert bound is not None, "the caller passes one of them"
     name = bound.index.name
     work = Rewrite(pair.old, pair.new, attributes=frozenset(attributes), indexes=frozenset({name}))
     place = now.place if now is not None else pair.new.place
@@ -427,5 +427,5 @@ def _own_names(spec: EntitySpec, bound: BoundKey) -> list[str]:
 
 def unreported_attributes(pair: Entities, attributes: Iterable[str]) -> str:
     """Return the index key attributes that no field's change writes."""
-    told_of = rewritten_attributes(pair)
-    return ", ".join(name for name in attributes if name not in told_of)
+    reported = rewritten_attributes(pair)
+    return ", ".join(name for name in attributes if name not in reported)

@@ -21,16 +21,16 @@ def present_share(spec: EntitySpec, field: str) -> float:
     return 1.0 if spec.volume is None else spec.volume.present.get(field, 1.0)
 
 
-def lacking_share(spec: EntitySpec, old: StoredField, new: StoredField, count: int) -> float:
-    """Return the share of items that lack a required field, or have it without a required part of its maps.
+def missing_share(spec: EntitySpec, old: StoredField, new: StoredField, count: int) -> float:
+    """Return the share of items that do not have a required field, or have it without a required part of its maps.
 
     `count`: the number of missing parts; one of them is the field itself if it may be absent.
     """
     share = None if spec.volume is None else spec.volume.present.get(old.name)
-    lacks = is_absent(old, new)
-    if share is None or (lacks and count > 1):
+    may_be_absent = is_absent(old, new)
+    if share is None or (may_be_absent and count > 1):
         return 1.0
-    return 1 - share if lacks else share
+    return 1 - share if may_be_absent else share
 
 
 def gone_share(spec: EntitySpec, field: str, lost: Sequence[Loss]) -> float | None:
@@ -99,35 +99,35 @@ def _lookalikes(pair: Entities) -> dict[str, StoredField]:
 
 
 def _kept(pair: Entities, old: StoredField, new: StoredField) -> Iterator[DesignChange]:
-    who = f"{pair.new.name}.{new.name}"
+    path = f"{pair.new.name}.{new.name}"
     if old.attribute != new.attribute:
         yield _realiased(pair, old, new)
         return
     lost, lost_backwards = losses(old, new), losses(new, old)
     yield from _lossy(pair, old, new, lost, is_read=not lost_backwards)
     if lost_backwards and not lost:
-        what = f"{who} takes values that the old version does not read: {lost_backwards[0].text}"
+        what = f"{path} accepts values that the old version cannot read: {lost_backwards[0].text}"
         it = f"{new.attribute} of {pair.new.name}"
         steps = form_steps(
-            accept=f"a version that reads {it} in the new form too, and writes the old",
+            accept=f"a version that also reads {it} in the new form, and writes the old form",
             read=f"the new version, which writes {it} in the new form",
         )
         yield _change(pair, "field changed", "code", new.name, what=what, how=_READERS_FIRST, steps=steps)
     elif old.name != new.name:
-        what = f"{pair.old.name}.{old.name} is called {new.name}, and stored as {new.attribute} as before"
-        yield _change(pair, "field changed", "code", new.name, what=what, how="Nothing that is stored changes.")
+        what = f"{pair.old.name}.{old.name} was renamed to {new.name}, and is still stored as {new.attribute}"
+        yield _change(pair, "field changed", "code", new.name, what=what, how="Stored items do not change.")
     elif old.write_time != new.write_time:
-        what = f"{who} is {_set_by(new)}, and was {_set_by(old)}"
-        how = "Stored items keep the value they have." + (
+        what = f"{path} is now {_set_by(new)}, instead of {_set_by(old)}"
+        how = "Stored items keep their value." + (
             f" While the old version runs, its writes do not set {new.name}." if new.write_time else ""
         )
         yield _change(pair, "field changed", "code", new.name, what=what, how=how)
     elif not lost and (parts := _parts(old, new)):
-        yield _change(pair, "field changed", "code", new.name, what=f"{who} {parts}", how=_PARTS)
+        yield _change(pair, "field changed", "code", new.name, what=f"{path} {parts}", how=_PARTS)
     elif not lost and _default(old) != _default(new):
-        what = f"the default of {who} is {_default(new)}, and was {_default(old)}"
+        what = f"the default of {path} changed from {_default(old)} to {_default(new)}"
         without = "cannot be read" if new.is_needed else f"are read with {_default(new)}"
-        how = f"Stored items keep the value they have; those without one {without}."
+        how = f"Stored items keep their value; items without one {without}."
         yield _change(pair, "field changed", "code", new.name, what=what, how=how)
 
 
@@ -135,8 +135,8 @@ def _parts(old: StoredField, new: StoredField) -> str:
     """Return changes of the attributes of maps within a field."""
     was, now = (dict.fromkeys(parts_of(stored.info.annotation)) for stored in (old, new))
     texts = {
-        "has new parts": [name for name in now if name not in was],
-        "lacks": [name for name in was if name not in now],
+        "gained parts": [name for name in now if name not in was],
+        "lost parts": [name for name in was if name not in now],
     }
     return ", ".join(f"{word} {', '.join(names)}" for word, names in texts.items() if names)
 
@@ -150,7 +150,7 @@ def _default(field: StoredField) -> str:
         return "none"
     factory, default = field.info.default_factory, field.info.default
     if factory is not None:
-        return f"{getattr(factory, '__qualname__', 'made')}()"
+        return f"{getattr(factory, '__qualname__', 'factory')}()"
     return repr(default.value if isinstance(default, Enum) else default)
 
 
@@ -161,29 +161,29 @@ def _lossy(
 
     `is_read`: True if the old version reads what the new one writes.
     """
-    who = f"{pair.new.name}.{new.name}"
+    path = f"{pair.new.name}.{new.name}"
     by_kind = {kind: [loss for loss in lost if loss.kind in kinds] for kind, kinds in _KINDS.items()}
     texts = {kind: "; ".join(loss.text for loss in several) for kind, several in by_kind.items()}
     if by_kind["type changed"]:
-        how = "Items that are stored have the old form until they are rewritten; conditions and keys compare it."
-        what = f"{who} changes its type: {texts['type changed']}"
+        how = "Stored items have the old form until they are rewritten; conditions and keys compare it."
+        what = f"the type of {path} changed: {texts['type changed']}"
         share = present_share(pair.old, old.name)
         yield _rewritten(pair, "type changed", new, what, how, share=share, is_read=False)
-    if by_kind["field lacking"]:
-        share = lacking_share(pair.old, old, new, len(by_kind["field lacking"]))
-        what = f"{who}: {texts['field lacking']}"
-        yield _rewritten(pair, "field lacking", new, what, _UNREADABLE, share=share, is_read=is_read)
+    if by_kind["field missing"]:
+        share = missing_share(pair.old, old, new, len(by_kind["field missing"]))
+        what = f"{path}: {texts['field missing']}"
+        yield _rewritten(pair, "field missing", new, what, _UNREADABLE, share=share, is_read=is_read)
     if by_kind["values narrowed"]:
         share_gone = gone_share(pair.old, old.name, by_kind["values narrowed"])
-        change = _narrowed(pair, old, new, f"{who}: {texts['values narrowed']}", share_gone, is_read=is_read)
-        if (by_kind["type changed"] or by_kind["field lacking"]) and old.name not in pair.old.key.fields:
+        change = _narrowed(pair, old, new, f"{path}: {texts['values narrowed']}", share_gone, is_read=is_read)
+        if (by_kind["type changed"] or by_kind["field missing"]) and old.name not in pair.old.key.fields:
             change = replace(change, steps=())  # the change above rewrites every item
         yield change
 
 
 _KINDS: dict[Kind, tuple[str, ...]] = {
     "type changed": ("type",),
-    "field lacking": ("lacking",),
+    "field missing": ("missing",),
     "values narrowed": ("gone", "narrowed"),
 }
 
@@ -196,13 +196,13 @@ def _narrowed(
         how = "The old design declares that no item has them."
         return _change(pair, "values narrowed", "code", new.name, what=what, how=how)
     it, is_rekeyed = f"{new.attribute} of {pair.new.name}", old.name in pair.old.key.fields
-    put = "put it under the key of another, and delete it where it was in one transaction"
+    put = "put the item under another key and delete it under the old one, in one transaction"
     steps = form_steps(
-        accept="" if is_read else f"a version that reads old and new values of {it}, and writes the old",
-        write=f"a version that writes only values of {it} that the new one reads, and reads all",
-        backfill=f"find other values of {it} that are stored: {put if is_rekeyed else 'rewrite each'}",
+        accept="" if is_read else f"a version that reads old and new values of {it}, and writes old ones",
+        write=f"a version that writes only values of {it} that the new version accepts, and reads all",
+        backfill=f"find stored items with other values of {it}: {put if is_rekeyed else 'rewrite each'}",
         by="TransactWriteItems" if is_rekeyed else "UpdateItem",
-        read=f"the new version, which reads {it} in the new form only",
+        read=f"the new version, which reads {it} only in the new form",
     )
     if share is None:
         return _change(pair, "values narrowed", "code", new.name, what=what, how=_REFUSED, steps=steps)
@@ -217,9 +217,9 @@ def _narrowed(
 def _validated(pair: Entities, loss: Loss) -> DesignChange:
     name = pair.new.name
     steps = form_steps(
-        write=f"a version that writes only what the new validators of {name} take, and reads all",
-        backfill=f"find every stored {name} that they refuse, and rewrite it",
-        read=f"the new version, which reads {name} by its new validators",
+        write=f"a version that writes only values that the new validators of {name} accept, and reads all",
+        backfill=f"find every stored {name} that they reject, and rewrite it",
+        read=f"the new version, which reads {name} with its new validators",
     )
     return _change(pair, "values narrowed", "code", name, what=loss.text, how=_REFUSED, steps=steps)
 
@@ -229,25 +229,25 @@ def _added(pair: Entities, new: StoredField, like: StoredField | None) -> Design
     hint = ""
     if like is not None:
         hint = (
-            f" If it is {like.name} under another name: Attribute({like.attribute!r}) beside its type keeps the"
-            " attribute that stored items have."
+            f" If this is {like.name} renamed, add Attribute({like.attribute!r}) to its annotation to keep the"
+            " stored attribute."
         )
-    who = f"{pair.new.name}.{new.name}"
+    path = f"{pair.new.name}.{new.name}"
     if new.name in _from_keys(pair):
-        what, how = f"{who} is new", "It is read from the keys that stored items have."
+        what, how = f"{path} was added", "It is read from the keys of stored items."
         return _change(pair, "field changed", "code", new.name, what=what, how=how)
     if new.is_needed:
-        what = f"{who} is new and required: no stored item has it"
-        return _rewritten(pair, "field lacking", new, what, _UNREADABLE + hint, is_read=True)
-    how = f"Stored items are read with {'None' if new.optional else _default(new)}; conditions on it find it missing."
+        what = f"{path} was added and is required: no stored item has it"
+        return _rewritten(pair, "field missing", new, what, _UNREADABLE + hint, is_read=True)
+    how = f"Stored items are read with {'None' if new.optional else _default(new)}; conditions see it as missing."
     steps: tuple[RolloutStep, ...] = ()
     if pair.drops_unknown:
-        how += f" While the old version runs, {_listed(pair.drops_unknown)} of it put whole items without it."
+        how += f" While the old version runs, its {_listed(pair.drops_unknown)} put whole items without the field."
         steps = form_steps(
-            accept=f"a version that keeps {new.attribute} of {pair.new.name} where it is there",
+            accept=f"a version that keeps {new.attribute} of {pair.new.name} if an item has it",
             read=f"the new version, which writes {new.attribute} of {pair.new.name}",
         )
-    return _change(pair, "field changed", "code", new.name, what=f"{who} is new", how=how + hint, steps=steps)
+    return _change(pair, "field changed", "code", new.name, what=f"{path} was added", how=how + hint, steps=steps)
 
 
 def _from_keys(pair: Entities) -> set[str]:
@@ -272,14 +272,14 @@ def key_names(pair: Entities) -> dict[str, str]:
 
 
 def _removed(pair: Entities, old: StoredField) -> DesignChange:
-    what = f"{pair.old.name}.{old.name} is gone, and its attribute {old.attribute} stays in the items that have it"
-    how = "It is not read any more; a write of the whole item drops it, an update keeps it."
+    what = f"{pair.old.name}.{old.name} was removed, and stored items keep its attribute {old.attribute}"
+    how = "It is no longer read. A write of the whole item drops it, an update keeps it."
     steps: tuple[RolloutStep, ...] = ()
     if old.is_needed:
         how += " The old version cannot read items without it."
         steps = form_steps(
-            accept=f"a version that reads {pair.new.name} without {old.attribute}, and still writes it",
-            read=f"the new version, which writes {old.attribute} of {pair.new.name} no more",
+            accept=f"a version that can read {pair.new.name} without {old.attribute}, but still writes it",
+            read=f"the new version, which no longer writes {old.attribute} of {pair.new.name}",
         )
     place = _field_place(pair.old, old.name)
     return _change(pair, "field removed", "code", old.name, what=what, how=how, place=place, old=True, steps=steps)
@@ -287,17 +287,17 @@ def _removed(pair: Entities, old: StoredField) -> DesignChange:
 
 def _realiased(pair: Entities, old: StoredField, new: StoredField) -> DesignChange:
     name = pair.new.name
-    what = f"{name}.{new.name} is stored as {new.attribute}, and was as {old.attribute}"
-    how = _UNREADABLE if new.is_needed else "Stored items are read as if they had no value, until they are rewritten."
+    what = f"{name}.{new.name} is now stored as {new.attribute} instead of {old.attribute}"
+    how = _UNREADABLE if new.is_needed else "Until they are rewritten, stored items are read as if they had no value."
     steps = form_steps(
         accept=f"a version that reads {new.attribute} and {old.attribute} of {name}, and writes {old.attribute}",
         write=f"a version that writes {new.attribute} of {name}",
         backfill=f"set {new.attribute} of every stored {name} to its {old.attribute}, and remove {old.attribute}",
-        read=f"the new version, which reads {new.attribute} of {name} only",
+        read=f"the new version, which reads only {new.attribute} of {name}",
     )
     attributes = frozenset({old.attribute, new.attribute})
     work = Rewrite(pair.old, pair.new, attributes=attributes, share=present_share(pair.old, old.name))
-    return _change(pair, "field lacking", "backfill", new.name, what=what, how=how, work=work, steps=steps)
+    return _change(pair, "field missing", "backfill", new.name, what=what, how=how, work=work, steps=steps)
 
 
 def _rewritten(
@@ -306,10 +306,10 @@ def _rewritten(
     """Report a change that rewrites stored items; `is_read`: True if the old version reads the written form."""
     it = f"{new.attribute} of {pair.new.name}"
     steps = form_steps(
-        accept="" if is_read else f"a version that reads {it} in both forms, and writes the old",
-        write=f"a version that writes {it} in the new form, and reads what is stored",
+        accept="" if is_read else f"a version that reads {it} in both forms, and writes the old form",
+        write=f"a version that writes {it} in the new form, and reads both",
         backfill=f"rewrite {new.attribute} of every stored {pair.new.name}",
-        read=f"the new version, which reads {it} in the new form only",
+        read=f"the new version, which reads {it} only in the new form",
     )
     work = Rewrite(pair.old, pair.new, attributes=frozenset({new.attribute}), share=share)
     return _change(pair, kind, "backfill", new.name, what=what, how=how, work=work, steps=steps)
@@ -347,10 +347,10 @@ def _listed(names: tuple[str, ...]) -> str:
     return " and ".join(names)
 
 
-_UNREADABLE = "Items that are stored cannot be read by the new version until they are rewritten."
-_REFUSED = "Stored items with such values cannot be read: look for them before the new version is deployed."
-_PARTS = "What is stored is read, and keeps its parts until it is written again."
+_UNREADABLE = "The new version cannot read stored items until they are rewritten."
+_REFUSED = "Stored items with such values cannot be read: find them before you deploy the new version."
+_PARTS = "Stored items can be read, and keep their parts until they are written again."
 _READERS_FIRST = (
-    "What is stored is read. The running version cannot read the new values: deploy it to every reader before the"
-    " first is written."
+    "Stored items can be read. The running version cannot read new values: deploy a version that can to every"
+    " reader before the first one is written."
 )

@@ -22,18 +22,18 @@ def pattern_changes(old: Design, new: Design) -> Iterator[DesignChange]:
     """Return the differences between the patterns and transactions of two designs."""
     found = matched(old.patterns, new.patterns, _shape)
     for before, after in found.renamed:
-        what = f"pattern {before.name} is called {after.name}"
-        how = "Callers have to change with it." + _cursors(before, after, renamed=True)
+        what = f"pattern {before.name} was renamed to {after.name}"
+        how = "Callers must change too." + _cursors(before, after, renamed=True)
         yield _change("pattern renamed", new, after, before, what=what, how=how, uses=tuple(_uses(old, before)))
     for before, after in found.kept:
         yield from _kept(new, before, after)
     like = lookalikes(found.removed, found.added, _likeness)
     for pattern in found.added:
-        what, how = f"pattern {pattern.name} is new", "Only programs change."
+        what, how = f"pattern {pattern.name} was added", "Only programs change."
         if pattern.name in like:
             before = like[pattern.name]
             cursors = _cursors(before, pattern, renamed=True)
-            how += f" If it is {before.name} under another name: its callers change with it.{cursors}"
+            how += f" If this is {before.name} renamed, its callers must change too.{cursors}"
         yield _change("pattern added", new, pattern, None, what=what, how=how)
     for pattern in found.removed:
         yield _removed(old, new, pattern)
@@ -61,16 +61,16 @@ def _kept(new: Design, before: Pattern[..., Any], after: Pattern[..., Any]) -> I
     ours, theirs = plan_form(after.plan), plan_form(before.plan)
     changed += [_aspect(name, theirs[name], ours[name]) for name in ours if ours[name] != theirs[name]]
     if changed:
-        what = f"pattern {after.name} changes: {', '.join(changed)}"
-        how = "Only programs change." + ("" if "parameters" not in changed else " Callers change with it.")
+        what = f"pattern {after.name} changed: {', '.join(changed)}"
+        how = "Only programs change." + ("" if "parameters" not in changed else " Callers must change too.")
         yield _change("pattern changed", new, after, before, what=what, how=how + _cursors(before, after))
     if after.facts.rate != before.facts.rate:
-        what = f"pattern {after.name} is called {_rate(after)}, and was {_rate(before)}"
-        yield _change("facts changed", new, after, before, what=what, how="Only the reckoning changes.")
-    said = [name for name in _FACTS if getattr(after.facts, name) != getattr(before.facts, name)]
-    if said:
-        what = f"pattern {after.name} says otherwise: {', '.join(said)}"
-        yield _change("facts changed", new, after, before, what=what, how="Only reckoning and checks change.")
+        what = f"the rate of pattern {after.name} changed from {_rate(before)} to {_rate(after)}"
+        yield _change("facts changed", new, after, before, what=what, how="Only estimates change.")
+    changed_facts = [name for name in _FACTS if getattr(after.facts, name) != getattr(before.facts, name)]
+    if changed_facts:
+        what = f"declared facts of pattern {after.name} changed: {', '.join(changed_facts)}"
+        yield _change("facts changed", new, after, before, what=what, how="Only estimates and checks change.")
 
 
 def _aspect(name: str, was: Form, now: Form) -> str:
@@ -85,7 +85,7 @@ def _signature(pattern: Pattern[..., Any]) -> tuple[tuple[str, str], ...]:
 
 def _rate(pattern: Pattern[..., Any]) -> str:
     rate = pattern.facts.rate
-    return "at no declared rate" if rate is None else f"{rate.average:g} times a second, {rate.highest:g} at its peak"
+    return "none" if rate is None else f"{rate.average:g} calls per second ({rate.highest:g} at the peak)"
 
 
 def _cursors(before: Pattern[..., Any], after: Pattern[..., Any], *, renamed: bool = False) -> str:
@@ -93,14 +93,14 @@ def _cursors(before: Pattern[..., Any], after: Pattern[..., Any], *, renamed: bo
     if before.kind not in _PAGED or after.kind not in _PAGED:
         return ""
     if renamed or partition_form(before.plan) != partition_form(after.plan):
-        return " Cursors that the old version handed out are refused: their readers begin anew."
+        return " The new version rejects cursors of the old version: their readers start again."
     return ""
 
 
 def _removed(old: Design, new: Design, pattern: Pattern[..., Any]) -> DesignChange:
     used = tuple(_uses(old, pattern))
-    what = f"pattern {pattern.name} is gone"
-    how = f"In the old design {'; '.join(used)}." if used else "Nothing in the old design uses it."
+    what = f"pattern {pattern.name} was removed"
+    how = f"In the old design, {'; '.join(used)}." if used else "Nothing in the old design uses it."
     return _change("pattern removed", new, pattern, pattern, what=what, how=how, uses=used)
 
 
@@ -108,14 +108,14 @@ def _uses(old: Design, pattern: Pattern[..., Any]) -> Iterator[str]:
     """Describe who uses a pattern according to the old design."""
     rate = pattern.facts.rate
     if rate is not None and rate.highest > 0:
-        yield f"it is called {_rate(pattern)}"
+        yield f"its rate is {_rate(pattern)}"
     if pattern.facts.claims:
-        yield f"its document tells of it ({pattern.facts.claims[0].text})"
+        yield f"a claim documents it ({pattern.facts.claims[0].text})"
     for other in old.patterns:
         if pattern.name in other.facts.after:
-            yield f"{other.name} shows what it writes"
+            yield f"{other.name} reads its writes"
         if pattern.name in other.facts.guards:
-            yield f"{other.name} decides about {other.facts.decides} before it"
+            yield f"{other.name} decides {other.facts.decides} for it"
 
 
 def _change(
@@ -145,15 +145,15 @@ def consumer_changes(old: Table, new: Table) -> Iterator[DesignChange]:
     for before, after in found.kept:
         changed = [name for name, was, now in _consumer_settings(before, after) if was != now]
         if changed:
-            what = f"consumer {after.name} changes: {', '.join(changed)}"
-            how = "Only programs change; it goes on where the old one stopped."
+            what = f"consumer {after.name} changed: {', '.join(changed)}"
+            how = "Only programs change. It continues where the old version stopped."
             yield _of_consumer(new, after, what, how, before)
     for consumer in found.added:
-        how = "It has no checkpoint, and begins where its runner is told to."
-        yield _of_consumer(new, consumer, f"consumer {consumer.name} is new", how, None)
+        how = "It has no checkpoint: it starts at the position that its runner sets."
+        yield _of_consumer(new, consumer, f"consumer {consumer.name} was added", how, None)
     for consumer in found.removed:
-        what = f"consumer {consumer.name} is gone"
-        how = "Its checkpoints stay where they are kept; what it has not read by then it does not get."
+        what = f"consumer {consumer.name} was removed"
+        how = "Its checkpoints remain stored. It does not receive changes that it has not read by then."
         steps = (RolloutStep("remove", f"remove the checkpoints of {consumer.name}"),)
         yield DesignChange(
             "consumer changed",

@@ -51,14 +51,12 @@ def _change(comparison: Comparison, change: DesignChange) -> str:
 def backfill_text(backfill: Backfill) -> str:
     """Return the cost of a backfill as one line."""
     if backfill.unknown and not backfill.items:
-        return (
-            f"nothing says how many items of {', '.join(backfill.unknown)} there are: declare volume=Volume(count=...)"
-        )
+        return f"the number of {', '.join(backfill.unknown)} items is unknown: declare volume=Volume(count=...)"
     parts = [_things(backfill), f"{number(backfill.written)} write units"]
     if backfill.read:
         parts.append(f"{number(backfill.read)} read units")
     is_bought = backfill.written > 0 and backfill.price == 0
-    parts.append("within the capacity that is bought" if is_bought else f"${backfill.price:,.2f}")
+    parts.append("within the provisioned capacity" if is_bought else f"${backfill.price:,.2f}")
     parts.append(_time(backfill))
     more = f"; not counted: {', '.join(backfill.unknown)}" if backfill.unknown else ""
     work = "clean-up" if backfill.is_cleaning else "backfill"
@@ -72,7 +70,7 @@ def _things(backfill: Backfill) -> str:
 
 def _time(backfill: Backfill) -> str:
     if backfill.seconds is None:
-        return "no capacity is left for it"
+        return "no spare capacity"
     return f"{duration(backfill.seconds)} at best"
 
 
@@ -118,7 +116,7 @@ def _wrapped(text: str, indent: int, sign: str = "") -> str:
 
 def _prices(comparison: Comparison) -> str:
     book = comparison.book
-    lines = [f"a month, {book.region}, prices of {book.dated}:"]
+    lines = [f"monthly cost ({book.region}, prices of {book.dated}):"]
     rows = [(price.table, price.old, price.new, price.difference) for price in comparison.prices]
     before, after = comparison.old_month, comparison.new_month
     if max(before.free_storage, after.free_storage) >= _CENT:

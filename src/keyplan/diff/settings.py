@@ -49,17 +49,17 @@ def _billing(old: Schema, new: Schema) -> Iterator[DesignChange]:
     if was == now:
         return
     if isinstance(was, Provisioned) and isinstance(now, Provisioned):
-        what = f"capacity of table {new.name} is {_units(now)}, and was {_units(was)}"
+        what = f"capacity of table {new.name} changed from {_units(was)} to {_units(now)}"
         text = f"set the capacity of {new.name} to {_units(now)}"
         step = _update(_when(was, now), text, new, ProvisionedThroughput=capacity_units(now))
         yield _online(old, new, what, _change_of_units(was, now), step, text="billing=")
     elif isinstance(was, Provisioned):
-        what = f"table {new.name} is paid by the request, and was provisioned with {_units(was)}"
+        what = f"table {new.name} changed from {_units(was)} provisioned to on-demand capacity"
         text = f"switch {new.name} to on-demand capacity"
         step = _update("prepare", text, new, is_first=True, BillingMode="PAY_PER_REQUEST")
         yield _online(old, new, what, _TO_ON_DEMAND, step, text="billing=")
     elif isinstance(now, Provisioned):
-        what = f"table {new.name} is provisioned with {_units(now)}, and was paid by the request"
+        what = f"table {new.name} changed from on-demand capacity to {_units(now)} provisioned"
         text = f"switch {new.name} and its indexes to provisioned capacity"
         step = _update("prepare", text, new, is_first=True, **_provisioned(old, new, now))
         yield _online(old, new, what, _TO_PROVISIONED, step, text="billing=")
@@ -83,16 +83,16 @@ def _warm(old: Schema, new: Schema, was: OnDemand, now: OnDemand) -> Iterator[De
     before, after = was.served, now.served
     if before == after:
         return
-    texts = [f"{read:,} read and {write:,} write units a second" for read, write in (after, before)]
-    what = f"table {new.name} serves {texts[0]} at once, and served {texts[1]}"
+    texts = [f"{read:,} read and {write:,} write units per second" for read, write in (after, before)]
+    what = f"warm throughput of table {new.name} changed from {texts[1]} to {texts[0]}"
     if any(now < other for now, other in zip(after, before, strict=True)):
-        how = "Warm throughput is raised and never lowered: what is less is left as it is."
+        how = "Warm throughput cannot be lowered: lower values have no effect."
         raised = any(now > other for now, other in zip(after, before, strict=True))
         if not raised:
             yield DesignChange("setting changed", "code", new.name, new.name, what, how, new.place, old.place)
             return
     else:
-        how = "It is paid once for what is added, takes minutes, and is a request of its own."
+        how = "The added throughput is billed once. It takes minutes, and needs a separate request."
     read, write = map(max, before, after)  # lower values are left out
     warmth = {"ReadUnitsPerSecond": read, "WriteUnitsPerSecond": write}
     steps = [_update("prepare", f"warm {new.name} for {texts[0]}", new, WarmThroughput=warmth)]
@@ -113,7 +113,7 @@ def _index_billing(old: Schema, new: Schema) -> Iterator[DesignChange]:
             continue
         was, now = before.billing or old.provisioned, index.billing or new.provisioned
         if was != now:
-            what = f"capacity of index {index.name} is {_units(now)}, and was {_units(was)}"
+            what = f"capacity of index {index.name} changed from {_units(was)} to {_units(now)}"
             update = {"IndexName": index.name, "ProvisionedThroughput": capacity_units(now)}
             text = f"set the capacity of index {index.name} to {_units(now)}"
             step = _update(_when(was, now), text, new, GlobalSecondaryIndexUpdates=[{"Update": update}])
@@ -134,23 +134,23 @@ def _when(was: Provisioned, now: Provisioned) -> Phase:
 
 def _change_of_units(was: Provisioned, now: Provisioned) -> str:
     if now.read >= was.read and now.write >= was.write:
-        return "Raised as often as needed; it takes minutes."
+        return "It can be raised at any time, and takes minutes."
     return (
-        "Lowered four times at any time of a day (UTC), and then once for each hour without a decrease: 27 times a day"
-        " at most."
+        "It can be lowered four times per day (UTC) at any time, and once more in each hour without a decrease: at most"
+        " 27 times per day."
     )
 
 
-_TO_ON_DEMAND = "At most four times in 24 hours; it takes minutes, in which the provisioned capacity still serves."
-_TO_PROVISIONED = "At any time; auto scaling has to be set up for it, and every index needs capacity of its own."
+_TO_ON_DEMAND = "Allowed four times in 24 hours. It takes minutes, during which the provisioned capacity still applies."
+_TO_PROVISIONED = "Allowed at any time. Set up auto scaling for it; every index needs its own capacity."
 
 # Class, protection, backups.
 
 
 def _table_class(old: Schema, new: Schema) -> Iterator[DesignChange]:
     if old.table_class != new.table_class:
-        what = f"table {new.name} is of class {new.table_class}, and was of {old.table_class}"
-        how = "At most twice in 30 days; the table is used meanwhile. It is a request of its own."
+        what = f"the class of table {new.name} changed from {old.table_class} to {new.table_class}"
+        how = "Allowed twice in 30 days. The table stays available. It needs a separate request."
         text = f"set the class of {new.name} to {new.table_class}"
         step = _update("prepare", text, new, TableClass=new.table_class)
         yield _online(old, new, what, how, step, text="table_class=")
@@ -160,10 +160,18 @@ def _protection(old: Schema, new: Schema) -> Iterator[DesignChange]:
     if old.deletion_protection != new.deletion_protection:
         on = new.deletion_protection
         word = "on" if on else "off"
-        what = f"table {new.name} is {'protected from deletion' if on else 'no more protected from deletion'}"
+        what = f"table {new.name} is {'now' if on else 'no longer'} protected from deletion"
         text = f"switch deletion protection of {new.name} {word}"
+        how = "It takes effect immediately, and needs a separate request."
         step = _update("prepare" if on else "remove", text, new, DeletionProtectionEnabled=on)
-        yield _online(old, new, what, "At once; it is a request of its own.", step, text="deletion_protection=")
+        yield _online(
+            old,
+            new,
+            what,
+            how,
+            step,
+            text="deletion_protection=",
+        )
 
 
 def _recovery(old: Schema, new: Schema) -> Iterator[DesignChange]:
@@ -173,13 +181,13 @@ def _recovery(old: Schema, new: Schema) -> Iterator[DesignChange]:
     specification = {"PointInTimeRecoveryEnabled": new.point_in_time_recovery}
     request = {"TableName": new.name, "PointInTimeRecoverySpecification": specification}
     if new.point_in_time_recovery:
-        what = f"table {new.name} has point-in-time recovery"
+        what = f"table {new.name} now has point-in-time recovery"
         step = RolloutStep("prepare", f"switch point-in-time recovery of {new.name} on", operation, request)
-        how = "It can be restored from the moment on at which it is on."
+        how = "The table can be restored to any time after it is enabled."
     else:
-        what = f"table {new.name} has no point-in-time recovery any more"
+        what = f"table {new.name} no longer has point-in-time recovery"
         step = RolloutStep("remove", f"switch point-in-time recovery of {new.name} off", operation, request)
-        how = "The moments of the last 35 days can be restored no more; switched on again, they begin anew."
+        how = "The last 35 days can no longer be restored. If you enable it again, its history starts again."
     yield _online(old, new, what, how, step, text="point_in_time_recovery=")
 
 
@@ -191,32 +199,35 @@ def _stream(old: Schema, new: Schema) -> Iterator[DesignChange]:
     if was == now:
         return
     if "UNSTATED" in {was, now} and None not in {was, now}:
-        what, how = f"table {new.name} says of its stream {now}, and said {was}", "Look what the stream holds as it is."
+        what, how = (
+            f"the declared stream view of table {new.name} changed from {was} to {now}",
+            "Check which view the stream has.",
+        )
         yield DesignChange("setting changed", "code", new.name, new.name, what, how, new.place, old.place)
         return
     off = {"StreamEnabled": False}
-    text = f"switch the stream of {new.name} off, once its readers have read it"
+    text = f"disable the stream of {new.name} when its readers have read it"
     end = _update("prepare", text, new, StreamSpecification=off)
     on = {"StreamEnabled": True, "StreamViewType": now}
-    begin = _update("prepare", f"switch a stream of {new.name} on: {now}", new, StreamSpecification=on)
+    begin = _update("prepare", f"enable a stream of {new.name}: {now}", new, StreamSpecification=on)
     steps: tuple[RolloutStep, ...]
     if was is None:
-        what, how, steps = f"table {new.name} has a stream: {now}", "It tells of changes from then on.", (begin,)
+        what, how, steps = f"table {new.name} now has a stream: {now}", "It delivers changes from then on.", (begin,)
     elif now is None:
-        what, how = f"table {new.name} has no stream any more, and had {was}", _OLD_STREAM
-        steps = (_update("remove", f"switch the stream of {new.name} off", new, StreamSpecification=off),)
+        what, how = f"table {new.name} no longer has a stream (it had {was})", _OLD_STREAM
+        steps = (_update("remove", f"disable the stream of {new.name}", new, StreamSpecification=off),)
     else:
-        what = f"the stream of table {new.name} holds {now}, and held {was}"
+        what = f"the stream view of table {new.name} changed from {was} to {now}"
         how, steps = (
-            f"A stream's view is never changed: it is switched off, and a new one on. {_OLD_STREAM}",
+            f"A stream's view cannot be changed: disable the stream, and enable a new one. {_OLD_STREAM}",
             (end, begin),
         )
     yield _online(old, new, what, how, *steps, kind="stream changed", text="stream=")
 
 
 _OLD_STREAM = (
-    "The old stream's records are readable for 24 hours under its own ARN, and what changes while none is on is in"
-    " none."
+    "The old stream can be read for 24 hours under its own ARN. Changes while no stream is enabled are in neither"
+    " stream."
 )
 
 
@@ -229,25 +240,25 @@ def _expiry(old: Schema, new: Schema) -> Iterator[DesignChange]:
         {"TableName": new.name, "TimeToLiveSpecification": {"Enabled": is_on, "AttributeName": attribute}}
         for attribute, is_on in ((now, True), (was, False))
     )
-    begin = RolloutStep("prepare", f"let items of {new.name} expire by {now}", operation, on)
+    begin = RolloutStep("prepare", f"enable expiry of {new.name} by {now}", operation, on)
     steps: tuple[RolloutStep, ...]
     if was is None:
-        what = f"items of table {new.name} expire by {now}"
+        what = f"items of table {new.name} now expire by {now}"
         how, steps = (
-            f"Takes up to an hour. Stored items whose {now} is past, by less than five years, are deleted.",
+            f"It takes up to an hour. Stored items whose {now} is in the past, by less than five years, are deleted.",
             (begin,),
         )
     elif now is None:
-        what, how = f"items of table {new.name} expire no more, and did by {was}", "Takes up to an hour."
-        steps = (RolloutStep("prepare", f"let items of {new.name} expire by {was} no more", operation, off),)
+        what, how = f"items of table {new.name} no longer expire (they did by {was})", "It takes up to an hour."
+        steps = (RolloutStep("prepare", f"disable expiry of {new.name} by {was}", operation, off),)
     else:
-        what = f"items of table {new.name} expire by {now}, and did by {was}"
+        what = f"expiry of table {new.name} changed from {was} to {now}"
         how = (
-            "Two changes, each of up to an hour, in which no other is taken: off, then on. Stored items keep"
-            f" {was}, which expires nothing any more; those without {now} do not expire."
+            "It takes two requests, off and then on, each up to an hour in which others are rejected. Stored items"
+            f" keep {was}, but no longer expire by it; items without {now} do not expire."
         )
         steps = (
-            RolloutStep("prepare", f"let items of {new.name} expire by {was} no more; wait an hour", operation, off),
+            RolloutStep("prepare", f"disable expiry of {new.name} by {was}, and wait an hour", operation, off),
             begin,
         )
     yield _online(old, new, what, how, *steps, kind="expiry changed", text="ttl=")
@@ -257,7 +268,10 @@ def _discriminator(old: Schema, new: Schema) -> Iterator[DesignChange]:
     """Report another discriminator of entities; each entity is compared by itself."""
     was = old.discriminator
     if was is not None and new.discriminator is None:
-        what, how = f"table {new.name} tells entities by their keys, and did by {was}", f"Stored items keep {was}."
+        what, how = (
+            f"table {new.name} now identifies entities by their keys instead of {was}",
+            f"Stored items keep {was}.",
+        )
         yield DesignChange(
             "setting changed", "code", new.name, new.name, what, how, new.place, old.place.at("discriminator=")
         )

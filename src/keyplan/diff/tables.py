@@ -27,8 +27,8 @@ from keyplan.diff.changes import (
 from keyplan.diff.entities import (
     already_stored,
     entity_changes,
-    lacking_attributes,
     match_entities,
+    missing_attributes,
     never_stored,
     own_attributes,
     unreported_attributes,
@@ -95,22 +95,22 @@ def _likeness(table: Table) -> object:
 def _table_added(table: Table, like: Table | None) -> DesignChange:
     """Report an added table; `like`: a removed one with the same items."""
     steps = (RolloutStep("prepare", f"create table {table.name}", "CreateTable"),)
-    what, how = f"table {table.name} is new", "Nothing is in it."
+    what, how = f"table {table.name} was added", "It is empty."
     if like is not None:
         how += (
-            f" If it is {like.name} under another name: a table keeps its name, so its items have to be copied; rename"
-            " the table and its entities in two versions, so that the copy is told of."
+            f" If this is {like.name} renamed: a table cannot be renamed, so its items must be copied. Rename the"
+            " table in one version and its entities in another, and the comparison reports the copy."
         )
     return DesignChange("table added", "online", table.name, table.name, what, how, table.schema.place, steps=steps)
 
 
 def _table_removed(table: Table, new: tuple[Table, ...]) -> DesignChange:
-    what = f"table {table.name} is gone"
+    what = f"table {table.name} was removed"
     how = (
-        "Deleting it deletes every item; with point-in-time recovery a backup of that moment is kept for 35 days."
-        " A stack that lacks it deletes it too, unless it says DeletionPolicy: Retain, as `keyplan export` does."
+        "Deleting it deletes every item. With point-in-time recovery, a final backup is kept for 35 days."
+        " A stack without it deletes it too, unless it has DeletionPolicy: Retain, which `keyplan export` sets."
     )
-    steps = (RolloutStep("remove", f"back up and delete table {table.name}, once no version uses it", "DeleteTable"),)
+    steps = (RolloutStep("remove", f"back up and delete table {table.name} when no version uses it", "DeleteTable"),)
     place = new[0].schema.place
     return DesignChange(
         "table removed",
@@ -143,10 +143,10 @@ def _moved(found: Matched[Table]) -> Iterator[DesignChange]:
 
 
 def _of_moved(before: Table, old: EntitySpec, after: Table, new: EntitySpec) -> DesignChange:
-    what = f"{new.name} is in table {after.name}, and was in {before.name}"
-    how = "Stored items stay where they are until they are copied, and are deleted there by nobody but you."
+    what = f"entity {new.name} moved from table {before.name} to {after.name}"
+    how = "Stored items remain in the old table until you copy and delete them."
     steps = form_steps(
-        accept=f"a version that reads {new.name} from {before.name} and {after.name}, and writes each where it lies",
+        accept=f"a version that reads {new.name} from {before.name} and {after.name}, and writes items in their table",
         write=f"a version that writes {new.name} to {after.name}, and deletes it from {before.name} in one transaction",
         backfill=f"put every {new.name} of {before.name} into {after.name}, and delete it there in one transaction",
         by="TransactWriteItems",
@@ -169,10 +169,10 @@ def _of_moved(before: Table, old: EntitySpec, after: Table, new: EntitySpec) -> 
 
 
 def _renamed(old: Table, new: Table) -> DesignChange:
-    what = f"table {new.name} was called {old.name}"
+    what = f"table {old.name} was renamed to {new.name}"
     how = (
-        "A table keeps its name: one of the new name is made, and the items are copied into it. A stack deletes the old"
-        " one, unless it says DeletionPolicy: Retain, as `keyplan export` does."
+        "A table cannot be renamed: create one with the new name, and copy the items. A stack deletes the old table,"
+        " unless it has DeletionPolicy: Retain, which `keyplan export` sets."
     )
     return DesignChange(
         "table renamed",
@@ -193,8 +193,8 @@ def _primary_key(old: Table, new: Table) -> Iterator[DesignChange]:
     was, now = _key(old), _key(new)
     if was == now:
         return
-    what = f"the primary key of table {new.name} is {_text(now)}, and was {_text(was)}"
-    how = "A table keeps its key: one of another name is made, and the items are copied into it."
+    what = f"the primary key of table {new.name} changed from {_text(was)} to {_text(now)}"
+    how = "The key of a table cannot change: create a table with another name, and copy the items."
     yield DesignChange(
         "primary key changed",
         "new table",
@@ -280,28 +280,29 @@ def index_text(index: Index) -> str:
     """Describe an index in a message."""
     key = ", ".join(index.attributes)
     held = "all attributes" if projected(index) == "all" else "keys" if index.project == "keys" else None
-    return f"{key}; holds {held or 'keys and ' + ', '.join(projected(index))}"
+    return f"{key}; projects {held or 'keys and ' + ', '.join(projected(index))}"
 
 
 # Local indexes.
 
 
 def _local(old: Table, new: Table, was: Index, now: Index) -> DesignChange:
-    what = f"index {now.name} is {now.kind} {index_text(now)}, and was {was.kind} {index_text(was)}"
-    if what.endswith(f"{now.kind} {index_text(now)}, and was {now.kind} {index_text(now)}"):
-        what = f"local index {now.name} has a sort key of another type"
+    before, after = (f"{index.kind} {index_text(index)}" for index in (was, now))
+    what = f"index {now.name} changed from {before} to {after}"
+    if before == after:
+        what = f"the sort key type of local index {now.name} changed"
     return _of_new_table(old, new, what, now, was)
 
 
 def _of_new_table(old: Table, new: Table, what: str, index: Index | None, was: Index | None) -> DesignChange:
-    how = "Local indexes are made with their table and never after: the items have to be copied into a new one."
+    how = "Local indexes can only be created with their table: the items must be copied into a new table."
     place = new.schema.place_of(index)
     other = was.place if was is not None else None
-    told_of = index or was
-    assert told_of is not None, "there is one, or there was"
+    subject = index or was
+    assert subject is not None, "one of the two designs has the index"
     work, steps = Move(old, new), copy_steps(old, new)
     return DesignChange(
-        "local index changed", "new table", new.name, told_of.name, what, how, place, other, work, steps
+        "local index changed", "new table", new.name, subject.name, what, how, place, other, work, steps
     )
 
 
@@ -312,17 +313,17 @@ def _added(old: Table, new: Table, index: Index, like: Index | None) -> Iterator
     """Report an added index; `like`: a removed one with its key and projection."""
     hint = ""
     if like is not None:
-        hint = f" It is as {like.name} was: an index cannot be renamed; keep that name, and none is to be made."
+        hint = f" It equals the removed {like.name}: an index cannot be renamed, so keep that name."
     if index.kind == "LSI":
-        changes = [_of_new_table(old, new, f"local index {index.name} is new: {index_text(index)}", index, None)]
+        changes = [_of_new_table(old, new, f"local index {index.name} was added: {index_text(index)}", index, None)]
     else:
-        changes = [_new_index(old, new, index, f"index {index.name} is new: {index_text(index)}")]
+        changes = [_new_index(old, new, index, f"index {index.name} was added: {index_text(index)}")]
         changes += _keys_of_new(old, new, index)
     yield replace(changes[0], how=changes[0].how + hint)
     yield from changes[1:]
 
 
-def _stored_and_lacking(old: Table, new: Table, index: Index) -> tuple[list[EntitySpec], list[Entities]]:
+def _stored_and_incomplete(old: Table, new: Table, index: Index) -> tuple[list[EntitySpec], list[Entities]]:
     """Split the entities of an index: stored items already have its key, or must get it."""
     stored, incomplete = [], []
     for before, after in match_entities(old, new).pairs:
@@ -332,19 +333,19 @@ def _stored_and_lacking(old: Table, new: Table, index: Index) -> tuple[list[Enti
         pair = Entities(before, after)
         if already_stored(pair, bound):
             stored.append(after)
-        elif lacking_attributes(pair, bound) and not never_stored(pair, bound):
+        elif missing_attributes(pair, bound) and not never_stored(pair, bound):
             incomplete.append(pair)
     return stored, incomplete
 
 
 def _new_index(old: Table, new: Table, index: Index, what: str) -> DesignChange:
-    stored, incomplete = _stored_and_lacking(old, new, index)
+    stored, incomplete = _stored_and_incomplete(old, new, index)
     how = (
-        "The service fills it while the table is used, reads the table for nothing, and writes with the index's"
-        " capacity; it can be asked once it is ACTIVE."
+        "The service fills it while the table stays available, and bills the writes but not the reads. It can be"
+        " queried when it is ACTIVE."
     )
     if incomplete:
-        how += f" Stored items of {_listed(incomplete)} are in it once they have its key."
+        how += f" Stored items of {_listed(incomplete)} appear in it when they have its key."
     request = create_index(new.schema, index, attribute_types(new))
     steps = [RolloutStep("prepare", f"create index {index.name}, and wait until it is ACTIVE", "UpdateTable", request)]
     steps.append(RolloutStep("read", f"the new version, which reads {index.name}"))
@@ -359,21 +360,21 @@ def _listed(pairs: list[Entities]) -> str:
 
 def _keys_of_new(old: Table, new: Table, index: Index) -> Iterator[DesignChange]:
     """Return what must be written into stored items so that they appear in a new index."""
-    for pair in _stored_and_lacking(old, new, index)[1]:
+    for pair in _stored_and_incomplete(old, new, index)[1]:
         bound = pair.new.key_in(index)
-        assert bound is not None, "it lacks the key that it has in the new design"
-        missing = lacking_attributes(pair, bound)
+        assert bound is not None, "the entity has a key in the index"
+        missing = missing_attributes(pair, bound)
         names = ", ".join(missing)
-        what = f"stored items of {pair.new.name} lack {names}, their key in index {index.name}"
-        how = f"They are missing from what {index.name} answers until they have it."
+        what = f"stored items of {pair.new.name} do not have {names}, their key in index {index.name}"
+        how = f"Queries of {index.name} do not return them until they have it."
         written = unreported_attributes(pair, missing)
         former = pair.old.key_in(index)  # the index gets another key: the old version still reads by the former one
         kept = ", ".join(own_attributes(pair, former)) if former is not None else ""
-        beside = f" beside {kept}" if kept else ""
+        also = f", and still writes {kept}" if kept else ""
         steps = form_steps(
-            write=written and f"a version that writes {written} of {pair.new.name}{beside}",
+            write=written and f"a version that writes {written} of {pair.new.name}{also}",
             backfill=written and f"set {written} of every stored {pair.new.name}",
-            read=written and kept and f"the new version, which writes {kept} of {pair.new.name} no more",
+            read=written and kept and f"the new version, which no longer writes {kept} of {pair.new.name}",
         )
         work = Rewrite(pair.old, pair.new, attributes=frozenset(missing), indexes=frozenset({index.name}))
         facts = {"index": index.name, "new": True}
@@ -394,14 +395,14 @@ def _keys_of_new(old: Table, new: Table, index: Index) -> Iterator[DesignChange]
 
 def _removed(old: Table, new: Table, index: Index) -> DesignChange:
     if index.kind == "LSI":
-        what = f"local index {index.name} is gone"
+        what = f"local index {index.name} was removed"
         return _of_new_table(old, new, what, None, index)
-    what = f"index {index.name} is gone"
-    how = "The table is used meanwhile; the running version's reads of it fail from the moment it is DELETING."
+    what = f"index {index.name} was removed"
+    how = "The table stays available. Reads of the index by the running version fail as soon as it is DELETING."
     request = delete_index(new.name, index.name)
     steps = (
         *_without_keys(old, new, index),
-        RolloutStep("remove", f"delete index {index.name}, once no version reads it", "UpdateTable", request),
+        RolloutStep("remove", f"delete index {index.name} when no version reads it", "UpdateTable", request),
     )
     return DesignChange(
         "index removed", "online", new.name, index.name, what, how, new.schema.place, index.place, steps=steps
@@ -418,38 +419,38 @@ def _without_keys(old: Table, new: Table, index: Index) -> Iterator[RolloutStep]
         removed = [name for name in own_attributes(Entities(before, after), bound) if name in templated]
         if removed:
             names = f"{', '.join(removed)} of {after.name}"
-            yield RolloutStep("accept", f"a version that reads {index.name} no more, and still writes {names}")
-            yield RolloutStep("read", f"the new version, which writes {names} no more")
+            yield RolloutStep("accept", f"a version that no longer reads {index.name}, but still writes {names}")
+            yield RolloutStep("read", f"the new version, which no longer writes {names}")
 
 
 def _in_place(old: Table, new: Table, was: Index, now: Index) -> DesignChange:
-    what = f"index {now.name} is {index_text(now)}, and was {index_text(was)}"
+    what = f"index {now.name} changed from {index_text(was)} to {index_text(now)}"
     types, other = key_types(old), key_types(new)
     changed = [
-        f"{name} is {other[name]}, and was {types[name]}"
+        f"{name} from {types[name]} to {other[name]}"
         for name in now.attributes
         if name in types and name in other and types[name] != other[name]
     ]
     if changed and index_text(now) == index_text(was):
-        what = f"index {now.name} has a key of another type: {', '.join(changed)}"
+        what = f"the key type of index {now.name} changed: {', '.join(changed)}"
     how = (
-        "No key and no projection of an index is changed: what deploys the design deletes it and creates it again, and"
+        "The key and projection of an index cannot change: a deployment deletes the index and creates it again, and"
         " reads of it fail until it is filled."
     )
-    beside = f"{now.name}_2"
-    request = create_index(new.schema, now, attribute_types(new), beside)
+    replacement = f"{now.name}_2"
+    request = create_index(new.schema, now, attribute_types(new), replacement)
     dropped = delete_index(new.name, now.name)
     steps = (
         RolloutStep(
             "prepare",
-            f"create the new {now.name} as {beside} beside it, and wait until it is ACTIVE",
+            f"create the new {now.name} as {replacement}, and wait until it is ACTIVE",
             "UpdateTable",
             request,
         ),
-        RolloutStep("read", f"the new version, which reads {beside}"),
-        RolloutStep("remove", f"delete index {now.name}, once no version reads it", "UpdateTable", dropped),
+        RolloutStep("read", f"the new version, which reads {replacement}"),
+        RolloutStep("remove", f"delete index {now.name} when no version reads it", "UpdateTable", dropped),
     )
-    stored, _ = _stored_and_lacking(old, new, now)
+    stored, _ = _stored_and_incomplete(old, new, now)
     work = Build(new, now, tuple(stored))
     return DesignChange(
         "index changed in place", "backfill", new.name, now.name, what, how, now.place, was.place, work, steps

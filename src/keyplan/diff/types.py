@@ -27,8 +27,8 @@ _SHOWN = 6
 """Maximum number of listed values."""
 
 
-LossKind = Literal["type", "gone", "narrowed", "lacking"]
-"""type: another attribute type or format. gone: removed values. narrowed: values may violate new limits. lacking: a
+LossKind = Literal["type", "gone", "narrowed", "missing"]
+"""type: another attribute type or format. gone: removed values. narrowed: values may violate new limits. missing: a
 required attribute may be missing.
 """
 
@@ -81,9 +81,9 @@ def losses(old: StoredField, new: StoredField) -> list[Loss]:
     """Return what values of one type lose when read as another; usually nothing."""
     found = list(_presence(old, new))
     if old.type_code != new.type_code and "ANY" not in {old.type_code, new.type_code}:
-        return [*found, Loss("type", f"it is stored as {old.type_code}, and {new.type_code} is read")]
+        return [*found, Loss("type", f"stored as {old.type_code}, read as {new.type_code}")]
     if _formats_differ(old.stored, new.stored):
-        return [*found, Loss("type", f"it is stored as {old.stored}, and {new.stored} is read")]
+        return [*found, Loss("type", f"stored as {old.stored}, read as {new.stored}")]
     pair = _Pair(old.info.annotation, new.info.annotation, old.info, new.info, "")
     return list(dict.fromkeys([*found, *_between(pair)]))
 
@@ -95,24 +95,24 @@ def _formats_differ(old: StoredAs | None, new: StoredAs | None) -> bool:
 
 
 def is_absent(old: StoredField, new: StoredField) -> bool:
-    """Return True if items may lack a field that is now required."""
+    """Return True if items may not have a field that is now required."""
     return (old.optional or old.is_set) and new.is_needed
 
 
 def _presence(old: StoredField, new: StoredField) -> Iterator[Loss]:
     """Compare how an absent attribute is read: as the default, as None or as an empty set."""
     if is_absent(old, new):
-        yield Loss("lacking", "items without it are stored, and it is required now")
+        yield Loss("missing", "it is now required, but stored items may not have it")
 
 
 def _between(pair: _Pair) -> Iterator[Loss]:
     (old, _), (new, may_be_none) = without_none(pair.old), without_none(pair.new)
     if pair.path and without_none(pair.old)[1] and not may_be_none and new not in {Any, object}:
-        yield Loss("narrowed", f"{pair.path} may be None where it is stored, and not where it is read")
+        yield Loss("narrowed", f"{pair.path} may be stored as None, which is no longer allowed")
     if new in {Any, object}:
         return
     if old in {Any, object}:
-        yield Loss("narrowed", f"{_at(pair)}anything is stored, and {name_of(new)} is read")
+        yield Loss("narrowed", f"{_at(pair)}any value may be stored, but only {name_of(new)} can be read")
         return
     if _is_union(old) or _is_union(new):
         yield from _unions(pair, old, new)
@@ -131,7 +131,7 @@ def _single(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
         old = type(was[0]) if was and len({type(value) for value in was}) == 1 else object
     first, second = get_origin(old) or old, get_origin(new) or new
     if "ANY" not in {_code(old), _code(new)} and _code(old) != _code(new):
-        yield Loss("type", f"{_at(pair)}{name_of(old)} is stored as {_code(old)}, and {name_of(new)} is {_code(new)}")
+        yield Loss("type", f"{_at(pair)}{name_of(old)} is stored as {_code(old)}, {name_of(new)} as {_code(new)}")
         return
     if _is_model(first) or _is_model(second):
         yield from _models(pair, first, second)
@@ -152,12 +152,12 @@ def _values(annotation: Any) -> tuple[Any, ...] | None:
 
 def _choices(pair: _Pair, was: tuple[Any, ...] | None, now: tuple[Any, ...]) -> Iterator[Loss]:
     if was is None:
-        yield Loss("narrowed", f"{_at(pair)}any {name_of(pair.old)} is stored, and only {listed(now)} is read")
+        yield Loss("narrowed", f"{_at(pair)}any {name_of(pair.old)} may be stored, but only {listed(now)} can be read")
         return
     removed = [value for value in was if value not in now]
     if removed:
         values = () if pair.path else tuple(removed)
-        yield Loss("gone", f"{_at(pair)}{listed(removed)} may be stored, and only {listed(now)} is read", values)
+        yield Loss("gone", f"{_at(pair)}{listed(removed)} may be stored, but only {listed(now)} can be read", values)
 
 
 # Parts of a type.
@@ -172,14 +172,14 @@ def _unions(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
     ours = get_args(new) if _is_union(new) else (new,)
     for part in get_args(old) if _is_union(old) else (old,):
         if all(list(_between(pair.part(part, member, pair.path))) for member in ours):
-            yield Loss("narrowed", f"{_at(pair)}{name_of(part)} may be stored, and {name_of(new)} is read")
+            yield Loss("narrowed", f"{_at(pair)}{name_of(part)} may be stored, but only {name_of(new)} can be read")
 
 
 def _containers(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
     ours, theirs = get_args(old), get_args(new)
     is_fixed = [get_origin(kind) is tuple and Ellipsis not in get_args(kind) for kind in (old, new)]
     if is_fixed[1] and (not is_fixed[0] or len(ours) != len(theirs)):
-        yield Loss("narrowed", f"{_at(pair)}{name_of(old)} is stored, and exactly {len(theirs)} parts are read")
+        yield Loss("narrowed", f"{_at(pair)}{name_of(old)} may be stored, but exactly {len(theirs)} parts are read")
         return
     written, read = ([part for part in parts if part is not Ellipsis] for parts in (ours, theirs))
     if is_fixed[0] and not is_fixed[1]:
@@ -198,7 +198,7 @@ def _models(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
     if not (_is_model(old) and _is_model(new)):
         parts = get_args(pair.new)
         if _is_model(new) or (parts and parts[-1] not in {Any, object}):
-            yield Loss("narrowed", f"{_at(pair)}any {name_of(old)} is stored, and {name_of(pair.new)} is read")
+            yield Loss("narrowed", f"{_at(pair)}any {name_of(old)} may be stored, but {name_of(pair.new)} is read")
         return
     if (id(old), id(new)) in pair.seen:
         return
@@ -208,13 +208,13 @@ def _models(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
         path = f"{pair.path}.{label}" if pair.path else label
         if name not in ours:
             if info.is_required() and not without_none(info.annotation)[1]:
-                yield Loss("lacking", f"{path} is required, and is in nothing that is stored")
+                yield Loss("missing", f"{path} is required, but stored items do not have it")
             continue
         was = ours[name][1]
         yield from _between(_Pair(was.annotation, info.annotation, was, info, path, seen))
     removed = [label for name, (label, _) in ours.items() if name not in theirs]
     if removed and new.model_config.get("extra") == "forbid":
-        yield Loss("gone", f"{_at(pair)}{', '.join(removed)} is stored, and {new.__name__} takes no more fields")
+        yield Loss("gone", f"{_at(pair)}{', '.join(removed)} may be stored, but {new.__name__} no longer accepts it")
     yield from added_validators(old, new)
 
 
@@ -237,7 +237,7 @@ def _fields_of(model: type[BaseModel]) -> Mapping[str, tuple[str, FieldInfo]]:
 def added_validators(old: type[BaseModel], new: type[BaseModel]) -> Iterator[Loss]:
     """Return validators that only the new model has: their effect cannot be compared."""
     for name in sorted(_validators(new) - _validators(old)):
-        yield Loss("narrowed", f"{new.__name__} has a new validator, {name}: what it refuses cannot be read")
+        yield Loss("narrowed", f"{new.__name__} has a new validator, {name}: values that it rejects cannot be read")
 
 
 def _validators(model: type[BaseModel]) -> set[str]:
@@ -264,7 +264,7 @@ def _scalars(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
     if widened or (was is float and now is Decimal):
         return
     if {was, now} <= {str, *_TEXTS} or {was, now} <= {*_NUMBERS, timedelta, datetime}:
-        yield Loss("narrowed", f"{_at(pair)}{name_of(old)} is stored, and {name_of(new)} is read")
+        yield Loss("narrowed", f"{_at(pair)}{name_of(old)} is stored, but {name_of(new)} is read")
 
 
 def _family(kind: type) -> type:
@@ -291,18 +291,18 @@ def _limits(pair: _Pair) -> Iterator[Loss]:
         before, after = getattr(was, name), getattr(now, name)
         if after is not None and (before is None or (after - before) * sign > 0):
             than = "without such a limit" if before is None else f"of {before}"
-            yield Loss("narrowed", f"{_at(pair)}{word} is {after} now, and values {than} are stored")
+            yield Loss("narrowed", f"{_at(pair)}{word} is now {after}, but values {than} may be stored")
     if now.pattern is not None and now.pattern != was.pattern:
         yield Loss("narrowed", f"{_at(pair)}values that do not match {now.pattern} may be stored")
     for name in sorted(_functions(pair.new_info) - _functions(pair.old_info)):
-        yield Loss("narrowed", f"{_at(pair)}a new validator, {name}, may refuse what is stored")
+        yield Loss("narrowed", f"{_at(pair)}a new validator, {name}, may reject stored values")
 
 
 _BOUNDS = (
-    ("min_length", "the least length", 1),
-    ("max_length", "the greatest length", -1),
-    ("minimum", "the least value", 1),
-    ("maximum", "the greatest value", -1),
+    ("min_length", "the minimum length", 1),
+    ("max_length", "the maximum length", -1),
+    ("minimum", "the minimum", 1),
+    ("maximum", "the maximum", -1),
 )
 
 

@@ -301,7 +301,7 @@ def missing_required_field(comparison: Comparison) -> Iterator[Finding]:
 
     Source: developer guide, "Working with items and attributes": tables have no schema beyond their keys.
     """
-    for change in comparison.of("field lacking"):
+    for change in comparison.of("field missing"):
         fix = "give it a default or keep its attribute, rewrite the stored items, and then require it"
         yield missing_required_field.finding(change.subject, change.what, fix, change.place, change.other)
 
