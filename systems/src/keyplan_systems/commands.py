@@ -99,7 +99,7 @@ def token(
     from keyplan_systems.up.launch import AUDIENCE, UpError, key_of  # noqa: PLC0415 - loaded when run
     from keyplan_systems.web.development import issue_development_token  # noqa: PLC0415
 
-    pairs = [one.partition("=") for one in claim or ()]
+    pairs = [text.partition("=") for text in claim or ()]
     for name, sign, value in pairs:
         if not (name and sign):
             wrong = f"{name}{sign}{value}"
@@ -172,10 +172,10 @@ def _commands(system: str) -> Any:
         raise refusal(f"keyplan lake: {error.name} is not installed; pip install 'keyplan-systems[lake]'") from None
 
 
-def _parameters(given: Sequence[str]) -> dict[str, str]:
-    pairs = [text.partition("=") for text in given]
-    for name, found, _ in pairs:
-        if not name or not found:
+def _parameters(arguments: Sequence[str]) -> dict[str, str]:
+    pairs = [text.partition("=") for text in arguments]
+    for name, equals, _ in pairs:
+        if not name or not equals:
             raise refusal(f"keyplan lake: --set takes name=value, not {name!r}")
     return {name: value for name, _, value in pairs}
 

@@ -20,7 +20,7 @@ from keyplan.engine.engine import Engine
 from keyplan.engine.faults.settings import Faults
 from keyplan_systems.forum.connections import SERVER_SECONDS, Connections
 from keyplan_systems.forum.domain import BadRequestError
-from keyplan_systems.forum.entities import MOST_WATCHED, Event, EventType, Place, forum
+from keyplan_systems.forum.entities import MAX_WATCHED, Event, EventType, Place, forum
 from keyplan_systems.forum.followers import Followers
 
 
@@ -120,11 +120,11 @@ def test_one_thread_more_than_a_connection_may_watch_is_refused(
     engine: Engine | ServedEngine, connections: Connections
 ) -> None:
     connections.opened("a", "13")
-    for number in range(MOST_WATCHED):
+    for number in range(MAX_WATCHED):
         connections.subscribe("a", "13", Place(str(number), "7"))
     with pytest.raises(BadRequestError, match="50"):
         connections.subscribe("a", "13", Place("99", "7"))
-    assert connections.closed("a") == MOST_WATCHED
+    assert connections.closed("a") == MAX_WATCHED
     assert keys(engine) == []
 
 

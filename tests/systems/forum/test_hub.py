@@ -60,7 +60,7 @@ def test_what_a_stream_lost_is_found_with_the_next_event_or_heartbeat(log: Event
         stage.hub.events([last])
         await stage.until("a", 3)
         stage.write(2)
-        await stage.hub.look_again(pipe)
+        await stage.hub.read_missed(pipe)
         await stage.until("a", 5)
         assert stage.seqs("a") == [1, 2, 3, 4, 5]
 
@@ -83,7 +83,7 @@ def test_heartbeats_of_all_connections_read_a_thread_s_log_once_in_thirty_second
             stage.watch(pipe, place=OTHER)
         monkeypatch.setattr(log, "last_seq", counted)
         for _ in range(2):
-            await asyncio.gather(*(stage.hub.look_again(pipe) for pipe in pipes * 5))
+            await asyncio.gather(*(stage.hub.read_missed(pipe) for pipe in pipes * 5))
             assert read == [PLACE, OTHER]
             clock.advance(hubs.LOOKED_EVERY_S)
             read.clear()
@@ -108,8 +108,8 @@ def test_a_heartbeat_whose_read_failed_lets_the_next_one_read(
         monkeypatch.setattr(log, "last_seq", failing)
         failures.append(UnavailableError("gone"))
         with pytest.raises(UnavailableError):
-            await stage.hub.look_again(pipe)
-        await stage.hub.look_again(pipe)
+            await stage.hub.read_missed(pipe)
+        await stage.hub.read_missed(pipe)
         await stage.until("a", 2)
         assert stage.seqs("a") == [1, 2]
 
@@ -158,7 +158,7 @@ def test_a_reader_that_lets_too_much_wait_is_told_to_come_back(log: EventLog, cl
     async def story(stage: Stage) -> None:
         pipe = stage.connect("a")
         stage.gate.clear()
-        for number in range(hubs.MOST_WAITING + 2):
+        for number in range(hubs.MAX_WAITING + 2):
             pipe.say({"number": number})
         assert pipe.ending.result().code == 1013
 
@@ -169,7 +169,7 @@ def test_a_log_that_fails_is_asked_again_and_after_a_while_the_watcher_is_sent_a
     log: EventLog, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hubs, "PAUSE_S", 0.0)
-    monkeypatch.setattr(hubs, "MOST_PAUSES", 20)
+    monkeypatch.setattr(hubs, "MAX_PAUSES", 20)
     since, failures = log.since, [UnavailableError("not now")] * 5
 
     def failing(place: Place, seq: int, most: int = 100) -> list[Event]:
@@ -186,7 +186,7 @@ def test_a_log_that_fails_is_asked_again_and_after_a_while_the_watcher_is_sent_a
         assert stage.seqs("a") == [1, 2]
         failures.extend(UnavailableError("gone") for _ in range(100))
         stage.write(2)
-        await stage.hub.look_again(pipe)
+        await stage.hub.read_missed(pipe)
         async with asyncio.timeout(PATIENCE_S):
             assert (await asyncio.shield(pipe.ending)).code == 1013
         assert stage.seqs("a") == [1, 2]
@@ -198,7 +198,7 @@ def test_while_the_index_lags_answers_are_not_kept_waiting(
     log: EventLog, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hubs, "PAUSE_S", 0.0)
-    monkeypatch.setattr(hubs, "MOST_PAUSES", 10**9)
+    monkeypatch.setattr(hubs, "MAX_PAUSES", 10**9)
     since, asked, is_behind = log.since, 0, True
 
     def lagging(place: Place, seq: int, most: int = 100) -> list[Event]:

@@ -7,7 +7,7 @@ import re
 
 from tests.systems.readme_parts import readme_of
 
-from keyplan_systems.forum.sockets import _asked
+from keyplan_systems.forum.sockets import _parse_action
 from keyplan_systems.forum.wire import ACTIONS
 
 
@@ -19,6 +19,6 @@ def test_the_actions_that_the_readme_shows_are_understood_and_all_that_is_pushed
         result = json.loads(action)
         if "item_id" in result:
             result |= {"item_id": "1", "participant_id": "2"}
-        assert _asked(json.dumps(result)).action == result["action"]
+        assert _parse_action(json.dumps(result)).action == result["action"]
     for action in (*ACTIONS.values(), "forum.notification.new"):
         assert f"`{action}`" in text

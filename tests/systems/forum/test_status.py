@@ -13,7 +13,7 @@ from tests.systems.forum.worlds import NOW_MS
 
 from keyplan.clock import ManualClock
 from keyplan_systems.forum.domain import (
-    MESSAGE_COUNT_MOST,
+    MAX_MESSAGE_COUNT,
     BadRequestError,
     ForumError,
     NotAllowedError,
@@ -77,7 +77,7 @@ REFUSALS: list[tuple[str, str, str, dict[str, Any], type[ForumError], str]] = [
     ("an empty wish", OPEN, "ann", {}, BadRequestError, "send status"),
     ("both counts", OPEN, "ann", {"message_count": 1, "message_count_increment": 1}, BadRequestError, "not both"),
     ("a negative count", OPEN, "ann", {"message_count": -1}, BadRequestError, "0 to"),
-    ("a count beyond 32 bits", OPEN, "ann", {"message_count": MESSAGE_COUNT_MOST + 1}, BadRequestError, "0 to"),
+    ("a count beyond 32 bits", OPEN, "ann", {"message_count": MAX_MESSAGE_COUNT + 1}, BadRequestError, "0 to"),
     ("a huge increment", OPEN, "ann", {"message_count_increment": 10**30}, BadRequestError, "at most"),
     ("opening without a group", "", "ann", {"status": Status.WAITING_FOR_TRAINER}, BadRequestError, "must be sent"),
     (
@@ -179,8 +179,8 @@ def test_the_message_count_is_set_raised_and_floored_at_zero(stage: Stage) -> No
     assert stage.update("hub", "ann", message_count_increment=-3).message_count == 4
     assert stage.update("tom", "ann", message_count_increment=-9).message_count == 0
     assert stage.stored("ann") == stage.update("ann", "ann", message_count=0)
-    stage.update("ann", "ann", message_count=MESSAGE_COUNT_MOST)
-    assert stage.update("ann", "ann", message_count_increment=1).message_count == MESSAGE_COUNT_MOST
+    stage.update("ann", "ann", message_count=MAX_MESSAGE_COUNT)
+    assert stage.update("ann", "ann", message_count_increment=1).message_count == MAX_MESSAGE_COUNT
 
 
 def test_a_change_of_status_brings_group_and_count_with_it(stage: Stage) -> None:

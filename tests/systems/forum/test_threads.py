@@ -15,7 +15,7 @@ from keyplan.clock import ManualClock
 from keyplan_systems.forum.domain import BadRequestError, NotAllowedError, Status, ThreadKey
 from keyplan_systems.forum.permissions import may_read
 from keyplan_systems.forum.relational.facts import load_thread_facts
-from keyplan_systems.forum.relational.lists import PAGE_DEFAULT, After, ThreadPage, list_threads
+from keyplan_systems.forum.relational.lists import DEFAULT_PAGE_SIZE, After, ThreadPage, list_threads
 from keyplan_systems.forum.relational.rows import threads_of
 from keyplan_systems.forum.relational.session import Database
 from keyplan_systems.forum.relational.threads import get_thread, grant_help, thread_key
@@ -202,7 +202,7 @@ def test_pages_put_together_are_the_whole_list_once(stage: Stage, limit: int) ->
 
 def test_a_page_holds_twenty_threads_unless_said_otherwise(stage: Stage) -> None:
     tom = stage.put(crowd(30)).world["tom"]
-    assert len(list_threads(stage.database, stage.clock, tom, is_mine=False).threads) == PAGE_DEFAULT == 20
+    assert len(list_threads(stage.database, stage.clock, tom, is_mine=False).threads) == DEFAULT_PAGE_SIZE == 20
 
 
 # --- how many statements ---------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from keyplan.engine.engine import Engine
 from keyplan.engine.faults.settings import Faults
 from keyplan_systems.thinking_trainer import design
 from keyplan_systems.thinking_trainer.evaluation.rubric_evaluator import RubricEvaluator
-from keyplan_systems.thinking_trainer.migration import Migration, Place, PlaceUnreadableError
+from keyplan_systems.thinking_trainer.migration import Migration, Progress, ProgressUnreadableError
 from keyplan_systems.thinking_trainer.service import Service
 
 STATUSES = ("completed", "in-progress", "abandoned")
@@ -83,8 +83,8 @@ def db(engine: Engine | ServedEngine, clock: ManualClock) -> Iterator[Connection
         yield connection
 
 
-def migrate(db: Connection, place: Place | None = None) -> Place:
-    at = place or Place()
+def migrate(db: Connection, progress: Progress | None = None) -> Progress:
+    at = progress or Progress()
     migration = Migration(db, db.context.clock, at, lambda _: None)
     while migration.run_once():
         pass
@@ -93,9 +93,9 @@ def migrate(db: Connection, place: Place | None = None) -> Place:
 
 def test_everything_is_upgraded_and_a_second_run_changes_nothing(db: Connection) -> None:
     fill(db, 60)
-    place = migrate(db)
-    assert place.is_done
-    assert (place.upgraded, place.left) == ({"scenarios": 7, "attempts": 60, "profiles": 7}, {})
+    progress = migrate(db)
+    assert progress.is_done
+    assert (progress.upgraded, progress.skipped) == ({"scenarios": 7, "attempts": 60, "profiles": 7}, {})
     check(db, 60)
     before = everything(db)
     assert migrate(db).upgraded == {"scenarios": 0, "attempts": 0, "profiles": 0}
@@ -124,18 +124,18 @@ def test_killed_at_any_request_it_goes_on_and_ends_with_the_same(
 ) -> None:
     with connected(engine, clock) as db:
         fill(db, 30)
-    place, kills = Place(), 0
-    saved = json.dumps(place.__dict__)
-    while not place.is_done:
-        place = Place(**json.loads(saved))
+    progress, kills = Progress(), 0
+    saved = json.dumps(progress.__dict__)
+    while not progress.is_done:
+        progress = Progress(**json.loads(saved))
         with connected(engine, clock) as db:
             dying(db, every + kills)  # a little later each time, so that it terminates
 
-            def keep(at: Place) -> None:
+            def keep(at: Progress) -> None:
                 nonlocal saved
                 saved = json.dumps(at.__dict__)
 
-            migration = Migration(db, clock, place, keep)
+            migration = Migration(db, clock, progress, keep)
             try:
                 while migration.run_once():
                     pass
@@ -167,7 +167,7 @@ def test_what_its_user_changes_meanwhile_is_kept(db: Connection) -> None:
     (found,) = db.all(design.attempts_of_0_9())
     service = Service(db, db.context.clock, RubricEvaluator())
     service.abandon(found.user_id, found.attempt_id)
-    migration = Migration(db, db.context.clock, Place(), lambda _: None)
+    migration = Migration(db, db.context.clock, Progress(), lambda _: None)
     assert migration._attempt(found)
     assert service.attempt(found.user_id, found.attempt_id).status == "abandoned"
     (off,) = [one for one in db.all(design.scenarios_of_0_9()) if one.scenario_id == "s0"]
@@ -182,20 +182,20 @@ def test_a_snapshot_that_cannot_be_upgraded_is_left_and_named(db: Connection) ->
     db.transport.call("PutItem", {"TableName": "Profiles", "Item": raw(three)})
     twice = old_profile(userId="u0", timestamp="2025-11-01T10:00:00.000Z")
     db.transport.call("PutItem", {"TableName": "Profiles", "Item": raw(twice)})
-    place = migrate(db)
-    assert place.upgraded["profiles"] == 7
-    assert len(place.left) == 2
-    assert "version '0.9' has no" in place.left["profile of u9 at 2025-12-22T10:35:00Z"]
-    assert "another snapshot has the same timestamp" in str(place.left)
+    progress = migrate(db)
+    assert progress.upgraded["profiles"] == 7
+    assert len(progress.skipped) == 2
+    assert "version '0.9' has no" in progress.skipped["profile of u9 at 2025-12-22T10:35:00Z"]
+    assert "another snapshot has the same timestamp" in str(progress.skipped)
 
 
 def test_a_place_that_is_none_is_refused(tmp_path: Path) -> None:
     for number, text in enumerate(["not json", "[]", '{"stage": "attempts", "colour": "red"}']):
         path = tmp_path / f"{number}.json"
         path.write_text(text)
-        with pytest.raises(PlaceUnreadableError, match="does not contain the position"):
-            Place.read(path)
-    assert Place.read(tmp_path / "none.json").stage == "scenarios"
+        with pytest.raises(ProgressUnreadableError, match="does not contain the position"):
+            Progress.read(path)
+    assert Progress.read(tmp_path / "none.json").stage == "scenarios"
 
 
 def command(*arguments: str) -> list[str]:
@@ -206,24 +206,24 @@ KILLED = """
 import os
 import typer
 from keyplan_systems.thinking_trainer import migrate
-keep = migrate.Place.write
-def killed(place, path):
-    keep(place, path)
-    if "attempts" in place.upgraded:
+keep = migrate.Progress.write
+def killed(progress, path):
+    keep(progress, path)
+    if "attempts" in progress.upgraded:
         os.kill(os.getpid(), 9)
-migrate.Place.write = killed
+migrate.Progress.write = killed
 typer.run(migrate.migrate)
 """
 
 
 def test_the_command_is_killed_started_again_and_finishes(address: str, tmp_path: Path) -> None:
-    place = tmp_path / "place.json"
+    progress = tmp_path / "progress.json"
     with keyplan.connect(address) as db:
         fill(db, 150)
-    arguments = ("--url", address, "--place", str(place))
+    arguments = ("--url", address, "--progress", str(progress))
     killed = subprocess.run([sys.executable, "-c", KILLED, *arguments], capture_output=True, text=True, check=False)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
-    killed_at = json.loads(place.read_text())
+    killed_at = json.loads(progress.read_text())
     assert (killed_at["stage"], killed_at["upgraded"]["scenarios"]) == ("attempts", 7)
     again = subprocess.run(command(*arguments), capture_output=True, text=True, check=False)
     assert again.returncode == 0, again.stderr
@@ -235,18 +235,18 @@ def test_the_command_is_killed_started_again_and_finishes(address: str, tmp_path
 
 
 def test_the_command_tells_what_it_left_and_what_it_cannot_reach(address: str, tmp_path: Path) -> None:
-    place = tmp_path / "place.json"
+    progress = tmp_path / "progress.json"
     with keyplan.connect(address) as db:
         fill(db, 0)
         three = old_profile(userId="u9", dimensions=old_profile()["dimensions"][:3])
         db.transport.call("PutItem", {"TableName": "Profiles", "Item": raw(three)})
     result = subprocess.run(
-        command("--url", address, "--place", str(place)), capture_output=True, text=True, check=False
+        command("--url", address, "--progress", str(progress)), capture_output=True, text=True, check=False
     )
     assert result.returncode == 1
-    assert "left as it is: profile of u9 at 2025-12-22T10:35:00Z" in result.stderr
+    assert "skipped: profile of u9 at 2025-12-22T10:35:00Z" in result.stderr
     nowhere = subprocess.run(
-        command("--url", "ftp://x", "--place", str(place)), capture_output=True, text=True, check=False
+        command("--url", "ftp://x", "--progress", str(progress)), capture_output=True, text=True, check=False
     )
     assert nowhere.returncode == 2
     assert "ftp://x" in nowhere.stderr

@@ -23,7 +23,7 @@ from keyplan.errors import ProvisionedThroughputExceededError
 from keyplan_systems.thinking_trainer import design
 from keyplan_systems.thinking_trainer.evaluation.rubric_evaluator import RubricEvaluator
 from keyplan_systems.thinking_trainer.scenarios.loader import seed_scenarios
-from keyplan_systems.thinking_trainer.service import MOST_WAITS, THROTTLED_AGAIN_S, Service
+from keyplan_systems.thinking_trainer.service import MAX_WAITS, THROTTLED_AGAIN_S, Service
 
 NOON_S = 1_772_366_400.0
 pytestmark = pytest.mark.embedded("capacity that runs out on purpose")
@@ -114,7 +114,7 @@ def test_patience_ends(world: World) -> None:
     world.clock.__class__ = ManualClock  # the clock does not advance, so capacity never refills
     with pytest.raises(ThrottledError):
         world.service(attempts=2).add_scenarios(seed_scenarios())
-    assert MOST_WAITS * THROTTLED_AGAIN_S == 60
+    assert MAX_WAITS * THROTTLED_AGAIN_S == 60
 
 
 def test_an_index_of_little_capacity_refuses_writes_that_its_table_would_take(world: World) -> None:

@@ -183,7 +183,12 @@ def test_equal_requests_at_once_have_one_effect_and_one_answer(ada: Caller, roun
 def test_who_is_refused_because_an_equal_request_was_done_meanwhile_is_answered_like_it(
     stage: Stage, ada: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, key, look, looked = f"/tasks/{ada.task()['task_id']}", new_key(), IdempotencyKeys.given, list[Request]()
+    path, key, look, looked = (
+        f"/tasks/{ada.task()['task_id']}",
+        new_key(),
+        IdempotencyKeys.stored_answer,
+        list[Request](),
+    )
 
     def overtaken(once: IdempotencyKeys, request: Request) -> Answer | None:
         if looked:

@@ -20,7 +20,7 @@ from keyplan.engine.faults.settings import Faults
 from keyplan.errors import InternalServerError, ServiceError, ThrottlingError
 from keyplan.errors import TransactionConflictError as BeingWrittenError
 from keyplan_systems.todo.design import replace_task, task_by_id
-from keyplan_systems.todo.idempotency import ATTEMPTS
+from keyplan_systems.todo.idempotency import MAX_ATTEMPTS
 from keyplan_systems.todo.lake.lake import Lake
 from keyplan_systems.todo.lake_maintenance import FILES_BEFORE_COMPACTION, LakeMaintenance
 
@@ -152,8 +152,8 @@ def test_a_task_that_others_keep_changing_is_a_conflict(
         patch.setattr(stage.connection, "transact", overtaken)
         answer = ada.put(path, {"title": "mine"})
     assert (answer.status_code, answer.json()["error"]["code"]) == (409, "conflict")
-    assert ada.get(path).json()["title"] == f"others' {ATTEMPTS}"
-    assert ada.put(path, {"title": "mine"}).json()["version"] == ATTEMPTS + 2
+    assert ada.get(path).json()["title"] == f"others' {MAX_ATTEMPTS}"
+    assert ada.put(path, {"title": "mine"}).json()["version"] == MAX_ATTEMPTS + 2
 
 
 @with_faults

@@ -28,7 +28,7 @@ from tests.systems.venue_booking.test_outbox import ROOM, Box
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
 from keyplan.streams import Runner
-from keyplan_systems.venue_booking.domain.addresses import HASHES_KEPT, MOST_TRIES, hashed_code, is_code
+from keyplan_systems.venue_booking.domain.addresses import HASHES_KEPT, MAX_TRIES, hashed_code, is_code
 from keyplan_systems.venue_booking.entities import UserItem
 from keyplan_systems.venue_booking.mail.letters import CodeKind, Letter, LetterWriter
 from keyplan_systems.venue_booking.mail.senders import MailUnavailableError, Sent
@@ -154,7 +154,7 @@ def test_wrong_codes_are_counted_and_the_right_one_is_refused_after_too_many(
     ada: Caller, box: Box, runner: Runner
 ) -> None:
     claim, code = sent_code(ada, "new@example.org", box, runner)
-    for left in range(MOST_TRIES - 1, -1, -1):
+    for left in range(MAX_TRIES - 1, -1, -1):
         with pytest.raises(Refused) as refused:
             ada.ask(VERIFY, id=claim, code="0000-0000")
         assert (refused.value.code, refused.value.details) == ("wrong_code", {"triesLeft": left})

@@ -30,12 +30,12 @@ class Agents:
         """Register an agent and return its secret. Raises AgentIdTakenError."""
         secret = credentials.new_secret("agent")
         hashed = credentials.secret_hash(secret)
-        made = Agent(agent=agent, secret_hash=hashed, registered_at=iso(self._base.now_ms))
+        new = Agent(agent=agent, secret_hash=hashed, registered_at=iso(self._base.now_ms))
         try:
-            self._base.decide(design_questions.add_agent(made))
-        except AlreadyExistsError as taken:
+            self._base.decide(design_questions.add_agent(new))
+        except AlreadyExistsError as error:
             message = "this agent id is registered or in use: choose another one"
-            raise AgentIdTakenError(message, {"field": "agent_id", "constraint": "unique"}) from taken
+            raise AgentIdTakenError(message, {"field": "agent_id", "constraint": "unique"}) from error
         return secret
 
     def authenticate(self, agent: str, secret: str) -> bool:
@@ -43,19 +43,19 @@ class Agents:
 
         The first use of a rotated secret invalidates the previous secret.
         """
-        given = credentials.secret_hash(secret)
+        hashed = credentials.secret_hash(secret)
         for attempt in range(ATTEMPTS):
             stored = self._connection.run(design_questions.agent_by_id(agent))
             if stored is None:
                 return False
-            if credentials.is_secret_of(given, stored.secret_hash):
+            if credentials.is_secret_of(hashed, stored.secret_hash):
                 return True
-            if not credentials.is_secret_of(given, stored.next_secret_hash):
+            if not credentials.is_secret_of(hashed, stored.next_secret_hash):
                 return False
             try:
-                self._base.decide(design_questions.confirm_secret(agent, given))
+                self._base.decide(design_questions.confirm_secret(agent, hashed))
             except (ConditionFailedError, NotFoundError, *PASSING):  # confirmed or replaced by a concurrent request
-                self._base.rest(attempt)
+                self._base.back_off(attempt)
             else:
                 return True
         raise BusyError("this agent's secret is being changed by many requests at once")

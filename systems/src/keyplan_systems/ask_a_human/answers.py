@@ -35,7 +35,7 @@ RECENT_ANSWERS = 100
 
 
 @dataclass(frozen=True)
-class Answered:
+class AnswerResult:
     """Stored answer, and its effects; a repeated answer has no allowance, because it was not counted."""
 
     response: Response
@@ -102,7 +102,7 @@ class Answers:
 
     def answer(
         self, caller: Identity, zone: ZoneInfo, body: Mapping[str, object], address: str | None = None
-    ) -> Answered:
+    ) -> AnswerResult:
         """Store an answer with all its effects; a repeated answer of the same device gets the same reply.
 
         `address` is the network address of the request; None within this process. Raises RefusedError, in the
@@ -126,8 +126,8 @@ class Answers:
             response = questions.respond(question, content, caller.person, now_ms, fingerprint=caller.fingerprint)
             scored = self._stored(question, response, zone, now_ms, device=caller.device, address=address)
             if scored is not None:
-                return Answered(response, scored.reply, allowance)
-            self._base.rest(attempt)
+                return AnswerResult(response, scored.reply, allowance)
+            self._base.back_off(attempt)
         raise BusyError("too many people are answering this question at once")
 
     def _response(self, question_id: str, caller: Identity) -> StoredResponse | None:
@@ -160,11 +160,11 @@ class Answers:
         before = scoring.fresh(person, now_ms) if known is None else records.stats(known)
         scored = scoring.apply_answer(before, facts, now_ms)
         stored = records.stored_response(response, device, scored.reply)
-        seen = abuse.assess(Past() if known is None else records.past(known), question.type, response)
+        assessment = abuse.assess(Past() if known is None else records.past(known), question.type, response)
         most = None if address is None else self._limits.answers_per_question
         quota = None if most is None else (f"answers_by_address#{question.question_id}#{address}", most)
         try:
-            self._connection.run(_transaction(question, stored, scored, seen, known, now_ms, quota))
+            self._connection.run(_transaction(question, stored, scored, assessment, known, now_ms, quota))
         except TransactionFailedError as failed:
             reasons = [reason for reason in failed.reasons if reason is not None]
             if quota is not None and len(reasons) == 1 and isinstance(failed.reasons[-1], ConditionFailedError):
@@ -176,7 +176,7 @@ class Answers:
         return scored
 
 
-def _repeated(stored: StoredResponse, caller: Identity, body: Mapping[str, object]) -> Answered | None:
+def _repeated(stored: StoredResponse, caller: Identity, body: Mapping[str, object]) -> AnswerResult | None:
     """Return the first reply if this request stored the response: from its device, with its content."""
     reply, response = records.reply(stored), records.response(stored)
     if reply is None or caller.device is None or stored.device != caller.device:
@@ -185,20 +185,20 @@ def _repeated(stored: StoredResponse, caller: Identity, body: Mapping[str, objec
         content = requests.parse(AnswerRequest, body)
     except InvalidRequestError:
         return None
-    return Answered(response, reply, None) if questions.same_content(response, content) else None
+    return AnswerResult(response, reply, None) if questions.same_content(response, content) else None
 
 
 def _transaction(  # noqa: PLR0917 - the parts of one answer
     question: Question,
     response: StoredResponse,
     scored: Scored,
-    seen: Assessment,
+    assessment: Assessment,
     known: UserStats | None,
     now_ms: int,
     quota: tuple[str, int] | None,
 ) -> Call[None]:
     after = questions.answered(question, now_ms)
-    stats = records.stored_stats(scored.stats, seen.past, 0 if known is None else known.version)
+    stats = records.stored_stats(scored.stats, assessment.past, 0 if known is None else known.version)
     return design_people.answer_question(
         response,
         Counted(
@@ -214,7 +214,9 @@ def _transaction(  # noqa: PLR0917 - the parts of one answer
         first=[stats] if known is None else [],
         later=[] if known is None else [stats],
         rows=[records.stored_row(boards.row(scored.stats, period, now_ms), period, now_ms) for period in Period],
-        flags=[records.stored_flag(flag) for flag in abuse.flags(records.response(response), seen.reasons, now_ms)],
+        flags=[
+            records.stored_flag(flag) for flag in abuse.flags(records.response(response), assessment.reasons, now_ms)
+        ],
         ended=[] if after.status.answerable else [question.agent_id],
         done=[] if after.status.answerable else [question.question_id],
         windows=[] if quota is None else [quota[0]],

@@ -69,7 +69,7 @@ _ANSWER_BODY = {
 
 
 def application(service: Service, checks: Mapping[str, Check], trusted_proxies: int = 0) -> FastAPI:
-    """Return the API over a service; `checks` are its health checks; `api_asking.address` explains the proxies."""
+    """Return the API over a service; `checks` are its health checks; see `api_dependencies.address` for proxies."""
     app = web_application(
         "Ask a Human", style=STYLE, translations=TRANSLATIONS, checks=checks, clock=service.base.clock
     )
@@ -120,12 +120,12 @@ def _add_asking(router: APIRouter, service: Service, authenticated: Any) -> None
         in_header: IdempotencyHeader = None,
     ) -> CreatedQuestion:
         key = requests.idempotency_key(question.idempotency_key, in_header)
-        asked = service.questions.ask(agent, question, key)
-        show_allowance(response, asked.allowance)
-        if asked.repeated:
+        result = service.questions.ask(agent, question, key)
+        show_allowance(response, result.allowance)
+        if result.repeated:
             response.headers[REPLAYED_HEADER] = "true"
-        poll_url = f"{http.scope.get('root_path', '')}/agent/questions/{asked.question.question_id}"
-        return serializers.created_question(asked.question, poll_url, service.base.now_ms)
+        poll_url = f"{http.scope.get('root_path', '')}/agent/questions/{result.question.question_id}"
+        return serializers.created_question(result.question, poll_url, service.base.now_ms)
 
 
 def _add_polling(router: APIRouter, service: Service, polling: Any) -> None:
@@ -147,7 +147,9 @@ def _add_polling(router: APIRouter, service: Service, polling: Any) -> None:
     ) -> ListedQuestions:
         page = service.questions.own(agent, limit, cursor)
         now_ms = service.base.now_ms
-        return ListedQuestions(questions=[serializers.listed_question(one, now_ms) for one in page], cursor=page.cursor)
+        return ListedQuestions(
+            questions=[serializers.listed_question(listed, now_ms) for listed in page], cursor=page.cursor
+        )
 
 
 def human_routes(service: Service, trusted_proxies: int) -> APIRouter:
@@ -186,7 +188,7 @@ def _add_questions(router: APIRouter, service: Service, reading: Any, person: An
         cursor: Cursor = None,
     ) -> Feed:
         page = service.answers.feed(audience, limit, cursor)
-        return Feed(questions=[serializers.human_question(one) for one in page], cursor=page.cursor)
+        return Feed(questions=[serializers.human_question(open_question) for open_question in page], cursor=page.cursor)
 
     @router.get(
         "/questions/{question_id}", response_model=ViewedQuestion, summary="One question", dependencies=[reading]

@@ -224,12 +224,12 @@ def _busy(_error: Exception) -> Problem:
 
 def _invalid(error: RequestValidationError) -> Problem:
     """Return the framework's findings in the format of the rules' findings: fields without the part of the request."""
-    found = error.errors()
-    if any(one["type"] == "json_invalid" for one in found):
-        found = [{"loc": (), "msg": "is not valid JSON", "type": "json_invalid"}]
+    errors = error.errors()
+    if any(entry["type"] == "json_invalid" for entry in errors):
+        errors = [{"loc": (), "msg": "is not valid JSON", "type": "json_invalid"}]
     else:
-        found = [{**one, "loc": one["loc"][1:]} for one in found]
-    return _refused(requests.refusal(found))
+        errors = [{**entry, "loc": entry["loc"][1:]} for entry in errors]
+    return _refused(requests.refusal(errors))
 
 
 def _foreign_cursor(_error: CursorError) -> Problem:

@@ -34,8 +34,8 @@ from keyplan_systems.web.system import UnfinishedError
 
 _log = logging.getLogger(__name__)
 
-Thing = TypeVar("Thing")
-Given = TypeVar("Given")
+Input = TypeVar("Input")
+Result = TypeVar("Result")
 ATTEMPTS = 80
 """Number of attempts after conflicting changes: more than the number of answers to a question."""
 
@@ -58,30 +58,30 @@ class Failures:
 
     found: list[Exception] = field(default_factory=list)
 
-    def each(self, do: Callable[[Thing], Given | None], things: Iterable[Thing]) -> list[Given]:
+    def each(self, do: Callable[[Input], Result | None], inputs: Iterable[Input]) -> list[Result]:
         """Return the results for each input, without None; a failure does not block the inputs after it."""
-        return list(self.some(do, things))
+        return list(self.some(do, inputs))
 
-    def some(self, do: Callable[[Thing], Given | None], things: Iterable[Thing]) -> Iterator[Given]:
+    def some(self, do: Callable[[Input], Result | None], inputs: Iterable[Input]) -> Iterator[Result]:
         """Yield the results as `each` returns them, sequentially."""
-        for thing in things:
-            given = self._try(partial(do, thing))
-            if given is not None:
-                yield given
+        for value in inputs:
+            result = self._try(partial(do, value))
+            if result is not None:
+                yield result
 
-    def first(self, do: Callable[[Thing], Given | None], things: Iterable[Thing], most: int) -> list[Given]:
+    def first(self, do: Callable[[Input], Result | None], inputs: Iterable[Input], most: int) -> list[Result]:
         """Return the results of at most `most` inputs; inputs with unreadable items do not count."""
-        given: list[Given] = []
-        tried, waiting = 0, iter(things)
-        while tried < most and (thing := self._try(lambda: next(waiting, None))) is not None:
+        results: list[Result] = []
+        tried, waiting = 0, iter(inputs)
+        while tried < most and (value := self._try(lambda: next(waiting, None))) is not None:
             before = len(self.found)
-            one = self._try(partial(do, thing))
-            if one is not None:
-                given.append(one)
+            result = self._try(partial(do, value))
+            if result is not None:
+                results.append(result)
             tried += not any(isinstance(error, UNREADABLE) for error in self.found[before:])
-        return given
+        return results
 
-    def _try(self, do: Callable[[], Given | None]) -> Given | None:
+    def _try(self, do: Callable[[], Result | None]) -> Result | None:
         try:
             return do()
         except (RunError, ValueError) as error:
@@ -143,25 +143,25 @@ class Base:
     def question(self, question_id: str, now_ms: int) -> Question:
         """Return a stored question that has not expired. Raises QuestionNotFoundError."""
         stored = self.connection.run(design_questions.question_by_id(question_id)) if is_uuid(question_id) else None
-        found = None if stored is None else records.question(stored)
-        if found is None or questions.removable(found, now_ms):
+        question = None if stored is None else records.question(stored)
+        if question is None or questions.removable(question, now_ms):
             raise unknown_question(question_id)
-        return found
+        return question
 
-    def rest(self, attempt: int) -> None:
+    def back_off(self, attempt: int) -> None:
         """Wait for a random, growing time, so that concurrent writers of the same items finish first."""
         self.clock.wait(self._never, self.clock.random.uniform(0, 0.004 * 2 ** min(attempt, 5)))
 
 
-def readable(read: Callable[[Thing], Given], stored: Iterable[Thing]) -> list[Given]:
+def readable(read: Callable[[Input], Result], stored: Iterable[Input]) -> list[Result]:
     """Return the stored items as the rules know them; items with unknown values are omitted and logged."""
-    found = []
-    for one in stored:
+    values = []
+    for item in stored:
         try:
-            found.append(read(one))
+            values.append(read(item))
         except ValueError as error:
             log_unreadable(error)
-    return found
+    return values
 
 
 def log_unreadable(error: Exception) -> None:

@@ -44,7 +44,7 @@ from keyplan_systems.ask_a_human.wire import AgentCredentials, AgentQuestion, Cr
 TIMEOUT_S = 30.0
 
 
-class Wishes(TypedDict, total=False):
+class SubmitOptions(TypedDict, total=False):
     """Optional parts of a question besides its prompt; omitted parts get the server's defaults."""
 
     type: QuestionType | Literal["text", "multiple_choice"]
@@ -77,8 +77,8 @@ class _Flows:
         self._headers = {"X-Agent-Id": issued.agent_id, "Authorization": f"Bearer {issued.secret}"}
         return issued
 
-    def submit(self, prompt: str, wishes: Wishes) -> Flow[CreatedQuestion]:
-        if unknown := wishes.keys() - Wishes.__annotations__.keys():
+    def submit(self, prompt: str, wishes: SubmitOptions) -> Flow[CreatedQuestion]:
+        if unknown := wishes.keys() - SubmitOptions.__annotations__.keys():
             raise TypeError(f"unknown question fields: {', '.join(sorted(unknown))}")
         key = str(uuid.UUID(int=self._manner.chance.getrandbits(128), version=4))
         body: dict[str, object] = {"type": "text", "idempotency_key": key, **wishes, "prompt": prompt}
@@ -131,7 +131,7 @@ class AgentClient:
         """Replace the agent's secret, here and on the server, which accepts the old one until the new one is used."""
         return self._drive(self._flows.rotate_secret())
 
-    def submit(self, prompt: str, **wishes: Unpack[Wishes]) -> CreatedQuestion:
+    def submit(self, prompt: str, **wishes: Unpack[SubmitOptions]) -> CreatedQuestion:
         """Submit a question. Raises AskError if the server refuses it or cannot be reached."""
         return self._drive(self._flows.submit(prompt, wishes))
 
@@ -209,7 +209,7 @@ class AsyncAgentClient:
         """Replace the agent's secret, as `AgentClient.rotate_secret` does."""
         return await self._drive(self._flows.rotate_secret())
 
-    async def submit(self, prompt: str, **wishes: Unpack[Wishes]) -> CreatedQuestion:
+    async def submit(self, prompt: str, **wishes: Unpack[SubmitOptions]) -> CreatedQuestion:
         """Submit a question. Raises AskError if the server refuses it or cannot be reached."""
         return await self._drive(self._flows.submit(prompt, wishes))
 

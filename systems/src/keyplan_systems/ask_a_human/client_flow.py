@@ -127,10 +127,10 @@ def request(call: Call, model: type[Model], manner: Manner, deadline: float = ma
         backoff = min(retries.longest_backoff_s, retries.first_pause_s * 2.0 ** (attempt - 1))
         pause = backoff * manner.chance.uniform(1.0, 1.1)
         if asked_s > backoff:
-            left = deadline - (yield from _now()).monotonic
-            if asked_s > left:
+            remaining_s = deadline - (yield from _now()).monotonic
+            if asked_s > remaining_s:
                 raise error
-            pause = min(left, asked_s * manner.chance.uniform(1.0, 1.1))
+            pause = min(remaining_s, asked_s * manner.chance.uniform(1.0, 1.1))
         yield Pause(pause)
     raise ValueError(f"{retries.attempts} attempts are too few: at least 1 is required")
 
@@ -142,10 +142,10 @@ def wait(poll: Call, min_answers: int | None, timeout_s: float, manner: Manner) 
     while True:
         question = yield from request(poll, AgentQuestion, manner, deadline)
         enough = min_answers is not None and question.current_responses >= min_answers
-        left = deadline - (yield from _now()).monotonic
-        if question.finished or enough or left <= 0:
+        remaining_s = deadline - (yield from _now()).monotonic
+        if question.finished or enough or remaining_s <= 0:
             return question
-        yield Pause(min(left, manner.polling.pause(number, manner.chance)))
+        yield Pause(min(remaining_s, manner.polling.pause(number, manner.chance)))
         number += 1
 
 

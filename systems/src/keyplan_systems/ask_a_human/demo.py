@@ -21,5 +21,5 @@ def play(stage: DemoStage) -> None:
         stats = ada.get("/human/stats").raise_for_status().json()
         stage.say(f"the first has {stats['total_points']} points and {len(stats['badges'])} badge(s)")
         body = {"question_id": question.question_id, "selected_option": 1, "response_time_ms": 6_000}
-        late = ada.post("/human/responses", json=body)
-        stage.say(f"one more answer is refused: {late.status_code} {late.json()['error']['code']}")
+        repeated = ada.post("/human/responses", json=body)
+        stage.say(f"one more answer is refused: {repeated.status_code} {repeated.json()['error']['code']}")

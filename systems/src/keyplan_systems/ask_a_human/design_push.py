@@ -10,9 +10,9 @@ from keyplan_systems.ask_a_human.entities import (
     Delivery,
     Device,
     FingerprintOwner,
-    Moment,
     Notice,
     Subscription,
+    Timestamp,
     subscriptions,
 )
 
@@ -76,7 +76,7 @@ def change_subscription(subscription: Subscription) -> ItemWrite:
 
 
 @subscriptions.query(Subscription, index="ByLastNotified", rate=Rate(average=0.2, peak=1), expected_items=40_000)
-def eligible_for_notification(now: Moment) -> KeyCondition:
+def eligible_for_notification(now: Timestamp) -> KeyCondition:
     """Get eligible for notification: every subscriber whose own interval has passed."""
     return pk(subscription_id=every_shard()).sk.lte(next_eligible_at=now)
 
@@ -96,7 +96,7 @@ def claim_subscription(claimed: Claimed) -> ItemWrite:
 
 
 @subscriptions.update(Subscription, rate=Rate(average=0.1, peak=2))
-def deactivate(subscription_id: str, token_digest: str, updated_at: Moment) -> ItemWrite:
+def deactivate(subscription_id: str, token_digest: str, updated_at: Timestamp) -> ItemWrite:
     """Deactivate a subscription, unless it has another token by now."""
     return (
         item(subscription_id=subscription_id)
@@ -112,7 +112,7 @@ def note_notice(notice: Notice) -> ItemWrite:
 
 
 @subscriptions.delete(Notice, rate=Rate(average=0.1, peak=10))
-def forget_notice(question: str, person: str, notified_at: Moment) -> ItemWrite:
+def forget_notice(question: str, person: str, notified_at: Timestamp) -> ItemWrite:
     """Delete the record of a push that did not reach its person."""
     return item(question=question, person=person).condition(F.notified_at == notified_at)
 
@@ -136,7 +136,7 @@ def try_later(delivery: Delivery) -> ItemWrite:
 
 
 @subscriptions.query(Delivery, index="ByDue", rate=Rate(average=0.5, peak=1), expected_items=5)
-def due_deliveries(now: Moment) -> KeyCondition:
+def due_deliveries(now: Timestamp) -> KeyCondition:
     """Read the pushes whose retry is due."""
     return pk(subscription=every_shard()).sk.lte(due_at=now)
 

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from keyplan import F, ItemKey, ItemWrite, KeyCondition, Rate, WriteCall, each, every_shard, item, pk, transaction
 from keyplan_systems.ask_a_human.domain.questions import Status
-from keyplan_systems.ask_a_human.entities import Agent, Errand, KeyRecord, Moment, Question, questions
+from keyplan_systems.ask_a_human.entities import Agent, Errand, KeyRecord, Question, Timestamp, questions
 
 T = TypeVar("T")
 One = Annotated[list[T], Field(max_length=1)]
@@ -89,7 +89,7 @@ def add_question(question: Question) -> ItemWrite:
 
 
 @questions.create(KeyRecord)
-def keep_key(record: KeyRecord, over: Moment) -> ItemWrite:
+def keep_key(record: KeyRecord, over: Timestamp) -> ItemWrite:
     """Store an idempotency key, unless it belongs to a question created after this time."""
     return item(record).replace_if(F.created <= over)
 
@@ -147,13 +147,13 @@ def add_errand(errand: Errand) -> ItemWrite:
 
 
 @questions.query(Errand, index="ByDue", rate=Rate(average=1, peak=4), expected_items=10)
-def due_errands(kind: str, now: Moment) -> KeyCondition:
+def due_errands(kind: str, now: Timestamp) -> KeyCondition:
     """Read the errands that are due."""
     return pk(kind=kind, question=every_shard()).sk.lte(due_at=now)
 
 
 @questions.update(Errand, rate=Rate(average=3, peak=30))
-def claim_round(kind: str, question: str, seen: int, last_round_at: Moment, due_at: Moment) -> ItemWrite:
+def claim_round(kind: str, question: str, seen: int, last_round_at: Timestamp, due_at: Timestamp) -> ItemWrite:
     """Claim a question's round of pushes: only one of several workers succeeds."""
     return (
         item(kind=kind, question=question)
@@ -213,7 +213,7 @@ def store_expiry(question_id: str, now_s: int) -> ItemWrite:
 
 @transaction(rate=Rate(average=10, peak=100))
 def ask(
-    question: Question, *, agent: str, most: int, errands: Two[Errand], records: One[KeyRecord], over: Moment
+    question: Question, *, agent: str, most: int, errands: Two[Errand], records: One[KeyRecord], over: Timestamp
 ) -> list[WriteCall[Any]]:
     """Create a question within its agent's quota, with the errands of the workers, and optionally under a key."""
     return [

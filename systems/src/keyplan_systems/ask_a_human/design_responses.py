@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from keyplan import F, ItemKey, ItemWrite, KeyCondition, Rate, every_shard, item, pk
 from keyplan_systems.ask_a_human.domain.abuse import Action
-from keyplan_systems.ask_a_human.entities import Counter, Flag, Moment, Response, responses
+from keyplan_systems.ask_a_human.entities import Counter, Flag, Response, Timestamp, responses
 
 
 @responses.query(
@@ -46,7 +46,7 @@ def unreviewed_flags() -> KeyCondition:
 
 
 @responses.update(Flag, rate=Rate(average=0.01))
-def review_flag(flag_id: str, action: Action, reviewed_at: Moment) -> ItemWrite:
+def review_flag(flag_id: str, action: Action, reviewed_at: Timestamp) -> ItemWrite:
     """Store a reviewer's decision."""
     return item(flag_id=flag_id).set(reviewed=True, action=action, reviewed_at=reviewed_at)
 

@@ -36,12 +36,12 @@ class Devices:
     def register(self, fingerprint: str) -> str:
         """Register a device and return its token. The device claims its person with its first request, not earlier."""
         token = credentials.new_secret("device")
-        made = Device(
+        device = Device(
             token_hash=credentials.secret_hash(token),
             fingerprint=fingerprint,
             registered_at=iso(self._base.now_ms),
         )
-        self._base.decide(design_push.add_device(made))
+        self._base.decide(design_push.add_device(device))
         return token
 
     def identify(self, token: str) -> Identity | None:
@@ -57,7 +57,7 @@ class Devices:
             if stored.person is not None:
                 return Identity(stored.fingerprint, stored.person, hashed)
             self._set_person(stored)
-            self._base.rest(attempt)
+            self._base.back_off(attempt)
         raise BusyError("this device is being used for the first time by many requests at once")
 
     def _set_person(self, device: Device) -> None:

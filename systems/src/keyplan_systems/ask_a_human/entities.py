@@ -13,7 +13,7 @@ from keyplan_systems.ask_a_human.domain.requests import Audience, QuestionType
 
 Uuid = Annotated[str, Field(pattern=r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$")]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-Moment = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$")]
+Timestamp = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$")]
 """Timestamp in its stored form: UTC, three decimals, Z. Sort keys that contain it order by time."""
 Name = Annotated[str, Field(pattern=r"^[!-~]{1,128}$", max_length=128)]
 """Self-chosen names of callers."""
@@ -76,10 +76,10 @@ class Question(Entity):
     """Position among questions that need answers: the percentage of answers, then the deadline."""
     agent_id: Name
     idempotency_key: str | None = None
-    created_at: Moment
+    created_at: Timestamp
     expires_at: int
     """Deadline in epoch seconds: the first second at which the question is unanswerable."""
-    closed_at: Moment | None = None
+    closed_at: Timestamp | None = None
     ttl: int
     """When the item may be removed, epoch seconds."""
 
@@ -94,7 +94,7 @@ class KeyRecord(Entity):
     idempotency_key: Annotated[str, Field(min_length=1, max_length=200)]
     made: Annotated[Uuid, Attribute("made_question_id")]
     digest: Sha256
-    created: Annotated[Moment, Attribute("key_created_at")]
+    created: Annotated[Timestamp, Attribute("key_created_at")]
     ttl: int
 
 
@@ -111,7 +111,7 @@ class Agent(Entity):
     """None for an agent from before agents had secrets: an operator issues its first secret."""
     next_secret_hash: Sha256 | None = None
     """Secret of a rotation, until its first use replaces the other one."""
-    registered_at: Moment | None = None
+    registered_at: Timestamp | None = None
     open_questions: int = 0
 
 
@@ -127,9 +127,9 @@ class Errand(Entity):
     kind: Annotated[str, Field(pattern=r"^(EXPIRE|PUSH)$")]
     question: Uuid
     agent: Name
-    due_at: Moment
+    due_at: Timestamp
     rounds_done: int = 0
-    last_round_at: Moment | None = None
+    last_round_at: Timestamp | None = None
     ttl: int
 
 
@@ -167,7 +167,7 @@ class Response(Entity):
     selected_option: int | None = None
     confidence: int | None = None
     fingerprint_hash: Sha256
-    created_at: Moment
+    created_at: Timestamp
     response_time_ms: int | None = None
     device: Sha256 | None = None
     """Token hash of its device, to which the reply is repeated."""
@@ -192,10 +192,10 @@ class Flag(Entity):
     response: Annotated[Uuid, Attribute("flagged_response_id")]
     person: Sha256
     reason: Reason
-    flagged_at: Moment
+    flagged_at: Timestamp
     reviewed: bool = False
     action: Action | None = None
-    reviewed_at: Moment | None = None
+    reviewed_at: Timestamp | None = None
     ttl: int
 
 
@@ -248,10 +248,10 @@ class Subscription(Entity):
     """SHA-256 of the token, which may be longer than a key: two subscriptions never have the same token."""
     fingerprint_hash: Sha256
     min_interval_minutes: int
-    last_notified_at: Moment | None = None
-    next_eligible_at: Moment
-    created_at: Moment
-    updated_at: Moment
+    last_notified_at: Timestamp | None = None
+    next_eligible_at: Timestamp
+    created_at: Timestamp
+    updated_at: Timestamp
     active: bool
     device: Sha256 | None = None
     """Token hash of the device that may change it; None for subscriptions from before devices had tokens."""
@@ -271,7 +271,7 @@ class Device(Entity):
     """Hash of the fingerprint it was registered with."""
     person: Sha256 | None = None
     """Person it acts for, from its first request on."""
-    registered_at: Moment
+    registered_at: Timestamp
 
 
 @subscriptions.entity(
@@ -292,7 +292,7 @@ class Notice(Entity):
 
     question: Uuid
     person: Sha256
-    notified_at: Moment
+    notified_at: Timestamp
     ttl: int
 
 
@@ -309,9 +309,9 @@ class Delivery(Entity):
     subscription: Uuid
     attempt: int
     """Number of sends."""
-    claimed_at: Moment
+    claimed_at: Timestamp
     """When the subscription was claimed for it; if another push has claimed it since then, this one is dropped."""
-    due_at: Moment
+    due_at: Timestamp
     ttl: int
 
 
@@ -345,20 +345,20 @@ class UserStats(Entity):
     total_answers: int
     streak_days: int
     streak_last_date: str | None = None
-    badges: dict[str, Moment]
+    badges: dict[str, Timestamp]
     """Time when each badge was earned, by its ID."""
     answers_by_category: dict[str, int]
     daily_points: dict[str, DayRecord]
     """Newest seven UTC dates with an answer."""
-    scored_at: Moment
+    scored_at: Timestamp
     early_answers: int
     night_answers: int
     speedy_answers: int
     confident_answers: int
     text_digests: list[str]
     minimal_run: int
-    created_at: Moment
-    updated_at: Moment
+    created_at: Timestamp
+    updated_at: Timestamp
     version: int = 0
 
 

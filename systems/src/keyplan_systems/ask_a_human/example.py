@@ -33,14 +33,14 @@ def converse(url: str, run: str) -> Conversation:
     """
     with AgentClient(url) as agent:
         agent.register(f"example-agent-{run}")
-        asked = agent.submit(
+        question = agent.submit(
             PROMPT, type="multiple_choice", options=OPTIONS, audience=["product"], min_responses=2, timeout_seconds=600
         )
         with httpx.Client(base_url=url, timeout=30) as people:
             ada, ben = (_person(people, f"example-{name}-{run}") for name in ("ada", "ben"))
-            _answer(people, asked.question_id, ada, {"selected_option": 2, "confidence": 5})
-            _answer(people, asked.question_id, ben, {"selected_option": 2})
-        return Conversation(agent.wait_for_answers(asked.question_id, timeout_s=60), ada)
+            _answer(people, question.question_id, ada, {"selected_option": 2, "confidence": 5})
+            _answer(people, question.question_id, ben, {"selected_option": 2})
+        return Conversation(agent.wait_for_answers(question.question_id, timeout_s=60), ada)
 
 
 def _person(people: httpx.Client, fingerprint: str) -> dict[str, str]:

@@ -192,12 +192,12 @@ class _Fault(BaseModel):
     @property
     def code(self) -> str:
         """Code of the service, else the general status."""
-        return next((one.errorCode for one in self.details if one.errorCode), self.status)
+        return next((detail.errorCode for detail in self.details if detail.errorCode), self.status)
 
     @property
     def blames_token(self) -> bool:
         """True if the fault is in the token and not in the rest of the message."""
-        fields = [violation.field for one in self.details for violation in one.fieldViolations]
+        fields = [violation.field for detail in self.details for violation in detail.fieldViolations]
         return "message.token" in fields if fields else "registration token" in self.message
 
 

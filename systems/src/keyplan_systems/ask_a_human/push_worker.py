@@ -69,10 +69,10 @@ class PushWorker:
         errands = self._connection.iterate(waiting, page_size=ROUNDS_AT_ONCE, unreadable=failures.found.append)
         due = failures.first(lambda errand: self._due(errand, now_ms), errands, ROUNDS_AT_ONCE)
         people = self._sample(sum(notifications.target(question) for _, question in due), now_ms, failures)
-        taken = failures.each(lambda one: self._take(*one, now_ms), due)
-        pushes = [push for pair in self._dealt(people, taken) if (push := self._claim(*pair)) is not None]
+        claimed = failures.each(lambda due_errand: self._take(*due_errand, now_ms), due)
+        pushes = [push for pair in self._dealt(people, claimed) if (push := self._claim(*pair)) is not None]
         self._send(pushes, failures)
-        return len(taken)
+        return len(claimed)
 
     def _due(self, errand: Errand, now_ms: int) -> tuple[Errand, Question] | None:
         """Return an errand with its question if a round is due; end the errand of a question without further rounds."""
@@ -114,12 +114,14 @@ class PushWorker:
             waiting = design_push.eligible_for_notification(iso(now_ms))
             stored = self._connection.iterate(waiting, page_size=PEOPLE_AT_ONCE, unreadable=failures.found.append)
             subscribers = failures.some(records.subscription, stored)
-            sample.offer(one for one in subscribers if notifications.eligible(one, now_ms))
+            sample.offer(subscriber for subscriber in subscribers if notifications.eligible(subscriber, now_ms))
         return sample.sample()
 
-    def _dealt(self, people: Sequence[Subscription], taken: Sequence[Question]) -> list[tuple[Subscription, Question]]:
+    def _dealt(
+        self, people: Sequence[Subscription], claimed: Sequence[Question]
+    ) -> list[tuple[Subscription, Question]]:
         """Assign the people to the questions at random, to each up to its target."""
-        slots = [question for question in taken for _ in range(notifications.target(question))]
+        slots = [question for question in claimed for _ in range(notifications.target(question))]
         self._base.clock.random.shuffle(slots)
         return list(zip(people, slots, strict=False))
 
@@ -156,8 +158,8 @@ class PushWorker:
     def _send(self, pushes: Sequence[Push], failures: Failures) -> None:
         if not pushes:
             return
-        outcomes = self._outbound.send([self._message(one) for one in pushes])
-        failures.each(lambda one: self._after(*one), zip(pushes, outcomes, strict=True))
+        outcomes = self._outbound.send([self._message(push) for push in pushes])
+        failures.each(lambda sent: self._after(*sent), zip(pushes, outcomes, strict=True))
 
     def _message(self, push: Push) -> PushMessage:
         question = push.question
@@ -171,16 +173,16 @@ class PushWorker:
         )
 
     def _after(self, push: Push, outcome: Outcome) -> None:
-        now_ms, question, one = self._base.now_ms, push.question, push.subscription
+        now_ms, question, subscription = self._base.now_ms, push.question, push.subscription
         after = notifications.after_send(outcome, push.attempt, question.deadline_ms, now_ms, self._base.clock.random)
         if after.step is Step.DONE:
             if push.attempt > 1:
-                self._connection.run(design_push.note_notice(_notice(question, one, now_ms)))
+                self._connection.run(design_push.note_notice(_notice(question, subscription, now_ms)))
             return
         _log.warning("push not delivered", extra={"step": after.step.value, "reason": after.reason})
         self._forget(push)
         if after.step is Step.DEACTIVATE:
-            self._deactivate(one, now_ms)
+            self._deactivate(subscription, now_ms)
         elif after.retry_at_ms is not None:
             self._connection.run(design_push.try_later(_delivery(push, after.retry_at_ms)))
 
@@ -189,10 +191,10 @@ class PushWorker:
         with suppress(*STALE):  # notified through another subscription concurrently, or deleted by an earlier attempt
             self._connection.run(design_push.forget_notice(push.question.question_id, person, told_at))
 
-    def _deactivate(self, one: Subscription, now_ms: int) -> None:
-        digest = notifications.token_digest(one.fcm_token)
+    def _deactivate(self, subscription: Subscription, now_ms: int) -> None:
+        digest = notifications.token_digest(subscription.fcm_token)
         with suppress(*STALE):  # refreshed concurrently: the dead token does not belong to it any more
-            self._connection.run(design_push.deactivate(one.subscription_id, digest, iso(now_ms)))
+            self._connection.run(design_push.deactivate(subscription.subscription_id, digest, iso(now_ms)))
 
     # Retries.
 

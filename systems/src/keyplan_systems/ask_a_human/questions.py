@@ -30,7 +30,7 @@ SWEPT_WITHIN_S = 30 * DAY_S
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskResult:
     """Created question, or the question of a repeated key; the latter has no allowance, because it was not counted."""
 
     question: Question
@@ -48,18 +48,18 @@ class Questions:
     def __init__(self, base: Base) -> None:
         self._base, self._connection = base, base.connection
 
-    def ask(self, agent: str, request: QuestionRequest, key: str | None) -> Asked:
+    def ask(self, agent: str, request: QuestionRequest, key: str | None) -> AskResult:
         """Create a question; return the existing one for a known key. Raises RefusedError."""
         allowance = None
         for attempt in range(ATTEMPTS):
             now_ms = self._base.now_ms
             if key is not None and (known := self._repeated(agent, request, key, now_ms)) is not None:
-                return Asked(known, None)
+                return AskResult(known, None)
             allowance = allowance or self._base.count(limits.QUESTIONS, agent)
-            made = questions.create(request, agent, questions.new_question_id(self._base.clock.random), key, now_ms)
-            if self._made(made, request.digest()):
-                return Asked(made, allowance)
-            self._base.rest(attempt)
+            question = questions.create(request, agent, questions.new_question_id(self._base.clock.random), key, now_ms)
+            if self._write(question, request.digest()):
+                return AskResult(question, allowance)
+            self._base.back_off(attempt)
         raise BusyError("the same key is being used by many requests at once")
 
     def read(self, agent: str, question_id: str) -> tuple[Question, list[Response]]:
@@ -74,8 +74,9 @@ class Questions:
         stored = self._connection.iterate(
             design_responses.responses_of_question(question_id), unreadable=log_unreadable
         )
-        given = sorted(readable(records.response, stored), key=lambda one: (one.created_at_ms, one.response_id))
-        return question, given[: question.current_responses]
+        responses = readable(records.response, stored)
+        responses = sorted(responses, key=lambda response: (response.created_at_ms, response.response_id))
+        return question, responses[: question.current_responses]
 
     def own(self, agent: str, limit: int, cursor: str | None) -> Page[Question]:
         """Return an agent's questions, newest first; a new question may be missing for a short time.
@@ -92,15 +93,15 @@ class Questions:
         question_id = questions.repeated(record, request.digest(), now_ms)
         return None if question_id is None else self._base.question(question_id, now_ms)
 
-    def _made(self, made: Question, digest: str) -> bool:
+    def _write(self, question: Question, digest: str) -> bool:
         """Write the question with its records; return False if its key is in use, or on a concurrent write."""
-        over = iso(made.created_at_ms - questions.KEY_VALID_S * SECOND_MS)
+        over = iso(question.created_at_ms - questions.KEY_VALID_S * SECOND_MS)
         call = design_questions.ask(
-            records.stored_question(made),
-            agent=made.agent_id,
+            records.stored_question(question),
+            agent=question.agent_id,
             most=limits.OPEN_QUESTIONS_MAX,
-            errands=_errands(made),
-            records=_key(made, digest),
+            errands=_errands(question),
+            records=_key(question, digest),
             over=over,
         )
         try:
@@ -118,27 +119,33 @@ class Questions:
         return True
 
 
-def _errands(made: Question) -> list[Errand]:
-    first_ms = notifications.next_round(made, 0, None, made.created_at_ms)
+def _errands(question: Question) -> list[Errand]:
+    first_ms = notifications.next_round(question, 0, None, question.created_at_ms)
     assert first_ms is not None, "a new question lasts a minute at least"
-    gone_s = questions.ttl_s(made)
-    question, agent = made.question_id, made.agent_id
+    gone_s = questions.ttl_s(question)
+    question_id, agent = question.question_id, question.agent_id
     return [
-        Errand(kind=EXPIRE, question=question, agent=agent, due_at=iso(made.deadline_ms), ttl=gone_s + SWEPT_WITHIN_S),
-        Errand(kind=PUSH, question=question, agent=agent, due_at=iso(first_ms), ttl=gone_s),
+        Errand(
+            kind=EXPIRE,
+            question=question_id,
+            agent=agent,
+            due_at=iso(question.deadline_ms),
+            ttl=gone_s + SWEPT_WITHIN_S,
+        ),
+        Errand(kind=PUSH, question=question_id, agent=agent, due_at=iso(first_ms), ttl=gone_s),
     ]
 
 
-def _key(made: Question, digest: str) -> list[StoredKey]:
-    if made.idempotency_key is None:
+def _key(question: Question, digest: str) -> list[StoredKey]:
+    if question.idempotency_key is None:
         return []
     return [
         StoredKey(
-            agent=made.agent_id,
-            idempotency_key=made.idempotency_key,
-            made=made.question_id,
+            agent=question.agent_id,
+            idempotency_key=question.idempotency_key,
+            made=question.question_id,
             digest=digest,
-            created=iso(made.created_at_ms),
-            ttl=questions.key_ttl_s(made.created_at_ms),
+            created=iso(question.created_at_ms),
+            ttl=questions.key_ttl_s(question.created_at_ms),
         )
     ]

@@ -49,7 +49,7 @@ class Reviews:
 def waiting(url: Url, most: Most = 100) -> None:
     """Print the undecided flags, oldest first."""
     with _open(url) as reviews:
-        _tell(*reviews.waiting(most))
+        _print(*reviews.waiting(most))
 
 
 @app.command()
@@ -58,7 +58,7 @@ def answers(
 ) -> None:
     """Print a person's answers, newest first."""
     with _open(url) as reviews:
-        _tell(*reviews.recent_answers(person, most))
+        _print(*reviews.recent_answers(person, most))
 
 
 @app.command()
@@ -68,7 +68,7 @@ def decide(flag: Annotated[str, typer.Argument(help="Its flag_id.")], action: Ac
         decided = reviews.decide(flag, action)
         if decided is None:
             raise ValueError(f"flag {flag} does not exist, or was removed")
-        _tell(decided)
+        _print(decided)
 
 
 @contextmanager
@@ -82,9 +82,9 @@ def _open(url: str) -> Iterator[Reviews]:
         raise typer.Exit(1) from error
 
 
-def _tell(*things: Flag | Response) -> None:
-    for thing in things:
-        typer.echo(thing.model_dump_json(exclude={"ttl"}))
+def _print(*records: Flag | Response) -> None:
+    for record in records:
+        typer.echo(record.model_dump_json(exclude={"ttl"}))
 
 
 if __name__ == "__main__":

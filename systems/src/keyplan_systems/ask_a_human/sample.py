@@ -42,12 +42,12 @@ def load_sample(service: Service) -> None:
 
 
 def _load(service: Service) -> None:
-    asked = []
+    question_ids = []
     for number, body in enumerate(QUESTIONS):
         request = QuestionRequest.model_validate({**body, "timeout_seconds": 86_400})
-        asked.append(service.questions.ask(AGENT, request, f"sample-{number}").question)
+        question_ids.append(service.questions.ask(AGENT, request, f"sample-{number}").question)
     for number, person, body in ANSWERS:
-        content = {**body, "question_id": asked[number].question_id}
+        content = {**body, "question_id": question_ids[number].question_id}
         try:
             service.answers.answer(_identity(person), ZoneInfo("UTC"), content)
         except (AlreadyAnsweredError, QuestionClosedError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from keyplan_systems.ask_a_human.answers import Answered
+from keyplan_systems.ask_a_human.answers import AnswerResult
 from keyplan_systems.ask_a_human.domain import badges, boards, questions, scoring
 from keyplan_systems.ask_a_human.domain.boards import Entry
 from keyplan_systems.ask_a_human.domain.notifications import Subscription
@@ -54,8 +54,10 @@ def agent_question(question: Question, responses: Sequence[Response], now_ms: in
         expires_at=as_datetime(question.deadline_ms),
         closed_at=closed,
         responses=tuple(
-            HumanAnswer(answer=one.answer, selected_option=one.selected_option, confidence=one.confidence)
-            for one in responses
+            HumanAnswer(
+                answer=response.answer, selected_option=response.selected_option, confidence=response.confidence
+            )
+            for response in responses
         ),
         summary=questions.tally(question, responses) if is_choice else None,
     )
@@ -96,7 +98,7 @@ def viewed_question(question: Question, now_ms: int, *, can_answer: bool) -> Vie
     return ViewedQuestion(**human_question(question).model_dump(), status=status, can_answer=can_answer)
 
 
-def accepted_answer(answered: Answered) -> AcceptedAnswer:
+def accepted_answer(answered: AnswerResult) -> AcceptedAnswer:
     """Return the result of an answer."""
     reply, at_ms = answered.reply, answered.response.created_at_ms
     return AcceptedAnswer(
@@ -108,34 +110,36 @@ def accepted_answer(answered: Answered) -> AcceptedAnswer:
     )
 
 
-def record(found: Record, now_ms: int) -> ShownStats:
+def record(result: Record, now_ms: int) -> ShownStats:
     """Return a person's record; zeros for a person without answers."""
-    stats = found.stats or scoring.fresh("", now_ms)
+    stats = result.stats or scoring.fresh("", now_ms)
     return ShownStats(
         total_points=stats.total_points,
         total_answers=stats.total_answers,
         points_today=scoring.day_totals(stats, now_ms).points,
-        streak_days=found.streak_days,
+        streak_days=result.streak_days,
         badges=_badges(stats.badges),
         answers_by_category={tag.value: count for tag, count in stats.answers_by_category.items()},
-        rank=found.rank,
+        rank=result.rank,
     )
 
 
 def board(period: boards.Period, entries: Sequence[Entry], own: Own | None) -> ShownBoard:
     """Return a board."""
     lines = [
-        ShownEntry(rank=one.rank, points=one.points, answers=one.answers, is_current_user=one.is_current_user)
-        for one in entries
+        ShownEntry(rank=entry.rank, points=entry.points, answers=entry.answers, is_current_user=entry.is_current_user)
+        for entry in entries
     ]
     you = None if own is None else OwnPlace(rank=own.rank, points=own.points)
     return ShownBoard(period=period, entries=lines, you=you)
 
 
-def subscription(one: Subscription) -> ShownSubscription:
+def subscription(subscription: Subscription) -> ShownSubscription:
     """Return a subscription without its token."""
     return ShownSubscription(
-        subscription_id=one.subscription_id, min_interval_minutes=one.min_interval_minutes, active=one.active
+        subscription_id=subscription.subscription_id,
+        min_interval_minutes=subscription.min_interval_minutes,
+        active=subscription.active,
     )
 
 
@@ -143,5 +147,5 @@ def _badges(earned: Mapping[str, int]) -> list[ShownBadge]:
     """Return badges by the time they were earned."""
     return [
         ShownBadge(id=badge, name=badges.NAMES[badge], earned_at=as_datetime(at_ms))
-        for badge, at_ms in sorted(earned.items(), key=lambda one: (one[1], one[0]))
+        for badge, at_ms in sorted(earned.items(), key=lambda entry: (entry[1], entry[0]))
     ]

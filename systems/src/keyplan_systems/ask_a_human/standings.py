@@ -78,7 +78,11 @@ class Standings:
         partitions = list(boards.partitions(board))
         counted = self._connection.run(design_people.histograms(partitions))
         better = self._connection.run(design_people.better_in_bucket(partitions, *boards.better_range(own)))
-        shards = [{int(number): count for number, count in one.buckets.items()} for one in counted if one is not None]
+        shards = [
+            {int(number): count for number, count in histogram.buckets.items()}
+            for histogram in counted
+            if histogram is not None
+        ]
         return boards.rank(shards, own, better)
 
 

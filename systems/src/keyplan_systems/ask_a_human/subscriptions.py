@@ -33,27 +33,27 @@ class Subscriptions:
         for attempt in range(ATTEMPTS):
             stored = self._connection.run(design_push.subscription_by_id(subscription_id))
             known = None if stored is None else records.subscription(stored)
-            made = notifications.subscribe(request, caller.person, known, self._base.now_ms, caller.device)
+            subscription = notifications.subscribe(request, caller.person, known, self._base.now_ms, caller.device)
             try:
-                return self._write(made, stored)
-            except UniqueTakenError as taken:  # a subscription whose token was refreshed to this one
-                subscription_id = str((taken.owner or {}).get("subscription_id", subscription_id))
+                return self._write(subscription, stored)
+            except UniqueTakenError as error:  # a subscription whose token was refreshed to this one
+                subscription_id = str((error.owner or {}).get("subscription_id", subscription_id))
             except _STALE:
-                self._base.rest(attempt)
+                self._base.back_off(attempt)
         raise BusyError("this token is being subscribed by many requests at once")
 
     def change(self, caller: Identity, subscription_id: str, wishes: SubscriptionChange) -> Subscription:
         """Change token or interval. Raises SubscriptionNotFoundError, InvalidRequestError."""
         for attempt in range(ATTEMPTS):
             stored = self._known(caller, subscription_id)
-            made = notifications.change(records.subscription(stored), wishes, self._base.now_ms)
+            changed = notifications.change(records.subscription(stored), wishes, self._base.now_ms)
             try:
-                return self._write(made, stored)
-            except UniqueTakenError as taken:
+                return self._write(changed, stored)
+            except UniqueTakenError as error:
                 details = {"field": "fcm_token", "constraint": "unique"}
-                raise InvalidRequestError("another subscription has this token", details) from taken
+                raise InvalidRequestError("another subscription has this token", details) from error
             except _STALE:
-                self._base.rest(attempt)
+                self._base.back_off(attempt)
         raise BusyError("this subscription is being changed by many requests at once")
 
     def end(self, caller: Identity, subscription_id: str) -> None:
@@ -67,25 +67,25 @@ class Subscriptions:
             try:
                 self._write(ended, stored)
             except _STALE:
-                self._base.rest(attempt)
+                self._base.back_off(attempt)
             else:
                 return
         raise BusyError("this subscription is being changed by many requests at once")
 
     def _known(self, caller: Identity, subscription_id: str) -> Stored:
         """Return a subscription of the caller's device. Raises SubscriptionNotFoundError, also for another device's."""
-        found = (
+        subscription = (
             self._connection.run(design_push.subscription_by_id(subscription_id)) if is_uuid(subscription_id) else None
         )
-        if found is None or found.device is None or found.device != caller.device:
+        if subscription is None or subscription.device is None or subscription.device != caller.device:
             raise SubscriptionNotFoundError("no such subscription", {"subscription_id": subscription_id})
-        return found
+        return subscription
 
-    def _write(self, made: Subscription, stored: Stored | None) -> Subscription:
-        item = records.stored_subscription(made, 0 if stored is None else stored.version)
+    def _write(self, subscription: Subscription, stored: Stored | None) -> Subscription:
+        item = records.stored_subscription(subscription, 0 if stored is None else stored.version)
         write = design_push.add_subscription if stored is None else design_push.change_subscription
         try:
             self._connection.run(write(item))
         except NotFoundError as gone:
             raise SubscriptionNotFoundError("the subscription does not exist any more") from gone
-        return made
+        return subscription

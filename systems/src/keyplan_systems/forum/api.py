@@ -14,13 +14,13 @@ from sqlalchemy.exc import TimeoutError as NoConnectionError
 
 from keyplan.client.errors import CursorError, ThrottledError, UnavailableError, WriteConflictError
 from keyplan.clock import Clock
-from keyplan_systems.forum.bodies import Grant, NewMessage, Reading, Told, Wish
+from keyplan_systems.forum.bodies import FactsBody, Grant, NewMessage, Reading, ThreadChange
 from keyplan_systems.forum.domain import BadRequestError, ForumError, NotAllowedError, Thread, ThreadKey, checked_id
-from keyplan_systems.forum.relational.lists import PAGE_DEFAULT, PAGE_MOST, After, ListedThread
+from keyplan_systems.forum.relational.lists import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, After, ListedThread
 from keyplan_systems.forum.relational.threads import thread_key
 from keyplan_systems.forum.service import Service, place_of
 from keyplan_systems.forum.tokens import ThreadRights
-from keyplan_systems.forum.wire import event_shown, notification_shown
+from keyplan_systems.forum.wire import event_body, notification_body
 from keyplan_systems.web.application import web_application
 from keyplan_systems.web.authentication import Caller, admit, require_role, unauthorized
 from keyplan_systems.web.health import Check
@@ -32,10 +32,10 @@ PLATFORM: Final = "platform"
 """Role of the backend that reports attempts, submissions and grades."""
 
 MESSAGES_DEFAULT, MESSAGES_MOST = 10, 20
-MOST_SEQ: Final = 10**10 - 1
+MAX_SEQ: Final = 10**10 - 1
 """Greatest sequence number of an event; keys have the same width."""
 NextCursor = Annotated[str | None, Query(alias="next", description="Cursor from the previous page.")]
-PageLimit = Annotated[int, Query(ge=1, le=PAGE_MOST, description="Maximum number of entries.")]
+PageLimit = Annotated[int, Query(ge=1, le=MAX_PAGE_SIZE, description="Maximum number of entries.")]
 
 router = APIRouter()
 _bearer = HTTPBearer(auto_error=False, scheme_name="ThreadToken", description="The token of one thread.")
@@ -80,7 +80,7 @@ def rights_of(
 Rights = Annotated[ThreadRights, Depends(rights_of)]
 
 
-def _shown(thread: Thread) -> dict[str, Any]:
+def _thread_body(thread: Thread) -> dict[str, Any]:
     return {
         "item_id": thread.key.item_id,
         "participant_id": thread.key.participant_id,
@@ -102,7 +102,7 @@ def thread(item_id: str, participant_id: str, caller: Caller, uses: Uses) -> dic
 
 
 @router.put("/items/{item_id}/participant/{participant_id}/thread", tags=["threads"])
-def update(item_id: str, participant_id: str, body: Wish, caller: Caller, uses: Uses) -> dict[str, Any]:
+def update(item_id: str, participant_id: str, body: ThreadChange, caller: Caller, uses: Uses) -> dict[str, Any]:
     """Open, close or change a thread; create it if it is missing.
 
     A caller who may not read the thread and sends its current status gets an empty answer.
@@ -110,7 +110,7 @@ def update(item_id: str, participant_id: str, body: Wish, caller: Caller, uses: 
     changed = uses.update(user_of(caller), thread_key(item_id, participant_id), body.update())
     if changed is None:
         return {"item_id": item_id, "participant_id": participant_id, "status": body.status}
-    return _shown(changed)
+    return _thread_body(changed)
 
 
 @router.get("/threads", tags=["threads"])
@@ -120,12 +120,12 @@ def listed(
     *,
     watched_group_id: str | None = None,
     is_mine: bool | None = None,
-    limit: PageLimit = PAGE_DEFAULT,
+    limit: PageLimit = DEFAULT_PAGE_SIZE,
     after: NextCursor = None,
 ) -> dict[str, Any]:
     """List the threads that the caller may read, latest update first: of a group, the caller's own, or others'."""
     page = uses.threads(user_of(caller), watched_group_id, is_mine, limit, _after(after))
-    return {"threads": [_listed(one) for one in page.threads], "next": _end(page.after)}
+    return {"threads": [_listed_body(entry) for entry in page.threads], "next": _end(page.after)}
 
 
 @router.post("/items/{item_id}/help-grants", status_code=204, tags=["threads"])
@@ -134,8 +134,8 @@ def grant_help(item_id: str, body: Grant, caller: Caller, uses: Uses) -> None:
     uses.grant_help(user_of(caller), body.group_id, item_id, body.helper_group_id)
 
 
-def _listed(one: ListedThread) -> dict[str, Any]:
-    return {**_shown(one.thread), "item_title": one.item_title, "participant_name": one.participant_name}
+def _listed_body(entry: ListedThread) -> dict[str, Any]:
+    return {**_thread_body(entry.thread), "item_title": entry.item_title, "participant_name": entry.participant_name}
 
 
 def _end(after: After | None) -> str | None:
@@ -165,25 +165,25 @@ def messages(
 ) -> dict[str, Any]:
     """Return a thread's messages, newest first."""
     page = uses.messages(rights, limit, cursor)
-    return with_unreadable({"messages": [event_shown(one) for one in page], "next": page.cursor})
+    return with_unreadable({"messages": [event_body(event) for event in page], "next": page.cursor})
 
 
 @router.post(f"{_THREAD}/messages", status_code=201, tags=["messages"])
 def post(body: NewMessage, rights: Rights, uses: Uses) -> dict[str, Any]:
     """Store a message. A repeated request with the same uuid stores it once and returns the same answer."""
-    return event_shown(uses.post(rights, str(body.uuid), body.text).event)
+    return event_body(uses.post(rights, str(body.uuid), body.text).event)
 
 
 @router.get(f"{_THREAD}/events", tags=["messages"])
 def history(rights: Rights, uses: Uses, limit: PageLimit = 20, cursor: NextCursor = None) -> dict[str, Any]:
     """Return all events of a thread by their own time, newest first."""
     page = uses.history(rights, limit, cursor)
-    return with_unreadable({"events": [event_shown(one) for one in page], "next": page.cursor})
+    return with_unreadable({"events": [event_body(event) for event in page], "next": page.cursor})
 
 
 @router.get(f"{_THREAD}/arrivals", tags=["messages"])
 def arrivals(
-    rights: Rights, uses: Uses, since: Annotated[int, Query(ge=0, le=MOST_SEQ)], limit: PageLimit = 100
+    rights: Rights, uses: Uses, since: Annotated[int, Query(ge=0, le=MAX_SEQ)], limit: PageLimit = 100
 ) -> dict[str, Any]:
     """Return the events stored after an event, in order and without a gap, whatever their own time is.
 
@@ -191,15 +191,18 @@ def arrivals(
     """
     place = place_of(rights.key)
     last_seq = uses.log.last_seq(place)
-    events = [event_shown(one) for one in uses.log.since(place, since, limit)]
+    events = [event_body(event) for event in uses.log.since(place, since, limit)]
     return with_unreadable({"events": events, "last_seq": last_seq})
 
 
 @router.post(f"{_THREAD}/events", tags=["messages"], dependencies=[Depends(require_role(PLATFORM))])
-def tell(item_id: str, participant_id: str, body: Told, uses: Uses) -> dict[str, Any]:
+def record_events(item_id: str, participant_id: str, body: FactsBody, uses: Uses) -> dict[str, Any]:
     """Record attempts, submissions and grades of the platform, new or past; repeated reports change nothing."""
-    done = uses.record(place_of(thread_key(item_id, participant_id)), [one.fact() for one in body.events])
-    return {"events": [event_shown(one.event) for one in done], "new": sum(one.is_new for one in done)}
+    done = uses.record(place_of(thread_key(item_id, participant_id)), [fact.fact() for fact in body.events])
+    return {
+        "events": [event_body(appended.event) for appended in done],
+        "new": sum(appended.is_new for appended in done),
+    }
 
 
 # Follows and notifications.
@@ -227,7 +230,9 @@ def unfollow(rights: Rights, uses: Uses) -> None:
 def notifications(caller: Caller, uses: Uses, limit: PageLimit = 20, cursor: NextCursor = None) -> dict[str, Any]:
     """Return the caller's notifications, newest first."""
     page = uses.followers.notifications(user_of(caller), limit, cursor)
-    return with_unreadable({"notifications": [notification_shown(one) for one in page], "next": page.cursor})
+    return with_unreadable(
+        {"notifications": [notification_body(notification) for notification in page], "next": page.cursor}
+    )
 
 
 @router.delete("/notifications", tags=["notifications"])
@@ -239,7 +244,7 @@ def drop_all(caller: Caller, uses: Uses) -> dict[str, int]:
 @router.put("/notifications/{notification_id}", tags=["notifications"])
 def mark(notification_id: str, body: Reading, caller: Caller, uses: Uses) -> dict[str, Any]:
     """Mark a notification as read, or as unread."""
-    return notification_shown(uses.followers.mark(user_of(caller), notification_id, is_read=body.is_read))
+    return notification_body(uses.followers.mark(user_of(caller), notification_id, is_read=body.is_read))
 
 
 @router.delete("/notifications/{notification_id}", status_code=204, tags=["notifications"])

@@ -20,7 +20,7 @@ from keyplan_systems.forum.relational.session import Database
 from keyplan_systems.forum.relational.threads import now_ms
 from keyplan_systems.forum.sample import load_sample
 from keyplan_systems.forum.service import Service
-from keyplan_systems.forum.sockets import ACTIONS, MOST_SOCKETS, Sockets
+from keyplan_systems.forum.sockets import ACTIONS, MAX_SOCKETS, Sockets
 from keyplan_systems.web.files import private_key
 from keyplan_systems.web.health import in_thread
 from keyplan_systems.web.rate_limits import limit_from
@@ -80,7 +80,7 @@ def build(resources: Resources) -> Built:
         service,
         hub,
         resources.clock,
-        most_per_user=int(_positive(SOCKETS, MOST_SOCKETS, "connections")),
+        most_per_user=int(_positive(SOCKETS, MAX_SOCKETS, "connections")),
         actions=limit_from(ACTIONS_VARIABLE, ACTIONS),
     ).router()
     return Built(

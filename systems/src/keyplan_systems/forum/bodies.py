@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from keyplan_systems.forum.domain import Status, ThreadUpdate
-from keyplan_systems.forum.entities import MOST_CHARACTERS, EventType, Id
+from keyplan_systems.forum.entities import MAX_CHARACTERS, EventType, Id
 from keyplan_systems.forum.service import Fact
 
 SCORE_DIGITS: Final = 9
@@ -31,7 +31,7 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Wish(Body):
+class ThreadChange(Body):
     """Requested changes of a thread; omitted fields stay unchanged."""
 
     model_config = ConfigDict(
@@ -64,7 +64,7 @@ class NewMessage(Body):
             "examples": [{"text": "Why does my loop not end?", "uuid": "0b7a3c52-9a53-4c0e-b7d4-0a9f1a6f2f11"}]
         },
     )
-    text: Annotated[str, StringConstraints(min_length=1, max_length=MOST_CHARACTERS)]
+    text: Annotated[str, StringConstraints(min_length=1, max_length=MAX_CHARACTERS)]
     uuid: UUID
 
     @model_validator(mode="after")
@@ -79,7 +79,7 @@ class NewMessage(Body):
 Score = Annotated[StrictFloat, Field(ge=0, le=100), AfterValidator(lambda score: round(score, SCORE_DIGITS))]
 
 
-class ToldFact(Body):
+class FactBody(Body):
     """Attempt, submission or grade, with its own time in milliseconds."""
 
     type: Literal["attempt_started", "submission", "grade_updated"]
@@ -91,7 +91,7 @@ class ToldFact(Body):
     score_improved: StrictBool | None = None
 
     @model_validator(mode="after")
-    def _fits(self) -> ToldFact:
+    def _fits(self) -> FactBody:
         of_answer = (self.answer_id, self.score, self.validated)
         if self.type == "attempt_started" and any(value is not None for value in (*of_answer, self.score_improved)):
             raise ValueError("attempt_started has an attempt_id only")
@@ -114,7 +114,7 @@ class ToldFact(Body):
         )
 
 
-class Told(Body):
+class FactsBody(Body):
     """Facts that the platform reports about a thread."""
 
     model_config = ConfigDict(
@@ -137,7 +137,7 @@ class Told(Body):
             ]
         },
     )
-    events: Annotated[list[ToldFact], Field(min_length=1, max_length=500)]
+    events: Annotated[list[FactBody], Field(min_length=1, max_length=500)]
 
 
 class Reading(Body):

@@ -9,7 +9,7 @@ from keyplan.client.errors import ConditionFailedError, NotFoundError, Transacti
 from keyplan.clock import Clock
 from keyplan_systems.forum import design
 from keyplan_systems.forum.domain import BadRequestError
-from keyplan_systems.forum.entities import MOST_WATCHED, Connected, Place, Subscription
+from keyplan_systems.forum.entities import MAX_WATCHED, Connected, Place, Subscription
 
 CONNECTION_SECONDS: Final = 2 * 3600
 """Maximum lifetime of a connection; an older subscription is orphaned."""
@@ -50,7 +50,7 @@ class Connections:
             self._db.run(design.subscribe(subscription, connection_id, _text(place)))
         except TransactionFailedError as failed:
             if isinstance(failed.reasons[1], ConditionFailedError):
-                raise BadRequestError(f"a connection watches at most {MOST_WATCHED} threads") from failed
+                raise BadRequestError(f"a connection watches at most {MAX_WATCHED} threads") from failed
             raise
 
     def unsubscribe(self, connection_id: str, place: Place) -> None:
@@ -72,9 +72,9 @@ class Connections:
 
     def users(self, place: Place) -> frozenset[str]:
         """Return the users who currently watch a thread on any live process."""
-        found = list(self._db.iterate(design.watchers(place)))
-        alive = {server.server_id for server in self._db.iterate(design.servers())} if found else set()
-        return frozenset(one.user_id for one in found if one.server_id in alive)
+        subscriptions = list(self._db.iterate(design.watchers(place)))
+        alive = {server.server_id for server in self._db.iterate(design.servers())} if subscriptions else set()
+        return frozenset(subscription.user_id for subscription in subscriptions if subscription.server_id in alive)
 
     def _ttl(self) -> int:
         return int(self._clock.now()) + CONNECTION_SECONDS

@@ -25,8 +25,8 @@ def play(stage: DemoStage) -> None:
         pushed = asyncio.run(_watch(stage, ann, tokens[0], tokens[1]))
         stage.say(f"the tutor's websocket gets it, as number {pushed['seq']} of the thread: {pushed['text']}")
         path = f"/thread/{LOOPS}/{ANN}/messages"
-        kept = json_of(ann.get(path, headers=_of_thread(tokens[0])))
-        stage.say(f"the thread keeps {len(next(iter(kept.values())))} message(s) on its newest page")
+        messages = json_of(ann.get(path, headers=_of_thread(tokens[0])))
+        stage.say(f"the thread keeps {len(next(iter(messages.values())))} message(s) on its newest page")
 
 
 async def _watch(stage: DemoStage, ann: httpx.Client, her_token: str, his_token: str) -> dict[str, Any]:

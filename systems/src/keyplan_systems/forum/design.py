@@ -39,7 +39,7 @@ from keyplan import (
     transaction,
 )
 from keyplan_systems.forum.entities import (
-    MOST_WATCHED,
+    MAX_WATCHED,
     Connected,
     Event,
     EventType,
@@ -157,7 +157,7 @@ def add_subscription(subscription: Subscription) -> ItemWrite:
 @forum.update(Connected)
 def note_thread(connection_id: str, threads: frozenset[str]) -> ItemWrite:
     """Add a thread to the connection's list."""
-    room = F.threads.missing() | (F.threads.size() < MOST_WATCHED)
+    room = F.threads.missing() | (F.threads.size() < MAX_WATCHED)
     return item(connection_id=connection_id).add_to_set(threads=threads).condition(room)
 
 
@@ -195,7 +195,7 @@ def unsubscribe(
     return [drop_subscription(place, connection_id), forget_thread(connection_id, threads)]
 
 
-Watched = Annotated[list[Place], Field(max_length=MOST_WATCHED)]
+Watched = Annotated[list[Place], Field(max_length=MAX_WATCHED)]
 
 
 @transaction(rate=Rate(average=1, peak=50))

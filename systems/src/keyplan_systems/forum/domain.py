@@ -20,7 +20,7 @@ from typing import Final
 CLOSED_READABLE_MS: Final = 14 * 24 * 3600 * 1000
 """How long after closing a helper who validated the item may still read the thread, in milliseconds."""
 
-MESSAGE_COUNT_MOST: Final = 2**31 - 1
+MAX_MESSAGE_COUNT: Final = 2**31 - 1
 """Greatest stored message count: a 32-bit integer on every database."""
 
 _ID = re.compile(r"[0-9]{1,19}")

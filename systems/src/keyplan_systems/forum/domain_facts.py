@@ -89,14 +89,14 @@ class Levels:
 
 def upward(edges: Edges, start: Iterable[str]) -> frozenset[str]:
     """Return the starting nodes and everything above them; cycles in the data end the walk."""
-    seen = set(start)
-    waiting = list(seen)
+    reached = set(start)
+    waiting = list(reached)
     while waiting:
         for parent in edges.get(waiting.pop(), frozenset()):
-            if parent not in seen:
-                seen.add(parent)
+            if parent not in reached:
+                reached.add(parent)
                 waiting.append(parent)
-    return frozenset(seen)
+    return frozenset(reached)
 
 
 def edges_of(pairs: Iterable[tuple[str, str]]) -> dict[str, frozenset[str]]:

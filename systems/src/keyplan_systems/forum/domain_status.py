@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from keyplan_systems.forum.domain import (
-    MESSAGE_COUNT_MOST,
+    MAX_MESSAGE_COUNT,
     BadRequestError,
     GroupKind,
     LogEntry,
@@ -97,10 +97,10 @@ def check_shape(update: ThreadUpdate) -> None:
         raise BadRequestError("send status, helper_group_id, message_count or message_count_increment")
     if update.message_count is not None and update.message_count_increment is not None:
         raise BadRequestError("send message_count or message_count_increment, not both")
-    if update.message_count is not None and not 0 <= update.message_count <= MESSAGE_COUNT_MOST:
-        raise BadRequestError(f"message_count must be 0 to {MESSAGE_COUNT_MOST}")
-    if abs(update.message_count_increment or 0) > MESSAGE_COUNT_MOST:
-        raise BadRequestError(f"message_count_increment must be at most {MESSAGE_COUNT_MOST} either way")
+    if update.message_count is not None and not 0 <= update.message_count <= MAX_MESSAGE_COUNT:
+        raise BadRequestError(f"message_count must be 0 to {MAX_MESSAGE_COUNT}")
+    if abs(update.message_count_increment or 0) > MAX_MESSAGE_COUNT:
+        raise BadRequestError(f"message_count_increment must be at most {MAX_MESSAGE_COUNT} either way")
 
 
 def check_participant(facts: Facts, key: ThreadKey) -> None:
@@ -151,7 +151,7 @@ def _check_helper_allowed(now: Situation, update: ThreadUpdate) -> None:
     helper = update.helper_group_id
     if helper is None:
         return
-    if not all(is_visible(now.facts, helper, one) for one in (now.user_id, now.key.participant_id)):
+    if not all(is_visible(now.facts, helper, user_id) for user_id in (now.user_id, now.key.participant_id)):
         raise NotAllowedError("helper_group_id must be a group that you and the participant can see")
     if now.is_mine and not _may_ask(now, update):
         raise NotAllowedError("helper_group_id must be a group you may request help from, or one below it")
@@ -178,7 +178,7 @@ def _with_wishes(old: Thread, update: ThreadUpdate) -> Thread:
         old,
         status=update.status or old.status,
         helper_group_id=update.helper_group_id or old.helper_group_id,
-        message_count=min(MESSAGE_COUNT_MOST, max(0, count)),
+        message_count=min(MAX_MESSAGE_COUNT, max(0, count)),
     )
 
 

@@ -10,10 +10,10 @@ from pydantic import Field, StringConstraints
 
 from keyplan import GSI, TTL, Bytes, Distinct, Entity, Table, Volume, key
 
-MOST_CHARACTERS: Final = 8_000
+MAX_CHARACTERS: Final = 8_000
 """Maximum length of a message: far below the 128 KB of a websocket message, whatever the characters are."""
 
-MOST_WATCHED: Final = 50
+MAX_WATCHED: Final = 50
 """Maximum number of threads per connection: one transaction removes all of its items."""
 
 Id = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,19}$")]
@@ -98,7 +98,7 @@ class Event(Entity):
     score: Annotated[float, Field(ge=0, le=100)] | None = None
     validated: bool | None = None
     score_improved: bool | None = None
-    content: Annotated[str, StringConstraints(min_length=1, max_length=MOST_CHARACTERS)] | None = None
+    content: Annotated[str, StringConstraints(min_length=1, max_length=MAX_CHARACTERS)] | None = None
 
     @property
     def place(self) -> Place:
@@ -176,13 +176,13 @@ class Connected(Entity):
 
     connection_id: str
     user_id: Id
-    threads: Annotated[frozenset[str], Field(max_length=MOST_WATCHED)] = frozenset()
+    threads: Annotated[frozenset[str], Field(max_length=MAX_WATCHED)] = frozenset()
     version: int = 0
     ttl: int
 
     def places(self) -> list[Place]:
         """Return the watched threads."""
-        return [Place(*one.split("#")) for one in sorted(self.threads)]
+        return [Place(*text.split("#")) for text in sorted(self.threads)]
 
 
 @forum.entity(

@@ -95,7 +95,7 @@ class EventLog:
 
         The index may lag behind the head and return fewer events or none; ask again.
         """
-        found: list[Event] = []
+        events: list[Event] = []
         unreadable: list[RunError] = []
         page = self._db.run(design.events_since(place, seq), limit=most, unreadable=unreadable.append)
         last = seq
@@ -105,9 +105,9 @@ class EventLog:
                 break
             for _ in range(missing):
                 omit_unreadable(unreadable.pop(0))
-            found.append(event)
+            events.append(event)
             last = event.seq
-        return found
+        return events
 
     def history(self, place: Place, limit: int, cursor: str | None) -> Page[Event]:
         """Return a thread's events by their own time, newest first. Raises CursorError."""

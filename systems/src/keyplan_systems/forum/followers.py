@@ -152,10 +152,10 @@ class Followers:
 
     def drop_all(self, user_id: str) -> int:
         """Delete all existing notifications and return their number."""
-        found = list(self._db.iterate(design.notifications(user_id)))
-        for one in found:
-            self._db.run(design.drop_notification(user_id, one.at_ms, one.event_id))
-        return len(found)
+        existing = list(self._db.iterate(design.notifications(user_id)))
+        for notification in existing:
+            self._db.run(design.drop_notification(user_id, notification.at_ms, notification.event_id))
+        return len(existing)
 
 
 def notification_id(notification: Notification) -> str:

@@ -25,13 +25,13 @@ from keyplan.client.errors import RunError
 from keyplan.clock import Clock
 from keyplan_systems.forum.entities import Event, Notification, Place
 from keyplan_systems.forum.event_log import EventLog
-from keyplan_systems.forum.wire import event_pushed, notification_pushed
+from keyplan_systems.forum.wire import event_action, notification_action
 
 KEPT_EVENTS: Final = 256
 """Number of buffered events of a watched thread."""
-MOST_WAITING: Final = 1_000
+MAX_WAITING: Final = 1_000
 """Maximum number of queued answers and notifications of one connection."""
-MOST_PAUSES: Final = 400
+MAX_PAUSES: Final = 400
 """Number of reads of the log for an event that must exist, before the connection is closed with "try again"."""
 PAUSE_S: Final = 0.025
 LOOKED_EVERY_S: Final = 30.0
@@ -126,7 +126,7 @@ class Pipe:
         """Send a message before any further event; a reader that falls too far behind is disconnected."""
         self.waiting.append(message)
         self.wake.set()
-        if len(self.waiting) > MOST_WAITING:
+        if len(self.waiting) > MAX_WAITING:
             self.end(TRY_AGAIN_LATER, "too much is waiting to be read")
 
     def end(self, code: int, reason: str) -> None:
@@ -217,7 +217,7 @@ class Hub:
             del self._rooms[place]
         return True
 
-    async def look_again(self, pipe: Pipe) -> None:
+    async def read_missed(self, pipe: Pipe) -> None:
         """Find events that the stream lost: read the newest number of each watched thread.
 
         Heartbeats of all connections share these reads: a thread is read at most once in LOOKED_EVERY_S.
@@ -258,7 +258,7 @@ class Hub:
             by_user.setdefault(pipe.user_id, []).append(pipe)
         for notification in notifications:
             for pipe in by_user.get(notification.user_id, ()):
-                pipe.say(notification_pushed(notification))
+                pipe.say(notification_action(notification))
 
     # Sending.
 
@@ -267,11 +267,11 @@ class Hub:
         while True:
             await pipe.wake.wait()
             pipe.wake.clear()
-            await self._say_waiting(pipe)
+            await self._send_waiting(pipe)
             for watch in list(pipe.watches.values()):
                 await self._catch_up(watch)
 
-    async def _say_waiting(self, pipe: Pipe) -> None:
+    async def _send_waiting(self, pipe: Pipe) -> None:
         while pipe.waiting:
             await self._send(pipe, pipe.waiting.popleft())
 
@@ -283,13 +283,13 @@ class Hub:
             events = [event] if event is not None else await self._read(watch.place, watch.last)
             if not events:
                 pauses += 1
-                if pauses > MOST_PAUSES:
+                if pauses > MAX_PAUSES:
                     watch.pipe.end(TRY_AGAIN_LATER, "the log cannot be read: connect again later")
                     return
-                await self._say_waiting(watch.pipe)
+                await self._send_waiting(watch.pipe)
                 await asyncio.sleep(PAUSE_S)
-            for one in events:
-                await self._push(watch, one)
+            for event in events:
+                await self._push(watch, event)
                 pauses = 0
 
     async def _read(self, place: Place, seq: int) -> list[Event]:
@@ -301,9 +301,9 @@ class Hub:
             return []
 
     async def _push(self, watch: Watch, event: Event) -> None:
-        await self._say_waiting(watch.pipe)
+        await self._send_waiting(watch.pipe)
         if not watch.is_over:
-            await self._send(watch.pipe, event_pushed(event))
+            await self._send(watch.pipe, event_action(event))
             watch.last = event.seq
 
     async def _send(self, pipe: Pipe, message: dict[str, Any]) -> None:

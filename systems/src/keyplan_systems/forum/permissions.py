@@ -36,13 +36,13 @@ def acts_as(facts: Facts, user_id: str) -> frozenset[str]:
 def levels(facts: Facts, user_id: str, item_id: str) -> Levels:
     """Return the highest levels on the item over all groups of the user; an owner has the highest level of each."""
     mine = groups_of(facts, user_id)
-    held = [row for row in facts.permissions if row.item_id == item_id and row.group_id in mine]
-    if any(row.is_owner for row in held):
+    granted = [row for row in facts.permissions if row.item_id == item_id and row.group_id in mine]
+    if any(row.is_owner for row in granted):
         return Levels(View.SOLUTION, GrantView.SOLUTION_WITH_GRANT, Watch.ANSWER_WITH_GRANT, is_owner=True)
     return Levels(
-        view=max((row.view for row in held), default=View.NONE),
-        grant_view=max((row.grant_view for row in held), default=GrantView.NONE),
-        watch=max((row.watch for row in held), default=Watch.NONE),
+        view=max((row.view for row in granted), default=View.NONE),
+        grant_view=max((row.grant_view for row in granted), default=GrantView.NONE),
+        watch=max((row.watch for row in granted), default=Watch.NONE),
     )
 
 
@@ -57,7 +57,7 @@ def is_visible(facts: Facts, group_id: str, viewer_id: str) -> bool:
     managed = {row.group_id for row in facts.managers if row.manager_id in around}
     if managed & groups_of(facts, group_id):
         return True
-    led = (one for one in managed if _kind(facts, one) is not GroupKind.USER)
+    led = (group_id for group_id in managed if _kind(facts, group_id) is not GroupKind.USER)
     return group_id in upward(facts.group_parents, led)
 
 
@@ -78,7 +78,7 @@ def may_grant_help(facts: Facts, giver_id: str, receiver_id: str, item_id: str, 
         return False
     if _kind(facts, helper_group_id) is GroupKind.ALL_USERS:
         return True
-    return all(is_visible(facts, helper_group_id, one) for one in (giver_id, receiver_id))
+    return all(is_visible(facts, helper_group_id, user_id) for user_id in (giver_id, receiver_id))
 
 
 def is_participant(facts: Facts, user_id: str, key: ThreadKey) -> bool:
@@ -114,13 +114,13 @@ def may_write(facts: Facts, user_id: str, key: ThreadKey, thread: Thread | None)
 
 def may_read(facts: Facts, user_id: str, key: ThreadKey, thread: Thread | None, now_ms: int) -> bool:
     """Return True if the user may read the thread, or its status `not_started`."""
-    held = levels(facts, user_id, key.item_id)
-    if held.view < View.CONTENT:
+    own = levels(facts, user_id, key.item_id)
+    if own.view < View.CONTENT:
         return False
-    if is_participant(facts, user_id, key) or held.watch >= Watch.ANSWER:
+    if is_participant(facts, user_id, key) or own.watch >= Watch.ANSWER:
         return True
     return (
-        held.watch is Watch.RESULT
+        own.watch is Watch.RESULT
         and thread is not None
         and thread.helper_group_id in groups_of(facts, user_id)
         and is_fresh(thread, now_ms)
@@ -137,7 +137,7 @@ def is_fresh(thread: Thread, now_ms: int) -> bool:
 
 def has_validated(facts: Facts, user_id: str, item_id: str) -> bool:
     """Return True if the user, alone or in a team, has a validated result on the item."""
-    return any((item_id, one) in facts.validated for one in acts_as(facts, user_id))
+    return any((item_id, group_id) in facts.validated for group_id in acts_as(facts, user_id))
 
 
 def _helpers_granted(facts: Facts, user_id: str, item_id: str) -> frozenset[str]:

@@ -102,4 +102,4 @@ def load_school(database: Database) -> None:
             (models.HelpGrantRow, ("group_id", "item_id", "helper_group_id"), ((CLASS, COURSE, TUTORS),)),
         )
         for table, names, values in rows:
-            session.execute(insert(table), [dict(zip(names, one, strict=True)) for one in values])
+            session.execute(insert(table), [dict(zip(names, row, strict=True)) for row in values])

@@ -27,11 +27,11 @@ from keyplan_systems.forum.service import Service, place_of
 from keyplan_systems.web.authentication import authenticate, unauthorized
 from keyplan_systems.web.rate_limits import Buckets, Limit, Slots, TooManyRequestsError
 
-MOST_ASKED_BYTES: Final = 32 * 1024
+MAX_ACTION_BYTES: Final = 32 * 1024
 """Maximum size of an action: that of one frame in API Gateway."""
 UNSUPPORTED_DATA: Final = 1003
 
-MOST_SOCKETS: Final = 20
+MAX_SOCKETS: Final = 20
 """Default number of connections a user can have open to one process."""
 ACTIONS: Final = Limit("actions", 600, 60)
 """Default limit of a user's actions: 10 per second, and bursts of 600."""
@@ -69,8 +69,8 @@ class Heartbeat(_Action):
     action: Literal["heartbeat"]
 
 
-Asked = Annotated[Subscribe | Unsubscribe | Heartbeat, Field(discriminator="action")]
-_ASKED: Final[TypeAdapter[Subscribe | Unsubscribe | Heartbeat]] = TypeAdapter(Asked)
+Action = Annotated[Subscribe | Unsubscribe | Heartbeat, Field(discriminator="action")]
+_ACTION: Final[TypeAdapter[Subscribe | Unsubscribe | Heartbeat]] = TypeAdapter(Action)
 
 
 class Sockets:
@@ -82,7 +82,7 @@ class Sockets:
         hub: Hub,
         clock: Clock,
         *,
-        most_per_user: int = MOST_SOCKETS,
+        most_per_user: int = MAX_SOCKETS,
         actions: Limit | None = ACTIONS,
     ) -> None:
         self.service, self.hub, self.clock = service, hub, clock
@@ -138,7 +138,11 @@ class Sockets:
             for task in (listening, sending):
                 task.cancel()
             results = await asyncio.gather(listening, sending, return_exceptions=True)
-        failures = [one for one in results if isinstance(one, Exception) and not isinstance(one, WebSocketDisconnect)]
+        failures = [
+            result
+            for result in results
+            if isinstance(result, Exception) and not isinstance(result, WebSocketDisconnect)
+        ]
         if pipe.ending.done():
             await _close(websocket, pipe.ending.result())
         elif failures:
@@ -168,15 +172,15 @@ class Sockets:
     async def _answer(self, pipe: Pipe, text: str) -> None:
         try:
             self._actions.take(pipe.user_id)
-            asked = _asked(text)
-            match asked:
+            action = _parse_action(text)
+            match action:
                 case Subscribe():
-                    await self._subscribe(pipe, asked)
+                    await self._subscribe(pipe, action)
                 case Unsubscribe():
-                    await self._unsubscribe(pipe, Place(asked.participant_id, asked.item_id))
+                    await self._unsubscribe(pipe, Place(action.participant_id, action.item_id))
                 case Heartbeat():
                     pipe.say({"action": "heartbeat"})
-                    await self.hub.look_again(pipe)
+                    await self.hub.read_missed(pipe)
         except TooManyRequestsError as error:
             wait_s = error.retry_after_s
             pipe.say({"action": "error", "status": 429, "message": str(error), "retry_after": wait_s})
@@ -187,8 +191,8 @@ class Sockets:
             _log.exception("an action failed")
             pipe.say({"action": "error", "status": 503, "message": "the database cannot do it now: ask again"})
 
-    async def _subscribe(self, pipe: Pipe, asked: Subscribe) -> None:
-        rights = self.service.checker.check(asked.token)
+    async def _subscribe(self, pipe: Pipe, action: Subscribe) -> None:
+        rights = self.service.checker.check(action.token)
         if rights.user_id != pipe.user_id:
             raise NotAllowedError("the thread token is another user's")
         place = place_of(rights.key)
@@ -198,7 +202,7 @@ class Sockets:
         watch = self.hub.join(pipe, place, rights.until_s)
         try:
             top = await run_in_threadpool(self.service.log.last_seq, place)
-            after = top if asked.since is None else asked.since
+            after = top if action.since is None else action.since
             if after > top:
                 raise BadRequestError(f"since is {after}, and the thread's newest event is {top}")
             # Store the subscription last, so that a refused user does not count as watching and is still notified.
@@ -216,11 +220,11 @@ class Sockets:
         pipe.say({"action": "forum.unsubscribed", "participant_id": place.participant_id, "item_id": place.item_id})
 
 
-def _asked(text: str) -> Subscribe | Unsubscribe | Heartbeat:
-    if len(text.encode(errors="surrogatepass")) > MOST_ASKED_BYTES:
-        raise BadRequestError(f"an action has at most {MOST_ASKED_BYTES} bytes")
+def _parse_action(text: str) -> Subscribe | Unsubscribe | Heartbeat:
+    if len(text.encode(errors="surrogatepass")) > MAX_ACTION_BYTES:
+        raise BadRequestError(f"an action has at most {MAX_ACTION_BYTES} bytes")
     try:
-        return _ASKED.validate_json(text)
+        return _ACTION.validate_json(text)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         where = ".".join(str(step) for step in first["loc"]) or "action"

@@ -19,7 +19,7 @@ ACTIONS: Final = {
 _OPTIONAL: Final = ("attempt_id", "answer_id", "score", "validated", "score_improved")
 
 
-def event_shown(event: Event) -> dict[str, Any]:
+def event_body(event: Event) -> dict[str, Any]:
     """Return an event for answers; missing values are omitted, a score of 0 and False are included."""
     shown: dict[str, Any] = {
         "type": str(event.type),
@@ -36,12 +36,12 @@ def event_shown(event: Event) -> dict[str, Any]:
     return shown | {name: value for name, value in values.items() if value is not None}
 
 
-def event_pushed(event: Event) -> dict[str, Any]:
+def event_action(event: Event) -> dict[str, Any]:
     """Return an event for watchers."""
-    return {"action": ACTIONS[event.type], **event_shown(event)}
+    return {"action": ACTIONS[event.type], **event_body(event)}
 
 
-def notification_shown(notification: Notification) -> dict[str, Any]:
+def notification_body(notification: Notification) -> dict[str, Any]:
     """Return a notification for answers."""
     return {
         "id": notification_id(notification),
@@ -54,6 +54,6 @@ def notification_shown(notification: Notification) -> dict[str, Any]:
     }
 
 
-def notification_pushed(notification: Notification) -> dict[str, Any]:
+def notification_action(notification: Notification) -> dict[str, Any]:
     """Return a notification for its user's connections."""
-    return {"action": "forum.notification.new", **notification_shown(notification)}
+    return {"action": "forum.notification.new", **notification_body(notification)}

@@ -33,7 +33,7 @@ from keyplan_systems.thinking_trainer.domain.profiles import Profile
 from keyplan_systems.thinking_trainer.domain.records import values_of
 from keyplan_systems.thinking_trainer.domain.scenarios import Difficulty, Scenario
 from keyplan_systems.thinking_trainer.service import (
-    ChangedMeanwhileError,
+    ConcurrentChangeError,
     NotYoursError,
     Service,
     UnknownAttemptError,
@@ -46,7 +46,7 @@ from keyplan_systems.web.problems import Problem, ProblemStyle
 from keyplan_systems.web.request_context import with_unreadable
 from keyplan_systems.web.tokens import Principal, TokenVerifier
 
-MOST_USER_ID = 128
+MAX_USER_ID = 128
 Limit = Annotated[int, Query(ge=1, le=100, description="Maximum number of entries.")]
 NextToken = Annotated[str | None, Query(alias="nextToken", description="Token from the previous page.")]
 
@@ -59,7 +59,7 @@ class Body(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
 
 
-class GivenAnswer(Body):
+class AnswerBody(Body):
     """Answer to one question."""
 
     question_id: str
@@ -72,11 +72,11 @@ class Answers(Body):
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"answers": [{"questionId": "q1", "answer": "It assumes that ..."}]}]}
     )
-    answers: Annotated[list[GivenAnswer], Field(max_length=10)] = []
+    answers: Annotated[list[AnswerBody], Field(max_length=10)] = []
 
     def texts(self) -> dict[str, str]:
         """Return the answers by question. Raises Problem for a question that is answered twice."""
-        texts = {one.question_id: one.answer for one in self.answers}
+        texts = {answer.question_id: answer.answer for answer in self.answers}
         if len(texts) < len(self.answers):
             raise Problem(400, "A question is answered twice.", code="invalid")
         return texts
@@ -113,7 +113,7 @@ class Listed(Body):
         return members
 
 
-def _listed(items: Iterable[Any], next_token: str | None = None) -> Listed:
+def _page_body(items: Iterable[Any], next_token: str | None = None) -> Listed:
     return Listed.model_validate(with_unreadable({"items": list(items), "next_token": next_token}))
 
 
@@ -128,8 +128,8 @@ Uses = Annotated[Service, Depends(service_of)]
 
 
 def _user(caller: Principal) -> str:
-    if len(caller.subject) > MOST_USER_ID:
-        raise Problem(403, f"A user id has at most {MOST_USER_ID} characters.")
+    if len(caller.subject) > MAX_USER_ID:
+        raise Problem(403, f"A user id has at most {MAX_USER_ID} characters.")
     return caller.subject
 
 
@@ -164,14 +164,14 @@ def begin(body: Begin, caller: Caller, uses: Uses) -> dict[str, Any]:
 def submitted(caller: Caller, uses: Uses, limit: Limit = 20, next_token: NextToken = None) -> Listed:
     """List the caller's submitted attempts, newest first."""
     page = uses.submitted(_user(caller), limit, next_token)
-    return _listed((_attempt(attempt) for attempt in page), page.cursor)
+    return _page_body((_attempt(attempt) for attempt in page), page.cursor)
 
 
 @router.get("/attempts/drafts", tags=["attempts"])
 def in_progress(caller: Caller, uses: Uses, limit: Limit = 20, next_token: NextToken = None) -> Listed:
     """List the caller's attempts in progress, last changed first."""
     page = uses.in_progress(_user(caller), limit, next_token)
-    return _listed((_attempt(attempt) for attempt in page), page.cursor)
+    return _page_body((_attempt(attempt) for attempt in page), page.cursor)
 
 
 @router.get("/attempts/{attempt_id}", tags=["attempts"])
@@ -211,7 +211,7 @@ def abandon(attempt_id: str, caller: Caller, uses: Uses) -> dict[str, Any]:
 def on_offer(caller: Caller, uses: Uses, difficulty: Difficulty | None = None) -> Listed:
     """List active scenarios, easiest first."""
     del caller
-    return _listed(_scenario(scenario) for scenario in uses.on_offer(difficulty))
+    return _page_body(_scenario(scenario) for scenario in uses.on_offer(difficulty))
 
 
 @router.get("/scenarios/{scenario_id}", tags=["scenarios"])
@@ -241,17 +241,17 @@ def _own(user_id: str, caller: Principal) -> str:
 @router.get("/users/{user_id:path}/profile", tags=["profiles"])
 def profile(user_id: str, caller: Caller, uses: Uses) -> dict[str, Any]:
     """Return the caller's latest profile."""
-    found = uses.profile(_own(user_id, caller))
-    if found is None:
+    profile = uses.profile(_own(user_id, caller))
+    if profile is None:
         raise Problem(404, "The profile exists after the first submitted attempt.")
-    return _profile(found)
+    return _profile(profile)
 
 
 @router.get("/users/{user_id:path}/profiles", tags=["profiles"])
 def history(user_id: str, caller: Caller, uses: Uses, limit: Limit = 20, next_token: NextToken = None) -> Listed:
     """List the caller's profiles, newest first."""
     page = uses.history(_own(user_id, caller), limit, next_token)
-    return _listed((_profile(one) for one in page), page.cursor)
+    return _page_body((_profile(snapshot) for snapshot in page), page.cursor)
 
 
 @router.get("/users/{user_id:path}/progress", tags=["profiles"], response_class=Response)
@@ -259,15 +259,15 @@ def progress(
     user_id: str, caller: Caller, uses: Uses, format: Annotated[str, Query(pattern="^(text|png)$")] = "text"
 ) -> Response:
     """Return the caller's progress per dimension, as a text chart or a PNG."""
-    found = uses.progress(_own(user_id, caller))
-    if not found:
+    progress = uses.progress(_own(user_id, caller))
+    if not progress:
         raise Problem(404, "Progress exists after the first submitted attempt.")
     if format == "png":
         try:
-            return Response(charts.progress_png(found), media_type="image/png")
+            return Response(charts.progress_png(progress), media_type="image/png")
         except ImportError as error:
             raise Problem(501, str(error), code="not_installed") from error
-    return Response(charts.progress_text(found), media_type="text/plain; charset=utf-8")
+    return Response(charts.progress_text(progress), media_type="text/plain; charset=utf-8")
 
 
 def _refused(status: int) -> Callable[[Exception], Problem]:
@@ -283,7 +283,7 @@ TRANSLATIONS: Mapping[type[Exception], Callable[[Any], Problem]] = {
         400, "The answers do not fit.", code="invalid", details=list(error.problems)
     ),
     AttemptClosed: _refused(409),
-    ChangedMeanwhileError: _refused(409),
+    ConcurrentChangeError: _refused(409),
     UnknownAttemptError: _refused(404),
     UnknownScenarioError: _refused(404),
     NotYoursError: _refused(403),

@@ -34,10 +34,10 @@ from keyplan_systems.thinking_trainer.domain.profiles import Profile
 from keyplan_systems.thinking_trainer.domain.records import values_of
 from keyplan_systems.thinking_trainer.profile_consumer import ProfileConsumer
 
-MOST_TRIES = 20
+MAX_ATTEMPTS = 20
 
 
-class PlaceUnreadableError(TrainerError):
+class ProgressUnreadableError(TrainerError):
     """Invalid file of the migration's position."""
 
 
@@ -46,27 +46,27 @@ class BusyItemError(TrainerError):
 
 
 @dataclass
-class Place:
+class Progress:
     """Position of the migration."""
 
     stage: str = "scenarios"
     cursor: str | None = None
     upgraded: dict[str, int] = field(default_factory=dict)
     """By stage."""
-    left: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
     """Reasons of failed upgrades, by the item's key."""
     cursor_key: str = field(default_factory=lambda: secrets.token_hex(32))
     """Key that signs cursors, so that the next process can read them."""
 
     @classmethod
-    def read(cls, path: Path) -> Place:
-        """Return the position in a file; the start if the file is missing. Raises PlaceUnreadableError."""
+    def read(cls, path: Path) -> Progress:
+        """Return the position in a file; the start if the file is missing. Raises ProgressUnreadableError."""
         if not path.exists():
             return cls()
         try:
             return cls(**json.loads(path.read_text("utf-8")))
         except (ValueError, TypeError) as error:
-            raise PlaceUnreadableError(f"{path} does not contain the position of a migration: {error}") from error
+            raise ProgressUnreadableError(f"{path} does not contain the position of a migration: {error}") from error
 
     def write(self, path: Path) -> None:
         """Write the file atomically."""
@@ -86,10 +86,10 @@ class Place:
 class Migration:
     """Migration of stored items to the current version."""
 
-    def __init__(self, db: Connection, clock: Clock, place: Place, keep: Callable[[Place], None]) -> None:
+    def __init__(self, db: Connection, clock: Clock, progress: Progress, keep: Callable[[Progress], None]) -> None:
         """Start at the position. `keep` is called with the position after every page."""
-        self.db, self.place, self._keep = db, place, keep
-        self._profiler = ProfileConsumer(db, clock)
+        self.db, self.progress, self._keep = db, progress, keep
+        self._profile_consumer = ProfileConsumer(db, clock)
         self._stages: Mapping[str, tuple[Call[Page[Any]], Callable[[Any], bool]]] = {
             "scenarios": (design.scenarios_of_0_9(), self._scenario),
             "attempts": (design.attempts_of_0_9(), self._attempt),
@@ -98,22 +98,22 @@ class Migration:
 
     def run_once(self) -> bool:
         """Upgrade a page of items; return False after the last page. Raises RunError, BusyItemError."""
-        if self.place.is_done:
+        if self.progress.is_done:
             return False
-        wanted, upgrade = self._stages[self.place.stage]
-        page = self.db.run(wanted, cursor=self.place.cursor)
-        done = sum(upgrade(found) for found in page.items)
-        self.place.upgraded[self.place.stage] = self.place.upgraded.get(self.place.stage, 0) + done
-        self.place.cursor = page.cursor
+        query, upgrade = self._stages[self.progress.stage]
+        page = self.db.run(query, cursor=self.progress.cursor)
+        done = sum(upgrade(item) for item in page.items)
+        self.progress.upgraded[self.progress.stage] = self.progress.upgraded.get(self.progress.stage, 0) + done
+        self.progress.cursor = page.cursor
         if page.cursor is None:
             stages = [*self._stages, "done"]
-            self.place.stage = stages[stages.index(self.place.stage) + 1]
-        self._keep(self.place)
+            self.progress.stage = stages[stages.index(self.progress.stage) + 1]
+        self._keep(self.progress)
         return True
 
-    def _scenario(self, found: StoredScenario) -> bool:
-        current = found
-        for _ in range(MOST_TRIES):
+    def _scenario(self, scenario: StoredScenario) -> bool:
+        current = scenario
+        for _ in range(MAX_ATTEMPTS):
             try:
                 self.db.run(design.upgrade_scenario(current))
             except NotFoundError:
@@ -125,13 +125,13 @@ class Migration:
                 current = there  # activated or deactivated concurrently
             else:
                 return True
-        raise BusyItemError(f"scenario {found.scenario_id} has too many concurrent writes")
+        raise BusyItemError(f"scenario {scenario.scenario_id} has too many concurrent writes")
 
-    def _attempt(self, found: StoredAttempt) -> bool:
-        if found.status is Status.COMPLETED:
-            self._profiler.add(found)
-        for _ in range(MOST_TRIES):
-            current = self.db.run(design.attempt_by_id(found.attempt_id))
+    def _attempt(self, attempt: StoredAttempt) -> bool:
+        if attempt.status is Status.COMPLETED:
+            self._profile_consumer.add(attempt)
+        for _ in range(MAX_ATTEMPTS):
+            current = self.db.run(design.attempt_by_id(attempt.attempt_id))
             if current is None:
                 return False  # deleted concurrently
             try:
@@ -139,21 +139,21 @@ class Migration:
             except (VersionConflictError, NotFoundError):
                 continue
             return True
-        raise BusyItemError(f"attempt {found.attempt_id} has too many concurrent writes")
+        raise BusyItemError(f"attempt {attempt.attempt_id} has too many concurrent writes")
 
-    def _profile(self, found: UnversionedProfile) -> bool:
-        key = f"profile of {found.user_id} at {found.timestamp}"
+    def _profile(self, old: UnversionedProfile) -> bool:
+        key = f"profile of {old.user_id} at {old.timestamp}"
         try:
-            profile = found.upgraded()
+            profile = old.upgraded()
         except ItemUnreadable as error:
-            self.place.left[key] = str(error)
+            self.progress.skipped[key] = str(error)
             return False
         stored = StoredProfile(**values_of(Profile, profile))
         try:
-            self.db.run(design.upgrade_profile(found.user_id, found.timestamp, stored))
+            self.db.run(design.upgrade_profile(old.user_id, old.timestamp, stored))
         except TransactionFailedError as error:
             if not any(isinstance(reason, AlreadyExistsError) for reason in error.reasons):
                 raise
-            self.place.left[key] = "another snapshot has the same timestamp"
+            self.progress.skipped[key] = "another snapshot has the same timestamp"
             return False
         return True

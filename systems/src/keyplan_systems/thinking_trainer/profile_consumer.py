@@ -27,7 +27,7 @@ from keyplan_systems.thinking_trainer.domain.ledger import Ledger, noted, snapsh
 from keyplan_systems.thinking_trainer.domain.profiles import Profile
 from keyplan_systems.thinking_trainer.domain.records import instant_of, values_of
 
-MOST_TRIES = 50
+MAX_ATTEMPTS = 50
 
 
 class BusyLedgerError(Exception):
@@ -47,7 +47,7 @@ class ProfileConsumer:
 
     def add(self, attempt: Attempt) -> bool:
         """Add an attempt; return False if it was added before, or is deleted. Raises BusyLedgerError."""
-        for _ in range(MOST_TRIES):
+        for _ in range(MAX_ATTEMPTS):
             ledger = self.db.run(design.ledger_of(attempt.user_id))
             try:
                 self._write(attempt, ledger)
@@ -66,12 +66,12 @@ class ProfileConsumer:
         known = Ledger(user_id=attempt.user_id) if ledger is None else Ledger(**values_of(Ledger, ledger))
         after = noted(known, attempt)
         version = 0 if ledger is None else ledger.version
-        made = StoredLedger(**values_of(Ledger, after), version=version)
-        found = snapshots(after, attempt.attempt_id)
-        profiles = [StoredProfile(**values_of(Profile, profile)) for profile in found]
+        stored = StoredLedger(**values_of(Ledger, after), version=version)
+        new_snapshots = snapshots(after, attempt.attempt_id)
+        profiles = [StoredProfile(**values_of(Profile, profile)) for profile in new_snapshots]
         now = instant_of(self.clock.now())
         write = design.begin_profile if ledger is None else design.extend_profile
-        self.db.run(write(attempt.attempt_id, now, made, profiles))
+        self.db.run(write(attempt.attempt_id, now, stored, profiles))
 
 
 def _is_noted(error: TransactionFailedError) -> bool:

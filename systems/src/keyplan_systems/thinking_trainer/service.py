@@ -27,7 +27,7 @@ from keyplan_systems.web.system import UnfinishedError
 HISTORY_OF_A_CHART = 200
 THROTTLED_AGAIN_S = 2.0
 """Wait after all retries were throttled; a scenario takes about this time at one write unit per second."""
-MOST_WAITS = 30
+MAX_WAITS = 30
 
 
 class UnknownAttemptError(TrainerError):
@@ -42,7 +42,7 @@ class NotYoursError(TrainerError):
     """Attempt of another user."""
 
 
-class ChangedMeanwhileError(TrainerError):
+class ConcurrentChangeError(TrainerError):
     """Attempt that another request changed concurrently."""
 
 
@@ -106,11 +106,11 @@ class Service:
         attempt = self.attempt(user_id, attempt_id)
         saved = {answer.question_id: answer.answer for answer in attempt.answers}
         scenario = self.scenario(attempt.scenario_id)
-        given = {**saved, **texts}
+        merged = {**saved, **texts}
         if attempts.would_fall_silent(attempt, self._now()):
-            attempts.final_answers(scenario, given)  # refused answers change nothing
+            attempts.final_answers(scenario, merged)  # refused answers change nothing
             attempt = self._write(attempts.resume(attempt, self._now()), attempt)
-        return self._write(self._graded(attempt, scenario, given), attempt)
+        return self._write(self._graded(attempt, scenario, merged), attempt)
 
     def abandon(self, user_id: str, attempt_id: str) -> StoredAttempt:
         """Abandon an attempt. Raises AttemptClosed."""
@@ -120,12 +120,12 @@ class Service:
     def attempt(self, user_id: str, attempt_id: str) -> StoredAttempt:
         """Return a user's own attempt. Raises UnknownAttemptError, NotYoursError."""
         # Other texts may be keys of other items of the table.
-        found = self.db.run(design.attempt_by_id(attempt_id)) if attempts.is_attempt_id(attempt_id) else None
-        if found is None:
+        stored_attempt = self.db.run(design.attempt_by_id(attempt_id)) if attempts.is_attempt_id(attempt_id) else None
+        if stored_attempt is None:
             raise UnknownAttemptError(f"Unknown attempt {attempt_id}")
-        if found.user_id != user_id:
+        if stored_attempt.user_id != user_id:
             raise NotYoursError(f"Attempt {attempt_id} is another user's")
-        return found
+        return stored_attempt
 
     def submitted(self, user_id: str, limit: int, cursor: str | None) -> Page[StoredAttempt]:
         """Return a user's submitted attempts, newest first. Raises CursorError."""
@@ -151,7 +151,7 @@ class Service:
         try:
             return self.db.run(design.write_attempt(stored(changed, read.version)))
         except (VersionConflictError, NotFoundError) as error:
-            raise ChangedMeanwhileError(f"Attempt {read.attempt_id} was changed by another request") from error
+            raise ConcurrentChangeError(f"Attempt {read.attempt_id} was changed by another request") from error
 
     def abandon_silent(self) -> int:
         """Abandon every attempt that was silent for 24 hours; return their number.
@@ -175,7 +175,7 @@ class Service:
             return False  # the index lagged behind its user's request
         try:
             self._write(attempts.abandon(current, self._now()), current)
-        except ChangedMeanwhileError:
+        except ConcurrentChangeError:
             return False  # its user returned
         return True
 
@@ -184,15 +184,15 @@ class Service:
     def scenario(self, scenario_id: str) -> StoredScenario:
         """Return a scenario. Raises UnknownScenarioError."""
         is_id = 0 < len(scenario_id) <= MAX_ID_CHARACTERS
-        found = self.db.run(design.scenario_by_id(scenario_id)) if is_id else None
-        if found is None:
+        scenario = self.db.run(design.scenario_by_id(scenario_id)) if is_id else None
+        if scenario is None:
             raise UnknownScenarioError(f"Unknown scenario {scenario_id}")
-        return found
+        return scenario
 
     def on_offer(self, difficulty: Difficulty | None) -> list[StoredScenario]:
         """Return active scenarios, easiest first, or those of one difficulty."""
-        wanted = design.active_scenarios() if difficulty is None else design.scenarios_of_difficulty(difficulty)
-        return list(self.db.iterate(wanted, unreadable=omit_unreadable))
+        query = design.active_scenarios() if difficulty is None else design.scenarios_of_difficulty(difficulty)
+        return list(self.db.iterate(query, unreadable=omit_unreadable))
 
     def offer(self, scenario_id: str, active: bool) -> StoredScenario:
         """Activate or deactivate a scenario. Raises UnknownScenarioError."""
@@ -204,10 +204,10 @@ class Service:
         It waits when throttled: at one write unit per second twenty scenarios take most of a minute. Raises
         ThrottledError.
         """
-        return sum(self._patiently(scenario) for scenario in scenarios)
+        return sum(self._with_retries(scenario) for scenario in scenarios)
 
-    def _patiently(self, scenario: Scenario) -> bool:
-        for _ in range(MOST_WAITS):
+    def _with_retries(self, scenario: Scenario) -> bool:
+        for _ in range(MAX_WAITS):
             try:
                 return self._add(scenario)
             except ThrottledError:
@@ -228,19 +228,19 @@ class Service:
 
     def profile(self, user_id: str) -> Profile | None:
         """Return a user's latest profile; None before the first submitted attempt is included."""
-        found = next(iter(self.db.run(design.latest_profile(user_id))), None)
-        return None if found is None else _of_today(found)
+        latest = next(iter(self.db.run(design.latest_profile(user_id))), None)
+        return None if latest is None else _current_profile(latest)
 
     def history(self, user_id: str, limit: int, cursor: str | None) -> Page[Profile]:
         """Return a user's profiles, newest first. Raises CursorError."""
         page = self.db.run(design.profile_history(user_id), limit=limit, cursor=cursor, unreadable=omit_unreadable)
-        found: list[Profile] = []
-        for one in page.items:
+        profiles: list[Profile] = []
+        for item in page.items:
             try:
-                found.append(_of_today(one))
+                profiles.append(_current_profile(item))
             except ItemUnreadable as error:
                 omit_unreadable(error)
-        return Page(tuple(found), page.cursor)
+        return Page(tuple(profiles), page.cursor)
 
     def progress(self, user_id: str) -> list[Profile]:
         """Return the newest profiles for a chart, oldest first."""
@@ -249,5 +249,5 @@ class Service:
         return sorted(page.items, key=lambda profile: profile.snapshot_key)
 
 
-def _of_today(found: Profile | UnversionedProfile) -> Profile:
-    return found.upgraded() if isinstance(found, UnversionedProfile) else found
+def _current_profile(profile: Profile | UnversionedProfile) -> Profile:
+    return profile.upgraded() if isinstance(profile, UnversionedProfile) else profile

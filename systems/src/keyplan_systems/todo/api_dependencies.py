@@ -41,8 +41,8 @@ def person_of(caller: Caller) -> Person:
 
 
 def _text(caller: Principal, *names: str) -> str | None:
-    found = (caller.claims.get(name) for name in names)
-    return next((value for value in found if isinstance(value, str) and value), None)
+    values = (caller.claims.get(name) for name in names)
+    return next((value for value in values if isinstance(value, str) and value), None)
 
 
 CurrentPerson: TypeAlias = Annotated[Person, Depends(person_of)]
@@ -57,7 +57,7 @@ Key: TypeAlias = Annotated[
         examples=["3f1c0e52-7f5d-4c56-9a43-0d3c7b0a9f11"],
     ),
 ]
-Seen: TypeAlias = Annotated[
+SeenVersion: TypeAlias = Annotated[
     str | None,
     Header(alias="If-Match", pattern=r'^"?[0-9]{1,18}"?$', description="Only at this version of the item."),
 ]
@@ -70,17 +70,19 @@ Cursor: TypeAlias = Annotated[
 ]
 
 
-def request_of(http: HttpRequest, person: Person, key: str, body: Any = None, seen: str | None = None) -> Request:
+def request_of(
+    http: HttpRequest, person: Person, key: str, body: Any = None, seen_version: str | None = None
+) -> Request:
     """Return the request with its fingerprint."""
-    return Request(person.user_id, key, fingerprint(http.method, http.url.path, [body, seen]))
+    return Request(person.user_id, key, fingerprint(http.method, http.url.path, [body, seen_version]))
 
 
-def version_of(seen: str | None) -> int | None:
+def version_of(seen_version: str | None) -> int | None:
     """Return the version that If-Match names."""
-    return None if seen is None else int(seen.strip('"'))
+    return None if seen_version is None else int(seen_version.strip('"'))
 
 
-def answered(answer: Answer) -> Response:
+def answer_response(answer: Answer) -> Response:
     """Return an answer as HTTP, byte for byte as it was first given."""
     add_log_field("replayed", answer.replayed)
     headers = {"Idempotency-Replayed": "true"} if answer.replayed else None
@@ -88,14 +90,14 @@ def answered(answer: Answer) -> Response:
     return Response(answer.body, answer.status, headers, media)
 
 
-def shown(body: object) -> Response:
+def json_response(body: object) -> Response:
     """Return a value that was read, as HTTP."""
     return Response(orjson.dumps(body), 200, {"Cache-Control": "no-store"}, "application/json")
 
 
-def shown_page(tasks: tuple[Task, ...], cursor: str | None) -> Response:
+def page_response(tasks: tuple[Task, ...], cursor: str | None) -> Response:
     """Return a page of tasks."""
-    return shown(with_unreadable({"tasks": [task_body(task) for task in tasks], "cursor": cursor}))
+    return json_response(with_unreadable({"tasks": [task_body(task) for task in tasks], "cursor": cursor}))
 
 
 def _refusal(status: int, code: str | None = None) -> Callable[[Any], Problem]:

@@ -14,7 +14,7 @@ _NO_CONTROLS = r"^[^\x00-\x1f\x7f]*$"
 # Entities keep their looser rules, so that older items remain readable.
 Title = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200, pattern=_NO_CONTROLS)]
 Description = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]*$")]
-GivenCategory = Annotated[str, Field(min_length=1, max_length=50, pattern=r"^[^#\x00-\x1f\x7f]+$")]
+CategoryInput = Annotated[str, Field(min_length=1, max_length=50, pattern=r"^[^#\x00-\x1f\x7f]+$")]
 
 
 def _written_out(value: object) -> object:
@@ -63,7 +63,7 @@ class NewTask(BaseModel):
     description: Description | None = None
     status: Status = Status.PENDING
     priority: Priority | None = None
-    category: GivenCategory | None = None
+    category: CategoryInput | None = None
     due_date: Day | None = None
 
 
@@ -76,7 +76,7 @@ class TaskChanges(BaseModel):
     description: Description | None = None
     status: Status = Status.PENDING
     priority: Priority | None = None
-    category: GivenCategory | None = None
+    category: CategoryInput | None = None
     due_date: Day | None = None
 
 

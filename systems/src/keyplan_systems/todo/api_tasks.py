@@ -13,21 +13,21 @@ from keyplan_systems.todo.api_dependencies import (
     Cursor,
     Key,
     Limit,
-    Seen,
+    SeenVersion,
     Text,
-    answered,
+    answer_response,
+    json_response,
+    page_response,
     request_of,
-    shown,
-    shown_page,
     version_of,
 )
 from keyplan_systems.todo.api_shapes import (
     BulkAnswer,
     BulkStatus,
+    CategoryInput,
     Counts,
     Day,
     DeletedCompleted,
-    GivenCategory,
     NewTask,
     Several,
     TaskAnswer,
@@ -38,7 +38,7 @@ from keyplan_systems.todo.bodies import task_body
 from keyplan_systems.todo.entities import Priority, Status, TaskId
 from keyplan_systems.todo.refusals import InvalidError, MissingError
 from keyplan_systems.todo.service import Service
-from keyplan_systems.todo.service_lists import Order, Wanted
+from keyplan_systems.todo.service_lists import Order, TaskSelection
 from keyplan_systems.web.request_context import with_unreadable
 
 TheTask = Annotated[TaskId, Path(description="The task's id.", examples=["019aa1f0-5c1e-7b3a-9f52-0c1d2e3f4a5b"])]
@@ -59,33 +59,41 @@ def _add_writes(router: APIRouter, service: Service) -> None:
     @router.post("/tasks", status_code=201, response_model=TaskAnswer, summary="Make a task")
     def create(http: HttpRequest, person: CurrentPerson, key: Key, task: NewTask) -> Response:
         fields = task.model_dump(exclude_unset=True)
-        return answered(service.tasks.create(request_of(http, person, key, _json(task)), person, fields))
+        return answer_response(service.tasks.create(request_of(http, person, key, _json(task)), person, fields))
 
     @router.put("/tasks/{task_id}", response_model=TaskAnswer, summary="Change fields of a task")
     def change(
-        http: HttpRequest, person: CurrentPerson, key: Key, task_id: TheTask, *, changes: TaskChanges, seen: Seen = None
+        http: HttpRequest,
+        person: CurrentPerson,
+        key: Key,
+        task_id: TheTask,
+        *,
+        changes: TaskChanges,
+        seen_version: SeenVersion = None,
     ) -> Response:
         fields = changes.model_dump(exclude_unset=True)
         if not fields:
             raise InvalidError("The request has no changes: send at least one field.")
-        request = request_of(http, person, key, _json(changes), seen)
-        return answered(service.tasks.change(request, person.user_id, task_id, fields, version_of(seen)))
+        request = request_of(http, person, key, _json(changes), seen_version)
+        return answer_response(service.tasks.change(request, person.user_id, task_id, fields, version_of(seen_version)))
 
     @router.delete("/tasks/{task_id}", status_code=204, response_class=Response, summary="Delete a task")
-    def delete(http: HttpRequest, person: CurrentPerson, key: Key, task_id: TheTask, seen: Seen = None) -> Response:
-        request = request_of(http, person, key, None, seen)
-        return answered(service.tasks.delete(request, person.user_id, task_id, version_of(seen)))
+    def delete(
+        http: HttpRequest, person: CurrentPerson, key: Key, task_id: TheTask, seen_version: SeenVersion = None
+    ) -> Response:
+        request = request_of(http, person, key, None, seen_version)
+        return answer_response(service.tasks.delete(request, person.user_id, task_id, version_of(seen_version)))
 
 
 def _add_bulk(router: APIRouter, service: Service) -> None:
     @router.post("/tasks/bulk/status", response_model=BulkAnswer, summary="Give tasks a status, each by itself")
     def change_statuses(http: HttpRequest, person: CurrentPerson, key: Key, bulk: BulkStatus) -> Response:
         request = request_of(http, person, key, _json(bulk))
-        return answered(service.tasks.change_statuses(request, person.user_id, bulk.task_ids, bulk.status))
+        return answer_response(service.tasks.change_statuses(request, person.user_id, bulk.task_ids, bulk.status))
 
     @router.post("/tasks/bulk/delete-completed", response_model=DeletedCompleted, summary="Delete 100 completed tasks")
     def delete_completed(http: HttpRequest, person: CurrentPerson, key: Key) -> Response:
-        return answered(service.tasks.delete_completed(request_of(http, person, key), person.user_id))
+        return answer_response(service.tasks.delete_completed(request_of(http, person, key), person.user_id))
 
 
 def _add_reads(router: APIRouter, service: Service) -> None:
@@ -95,7 +103,7 @@ def _add_reads(router: APIRouter, service: Service) -> None:
         *,
         status: Status | None = None,
         priority: Priority | None = None,
-        category: Annotated[GivenCategory | None, Query()] = None,
+        category: Annotated[CategoryInput | None, Query()] = None,
         due_on: Day | None = None,
         due_from: Day | None = None,
         due_to: Day | None = None,
@@ -103,30 +111,30 @@ def _add_reads(router: APIRouter, service: Service) -> None:
         limit: Limit = 25,
         cursor: Cursor = None,
     ) -> Response:
-        wanted = Wanted(status, priority, category, due_on, due_from, due_to, order)
-        page = service.lists.page(person.user_id, wanted, limit, cursor)
-        return shown_page(page.items, page.cursor)
+        selection = TaskSelection(status, priority, category, due_on, due_from, due_to, order)
+        page = service.lists.page(person.user_id, selection, limit, cursor)
+        return page_response(page.items, page.cursor)
 
     @router.get("/tasks/overdue", response_model=TaskPage, summary="Open tasks that were due before today")
     def overdue(person: CurrentPerson, zone: Zone = "UTC", limit: Limit = 25, cursor: Cursor = None) -> Response:
         page = service.lists.overdue(person.user_id, zone, limit, cursor)
-        return shown_page(page.items, page.cursor)
+        return page_response(page.items, page.cursor)
 
     @router.get("/tasks/search", response_model=TaskPage, summary="Tasks whose title or description holds a text")
     def search(person: CurrentPerson, text: Text, limit: Limit = 25, cursor: Cursor = None) -> Response:
         page = service.lists.search(person.user_id, text, limit, cursor)
-        return shown_page(page.items, page.cursor)
+        return page_response(page.items, page.cursor)
 
     @router.get("/tasks/counts", response_model=Counts, summary="How many tasks have each status and priority")
     def counts(person: CurrentPerson) -> Response:
-        return shown(with_unreadable(service.lists.counts(person.user_id)))
+        return json_response(with_unreadable(service.lists.counts(person.user_id)))
 
     @router.get("/tasks/several", response_model=Several, summary="Up to 100 known tasks")
     def several(
         person: CurrentPerson, task_ids: Annotated[list[TaskId], Query(alias="task_id", min_length=1, max_length=100)]
     ) -> Response:
-        found = service.tasks.read_several(person.user_id, list(dict.fromkeys(task_ids)))
-        return shown({"tasks": [task_body(task) for task in found]})
+        tasks = service.tasks.read_several(person.user_id, list(dict.fromkeys(task_ids)))
+        return json_response({"tasks": [task_body(task) for task in tasks]})
 
 
 def _add_one(router: APIRouter, service: Service) -> None:
@@ -134,7 +142,7 @@ def _add_one(router: APIRouter, service: Service) -> None:
 
     @router.get("/tasks/{task_id}", response_model=TaskAnswer, summary="One task")
     def task(person: CurrentPerson, task_id: TheTask) -> Response:
-        return shown(task_body(service.tasks.read(person.user_id, task_id)))
+        return json_response(task_body(service.tasks.read(person.user_id, task_id)))
 
     @router.get("/users/{user_id}/tasks", response_model=TaskPage, summary="The caller's tasks")
     def tasks_of(
@@ -143,13 +151,13 @@ def _add_one(router: APIRouter, service: Service) -> None:
         *,
         status: Status | None = None,
         priority: Priority | None = None,
-        category: Annotated[GivenCategory | None, Query()] = None,
+        category: Annotated[CategoryInput | None, Query()] = None,
         limit: Limit = 25,
         cursor: Cursor = None,
     ) -> Response:
         _own(person.user_id, user_id)
-        page = service.lists.page(user_id, Wanted(status, priority, category), limit, cursor)
-        return shown_page(page.items, page.cursor)
+        page = service.lists.page(user_id, TaskSelection(status, priority, category), limit, cursor)
+        return page_response(page.items, page.cursor)
 
     @router.get("/users/{user_id}/tasks/overdue", response_model=TaskPage, summary="The caller's overdue tasks")
     def overdue_of(
@@ -157,7 +165,7 @@ def _add_one(router: APIRouter, service: Service) -> None:
     ) -> Response:
         _own(person.user_id, user_id)
         page = service.lists.overdue(user_id, zone, limit, cursor)
-        return shown_page(page.items, page.cursor)
+        return page_response(page.items, page.cursor)
 
 
 def _own(caller: str, user_id: str) -> None:

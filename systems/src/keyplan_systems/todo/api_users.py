@@ -11,12 +11,12 @@ from keyplan_systems.todo.api_dependencies import (
     Cursor,
     Key,
     Limit,
-    Seen,
+    SeenVersion,
     Text,
-    answered,
+    answer_response,
+    json_response,
+    page_response,
     request_of,
-    shown,
-    shown_page,
     version_of,
 )
 from keyplan_systems.todo.api_shapes import (
@@ -45,23 +45,25 @@ def user_routes(service: Service) -> APIRouter:
     @router.post("/users", status_code=201, response_model=UserAnswer, summary="Create the caller's user")
     def create(http: HttpRequest, person: CurrentPerson, key: Key, user: NewUser) -> Response:
         fields = user.model_dump(exclude_unset=True)
-        return answered(service.users.create(request_of(http, person, key, fields), person, fields))
+        return answer_response(service.users.create(request_of(http, person, key, fields), person, fields))
 
     @router.get("/users", response_model=UserAnswer, summary="The caller's user, created on first use")
     def current(person: CurrentPerson) -> Response:
-        return shown(user_body(service.users.current(person)))
+        return json_response(user_body(service.users.current(person)))
 
     @router.put("/users", response_model=UserAnswer, summary="Change fields of the caller's user")
-    def change(http: HttpRequest, person: CurrentPerson, key: Key, changes: UserChanges, seen: Seen = None) -> Response:
+    def change(
+        http: HttpRequest, person: CurrentPerson, key: Key, changes: UserChanges, seen_version: SeenVersion = None
+    ) -> Response:
         fields = changes.model_dump(exclude_unset=True)
         if not fields:
             raise InvalidError("The request has no changes: send at least one field.")
-        request = request_of(http, person, key, fields, seen)
-        return answered(service.users.change(request, person, fields, version_of(seen)))
+        request = request_of(http, person, key, fields, seen_version)
+        return answer_response(service.users.change(request, person, fields, version_of(seen_version)))
 
     @router.delete("/users", status_code=202, response_model=Leaving, summary="Begin to delete the caller's user")
     def delete(http: HttpRequest, person: CurrentPerson, key: Key) -> Response:
-        return answered(service.users.delete(request_of(http, person, key), person.user_id))
+        return answer_response(service.users.delete(request_of(http, person, key), person.user_id))
 
     return router
 
@@ -75,7 +77,7 @@ def administration_routes(service: Service) -> APIRouter:
     @router.get("/users", response_model=UserPage, summary="All users: a scan")
     def users(limit: Limit = 25, cursor: Cursor = None) -> Response:
         page = service.users.page(limit, cursor)
-        return shown(with_unreadable({"users": [user_body(user) for user in page], "cursor": page.cursor}))
+        return json_response(with_unreadable({"users": [user_body(user) for user in page], "cursor": page.cursor}))
 
     @router.delete(
         "/users/{user_id}/email",
@@ -83,15 +85,15 @@ def administration_routes(service: Service) -> APIRouter:
         summary="Take a reserved address from a user: it is claimed",
     )
     def release(http: HttpRequest, person: CurrentPerson, key: Key, user_id: UserId) -> Response:
-        return answered(service.users.release_address(request_of(http, person, key), user_id))
+        return answer_response(service.users.release_address(request_of(http, person, key), user_id))
 
     @router.get("/tasks/counts", response_model=Counts, summary="Counts over all users: a scan")
     def counts() -> Response:
-        return shown(with_unreadable(service.lists.counts_of_all()))
+        return json_response(with_unreadable(service.lists.counts_of_all()))
 
     @router.get("/tasks/search", response_model=TaskPage, summary="Tasks of all users with a text: a scan")
     def search(text: Text, limit: Limit = 25, cursor: Cursor = None) -> Response:
         page = service.lists.search_all(text, limit, cursor)
-        return shown_page(page.items, page.cursor)
+        return page_response(page.items, page.cursor)
 
     return router

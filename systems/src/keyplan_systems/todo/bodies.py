@@ -39,5 +39,5 @@ def user_body(user: User) -> dict[str, Any]:
     }
 
 
-def _seconds(moment: datetime | None) -> int | None:
-    return None if moment is None else int(moment.timestamp())
+def _seconds(time: datetime | None) -> int | None:
+    return None if time is None else int(time.timestamp())

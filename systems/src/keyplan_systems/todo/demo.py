@@ -22,8 +22,8 @@ def play(stage: DemoStage) -> None:
         counts = json_of(ada.get("/api/v1/tasks/counts"))
         stage.say(f"her tasks by status: {_counted(counts)}")
     with stage.client("demo-bob", email="demo-bob@example.org") as bob:
-        seen = bob.get(f"/api/v1/tasks/{first['task_id']}")
-        stage.say(f"bob does not see it: {seen.status_code}")
+        response = bob.get(f"/api/v1/tasks/{first['task_id']}")
+        stage.say(f"bob does not see it: {response.status_code}")
     stage.say("every change went into the lake: keyplan lake todo report kpis")
 
 

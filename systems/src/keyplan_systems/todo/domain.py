@@ -39,7 +39,7 @@ class Policy:
             )
 
 
-def moment(clock: Clock) -> datetime:
+def utc_now(clock: Clock) -> datetime:
     """Return the current time in whole seconds, as it is stored."""
     return datetime.fromtimestamp(int(clock.now()), UTC)
 
@@ -59,10 +59,10 @@ def stored_email(address: str) -> str:
     InvalidError for an invalid address, or one that is too long in that form: some letters become several.
     """
     try:
-        found = validate_email(address.strip(), check_deliverability=False)
+        validated = validate_email(address.strip(), check_deliverability=False)
     except EmailNotValidError as error:
         raise InvalidError("This can be no user's e-mail address.") from error
-    folded = f"{found.local_part.casefold()}@{found.domain}"
+    folded = f"{validated.local_part.casefold()}@{validated.domain}"
     if len(folded) > EMAIL_CHARACTERS:
         raise InvalidError(f"An e-mail address has at most {EMAIL_CHARACTERS} characters, without capital letters.")
     return folded

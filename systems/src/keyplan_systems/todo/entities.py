@@ -26,7 +26,7 @@ app = Table(
     deletion_protection=True,
 )
 
-Moment = Annotated[datetime, Attribute(stored="epoch_s")]
+Timestamp = Annotated[datetime, Attribute(stored="epoch_s")]
 """Timestamp stored as Unix seconds, as in the document."""
 UserId = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[0-9A-Za-z._|:@+-]+$")]
 TaskId = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[0-9A-Za-z-]+$")]
@@ -67,14 +67,14 @@ class User(Entity):
     user_id: UserId
     email: Address | None = None
     """Address that is reserved for this user, case-folded as it is compared; None while none is verified."""
-    email_verified_at: Moment | None = None
+    email_verified_at: Timestamp | None = None
     """Time when the issuer of the user's token verified `email`; None for items from before addresses were verified."""
     claimed_email: Address | None = None
     """Unverified address. It reserves nothing: other users can claim it and its owner can take it."""
     name: Annotated[str, Field(min_length=1, max_length=100)]
-    created_at: Moment
-    updated_at: Moment
-    deleting_since: Moment | None = None
+    created_at: Timestamp
+    updated_at: Timestamp
+    deleting_since: Timestamp | None = None
     """True while a deletion job removes the user's tasks."""
     version: int = 0
 
@@ -113,10 +113,10 @@ class Task(Entity):
     priority: Priority | None = None
     category: Category | None = None
     due_date: date | None = None
-    created_at: Moment
-    updated_at: Moment
-    completed_at: Moment | None = None
-    expiration_timestamp: Moment | None = None
+    created_at: Timestamp
+    updated_at: Timestamp
+    completed_at: Timestamp | None = None
+    expiration_timestamp: Timestamp | None = None
     """Set at completion if completed tasks are kept for a limited time."""
     version: int = 0
 
@@ -137,8 +137,8 @@ class Idempotency(Entity):
     target_task_pk: str | None = None
     target_task_sk: str | None = None
     http_status_code: int
-    created_at: Moment
-    expiration_timestamp: Moment
+    created_at: Timestamp
+    expiration_timestamp: Timestamp
 
 
 @app.entity(
@@ -148,4 +148,4 @@ class Deletion(Entity):
     """Deletion of a user in progress: the worker finds it and finishes it, however often it is interrupted."""
 
     user_id: UserId
-    since: Moment
+    since: Timestamp

@@ -106,10 +106,10 @@ class Feed:
         total = 0
         while True:
             self._take_shards()
-            held = list(self._readers)
-            read = sum(self._drained(key) for key in held)
+            readers = list(self._readers)
+            read = sum(self._drained(key) for key in readers)
             total += read
-            if not read and held == list(self._readers):  # no shard has ended, so no child shards became readable
+            if not read and readers == list(self._readers):  # no shard has ended, so no child shards became readable
                 return total
 
     def close(self) -> None:
@@ -190,10 +190,11 @@ class Feed:
         unlisted = [lane for lane in board.lanes.values() if not lane.done and lane.shard not in listed]
         gone = [lane for lane in unlisted if self._is_gone(lane, streams[-1].arn)]
         now_s = self._clock.now()
-        taken = [
-            self._kept.acquire(self._consumer, one.shard, self._name, now_s, now_s + self._lease_s) for one in gone
+        acquired = [
+            self._kept.acquire(self._consumer, reader.shard, self._name, now_s, now_s + self._lease_s)
+            for reader in gone
         ]
-        mine = [lane for lane in taken if lane is not None]
+        mine = [lane for lane in acquired if lane is not None]
         if mine:
             self.catch_up()
         for lane in mine:
@@ -251,14 +252,14 @@ class Feed:
 
     def _store(self, records: Sequence[StreamRecord], arn: str) -> None:
         """Write records into bronze; refused records go to the failure destination."""
-        left = list(records)
-        while left:
+        remaining = list(records)
+        while remaining:
             try:
-                self._lake.bronze.write([as_delivered(record) for record in left], stream=arn)
+                self._lake.bronze.write([as_delivered(record) for record in remaining], stream=arn)
             except BadRecordError as error:
                 if self._failures is None:
                     raise
-                self._failures.send([self._failure(left.pop(error.index), error)])
+                self._failures.send([self._failure(remaining.pop(error.index), error)])
             else:
                 return
 

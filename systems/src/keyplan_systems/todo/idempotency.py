@@ -19,9 +19,9 @@ from keyplan_systems.todo import design
 from keyplan_systems.todo.entities import Idempotency
 from keyplan_systems.todo.refusals import AddressTakenError, ConflictError, KeyReusedError, RefusalError
 from keyplan_systems.web import idempotency
-from keyplan_systems.web.idempotency import ANSWERS_KEPT, ATTEMPTS, IN_PROGRESS, Answer, Request, Work
+from keyplan_systems.web.idempotency import ANSWER_RETENTION, IN_PROGRESS, MAX_ATTEMPTS, Answer, Request, Work
 
-__all__ = ["ATTEMPTS", "IN_PROGRESS", "Answer", "IdempotencyKeys", "Request", "Work"]
+__all__ = ["IN_PROGRESS", "MAX_ATTEMPTS", "Answer", "IdempotencyKeys", "Request", "Work"]
 
 _STALE = (AlreadyExistsError, VersionConflictError, NotFoundError, ConditionFailedError, WriteConflictError)
 """Errors of work whose items have changed since or are being changed: repeat it on the current items."""
@@ -37,20 +37,20 @@ class IdempotencyKeys(idempotency.IdempotencyKeys):
         try:
             self._connection.run(self.keep(request, Work([], IN_PROGRESS), self.now()))
         except AlreadyExistsError:
-            return self.given(request)
+            return self.stored_answer(request)
         return None
 
     def finish(self, request: Request, body: object) -> Answer:
         """Answer multi-step work with 200, unless an equal request has been first."""
-        made = Work([], 200, body)
+        work = Work([], 200, body)
         try:
-            self._connection.run(design.finish_answer(_record(request, made, self.now())))
+            self._connection.run(design.finish_answer(_record(request, work, self.now())))
         except AlreadyExistsError:
-            given = self.given(request)
-            if given is None:
+            answer = self.stored_answer(request)
+            if answer is None:
                 raise
-            return given
-        return Answer(made.status, made.content)
+            return answer
+        return Answer(work.status, work.content)
 
     def read_record(self, request: Request) -> Call[Any]:
         """Return the read of the request's record."""
@@ -68,7 +68,7 @@ class IdempotencyKeys(idempotency.IdempotencyKeys):
             if reason is not None and not isinstance(reason, _STALE):
                 raise reason from failed
 
-    def reused(self) -> KeyReusedError:
+    def key_reused(self) -> KeyReusedError:
         """Return the refusal of a key that was sent with another request before."""
         return KeyReusedError("This Idempotency-Key was sent with another request before.")
 
@@ -88,5 +88,5 @@ def _record(request: Request, work: Work, now: datetime) -> Idempotency:
         target_task_sk=sk,
         http_status_code=work.status,
         created_at=now,
-        expiration_timestamp=now + ANSWERS_KEPT,
+        expiration_timestamp=now + ANSWER_RETENTION,
     )

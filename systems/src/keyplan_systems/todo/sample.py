@@ -11,7 +11,7 @@ from keyplan_systems.todo.domain import fingerprint, today
 from keyplan_systems.todo.idempotency import Request
 from keyplan_systems.todo.refusals import ConflictError
 from keyplan_systems.todo.service import Service
-from keyplan_systems.todo.service_lists import Wanted
+from keyplan_systems.todo.service_lists import TaskSelection
 from keyplan_systems.todo.service_users import Person
 from keyplan_systems.web.system import SamplePerson
 
@@ -45,7 +45,7 @@ def _tasks(day: date) -> tuple[dict[str, Any], ...]:
 def load_sample(service: Service, clock: Clock) -> None:
     """Load two users with tasks; skip a user who has tasks already, is being deleted, or has another user's address."""
     for person in _PEOPLE:
-        if service.lists.page(person.user_id, Wanted(), 1, None).items:
+        if service.lists.page(person.user_id, TaskSelection(), 1, None).items:
             continue
         try:
             _load(service, clock, person)

@@ -31,7 +31,7 @@ _ORDERS = {
 
 
 @dataclass(frozen=True)
-class Wanted:
+class TaskSelection:
     """Criteria of a list; None matches all tasks."""
 
     status: Status | None = None
@@ -67,7 +67,7 @@ class Wanted:
             return design.tasks_with_status(user_id, self.status)
         return None
 
-    def takes(self, task: Task) -> bool:
+    def matches(self, task: Task) -> bool:
         """Return True if a task matches: an index covers one criterion, the others filter its results."""
         day = task.due_date
         return (
@@ -86,11 +86,11 @@ class Lists:
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection, self._clock = connection, clock
 
-    def page(self, user_id: str, wanted: Wanted, limit: int, cursor: str | None) -> Page[Task]:
+    def page(self, user_id: str, selection: TaskSelection, limit: int, cursor: str | None) -> Page[Task]:
         """Return up to `limit` matching tasks. Raises CursorError for a cursor of another list or user."""
-        if wanted.order == "urgency":
-            return self._by_urgency(user_id, wanted, limit, cursor)
-        return self._some(wanted.call(user_id), wanted, limit, cursor)
+        if selection.order == "urgency":
+            return self._by_urgency(user_id, selection, limit, cursor)
+        return self._filtered_page(selection.call(user_id), selection, limit, cursor)
 
     def overdue(self, user_id: str, zone: str, limit: int, cursor: str | None) -> Page[Task]:
         """Return open tasks due before today in a time zone. Raises InvalidError for an unknown zone."""
@@ -108,14 +108,14 @@ class Lists:
         """Count a user's tasks per status and per priority."""
         run = self._connection.run
         return {
-            "status": {one.value: run(design.count_with_status(user_id, one)) for one in Status},
-            "priority": {one.value: run(design.count_with_priority(user_id, one)) for one in URGENCY},
+            "status": {status.value: run(design.count_with_status(user_id, status)) for status in Status},
+            "priority": {priority.value: run(design.count_with_priority(user_id, priority)) for priority in URGENCY},
         }
 
     def counts_of_all(self) -> dict[str, dict[str, int]]:
         """Count all users' tasks per status and per priority; the whole table is read."""
-        statuses = {one.value: 0 for one in Status}
-        priorities = {one.value: 0 for one in URGENCY}
+        statuses = {status.value: 0 for status in Status}
+        priorities = {priority.value: 0 for priority in URGENCY}
         for task in self._connection.iterate(design.all_tasks(), unreadable=omit_unreadable):
             statuses[task.status.value] += 1
             if task.priority is not None:
@@ -126,31 +126,33 @@ class Lists:
         """Read a page; unreadable items are omitted, and the answer states their number."""
         return self._connection.run(call, limit=limit, cursor=cursor, unreadable=omit_unreadable)
 
-    def _some(self, call: Call[Page[Task]], wanted: Wanted, limit: int, cursor: str | None) -> Page[Task]:
+    def _filtered_page(
+        self, call: Call[Page[Task]], selection: TaskSelection, limit: int, cursor: str | None
+    ) -> Page[Task]:
         """Return matching tasks among those that a pattern finds; fewer than requested after a number of reads."""
-        found: list[Task] = []
+        tasks: list[Task] = []
         for _ in range(_READS_AT_MOST):
-            page = self._read(call, limit - len(found), cursor)
-            found += [task for task in page if wanted.takes(task)]
+            page = self._read(call, limit - len(tasks), cursor)
+            tasks += [task for task in page if selection.matches(task)]
             cursor = page.cursor
-            if cursor is None or len(found) == limit:
+            if cursor is None or len(tasks) == limit:
                 break
-        return Page(tuple(found), cursor)
+        return Page(tuple(tasks), cursor)
 
-    def _by_urgency(self, user_id: str, wanted: Wanted, limit: int, cursor: str | None) -> Page[Task]:
+    def _by_urgency(self, user_id: str, selection: TaskSelection, limit: int, cursor: str | None) -> Page[Task]:
         """Return the four priorities in sequence; the cursor contains the current one."""
         rank, inner = _urgency_place(cursor)
-        found: list[Task] = []
+        tasks: list[Task] = []
         while rank < len(URGENCY):
             call = design.tasks_with_priority(user_id, URGENCY[rank])
-            page = self._some(call, wanted, limit - len(found), inner)
-            found += page
+            page = self._filtered_page(call, selection, limit - len(tasks), inner)
+            tasks += page
             inner = page.cursor
             if inner is None:
                 rank += 1
-            if inner is not None or len(found) == limit:
+            if inner is not None or len(tasks) == limit:
                 break
-        return Page(tuple(found), f"{rank}.{inner or ''}" if rank < len(URGENCY) else None)
+        return Page(tuple(tasks), f"{rank}.{inner or ''}" if rank < len(URGENCY) else None)
 
 
 def _urgency_place(cursor: str | None) -> tuple[int, str | None]:

@@ -13,7 +13,7 @@ from keyplan.client.connection import Connection
 from keyplan.clock import Clock
 from keyplan_systems.todo import design
 from keyplan_systems.todo.bodies import task_body
-from keyplan_systems.todo.domain import Policy, changed_task, completion, moment, new_task_id
+from keyplan_systems.todo.domain import Policy, changed_task, completion, new_task_id, utc_now
 from keyplan_systems.todo.entities import Priority, Status, Task
 from keyplan_systems.todo.idempotency import Answer, IdempotencyKeys, Request, Work
 from keyplan_systems.todo.refusals import ConflictError, MissingError
@@ -44,8 +44,8 @@ class Tasks:
 
     def read_several(self, user_id: str, task_ids: Sequence[str]) -> list[Task]:
         """Return the existing tasks among the IDs, in the order of the request."""
-        found = self._connection.run(design.tasks_by_id(user_id, list(task_ids)))
-        return [task for task in found if task is not None]
+        tasks = self._connection.run(design.tasks_by_id(user_id, list(task_ids)))
+        return [task for task in tasks if task is not None]
 
     def create(self, request: Request, person: Person, fields: Mapping[str, Any]) -> Answer:
         """Create a task; the caller's user is created on first use."""
@@ -56,29 +56,29 @@ class Tasks:
             if tried:  # the user is missing, or is being deleted: trying first without a check is cheaper
                 self._users.current(person)
             tried = True
-            task = self._made(person.user_id, fields)
+            task = self._new_task(person.user_id, fields)
             return Work([design.create_task_of_user(task)], 201, task_body(task), _place(task))
 
         return self._idempotency.answer(request, work)
 
     def change(
-        self, request: Request, user_id: str, task_id: str, changes: Mapping[str, Any], seen: int | None
+        self, request: Request, user_id: str, task_id: str, changes: Mapping[str, Any], seen_version: int | None
     ) -> Answer:
-        """Change some fields of a task; None clears a field. `seen`: only at this version."""
+        """Change some fields of a task; None clears a field. `seen_version`: only at this version."""
 
         def work() -> Work:
-            task = self._seen(user_id, task_id, seen)
-            changed = changed_task(task, changes, moment(self._clock), self._policy)
+            task = self._read_at_version(user_id, task_id, seen_version)
+            changed = changed_task(task, changes, utc_now(self._clock), self._policy)
             body = task_body(changed.model_copy(update={"version": task.version + 1}))
             return Work([design.replace_task(changed)], 200, body, _place(task))
 
         return self._idempotency.answer(request, work)
 
-    def delete(self, request: Request, user_id: str, task_id: str, seen: int | None) -> Answer:
-        """Delete a task. `seen`: only at this version."""
+    def delete(self, request: Request, user_id: str, task_id: str, seen_version: int | None) -> Answer:
+        """Delete a task. `seen_version`: only at this version."""
 
         def work() -> Work:
-            task = self._seen(user_id, task_id, seen)
+            task = self._read_at_version(user_id, task_id, seen_version)
             return Work([design.delete_task(user_id, task_id, task.version)], 204, None, _place(task))
 
         return self._idempotency.answer(request, work)
@@ -87,9 +87,9 @@ class Tasks:
 
     def change_statuses(self, request: Request, user_id: str, task_ids: Sequence[str], status: Status) -> Answer:
         """Set the status of some tasks individually, and report for each: updated, unchanged or missing."""
-        given = self._idempotency.begin(request)
-        if given is not None:
-            return given
+        answer = self._idempotency.begin(request)
+        if answer is not None:
+            return answer
         results = [
             self._part(request, task_id, partial(self._change_status, user_id, task_id, status))
             for task_id in dict.fromkeys(task_ids)
@@ -102,9 +102,9 @@ class Tasks:
         The tasks are selected first and the selection is stored, so that a repeated request continues with the same
         tasks.
         """
-        given = self._idempotency.begin(request)
-        if given is not None:
-            return given
+        answer = self._idempotency.begin(request)
+        if answer is not None:
+            return answer
         chosen = self._part(request, "*", partial(self._completed, user_id))
         results = [
             self._part(request, task_id, partial(self._delete_completed, user_id, task_id))
@@ -119,8 +119,8 @@ class Tasks:
     def _change_status(self, user_id: str, task_id: str, status: Status) -> Work:
         task = self._connection.run(design.task_by_id(user_id, task_id))
         if task is None or task.status is status:
-            return _told(task_id, "missing" if task is None else "unchanged")
-        now = moment(self._clock)
+            return _result(task_id, "missing" if task is None else "unchanged")
+        now = utc_now(self._clock)
         call = design.change_status(
             user_id,
             task_id,
@@ -129,7 +129,7 @@ class Tasks:
             updated_at=now,
             **completion(status, now, self._policy),
         )
-        return replace(_told(task_id, "updated"), calls=[call], target=_place(task))
+        return replace(_result(task_id, "updated"), calls=[call], target=_place(task))
 
     def _completed(self, user_id: str) -> Work:
         page = self._connection.run(
@@ -141,25 +141,25 @@ class Tasks:
     def _delete_completed(self, user_id: str, task_id: str) -> Work:
         task = self._connection.run(design.task_by_id(user_id, task_id))
         if task is None or task.status is not Status.COMPLETED:
-            return _told(task_id, "missing" if task is None else "kept")
+            return _result(task_id, "missing" if task is None else "kept")
         call = design.delete_completed_task(user_id, task_id)
-        return replace(_told(task_id, "deleted"), calls=[call], target=_place(task))
+        return replace(_result(task_id, "deleted"), calls=[call], target=_place(task))
 
-    def _made(self, user_id: str, fields: Mapping[str, Any]) -> Task:
-        now = moment(self._clock)
+    def _new_task(self, user_id: str, fields: Mapping[str, Any]) -> Task:
+        now = utc_now(self._clock)
         values = {"priority": Priority.MEDIUM, **fields, "user_id": user_id, "task_id": new_task_id(self._clock)}
         status = Status(values.setdefault("status", Status.PENDING))
         values.update(completion(status, now, self._policy), created_at=now, updated_at=now, version=1)
         return Task.model_validate(values)
 
-    def _seen(self, user_id: str, task_id: str, seen: int | None) -> Task:
+    def _read_at_version(self, user_id: str, task_id: str, seen_version: int | None) -> Task:
         task = self.read(user_id, task_id)
-        if seen not in {None, task.version}:
+        if seen_version not in {None, task.version}:
             raise ConflictError(f"The task has version {task.version}.")
         return task
 
 
-def _told(task_id: str, outcome: str) -> Work:
+def _result(task_id: str, outcome: str) -> Work:
     return Work([], 200, {"task_id": task_id, "outcome": outcome})
 
 

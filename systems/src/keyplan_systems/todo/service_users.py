@@ -19,7 +19,7 @@ from keyplan.client.errors import AlreadyExistsError, NotFoundError, UniqueTaken
 from keyplan.clock import Clock
 from keyplan_systems.todo import design
 from keyplan_systems.todo.bodies import user_body
-from keyplan_systems.todo.domain import moment, stored_email
+from keyplan_systems.todo.domain import stored_email, utc_now
 from keyplan_systems.todo.entities import Deletion, User
 from keyplan_systems.todo.idempotency import Answer, IdempotencyKeys, Request, Work
 from keyplan_systems.todo.refusals import AddressTakenError, ConflictError, InvalidError, MissingError
@@ -58,7 +58,7 @@ class Users:
         """Return the caller's user, created on first use. Raises RefusalError if that fails."""
         user = self._connection.run(design.user_by_id(person.user_id))
         if user is None:
-            user = self._come_in(person)
+            user = self._create_user(person)
         if user.deleting_since is not None:
             raise ConflictError(_LEAVING)
         return user
@@ -69,22 +69,22 @@ class Users:
         def work() -> Work:
             if self._connection.run(design.user_by_id(person.user_id)) is not None:
                 raise ConflictError("The user is there already.")
-            user = self._made(person, fields)
+            user = self._new_user(person, fields)
             return Work([design.create_user(user)], 201, user_body(user))
 
         return self._answer(request, work)
 
-    def change(self, request: Request, person: Person, changes: Mapping[str, Any], seen: int | None) -> Answer:
-        """Change e-mail address or name of the caller's user; `seen`: only at this version.
+    def change(self, request: Request, person: Person, changes: Mapping[str, Any], seen_version: int | None) -> Answer:
+        """Change e-mail address or name of the caller's user; `seen_version`: only at this version.
 
         An address that the caller's token verifies is reserved for the user. Any other is only claimed.
         """
 
         def work() -> Work:
             user = self.current(person)
-            if seen not in {None, user.version}:
+            if seen_version not in {None, user.version}:
                 raise ConflictError(f"The user has version {user.version}.")
-            now = moment(self._clock)
+            now = utc_now(self._clock)
             fields = {name: value for name, value in changes.items() if name != "email"}
             if changes.get("email") is not None:
                 fields |= _address(person, changes["email"], now)
@@ -121,7 +121,7 @@ class Users:
                 raise MissingError("No such user.")
             if user.deleting_since is not None:
                 raise ConflictError(_LEAVING)
-            now = moment(self._clock)
+            now = utc_now(self._clock)
             leaving = user.model_copy(update={"deleting_since": now, "updated_at": now})
             calls = [design.replace_user(leaving), design.begin_deletion(Deletion(user_id=user_id, since=now))]
             return Work(calls, 202, {"user_id": user_id, "status": "deleting"})
@@ -132,13 +132,13 @@ class Users:
         """List users, for administration, with a scan."""
         return self._connection.run(design.all_users(), limit=limit, cursor=cursor, unreadable=omit_unreadable)
 
-    def _come_in(self, person: Person) -> User:
-        user = self._made(person, {})
+    def _create_user(self, person: Person) -> User:
+        user = self._new_user(person, {})
         try:
             return self._created(user)
-        except AddressTakenError as taken:
-            if not self._yields(taken.owner_id):
-                raise ConflictError("The token's e-mail address is another user's.") from taken
+        except AddressTakenError as error:
+            if not self._release_unverified(error.owner_id):
+                raise ConflictError("The token's e-mail address is another user's.") from error
             return self._created(user)
 
     def _created(self, user: User) -> User:
@@ -147,21 +147,21 @@ class Users:
         except UniqueTakenError as error:
             raise AddressTakenError.of(error) from error
         except AlreadyExistsError:
-            found = self._connection.run(design.user_by_id(user.user_id))
-            if found is None:
+            stored = self._connection.run(design.user_by_id(user.user_id))
+            if stored is None:
                 raise ConflictError(_LEAVING) from None
-            return found
+            return stored
 
     def _answer(self, request: Request, work: Callable[[], Work]) -> Answer:
         """Answer a request; if a user who never verified its address holds it, release it first."""
         try:
             return self._idempotency.answer(request, work)
-        except AddressTakenError as taken:
-            if not self._yields(taken.owner_id):
+        except AddressTakenError as error:
+            if not self._release_unverified(error.owner_id):
                 raise
             return self._idempotency.answer(request, work)
 
-    def _yields(self, holder_id: str | None) -> bool:
+    def _release_unverified(self, holder_id: str | None) -> bool:
         """Release an address whose holder never verified it. Return False if the holder keeps it."""
         holder = None if holder_id is None else self._connection.run(design.user_by_id(holder_id))
         if holder is None or holder.email is None:
@@ -171,18 +171,18 @@ class Users:
         try:
             self._connection.run(design.replace_user(self._released(holder)))
         except (VersionConflictError, NotFoundError):
-            return self._yields(holder_id)
+            return self._release_unverified(holder_id)
         return True
 
     def _released(self, user: User) -> User:
         changes = {"email": None, "email_verified_at": None, "claimed_email": user.email}
-        return user.model_copy(update={**changes, "updated_at": moment(self._clock)})
+        return user.model_copy(update={**changes, "updated_at": utc_now(self._clock)})
 
-    def _made(self, person: Person, fields: Mapping[str, Any]) -> User:
+    def _new_user(self, person: Person, fields: Mapping[str, Any]) -> User:
         email = fields.get("email") or person.email
         if email is None:
             raise InvalidError("Neither the request nor the token has an e-mail address: make the user with one.")
-        now = moment(self._clock)
+        now = utc_now(self._clock)
         address = _address(person, email, now)
         if fields.get("email") is None and address["email"] is None:
             raise InvalidError("The token's e-mail address is not verified: verify it, or make the user with another.")

@@ -23,21 +23,21 @@ def _template() -> jinja2.Template:
 
 def page(hosted: Sequence[Hosted], workers: Sequence[State], url: str, *, has_endpoint: bool) -> str:
     """Return the page as HTML; `has_endpoint` is True if this address also serves DynamoDB."""
-    systems = [_system(one) for one in hosted]
+    systems = [_system(system) for system in hosted]
     return _template().render(url=url, has_endpoint=has_endpoint, workers=workers, systems=systems)
 
 
-def _system(one: Hosted) -> Mapping[str, Any]:
+def _system(hosted: Hosted) -> Mapping[str, Any]:
     return {
-        "name": one.system.name,
-        "title": one.system.title,
-        "page": one.system.page,
-        "summary": one.design.doc.partition("\n\n")[0],
-        "tables": one.design.tables,
-        "patterns": [_pattern(pattern) for pattern in one.design.patterns],
-        "findings": one.report.findings,
-        "suppressed": len(one.report.suppressed),
-        "month": f"${one.month.total:,.2f}",
+        "name": hosted.system.name,
+        "title": hosted.system.title,
+        "page": hosted.system.page,
+        "summary": hosted.design.doc.partition("\n\n")[0],
+        "tables": hosted.design.tables,
+        "patterns": [_pattern(pattern) for pattern in hosted.design.patterns],
+        "findings": hosted.report.findings,
+        "suppressed": len(hosted.report.suppressed),
+        "month": f"${hosted.month.total:,.2f}",
     }
 
 

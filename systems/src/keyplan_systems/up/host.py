@@ -56,16 +56,19 @@ class Host:
         own = [
             Route("/", self._home),
             Route("/health", self._health),
-            Route("/health/live", _live),
+            Route("/health/live", _liveness),
             Route("/health/{system}", self._system_health),
             *(sign_in.routes() if sign_in is not None else ()),
             Mount(ASSETS, app=assets_of("keyplan.pages"), name="assets"),
         ]
-        names = [one.system.name for one in hosted]
+        names = [entry.system.name for entry in hosted]
         self._pages = Starlette(
-            routes=[*own, *(Mount(f"/{one.system.name}", app=one.built.app, name=one.system.name) for one in hosted)],
+            routes=[
+                *own,
+                *(Mount(f"/{entry.system.name}", app=entry.built.app, name=entry.system.name) for entry in hosted),
+            ],
             lifespan=self._lifespan,
-            exception_handlers={HTTPException: _nothing_there},
+            exception_handlers={HTTPException: _not_found},
             middleware=[] if guard is None else [Middleware(_Guard, names=names)],
         )
         if guard is not None:
@@ -88,10 +91,10 @@ class Host:
         The caller stops the workers after the last write, so that they process it.
         """
         async with AsyncExitStack() as stack:
-            for one in self.hosted:
-                router = getattr(one.built.app, "router", None)
+            for entry in self.hosted:
+                router = getattr(entry.built.app, "router", None)
                 if router is not None:
-                    await stack.enter_async_context(router.lifespan_context(one.built.app))
+                    await stack.enter_async_context(router.lifespan_context(entry.built.app))
             self.workers.start()
             yield
 
@@ -100,14 +103,14 @@ class Host:
         return html_page(home.page(self.hosted, self.workers.states, url, has_endpoint=has_endpoint))
 
     async def _health(self, request: Request) -> Response:
-        systems = await health_of_all([one.built for one in self.hosted], self.workers)
+        systems = await health_of_all([entry.built for entry in self.hosted], self.workers)
         status = overall(systems)
-        names = [one.system.name for one in self.hosted]
-        body = {"status": status, "systems": {name: one.body for name, one in zip(names, systems, strict=True)}}
+        names = [entry.system.name for entry in self.hosted]
+        body = {"status": status, "systems": {name: health.body for name, health in zip(names, systems, strict=True)}}
         return health_answer(request, body, 503 if status == "failing" else 200)
 
     async def _system_health(self, request: Request) -> Response:
-        named = [one for one in self.hosted if one.system.name == request.path_params["system"]]
+        named = [entry for entry in self.hosted if entry.system.name == request.path_params["system"]]
         if not named:
             raise HTTPException(404)
         system = await SystemHealth.of(named[0].built, self.workers)
@@ -139,11 +142,11 @@ class _Guard:
         await self._app(scope, receive, send)
 
 
-async def _live(request: Request) -> Response:
+async def _liveness(request: Request) -> Response:
     return health_answer(request, {"status": "ok"}, 200)
 
 
-async def _nothing_there(_request: Request, error: Exception) -> Response:
+async def _not_found(_request: Request, error: Exception) -> Response:
     """Return the error of an address outside all systems, such as 404, in the systems' error format."""
     problem = error if isinstance(error, Problem) else framework_problem(cast("HTTPException", error))
     return problem_response(problem, ProblemStyle())

@@ -152,7 +152,7 @@ def prepare(
             _load_sample(system, built, say)
         design = designs[system.name]
         hosted.append(Hosted(system, design, reports[system.name], estimate(design, prices), built))
-    workers = Workers([worker for one in hosted for worker in one.built.workers])
+    workers = Workers([worker for system in hosted for worker in system.built.workers])
     dynamodb = DynamoDBApplication(engine) if engine is not None and _is_private(settings) else None
     public_url = (settings.public_url or address).rstrip("/")
     key = secret or key_of(settings.folder)
@@ -213,7 +213,7 @@ def _is_guarded(settings: Settings) -> bool:
 
 
 def _errors_of(report: Report) -> Report:
-    return replace(report, findings=tuple(one for one in report.findings if one.severity == "error"))
+    return replace(report, findings=tuple(finding for finding in report.findings if finding.severity == "error"))
 
 
 def _systems(names: Sequence[str]) -> list[System]:
@@ -330,7 +330,9 @@ def _first_page(system: System) -> str:
 
 def _hints(host: Host, address: str, settings: Settings) -> list[str]:
     lines = [f"home page {address}/"]
-    lines += [f"{one.system.title}: {address}/{one.system.name}/{_first_page(one.system)}" for one in host.hosted]
+    lines += [
+        f"{entry.system.title}: {address}/{entry.system.name}/{_first_page(entry.system)}" for entry in host.hosted
+    ]
     if settings.url is None and _is_private(settings):
         lines.append(f"DynamoDB: aws dynamodb list-tables --endpoint-url {address}")
     elif settings.url is None:

@@ -31,9 +31,9 @@ def runner_name(folder: Path) -> Iterator[str | None]:
             yield None
             return
         file.seek(0)
-        drawn = file.read()
-        if not drawn:
-            drawn = secrets.token_hex(8)
-            file.write(drawn)
+        suffix = file.read()
+        if not suffix:
+            suffix = secrets.token_hex(8)
+            file.write(suffix)
             file.flush()
-        yield f"{socket.gethostname()}-{os.fstat(file.fileno()).st_ino}-{drawn}"
+        yield f"{socket.gethostname()}-{os.fstat(file.fileno()).st_ino}-{suffix}"

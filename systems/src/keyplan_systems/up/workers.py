@@ -100,4 +100,4 @@ def _kind(error: Exception) -> str:
     """Return the error's class, and the classes of the errors that it groups."""
     if not isinstance(error, ExceptionGroup):
         return type(error).__name__
-    return f"{type(error).__name__}: {', '.join(sorted({_kind(one) for one in error.exceptions}))}"
+    return f"{type(error).__name__}: {', '.join(sorted({_kind(cause) for cause in error.exceptions}))}"

@@ -14,10 +14,10 @@ from keyplan.client.errors import CursorError
 from keyplan.clock import Clock
 from keyplan.design.declaring.patterns import Call
 from keyplan_systems.venue_booking.domain.refusals import InvalidRequestError
-from keyplan_systems.venue_booking.domain.venue import Venue, moment
+from keyplan_systems.venue_booking.domain.venue import Venue, utc_datetime
 from keyplan_systems.web.request_context import omit_unreadable
 
-MOST_LISTED: Final = 100
+MAX_PAGE_SIZE: Final = 100
 """Maximum number of entries per page of any list."""
 _ID_CHARACTERS: Final = 64
 
@@ -43,7 +43,7 @@ class Base:
 
     def now(self) -> datetime:
         """Return the current time in UTC."""
-        return moment(self.clock.now())
+        return utc_datetime(self.clock.now())
 
     def new_id(self) -> str:
         """Return a unique ID."""
@@ -56,8 +56,8 @@ class Base:
 
         Raises InvalidRequestError for an invalid limit or cursor.
         """
-        if not 1 <= limit <= MOST_LISTED:
-            raise InvalidRequestError(f"Ask for 1 to {MOST_LISTED} entries, not {limit}.", {"field": "first"})
+        if not 1 <= limit <= MAX_PAGE_SIZE:
+            raise InvalidRequestError(f"Ask for 1 to {MAX_PAGE_SIZE} entries, not {limit}.", {"field": "first"})
         try:
             page = self.connection.run(call, limit=limit, cursor=cursor, unreadable=omit_unreadable)
         except CursorError as error:

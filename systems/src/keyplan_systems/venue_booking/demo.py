@@ -24,8 +24,10 @@ def play(stage: DemoStage) -> None:
         stage.client("demo-warden", roles=("administrators",), email="demo-warden@example.org") as warden,
     ):
         day, duration = _free_day(ada)
-        asked = [_data(one, _REQUEST, input=_wish(name, day, duration)) for one, name in ((ada, "Ada"), (bob, "Bob"))]
-        bookings = [one["requestBooking"] for one in asked]
+        answers = [
+            _data(client, _REQUEST, input=_wish(name, day, duration)) for client, name in ((ada, "Ada"), (bob, "Bob"))
+        ]
+        bookings = [answer["requestBooking"] for answer in answers]
         stage.say(f"ada and bob both ask for {day}, {duration}: nothing is taken yet")
         approved = _data(warden, _APPROVE, id=bookings[0]["id"])["approveBooking"]
         stage.say(f"the warden approves ada's: {approved['status'].lower()}")

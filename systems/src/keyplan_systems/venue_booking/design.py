@@ -28,7 +28,7 @@ from pydantic import Field
 
 from keyplan import Inserted, WriteCall, each, suppress, transaction
 from keyplan_systems.venue_booking import reads  # noqa: F401 - the design has them too
-from keyplan_systems.venue_booking.domain.venue import MOST_SLOTS
+from keyplan_systems.venue_booking.domain.venue import MAX_SLOTS
 from keyplan_systems.venue_booking.entities import (
     AuditItem,
     BookingItem,
@@ -47,7 +47,7 @@ from keyplan_systems.venue_booking.entities import (
 from keyplan_systems.venue_booking.load import FEW, SOME
 from keyplan_systems.venue_booking.writes import (
     add_payment,
-    booking_is_there,
+    booking_exists,
     claim_email,
     close_letter,
     count_bookings,
@@ -57,7 +57,7 @@ from keyplan_systems.venue_booking.writes import (
     create_user,
     create_user_booking,
     enqueue,
-    event_is_there,
+    event_exists,
     free_slot_of_booking,
     free_slot_of_event,
     put_lock_code,
@@ -73,7 +73,7 @@ from keyplan_systems.venue_booking.writes import (
     use_code,
 )
 
-Slots = Annotated[list[EventSlotItem], Field(max_length=MOST_SLOTS)]
+Slots = Annotated[list[EventSlotItem], Field(max_length=MAX_SLOTS)]
 Letters = Annotated[list[OutboxItem], Field(max_length=4)]
 Entries = Annotated[list[AuditItem], Field(max_length=1)]
 EventIds = Annotated[list[str], Field(max_length=1)]
@@ -192,13 +192,13 @@ def write_event_removal(event: EventItem, held: Slots, event_id: str, entry: Aud
 @transaction(rate=FEW)
 def write_payment(booking_id: str, payment: PaymentItem, entry: AuditItem) -> list[WriteCall[Any]]:
     """Store a payment for an existing booking."""
-    return [booking_is_there(booking_id), add_payment(payment), record_act(entry)]
+    return [booking_exists(booking_id), add_payment(payment), record_act(entry)]
 
 
 @transaction(rate=FEW)
 def write_lock_code(event_id: str, code: LockCodeItem, entry: AuditItem) -> list[WriteCall[Any]]:
     """Store a lock code for an existing event."""
-    return [event_is_there(event_id), put_lock_code(code), record_act(entry)]
+    return [event_exists(event_id), put_lock_code(code), record_act(entry)]
 
 
 @transaction(rate=SOME)

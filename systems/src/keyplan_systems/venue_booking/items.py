@@ -162,8 +162,8 @@ def held_slots(booking: Booking) -> list[EventSlotItem]:
 def held_events(slots: Iterable[EventSlotItem], venue: Venue) -> list[Event]:
     """Return the events that hold these slots, each with its slots among them, in the order of time."""
     grouped: dict[str, list[EventSlotItem]] = {}
-    for one in slots:
-        grouped.setdefault(one.event_id, []).append(one)
+    for slot in slots:
+        grouped.setdefault(slot.event_id, []).append(slot)
     events = [_held_event(parts, venue) for parts in grouped.values()]
     return sorted(events, key=lambda event: (event.date, _place(event.slots[0], venue)))
 

@@ -42,7 +42,7 @@ KEPT: Final = timedelta(days=30)
 """How long letters stay in the outbox after they were sent."""
 OVERDUE: Final = timedelta(minutes=10)
 """Age after which an unsent letter is sent outside the stream."""
-_MOST_TOLD: Final = 500
+_MAX_HISTORY: Final = 500
 """Maximum stored characters of a reason."""
 
 
@@ -149,7 +149,7 @@ class Postman:
     def _give_up(self, item: OutboxItem, why: str) -> None:
         now = self.base.now()
         try:
-            self.base.connection.transact(writes.close_letter(item, now, why[:_MOST_TOLD], now + KEPT))
+            self.base.connection.transact(writes.close_letter(item, now, why[:_MAX_HISTORY], now + KEPT))
         except TransactionFailedError as error:
             if not isinstance(error.reasons[0], ConditionFailedError):
                 raise

@@ -37,11 +37,11 @@ def _load(service: Service) -> None:
     first = venue.earliest_date(service.base.now())
     duration = next(iter(venue.durations))
     people = min(30, venue.capacity)
-    made = [
+    bookings = [
         service.bookings.request(_person(name), _request(name, first + timedelta(days=7 + number), duration, people))
         for number, name in enumerate([*_PEOPLE, *_PEOPLE])
     ]
-    service.bookings.decide(_ADMIN, made[0].booking_id, Action.APPROVE, reason="Benvenuti!")
+    service.bookings.decide(_ADMIN, bookings[0].booking_id, Action.APPROVE, reason="Benvenuti!")
     event = {"date": first + timedelta(days=14), "duration": duration, "kind": EventKind.PUBLIC_EVENT}
     service.calendar.create(_ADMIN, {**event, "title": "Mercatino", "description": "Libri e giocattoli usati."})
 

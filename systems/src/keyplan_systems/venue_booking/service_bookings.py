@@ -145,14 +145,14 @@ class Bookings:
                 entries=entries,
             )
         counts = {status.value: written.stats.get(status, 0) for status in Status}
-        held, event_ids = ([], []) if before.event_id is None else (held_slots(before), [before.event_id])
-        assert len(held) == len(written.frees), "the rules free what the booking holds"
+        slots, event_ids = ([], []) if before.event_id is None else (held_slots(before), [before.event_id])
+        assert len(slots) == len(written.frees), "the rules free what the booking holds"
         return design.write_refusal(
             booking=item,
             copy=copy,
             user_id=after.user_id,
             **counts,
-            held=held,
+            held=slots,
             event_ids=event_ids,
             letters=letters,
             entries=entries,

@@ -75,11 +75,11 @@ class Calendar:
             )
             entry = self._entry(actor, AuditAction.CREATE_EVENT, event)
             call = design.write_event(event_item(event), slot_items(event), audit_item(entry))
-            return Step(event, call, is_done=lambda: self._is_there(event.event_id))
+            return Step(event, call, is_done=lambda: self._exists(event.event_id))
 
         return act(self.base, idempotency, Event, step)
 
-    def _is_there(self, event_id: str) -> bool:
+    def _exists(self, event_id: str) -> bool:
         return self.base.connection.run(reads.event_by_id(event_id)) is not None
 
     def stored(self, event_id: str) -> EventItem:
@@ -109,16 +109,16 @@ class Calendar:
     def upcoming(self) -> list[Event]:
         """Return the events of the feed: from this month on, with the descriptions of public events."""
         today = self.base.venue.today(self.base.now())
-        held = self.held_in(months_of(today, _month(_number(today) + FEED_MONTHS)))
-        ids = [event.event_id for event in held if event.is_public]
+        events = self.held_in(months_of(today, _month(_number(today) + FEED_MONTHS)))
+        ids = [event.event_id for event in events if event.is_public]
         whole: dict[str, Event] = {}
         for start in range(0, len(ids), _FEED_EVENTS):
-            found = self.several(ids[start : start + _FEED_EVENTS])
-            whole |= {event.event_id: event for event in found if event is not None}
+            stored = self.several(ids[start : start + _FEED_EVENTS])
+            whole |= {event.event_id: event for event in stored if event is not None}
         # A recently deleted event may still be in the index, and is omitted.
         return [
             replace(event, description=whole[event.event_id].description) if event.is_public else event
-            for event in held
+            for event in events
             if not event.is_public or event.event_id in whole
         ]
 

@@ -19,7 +19,7 @@ from keyplan.client.errors import AlreadyExistsError, ConditionFailedError, NotF
 from keyplan_systems.venue_booking import design, reads, writes
 from keyplan_systems.venue_booking.base import Base, Listed, is_id
 from keyplan_systems.venue_booking.domain import refusals
-from keyplan_systems.venue_booking.domain.addresses import CODE_VALID, MOST_TRIES, is_code
+from keyplan_systems.venue_booking.domain.addresses import CODE_VALID, MAX_TRIES, is_code
 from keyplan_systems.venue_booking.domain.contacts import normalise_email, normalise_phone, single_line
 from keyplan_systems.venue_booking.domain.records import AuditAction, AuditEntry
 from keyplan_systems.venue_booking.domain.refusals import (
@@ -30,7 +30,7 @@ from keyplan_systems.venue_booking.domain.refusals import (
 )
 from keyplan_systems.venue_booking.domain.requests import Language, ProfileChange, parse
 from keyplan_systems.venue_booking.domain.users import Actor, User, changed_profile, check_version, require_admin
-from keyplan_systems.venue_booking.domain.venue import moment
+from keyplan_systems.venue_booking.domain.venue import utc_datetime
 from keyplan_systems.venue_booking.entities import (
     EmailCodeItem,
     LetterCountItem,
@@ -87,8 +87,8 @@ class Users:
 
     def current(self, person: Person) -> User:
         """Return the caller's profile; create it from the token on first use. Raises RefusalError if that fails."""
-        found = self.find(person.actor.user_id)
-        return found if found is not None else self._come_in(person)
+        user = self.find(person.actor.user_id)
+        return user if user is not None else self._create_user(person)
 
     def find(self, user_id: str) -> User | None:
         """Return a user as they are now."""
@@ -111,7 +111,7 @@ class Users:
         step = partial(self._changed, person, change, known_version)
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                return self._yielding(lambda: act(self.base, idempotency, User, step))
+                return self._with_released_address(lambda: act(self.base, idempotency, User, step))
             except StaleVersionError:
                 if known_version is not None or attempt == _ATTEMPTS:
                     raise
@@ -169,7 +169,7 @@ class Users:
     def _code(self, user_id: str, name: str, language: Language, address: str) -> EmailCodeItem:
         """Return a new claim to an address. EmailTakenError if another user has verified it."""
         holders = self.base.connection.run(reads.user_by_email(address)).items
-        if any(one.user_id != user_id and one.email_verified_at is not None for one in holders):
+        if any(holder.user_id != user_id and holder.email_verified_at is not None for holder in holders):
             raise EmailTakenError()
         now = self.base.now()
         try:
@@ -204,7 +204,7 @@ class Users:
 
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                return self._yielding(lambda: act(self.base, idempotency, User, step))
+                return self._with_released_address(lambda: act(self.base, idempotency, User, step))
             except (StaleVersionError, EmailTakenError) as error:
                 if attempt == _ATTEMPTS or (isinstance(error, EmailTakenError) and error.owner is not None):
                     raise
@@ -217,23 +217,23 @@ class Users:
         if claim is None:
             raise refusals.NotFoundError("This code is not valid any more, or was never requested.")
         try:
-            tries = connection.run(writes.take_try(user_id, claim_id, MOST_TRIES)).tries
+            tries = connection.run(writes.take_try(user_id, claim_id, MAX_TRIES)).tries
         except ConditionFailedError as error:
             raise WrongCodeError(0) from error
         except NotFoundError as error:
             raise refusals.NotFoundError("This code is not valid any more, or was never requested.") from error
         if not is_code(code, claim_id, claim.code_hashes):
-            raise WrongCodeError(MOST_TRIES - tries)
+            raise WrongCodeError(MAX_TRIES - tries)
         return claim
 
     def _verified(self, person: Person, claim: EmailCodeItem) -> Step[User]:
-        now, found = self.base.now(), self.find(person.actor.user_id)
-        if found is None:
-            user = self._made(replace(person, name=claim.name, email=claim.email, email_is_verified=True))
+        now, current = self.base.now(), self.find(person.actor.user_id)
+        if current is None:
+            user = self._new_user(replace(person, name=claim.name, email=claim.email, email_is_verified=True))
             call = design.write_verified_newcomer(user_item(user, 0), claim.claim_id)
         else:
-            user = found.with_address(claim.email, now)
-            call = design.write_verified_address(user_item(user, found.version), claim.claim_id)
+            user = current.with_address(claim.email, now)
+            call = design.write_verified_address(user_item(user, current.version), claim.claim_id)
         return Step(user, call, is_done=partial(self._is_stored, user))
 
     def release_address(self, actor: Actor, user_id: str, idempotency: Request | None = None) -> User:
@@ -255,16 +255,16 @@ class Users:
         call = design.write_release(user_item(released, user.version), audit_item(entry))
         return Step(released, call, is_done=partial(self._is_stored, released))
 
-    def _yielding(self, write_address: Callable[[], T]) -> T:
+    def _with_released_address(self, write_address: Callable[[], T]) -> T:
         """Write an address; if a user holds it without having verified it, release it first."""
         try:
             return write_address()
-        except EmailTakenError as taken:
-            if taken.owner is None or not self._yields(taken.owner):
+        except EmailTakenError as error:
+            if error.owner is None or not self._release_unverified(error.owner):
                 raise
             return write_address()
 
-    def _yields(self, holder_id: str) -> bool:
+    def _release_unverified(self, holder_id: str) -> bool:
         """Release an address whose holder never verified it. Return False if the holder keeps it."""
         holder = self.find(holder_id)
         if holder is None or holder.email is None:
@@ -276,7 +276,7 @@ class Users:
         try:
             write(self.base.connection, call, is_done=partial(self._is_stored, released))
         except (StaleVersionError, refusals.NotFoundError):
-            return self._yields(holder_id)
+            return self._release_unverified(holder_id)
         logger.warning("an address that was never verified went to its owner", extra={"holder": holder_id})
         return True
 
@@ -299,8 +299,8 @@ class Users:
     def by_email(self, actor: Actor, email: str) -> User | None:
         """Return the user with this address, for administrators. A new profile may be missing for a second."""
         require_admin(actor)
-        found = self.base.connection.run(reads.user_by_email(_address(email)))
-        return user_of(found.items[0]) if found.items else None
+        users = self.base.connection.run(reads.user_by_email(_address(email)))
+        return user_of(users.items[0]) if users.items else None
 
     def all(self, actor: Actor, limit: int, cursor: str | None) -> Listed[User]:
         """Return all users in the order of registration, for administrators."""
@@ -314,29 +314,29 @@ class Users:
 
     def with_bookings(self, person: Person) -> UserWithBookings:
         """Return the caller's profile and all their bookings, read together."""
-        found = self.base.connection.all(reads.user_with_bookings(person.actor.user_id))
-        users = [item for item in found if isinstance(item, UserItem)]
-        bookings = tuple(item for item in found if isinstance(item, UserBookingItem))
-        return UserWithBookings(user_of(users[0]) if users else self._come_in(person), bookings)
+        items = self.base.connection.all(reads.user_with_bookings(person.actor.user_id))
+        users = [item for item in items if isinstance(item, UserItem)]
+        bookings = tuple(item for item in items if isinstance(item, UserBookingItem))
+        return UserWithBookings(user_of(users[0]) if users else self._create_user(person), bookings)
 
     def notifications(self, person: Person, limit: int, cursor: str | None) -> Listed[NotificationItem]:
         """Return the letters that were sent about the caller's bookings, newest first."""
         call = reads.notifications_of_user(person.actor.user_id)
         return self.base.listed(call, lambda item: item, limit, cursor)
 
-    def _come_in(self, person: Person) -> User:
-        user = self._made(person)
+    def _create_user(self, person: Person) -> User:
+        user = self._new_user(person)
         call = writes.create_user(user_item(user, 0))
         try:
-            self._yielding(lambda: write(self.base.connection, call))
+            self._with_released_address(lambda: write(self.base.connection, call))
         except Exception as error:
             # A concurrent request with the same token was faster: then the profile exists by now.
-            if isinstance(error.__cause__, AlreadyExistsError) and (found := self.find(user.user_id)) is not None:
-                return found
+            if isinstance(error.__cause__, AlreadyExistsError) and (existing := self.find(user.user_id)) is not None:
+                return existing
             raise
         return user
 
-    def _made(self, person: Person) -> User:
+    def _new_user(self, person: Person) -> User:
         if person.email is None:
             raise InvalidRequestError("The token has no e-mail address, and a profile needs one.", {"field": "email"})
         if not person.email_is_verified:
@@ -346,7 +346,7 @@ class Users:
                 user_id=person.actor.user_id,
                 email=normalise_email(person.email),
                 name=_name(person.name, person.email),
-                created_at=moment(self.base.clock.now()),
+                created_at=utc_datetime(self.base.clock.now()),
                 phone=self._phone(person),
                 role=person.actor.role,
                 email_verified_at=self.base.now(),

@@ -33,8 +33,8 @@ from keyplan_systems.venue_booking.base import Base
 from keyplan_systems.venue_booking.domain.outcomes import (
     CONDITION_FAILED,
     BookingGuard,
+    CurrentItem,
     EmailGuard,
-    Found,
     Guard,
     LetterGuard,
     Reason,
@@ -47,7 +47,7 @@ from keyplan_systems.venue_booking.domain.outcomes import (
 from keyplan_systems.venue_booking.domain.refusals import EmailTakenError, KeyReusedError, RefusalError, TryAgainError
 from keyplan_systems.venue_booking.domain.users import Status
 from keyplan_systems.venue_booking.entities import AnswerItem
-from keyplan_systems.web.idempotency import ANSWERS_KEPT, IdempotencyKeys, Request, Work
+from keyplan_systems.web.idempotency import ANSWER_RETENTION, IdempotencyKeys, Request, Work
 
 _REFUSED_CONDITION = (AlreadyExistsError, ConditionFailedError, NotFoundError, UniqueTakenError, VersionConflictError)
 
@@ -89,7 +89,7 @@ class _MutationKeys(IdempotencyKeys):
                 response_data=work.content.decode(),
                 http_status_code=work.status,
                 created_at=now,
-                expires_at=now + ANSWERS_KEPT,
+                expires_at=now + ANSWER_RETENTION,
             )
         )
 
@@ -98,7 +98,7 @@ class _MutationKeys(IdempotencyKeys):
         assert isinstance(work, _StepWork)
         raise _refusal(work.calls[0], failed.reasons[:-1], work.before) from failed
 
-    def reused(self) -> KeyReusedError:
+    def key_reused(self) -> KeyReusedError:
         """Return the refusal of a key that another mutation was sent with."""
         return KeyReusedError(
             "This idempotency key was sent with another mutation before.", {"field": "idempotencyKey"}
@@ -116,14 +116,14 @@ def act(base: Base, request: Request | None, kind: type[T], step: Callable[[], S
     Refusals are not stored.
     """
     if request is None:
-        made = step()
-        write(base.connection, made.call, made.before, is_done=made.is_done)
-        return made.result
+        result = step()
+        write(base.connection, result.call, result.before, is_done=result.is_done)
+        return result.result
     adapter = TypeAdapter(kind)
 
     def work() -> Work:
-        made = step()
-        return _StepWork([made.call], 200, adapter.dump_json(made.result), before=made.before)
+        result = step()
+        return _StepWork([result.call], 200, adapter.dump_json(result.result), before=result.before)
 
     try:
         answer = _MutationKeys(base.connection, base.clock).answer(request, work)
@@ -152,7 +152,7 @@ def write(
     except TransactionFailedError as error:
         raise _refusal(call, error.reasons, before) from error
     except UniqueTakenError as error:
-        raise _taken(error) from error
+        raise _email_taken(error) from error
     except (WriteConflictError, ThrottledError) as error:
         raise TryAgainError("Too many concurrent writes. Please try again.") from error
     except _REFUSED_CONDITION as error:
@@ -163,13 +163,13 @@ def _refusal(call: Call[Any], reasons: Sequence[RunError | None], before: Status
     """Return the refusal for the failed reasons of a call; the call is a transaction or a single write."""
     for reason in reasons:
         if isinstance(reason, UniqueTakenError):
-            return _taken(reason)
+            return _email_taken(reason)
     pattern: Any = call.pattern
     calls = pattern.calls(call.arguments) if isinstance(pattern, Transaction) else [call]
     return explain([guard_of(step, before) for step in calls], [_reason(reason) for reason in reasons])
 
 
-def _taken(error: UniqueTakenError) -> EmailTakenError:
+def _email_taken(error: UniqueTakenError) -> EmailTakenError:
     key = None if error.owner is None else error.owner.get("PK")
     return EmailTakenError(None if key is None else str(key).removeprefix("USER#"))
 
@@ -184,17 +184,19 @@ def guard_of(call: Call[Any], before: Status | None) -> Guard:
 
 
 _GUARDS: Final[Mapping[str, Callable[[Mapping[str, Any]], Guard]]] = {
-    "replace_user_booking": lambda given: VersionGuard("booking", given["copy"].version),
-    "take_slot": lambda given: SlotFreeGuard(given["slot"].date, given["slot"].slot),
-    "free_slot_of_booking": lambda given: SlotHeldGuard(given["slot"].date, given["slot"].slot),
-    "free_slot_of_event": lambda given: SlotHeldGuard(given["slot"].date, given["slot"].slot),
+    "replace_user_booking": lambda arguments: VersionGuard("booking", arguments["copy"].version),
+    "take_slot": lambda arguments: SlotFreeGuard(arguments["slot"].date, arguments["slot"].slot),
+    "free_slot_of_booking": lambda arguments: SlotHeldGuard(arguments["slot"].date, arguments["slot"].slot),
+    "free_slot_of_event": lambda arguments: SlotHeldGuard(arguments["slot"].date, arguments["slot"].slot),
     "create_user": lambda _: EmailGuard(),
-    "replace_user": lambda given: VersionGuard("user", given["user"].version),
-    "count_letter": lambda given: LetterGuard(given["count"].scope.value.lower(), given["allowed"], given["count"].day),
+    "replace_user": lambda arguments: VersionGuard("user", arguments["user"].version),
+    "count_letter": lambda arguments: LetterGuard(
+        arguments["count"].scope.value.lower(), arguments["allowed"], arguments["count"].day
+    ),
     "use_code": lambda _: VersionGuard("code", 0),
-    "remove_event": lambda given: VersionGuard("event", given["event"].version),
-    "booking_is_there": lambda _: VersionGuard("booking", 0),
-    "event_is_there": lambda _: VersionGuard("event", 0),
+    "remove_event": lambda arguments: VersionGuard("event", arguments["event"].version),
+    "booking_exists": lambda _: VersionGuard("booking", 0),
+    "event_exists": lambda _: VersionGuard("event", 0),
 }
 
 
@@ -202,13 +204,13 @@ def _reason(error: RunError | None) -> Reason:
     if error is None:
         return Reason("None")
     if isinstance(error, _REFUSED_CONDITION):
-        return Reason(CONDITION_FAILED, _found(error))
+        return Reason(CONDITION_FAILED, _current_item(error))
     if isinstance(error, WriteConflictError | ThrottledError):
         return Reason("TransactionConflict")
     return Reason(error.code or type(error).__name__)
 
 
-def _found(error: RunError) -> Found | None:
+def _current_item(error: RunError) -> CurrentItem | None:
     """Return the item that made the condition fail; None if it does not exist."""
     if isinstance(error, NotFoundError):
         return None
@@ -216,4 +218,4 @@ def _found(error: RunError) -> Found | None:
     version = error.found if isinstance(error, VersionConflictError) else getattr(item, "version", None)
     if item is None and version is None:
         return None
-    return Found(getattr(item, "status", None), version)
+    return CurrentItem(getattr(item, "status", None), version)

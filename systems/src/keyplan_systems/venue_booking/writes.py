@@ -170,13 +170,13 @@ def record_act(entry: AuditItem) -> ItemWrite:
 
 
 @venue.check(BookingItem)
-def booking_is_there(booking_id: str) -> ItemWrite:
+def booking_exists(booking_id: str) -> ItemWrite:
     """Check that the booking of a record exists."""
     return item(booking_id=booking_id)
 
 
 @venue.check(EventItem)
-def event_is_there(event_id: str) -> ItemWrite:
+def event_exists(event_id: str) -> ItemWrite:
     """Check that the event of a record exists."""
     return item(event_id=event_id)
 

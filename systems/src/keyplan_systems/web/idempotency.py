@@ -28,9 +28,9 @@ from keyplan.design.declaring.patterns import Call, TransactionCall, WriteCall
 
 IN_PROGRESS: Final = 102
 """Status of a record whose multi-step work is in progress or was interrupted."""
-ATTEMPTS: Final = 10
+MAX_ATTEMPTS: Final = 10
 """Number of attempts of a write whose items change concurrently."""
-ANSWERS_KEPT: Final = timedelta(seconds=86_400)
+ANSWER_RETENTION: Final = timedelta(seconds=86_400)
 """How long a repeated request gets the same answer."""
 
 
@@ -112,7 +112,7 @@ class IdempotencyKeys(ABC):
         """
 
     @abstractmethod
-    def reused(self) -> Exception:
+    def key_reused(self) -> Exception:
         """Return the refusal of a key that was sent with another request before."""
 
     @abstractmethod
@@ -121,52 +121,52 @@ class IdempotencyKeys(ABC):
 
     def answer(self, request: Request, work: Callable[[], Work]) -> Answer:
         """Return the stored answer, or do the work. Raises the system's refusals, and RunError for failures."""
-        given = self.given(request)
-        if given is not None:
-            return given
+        answer = self.stored_answer(request)
+        if answer is not None:
+            return answer
         try:
             return self.first(request, work)
         except self.refusals:
             # An equal request may have been answered in between, and its effect may be the reason: the task is deleted.
-            given = self.given(request)
-            if given is None:
+            answer = self.stored_answer(request)
+            if answer is None:
                 raise
-            return given
+            return answer
 
-    def given(self, request: Request) -> Answer | None:
+    def stored_answer(self, request: Request) -> Answer | None:
         """Return the stored answer to the request. Raises the refusal of a key that another request was sent with."""
         record = self._connection.run(self.read_record(request))
-        given = None if record is None else self.replay(record, request)
-        return None if given is None or given.status == IN_PROGRESS else given
+        answer = None if record is None else self.replay(record, request)
+        return None if answer is None or answer.status == IN_PROGRESS else answer
 
     def replay(self, record: Record, request: Request) -> Answer:
         """Return a stored answer if it belongs to the request; otherwise raise the refusal of a reused key."""
         if record.fingerprint != request.fingerprint:
-            raise self.reused()
+            raise self.key_reused()
         return Answer(record.http_status_code, record.response_data.encode(), replayed=True)
 
     def first(self, request: Request, work: Callable[[], Work]) -> Answer:
         """Do work that an equal request cannot make fail, so that the stored answer need not be read first."""
-        for attempt in range(ATTEMPTS):
-            made = work()
+        for attempt in range(MAX_ATTEMPTS):
+            result = work()
             try:
-                self._connection.transact(*made.calls, self.keep(request, made, self.now()))
+                self._connection.transact(*result.calls, self.keep(request, result, self.now()))
             except TransactionFailedError as failed:
                 if isinstance(failed.reasons[-1], AlreadyExistsError):
-                    given = self.given(request)
-                    if given is not None:
-                        return given
+                    answer = self.stored_answer(request)
+                    if answer is not None:
+                        return answer
                 else:
-                    self.check(made, failed)
-                self._rest(attempt)
+                    self.check(result, failed)
+                self._back_off(attempt)
             else:
-                return Answer(made.status, made.content)
+                return Answer(result.status, result.content)
         raise self.busy()
 
     def now(self) -> datetime:
         """Return the current time in whole seconds, as records store it."""
         return datetime.fromtimestamp(int(self._clock.now()), UTC)
 
-    def _rest(self, attempt: int) -> None:
+    def _back_off(self, attempt: int) -> None:
         """Wait for a random, growing time, so that concurrent writers of the same items finish first."""
         self._clock.wait(self._never, self._clock.random.uniform(0, 0.005 * 2 ** min(attempt, 6)))

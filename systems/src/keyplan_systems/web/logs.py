@@ -36,9 +36,9 @@ def redact(name: str, value: object) -> object:
     if isinstance(value, str):
         return _SECRET_TEXT.sub(REDACTED, value)
     if isinstance(value, dict):
-        return {str(inner): redact(str(inner), held) for inner, held in value.items()}
+        return {str(inner): redact(str(inner), nested) for inner, nested in value.items()}
     if isinstance(value, list | tuple):
-        return [redact(name, held) for held in value]
+        return [redact(name, entry) for entry in value]
     return value
 
 

@@ -196,8 +196,8 @@ def install_problems(
         return await _answer(connection, problem, style)
 
     async def on_invalid(connection: HTTPConnection, error: Exception) -> Response | None:
-        found = cast("RequestValidationError | WebSocketRequestValidationError", error).errors()
-        return await _answer(connection, validation_problem(found, style), style)
+        errors = cast("RequestValidationError | WebSocketRequestValidationError", error).errors()
+        return await _answer(connection, validation_problem(errors, style), style)
 
     app.state.problem_style, app.state.translations = style, handlers
     app.add_exception_handler(HTTPException, cast("Any", on_http_error))

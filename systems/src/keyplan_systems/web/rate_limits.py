@@ -117,7 +117,7 @@ class Buckets:
                 raise _too_many(limit, missing_s)
             self._full_at_s[caller] = full_at_s
             if len(self._full_at_s) > _SWEPT_CALLERS:
-                self._full_at_s = {one: at_s for one, at_s in self._full_at_s.items() if at_s > now_s}
+                self._full_at_s = {caller: at_s for caller, at_s in self._full_at_s.items() if at_s > now_s}
 
 
 class Slots:

@@ -71,10 +71,10 @@ def with_unreadable(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def enter_context(notes: RequestContext) -> Token[RequestContext | None]:
-    """Set the notes of the current request; pass the returned token to `end_notes`."""
+    """Set the notes of the current request; pass the returned token to `leave_context`."""
     return _notes.set(notes)
 
 
 def leave_context(token: Token[RequestContext | None]) -> None:
-    """Restore the notes from before `begin_notes`."""
+    """Restore the notes from before `enter_context`."""
     _notes.reset(token)

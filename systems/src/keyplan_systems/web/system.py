@@ -48,9 +48,9 @@ class UnfinishedError(ExceptionGroup[Exception]):
     @classmethod
     def of(cls, errors: Sequence[Exception], done: int) -> UnfinishedError:
         """Return the error for these errors; at least one is required."""
-        made = cls(f"{len(errors)} steps failed; they are tried again", errors)
-        made.done = done
-        return made
+        error = cls(f"{len(errors)} steps failed; they are tried again", errors)
+        error.done = done
+        return error
 
 
 @dataclass(frozen=True)

@@ -145,13 +145,14 @@ class TokenVerifier:
 
     def _check_audience(self, claims: Mapping[str, Any]) -> None:
         accepted = {self.rules.audience} if isinstance(self.rules.audience, str) else set(self.rules.audience)
-        given = claims.get("aud")
-        if given is None and claims.get("token_use") == "access":
+        audiences = claims.get("aud")
+        if audiences is None and claims.get("token_use") == "access":
             client_id = claims.get("client_id")
-            given = None if client_id is None else [client_id]
-        if given is None and "aud" in self.rules.required_claims:
+            audiences = None if client_id is None else [client_id]
+        if audiences is None and "aud" in self.rules.required_claims:
             raise TokenError("The token is missing the claim aud.")
-        audiences = given if isinstance(given, list) else [given]
+        if not isinstance(audiences, list):
+            audiences = [audiences]
         if not any(isinstance(audience, str) and audience in accepted for audience in audiences):
             raise TokenError("The token is for another audience.")
 

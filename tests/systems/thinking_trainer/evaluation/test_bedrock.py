@@ -27,7 +27,7 @@ from tests.systems.thinking_trainer.evaluation.submissions import (
 from keyplan.clock import ManualClock
 from keyplan_systems.thinking_trainer.domain.errors import EvaluationRefused, EvaluationUnavailable
 from keyplan_systems.thinking_trainer.domain.rubric import DIMENSIONS, evaluation_of
-from keyplan_systems.thinking_trainer.evaluation.bedrock import MOST_AT_ONCE, BedrockEvaluator, converse_client
+from keyplan_systems.thinking_trainer.evaluation.bedrock import MAX_CONCURRENT, BedrockEvaluator, converse_client
 from keyplan_systems.thinking_trainer.evaluation.choice import EvaluatorSettings, evaluator_for
 from keyplan_systems.thinking_trainer.evaluation.prompt import SYSTEM_PROMPT, converse_request
 from keyplan_systems.thinking_trainer.evaluation.rubric_evaluator import RubricEvaluator
@@ -97,8 +97,8 @@ def test_while_as_many_are_graded_as_may_be_one_more_is_told_to_come_back() -> N
             return good_answer()
 
     evaluator = BedrockEvaluator(Slow(), MODEL, lambda _seconds: None)
-    with ThreadPoolExecutor(MOST_AT_ONCE) as pool:
-        graded = [pool.submit(evaluator.evaluate, submission(THOROUGH)) for _ in range(MOST_AT_ONCE)]
+    with ThreadPoolExecutor(MAX_CONCURRENT) as pool:
+        graded = [pool.submit(evaluator.evaluate, submission(THOROUGH)) for _ in range(MAX_CONCURRENT)]
         for _ in graded:
             assert begun.acquire(timeout=60)
         try:

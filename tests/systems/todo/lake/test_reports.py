@@ -103,7 +103,7 @@ def shown(drawn: Any) -> str:
 
 
 def drawn(lake: Lake, name: str) -> str:
-    return shown(charts.drawn(lake.report(name), REPORTS[name]))
+    return shown(charts.render(lake.report(name), REPORTS[name]))
 
 
 @pytest.mark.parametrize("name", list(REPORTS))

@@ -10,8 +10,8 @@ from tests.systems.venue_booking.samples import DAY
 from keyplan_systems.venue_booking.domain.outcomes import (
     CONDITION_FAILED,
     BookingGuard,
+    CurrentItem,
     EmailGuard,
-    Found,
     Guard,
     Reason,
     SlotFreeGuard,
@@ -44,7 +44,7 @@ CONFLICT = Reason("TransactionConflict")
 
 
 def failed(status: Status | None = None, version: int | None = None) -> Reason:
-    return Reason(CONDITION_FAILED, Found(status, version))
+    return Reason(CONDITION_FAILED, CurrentItem(status, version))
 
 
 def test_taken_slots_are_all_named_in_one_answer() -> None:

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from tests.systems.venue_booking.samples import DAY, NOW, VENUE
 
 from keyplan_systems.venue_booking.domain.refusals import DateNotBookableError, InvalidRequestError
-from keyplan_systems.venue_booking.domain.venue import DEFAULT_DURATIONS, Slot, Venue, moment
+from keyplan_systems.venue_booking.domain.venue import DEFAULT_DURATIONS, Slot, Venue, utc_datetime
 
 
 def test_a_full_day_takes_every_slot_and_half_a_day_its_own() -> None:
@@ -123,4 +123,4 @@ def test_the_window_has_as_many_days_as_configured(now: datetime) -> None:
 
 
 def test_seconds_of_a_clock_become_a_utc_time() -> None:
-    assert moment(0) == datetime(1970, 1, 1, tzinfo=UTC)
+    assert utc_datetime(0) == datetime(1970, 1, 1, tzinfo=UTC)

@@ -82,8 +82,8 @@ def assess(past: Past, type: QuestionType, response: Response) -> Assessment:
     run = past.minimal_run + 1 if len(text) <= MINIMAL_CHARS else 0
     if run >= MINIMAL_RUN:
         reasons.append(Reason.PATTERN_MATCH)
-    others = tuple(known for known in past.text_digests if known != digest)
-    return Assessment(Past((*others, digest)[-TEXTS_REMEMBERED:], run), tuple(reasons))
+    other_digests = tuple(known for known in past.text_digests if known != digest)
+    return Assessment(Past((*other_digests, digest)[-TEXTS_REMEMBERED:], run), tuple(reasons))
 
 
 def normalised(text: str) -> str:

@@ -29,7 +29,7 @@ from keyplan_systems.ask_a_human.domain.scoring import Stats
 
 SHARDS = 8
 _POINTS_CEILING = 9_999_999_999
-_MOMENT_CEILING = 9_999_999_999_999
+_TIME_CEILING = 9_999_999_999_999
 _NARROW_WIDTH = 25
 _NARROW_UP_TO = 512  # 20 narrow buckets for 0 to 499, a short bucket to 511, then eight per power of two
 _NARROW_BUCKETS = 21
@@ -107,7 +107,7 @@ def partitions(board: str) -> tuple[str, ...]:
 
 def sort_key(points: int, reached_at_ms: int, fingerprint_hash: str) -> str:
     """Return points descending, then time ascending, then person, as text of fixed width."""
-    if not (0 <= points <= _POINTS_CEILING and 0 <= reached_at_ms <= _MOMENT_CEILING):
+    if not (0 <= points <= _POINTS_CEILING and 0 <= reached_at_ms <= _TIME_CEILING):
         raise ValueError(f"no board row is possible for {points} points at {reached_at_ms} ms")
     return f"{_POINTS_CEILING - points:010d}#{reached_at_ms:013d}#{fingerprint_hash}"
 
@@ -132,8 +132,8 @@ def row(stats: Stats, period: Period, now_ms: int) -> Row:
 def entries(rows: Iterable[Row], caller: str | None) -> list[Entry]:
     """Return rows in order as shown: ranks from 1, the caller's own marked."""
     return [
-        Entry(number, one.points, one.answers, one.fingerprint_hash == caller)
-        for number, one in enumerate(rows, start=1)
+        Entry(number, board_row.points, board_row.answers, board_row.fingerprint_hash == caller)
+        for number, board_row in enumerate(rows, start=1)
     ]
 
 

@@ -20,7 +20,7 @@ from keyplan_systems.ask_a_human.domain.questions import Question, status_at
 from keyplan_systems.ask_a_human.domain.requests import SubscribeRequest, SubscriptionChange
 from keyplan_systems.ask_a_human.domain.timestamps import MINUTE_MS, SECOND_MS
 
-TOLD_PER_ANSWER = 3
+NOTIFIED_PER_ANSWER = 3
 FOLLOW_UP_AFTER_MS = 15 * MINUTE_MS
 PERIOD_MS = 30 * MINUTE_MS
 
@@ -124,7 +124,7 @@ def claim(subscription: Subscription, now_ms: int) -> Subscription | None:
 
 def target(question: Question) -> int:
     """Return how many people one round notifies: three for each missing answer."""
-    return TOLD_PER_ANSWER * question.responses_needed
+    return NOTIFIED_PER_ANSWER * question.responses_needed
 
 
 def next_round(question: Question, rounds_done: int, last_round_ms: int | None, now_ms: int) -> int | None:

@@ -229,9 +229,13 @@ def respond(
     )
 
 
-def same_content(one: Response | AnswerRequest, other: Response | AnswerRequest) -> bool:
+def same_content(first: Response | AnswerRequest, other: Response | AnswerRequest) -> bool:
     """Return True if two answers have the same content, however long each took."""
-    return (one.answer, one.selected_option, one.confidence) == (other.answer, other.selected_option, other.confidence)
+    return (first.answer, first.selected_option, first.confidence) == (
+        other.answer,
+        other.selected_option,
+        other.confidence,
+    )
 
 
 def _check_text(request: AnswerRequest) -> None:

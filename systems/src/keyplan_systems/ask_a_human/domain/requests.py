@@ -139,9 +139,9 @@ def parse(model: type[Body], body: object) -> Body:
 
 def refusal(findings: Sequence[Mapping[str, Any]]) -> InvalidRequestError:
     """Return pydantic's findings in the system's error format: the first in the message, all of them in the details."""
-    found = [_finding(one["loc"], one["msg"], one["type"]) for one in findings]
-    first = found[0]
-    return InvalidRequestError(f"{first['field']}: {first['problem']}", {**first, "problems": found})
+    details = [_finding(error["loc"], error["msg"], error["type"]) for error in findings]
+    first = details[0]
+    return InvalidRequestError(f"{first['field']}: {first['problem']}", {**first, "problems": details})
 
 
 def _finding(loc: tuple[int | str, ...], problem: str, constraint: str) -> dict[str, str]:

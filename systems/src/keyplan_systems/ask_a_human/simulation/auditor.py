@@ -35,7 +35,7 @@ class Acknowledged:
 
 
 @dataclass(slots=True)
-class Asked:
+class AuditedQuestion:
     """Question that the server acknowledged."""
 
     action: Ask
@@ -59,7 +59,7 @@ class Asked:
 
     def closed_by(self, at_ms: int) -> bool:
         """Return True if it had all its answers."""
-        return len([one for one in self.answered_at if one <= at_ms]) >= self.required
+        return len([answer_ms for answer_ms in self.answered_at if answer_ms <= at_ms]) >= self.required
 
     def open_at(self, at_ms: int) -> bool:
         """Return True if it was answerable."""
@@ -87,7 +87,7 @@ class Person:
     @property
     def categories(self) -> dict[str, int]:
         """Return the answers by category."""
-        names = [one.category for one in self.history]
+        names = [answer.category for answer in self.history]
         return {name: names.count(name) for name in sorted(set(names))}
 
 
@@ -104,11 +104,11 @@ class Auditor:
     """Auditor that collects events, judges them in `audit`, and then knows every expected record."""
 
     def __init__(self) -> None:
-        self.questions: dict[int, Asked] = {}
+        self.questions: dict[int, AuditedQuestion] = {}
         self.people: defaultdict[str, Person] = defaultdict(Person)
         self._events: list[tuple[int, int, Callable[[], None]]] = []
         self._findings: list[str] = []
-        self._by_agent: defaultdict[str, list[Asked]] = defaultdict(list)
+        self._by_agent: defaultdict[str, list[AuditedQuestion]] = defaultdict(list)
         self._intervals_ms: dict[str, int] = {}
         self._told_at: dict[str, int] = {}
         self._notified: dict[tuple[str, int], int] = {}
@@ -116,27 +116,27 @@ class Auditor:
 
     def asked(self, action: Ask, question_id: str) -> None:
         """Record an acknowledged question: a new one, or the known one of a repeated key."""
-        self._tell(action.at_ms, _ASKED, partial(self._judge_asked, action, question_id))
+        self._report(action.at_ms, _ASKED, partial(self._judge_asked, action, question_id))
 
     def ask_refused(self, action: Ask, code: str) -> None:
         """Record a refused question."""
-        self._tell(action.at_ms, _ASKED, partial(self._judge_ask_refused, action, code))
+        self._report(action.at_ms, _ASKED, partial(self._judge_ask_refused, action, code))
 
-    def answered(self, action: Answer, said: Acknowledged) -> None:
+    def answered(self, action: Answer, acknowledged: Acknowledged) -> None:
         """Record an acknowledged answer."""
-        self._tell(action.at_ms, _ANSWERED, partial(self._judge_answered, action, said))
+        self._report(action.at_ms, _ANSWERED, partial(self._judge_answered, action, acknowledged))
 
     def answer_refused(self, action: Answer, code: str) -> None:
         """Record a refused answer."""
-        self._tell(action.at_ms, _ANSWERED, partial(self._judge_answer_refused, action, code))
+        self._report(action.at_ms, _ANSWERED, partial(self._judge_answer_refused, action, code))
 
     def subscribed(self, action: Subscribe) -> None:
         """Record an acknowledged push subscription."""
-        self._tell(action.at_ms, _ASKED, partial(self._judge_subscribed, action))
+        self._report(action.at_ms, _ASKED, partial(self._judge_subscribed, action))
 
     def notified(self, token: str, person: str, ref: int, at_ms: int) -> None:
         """Record a push of a question to one token of a person."""
-        self._tell(at_ms, _NOTIFIED, partial(self._judge_notified, token, person, ref, at_ms))
+        self._report(at_ms, _NOTIFIED, partial(self._judge_notified, token, person, ref, at_ms))
 
     def audit(self) -> list[str]:
         """Judge all new events; return all findings so far."""
@@ -150,9 +150,9 @@ class Auditor:
         rows = []
         for name, person in self.people.items():
             inside = [
-                (one.at_ms, won)
-                for one, won in zip(person.history, person.earned, strict=True)
-                if days is None or first <= one.utc_day < first + timedelta(days=days)
+                (answer.at_ms, won)
+                for answer, won in zip(person.history, person.earned, strict=True)
+                if days is None or first <= answer.utc_day < first + timedelta(days=days)
             ]
             if inside:
                 reached = max(at_ms for at_ms, won in inside if won)
@@ -160,7 +160,7 @@ class Auditor:
                 rows.append((-points, reached, fingerprint_hash(name), Standing(name, points, len(inside))))
         return [row[-1] for row in sorted(rows, key=lambda row: row[:3])]
 
-    def _tell(self, at_ms: int, kind: int, judge: Callable[[], None]) -> None:
+    def _report(self, at_ms: int, kind: int, judge: Callable[[], None]) -> None:
         self._events.append((at_ms, kind, judge))
 
     def _judge_subscribed(self, action: Subscribe) -> None:
@@ -169,11 +169,11 @@ class Auditor:
 
     def _judge_notified(self, token: str, person: str, ref: int, at_ms: int) -> None:
         question, last = self.questions.get(ref), self._told_at.get(token)
-        who = f"{token} of {person} about {ref} at {at_ms}"
-        self._expect(token in self._intervals_ms, who, "a push to nobody's token")
-        self._expect(question is not None and question.open_at(at_ms), who, "a push of a question not open")
+        sender = f"{token} of {person} about {ref} at {at_ms}"
+        self._expect(token in self._intervals_ms, sender, "a push to nobody's token")
+        self._expect(question is not None and question.open_at(at_ms), sender, "a push of a question not open")
         due = last is None or at_ms >= last + self._intervals_ms.get(token, 0)
-        self._expect(due, who, "a push before the person's own interval was over")
+        self._expect(due, sender, "a push before the person's own interval was over")
         self._told_at[token] = self._notified[person, ref] = at_ms
 
     def _judge_asked(self, action: Ask, question_id: str) -> None:
@@ -185,18 +185,18 @@ class Auditor:
             return
         self._expect(known is None or question_id != known.question_id, action, "a key repeated after its 24 hours")
         self._expect(_valid_question(action), action, "a faulty question was taken")
-        open_now = len([one for one in self._by_agent[action.agent] if one.open_at(action.at_ms)])
+        open_now = len([question for question in self._by_agent[action.agent] if question.open_at(action.at_ms)])
         self._expect(open_now < 100, action, "more than 100 open questions")
-        asked = self._count("asked", action.agent, action.at_ms // HOUR_MS)
-        self._expect(asked <= 60, action, "more than 60 questions in an hour")
-        self.questions[action.ref] = Asked(action, question_id)
+        count = self._count("asked", action.agent, action.at_ms // HOUR_MS)
+        self._expect(count <= 60, action, "more than 60 questions in an hour")
+        self.questions[action.ref] = AuditedQuestion(action, question_id)
         self._by_agent[action.agent].append(self.questions[action.ref])
 
     def _judge_ask_refused(self, action: Ask, code: str) -> None:
         tries = self._count("ask tried", action.agent, action.at_ms // HOUR_MS)
         known = self.questions.get(action.ref)
         # Expired questions count until a sweep, so their deadline does not matter here.
-        not_closed = [one for one in self._by_agent[action.agent] if not one.closed_by(action.at_ms)]
+        not_closed = [question for question in self._by_agent[action.agent] if not question.closed_by(action.at_ms)]
         grounds = {
             "VALIDATION_ERROR": not _valid_question(action),
             "RATE_LIMITED": tries > 60,
@@ -207,7 +207,7 @@ class Auditor:
         }
         self._expect(grounds.get(code, False), action, f"{code} without grounds")
 
-    def _judge_answered(self, action: Answer, said: Acknowledged) -> None:
+    def _judge_answered(self, action: Answer, acknowledged: Acknowledged) -> None:
         self._count_tries(action)
         question = self.questions.get(action.ref)
         if question is None:
@@ -215,7 +215,7 @@ class Auditor:
             return
         first = question.people.get(action.person)
         if first is not None and _content(first[0]) == _content(action):
-            self._expect(said == first[1], action, "a repeated answer got another reply")
+            self._expect(acknowledged == first[1], action, "a repeated answer got another reply")
             return
         self._expect(question.open_at(action.at_ms), action, "an answer to a closed or expired question was taken")
         self._expect(first is None, action, "a second answer of one person was taken")
@@ -224,9 +224,9 @@ class Auditor:
         in_minute = self._count("answered in minute", action.person, action.at_ms // MINUTE_MS)
         self._expect(in_hour <= 30, action, "more than 30 answers in an hour")
         self._expect(in_minute <= 5, action, "more than 5 answers in a minute")
-        self._reckon(question, action, said)
+        self._compute_rewards(question, action, acknowledged)
         question.answered_at.append(action.at_ms)
-        question.people[action.person] = action, said
+        question.people[action.person] = action, acknowledged
 
     def _judge_answer_refused(self, action: Answer, code: str) -> None:
         in_hour, in_minute = self._count_tries(action)
@@ -240,14 +240,16 @@ class Auditor:
         }
         self._expect(grounds.get(code, False), action, f"{code} without grounds")
 
-    def _reckon(self, question: Asked, action: Answer, said: Acknowledged) -> None:
+    def _compute_rewards(self, question: AuditedQuestion, action: Answer, acknowledged: Acknowledged) -> None:
         person = self.people[action.person]
-        person.history.append(_given(question, action, self._notified.get((action.person, action.ref))))
+        person.history.append(_acknowledged_answer(question, action, self._notified.get((action.person, action.ref))))
         person.earned.append(expected_scores.points(person.history, person.earned))
         new = expected_scores.badges(person.history) - person.badges.keys()
         person.badges.update(dict.fromkeys(new, action.at_ms))
         expected = Acknowledged(person.earned[-1], tuple(sorted(new)), person.points)
-        got = Acknowledged(said.points_earned, tuple(sorted(said.new_badges)), said.total_points)
+        got = Acknowledged(
+            acknowledged.points_earned, tuple(sorted(acknowledged.new_badges)), acknowledged.total_points
+        )
         self._expect(got == expected, action, f"expected {expected}, got {got}")
 
     def _count_tries(self, action: Answer) -> tuple[int, int]:
@@ -255,9 +257,9 @@ class Auditor:
         in_hour = self._count("answer tried in hour", action.person, action.at_ms // HOUR_MS)
         return in_hour, self._count("answer tried in minute", action.person, action.at_ms // MINUTE_MS)
 
-    def _count(self, what: str, who: str, window: int) -> int:
-        self._counts[what, who, window] += 1
-        return self._counts[what, who, window]
+    def _count(self, kind: str, caller: str, window: int) -> int:
+        self._counts[kind, caller, window] += 1
+        return self._counts[kind, caller, window]
 
     def _expect(self, holds: bool, event: Ask | Answer | str, finding: str) -> None:
         if not holds:
@@ -273,7 +275,7 @@ def _valid_question(action: Ask) -> bool:
     return 1 <= int(str(action.body["min_responses"])) <= 50
 
 
-def _valid_answer(question: Asked, action: Answer) -> bool:
+def _valid_answer(question: AuditedQuestion, action: Answer) -> bool:
     options = question.action.body.get("options")
     chosen = action.body.get("selected_option")
     if isinstance(options, list):
@@ -285,7 +287,7 @@ def _content(action: Answer) -> tuple[object, ...]:
     return tuple(action.body.get(name) for name in ("answer", "selected_option", "confidence"))
 
 
-def _given(question: Asked, action: Answer, notified_at_ms: int | None) -> AcknowledgedAnswer:
+def _acknowledged_answer(question: AuditedQuestion, action: Answer, notified_at_ms: int | None) -> AcknowledgedAnswer:
     audience = question.action.body["audience"]
     text = action.body.get("answer")
     return AcknowledgedAnswer(

@@ -150,9 +150,9 @@ class Day:
         if answer.status_code != httpx.codes.CREATED:
             self.auditor.answer_refused(action, self._code(answer))
             return
-        said = answer.json()
-        badges = tuple(badge["id"] for badge in said["new_badges"])
-        self.auditor.answered(action, Acknowledged(said["points_earned"], badges, said["total_points"]))
+        body = answer.json()
+        badges = tuple(badge["id"] for badge in body["new_badges"])
+        self.auditor.answered(action, Acknowledged(body["points_earned"], badges, body["total_points"]))
 
     def _device(self, person: str) -> dict[str, str]:
         """Return the headers of a person, whose device is registered at the first request, from its own address."""
@@ -218,6 +218,6 @@ class Pollers:
         self._day.latencies.seconds["poll"].append(time.perf_counter() - begun)
         if answer.status_code in {httpx.codes.NOT_FOUND, httpx.codes.TOO_MANY_REQUESTS}:
             return  # a day after its deadline, or more polls than an hour allows, because simulated hours are short
-        found = answer.json()
-        if answer.status_code != httpx.codes.OK or len(found["responses"]) != found["current_responses"]:
+        body = answer.json()
+        if answer.status_code != httpx.codes.OK or len(body["responses"]) != body["current_responses"]:
             self.findings.append(f"poll of {question_id}: {answer.status_code} {answer.text[:200]}")

@@ -52,7 +52,7 @@ class AcknowledgedAnswer:
 
 def streak(history: Sequence[AcknowledgedAnswer]) -> int:
     """Count the consecutive days, back from the newest; the person's zone is assumed constant."""
-    days = {one.local.date() for one in history}
+    days = {answer.local.date() for answer in history}
     length, day = 0, history[-1].local.date()
     while day in days:
         length, day = length + 1, day - timedelta(days=1)
@@ -62,7 +62,7 @@ def streak(history: Sequence[AcknowledgedAnswer]) -> int:
 def bonus_of_streak(history: Sequence[AcknowledgedAnswer]) -> int:
     """Return the streak bonus of the newest answer: only the first answer of its local day can earn it."""
     today = history[-1].local.date()
-    if any(one.local.date() == today for one in history[:-1]):
+    if any(answer.local.date() == today for answer in history[:-1]):
         return 0
     return {3: 10, 7: 25, 30: 100, 100: 500}.get(streak(history), 0)
 
@@ -77,7 +77,7 @@ def points(history: Sequence[AcknowledgedAnswer], earned_before: Sequence[int]) 
     if new.notified_at_ms is not None and new.at_ms - new.notified_at_ms <= 300_000:
         total += 3
     total += bonus_of_streak(history)
-    today = sum(won for one, won in zip(history[:-1], earned_before, strict=True) if one.utc_day == new.utc_day)
+    today = sum(won for answer, won in zip(history[:-1], earned_before, strict=True) if answer.utc_day == new.utc_day)
     return min(total, 500 - today)
 
 
@@ -87,22 +87,25 @@ def badges(history: Sequence[AcknowledgedAnswer]) -> set[str]:
     longest = longest_streak(history)
     earned |= {badge for badge, days in AT_STREAK.items() if longest >= days}
     for badge, category in OF_CATEGORY.items():
-        if len([one for one in history if one.category == category]) >= 25:
+        if len([answer for answer in history if answer.category == category]) >= 25:
             earned.add(badge)
-    if any(one.at_ms - one.asked_at_ms <= 120_000 for one in history):
+    if any(answer.at_ms - answer.asked_at_ms <= 120_000 for answer in history):
         earned.add("early_bird")
-    if len([one for one in history if one.local.hour in {0, 1, 2, 3, 4, 5}]) >= 10:
+    if len([answer for answer in history if answer.local.hour in {0, 1, 2, 3, 4, 5}]) >= 10:
         earned.add("night_owl")
-    if len([one for one in history if one.response_time_ms is not None and one.response_time_ms < 30_000]) >= 5:
+    if (
+        len([answer for answer in history if answer.response_time_ms is not None and answer.response_time_ms < 30_000])
+        >= 5
+    ):
         earned.add("speed_demon")
-    if len([one for one in history if one.confidence == 5]) >= 10:
+    if len([answer for answer in history if answer.confidence == 5]) >= 10:
         earned.add("confident")
     return earned
 
 
 def longest_streak(history: Sequence[AcknowledgedAnswer]) -> int:
     """Return the longest run of local days in a row."""
-    days = {one.local.date() for one in history}
+    days = {answer.local.date() for answer in history}
     starts = [day for day in days if day - timedelta(days=1) not in days]
     lengths = []
     for start in starts:

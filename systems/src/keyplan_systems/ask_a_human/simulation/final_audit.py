@@ -46,7 +46,7 @@ class FinalAudit:
             "points": shown["total_points"],
             "answers": shown["total_answers"],
             "streak": shown["streak_days"],
-            "badges": {one["id"]: _ms(one["earned_at"]) for one in shown["badges"]},
+            "badges": {badge["id"]: _ms(badge["earned_at"]) for badge in shown["badges"]},
             "categories": shown["answers_by_category"],
         }
         due = {
@@ -68,14 +68,14 @@ class FinalAudit:
     def _board(self, period: Period) -> Iterator[str]:
         expected = self._expected(period)
         shown = self._get("/human/leaderboard", None, period=period.value, limit=TOP)["entries"]
-        lines = [(one["rank"], one["points"], one["answers"]) for one in shown]
-        due = [(rank, one.points, one.answers) for rank, one in enumerate(expected[:TOP], start=1)]
+        lines = [(entry["rank"], entry["points"], entry["answers"]) for entry in shown]
+        due = [(rank, standing.points, standing.answers) for rank, standing in enumerate(expected[:TOP], start=1)]
         if lines != due:
             yield f"the {period.value} board is {lines} instead of {due}"
-        for rank, one in enumerate(expected, start=1):
-            you = self._get("/human/leaderboard", one.person, period=period.value, limit=1)["you"]
-            if you != {"rank": rank, "points": one.points}:
-                yield f"{one.person} gets {you} on the {period.value} board instead of rank {rank}"
+        for rank, standing in enumerate(expected, start=1):
+            you = self._get("/human/leaderboard", standing.person, period=period.value, limit=1)["you"]
+            if you != {"rank": rank, "points": standing.points}:
+                yield f"{standing.person} gets {you} on the {period.value} board instead of rank {rank}"
 
     def _expected(self, period: Period) -> list[Standing]:
         today: date = timestamps.utc_day(self._now_ms)

@@ -65,10 +65,10 @@ def simulate(seed: int, size: Size, start_ms: int) -> Iterator[Action]:
     timeline: list[Ask | Subscribe | _Slot] = [
         *asks,
         *_repeats(chance, asks),
-        *_sittings(chance, size, start_ms),
+        *_sessions(chance, size, start_ms),
         *_subscribes(chance, size, start_ms),
     ]
-    timeline.sort(key=lambda one: one.at_ms)
+    timeline.sort(key=lambda action: action.at_ms)
     questions: list[_Open] = []
     now_ms = start_ms
     for entry in timeline:
@@ -124,17 +124,17 @@ def _repeats(chance: random.Random, asks: list[Ask]) -> Iterator[Ask]:
             yield Ask(ask.at_ms + later_ms, ask.ref, ask.agent, {**ask.body, **other})
 
 
-def _sittings(chance: random.Random, size: Size, start_ms: int) -> Iterator[_Slot]:
+def _sessions(chance: random.Random, size: Size, start_ms: int) -> Iterator[_Slot]:
     """Yield sessions of several answers in a row; a few people answer very quickly."""
-    left = size.answers
-    while left > 0:
+    remaining = size.answers
+    while remaining > 0:
         person = int(size.people * chance.random() ** 2)  # squared: some people come often, most rarely
         gap_ms = 4 * SECOND_MS if person % 50 == 0 else 40 * SECOND_MS
         at_ms = start_ms + chance.randrange(_QUIET_MS, size.days * DAY_MS)
-        for _ in range(min(left, chance.choice((1, 2, 5, 10, 40)))):
+        for _ in range(min(remaining, chance.choice((1, 2, 5, 10, 40)))):
             yield _Slot(at_ms, person)
             at_ms += gap_ms + chance.randrange(gap_ms)
-            left -= 1
+            remaining -= 1
 
 
 def _subscribes(chance: random.Random, size: Size, start_ms: int) -> Iterator[Subscribe]:
@@ -157,7 +157,7 @@ def _remember(questions: list[_Open], ask: Ask, now_ms: int) -> None:
 def _answer(chance: random.Random, now_ms: int, person: int, questions: list[_Open]) -> Answer:
     """Return an answer, mostly to a newer question that should still be open, sometimes to any."""
     if chance.random() < 0.95:
-        questions = [one for one in questions[-_NEWER:] if one.inviting(person, now_ms)] or questions
+        questions = [question for question in questions[-_NEWER:] if question.inviting(person, now_ms)] or questions
     question = chance.choice(questions)
     question.people.add(person)
     question.missing -= 1

@@ -32,11 +32,11 @@ def upgrade(url: str, revision: str = "head") -> None:
 
 def config(connection: Connection) -> Config:
     """Return Alembic's configuration for commands on this connection, within its transaction."""
-    made = Config()
-    made.set_main_option("script_location", str(_PLACE).replace("%", "%%"))
-    made.set_main_option("path_separator", "os")
-    made.attributes["connection"] = connection
-    return made
+    settings = Config()
+    settings.set_main_option("script_location", str(_PLACE).replace("%", "%%"))
+    settings.set_main_option("path_separator", "os")
+    settings.attributes["connection"] = connection
+    return settings
 
 
 def _locked(connection: Connection) -> Connection:

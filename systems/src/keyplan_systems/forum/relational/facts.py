@@ -45,20 +45,20 @@ class _Groups:
 
 def load_facts(session: Session, people: Iterable[str], items: Iterable[str], helpers: Iterable[str] = ()) -> Facts:
     """Return all facts for the rules about these users and participants, items and groups to ask for help."""
-    wanted = set(items)
+    item_ids = set(items)
     around = _groups_above(session, set(people))
     managers = _managers(session, around.rows)
     groups = around | _groups_above(session, {row.group_id for row in managers} | set(helpers))
-    item_edges = _item_edges(session, wanted)
-    above = wanted | {edge.parent_id for edge in item_edges}
+    item_edges = _item_edges(session, item_ids)
+    above = item_ids | {edge.parent_id for edge in item_edges}
     return Facts(
         groups=groups.rows,
         group_parents=edges_of(groups.memberships),
         item_edges=item_edges,
         managers=managers,
-        permissions=_permissions(session, around.rows, wanted),
+        permissions=_permissions(session, around.rows, item_ids),
         help_grants=_help_grants(session, around.rows, above),
-        validated=_validated(session, around.rows, wanted),
+        validated=_validated(session, around.rows, item_ids),
     )
 
 
@@ -74,59 +74,59 @@ def _groups_above(session: Session, start: set[str]) -> _Groups:
     """Return these groups and all groups above them. The union drops known groups, so cycles end."""
     reached = select(GroupRow.id).where(GroupRow.id.in_(start)).cte("reached", recursive=True)
     reached = reached.union(select(MembershipRow.parent_id).where(MembershipRow.child_id == reached.c.id))
-    found = session.execute(
+    rows = session.execute(
         select(GroupRow.id, GroupRow.kind, GroupRow.is_public, MembershipRow.parent_id)
         .join(reached, reached.c.id == GroupRow.id)
         .outerjoin(MembershipRow, MembershipRow.child_id == GroupRow.id)
     ).all()
     return _Groups(
-        {row.id: Group(row.id, row.kind, row.is_public) for row in found},
-        frozenset((row.id, row.parent_id) for row in found if row.parent_id is not None),
+        {row.id: Group(row.id, row.kind, row.is_public) for row in rows},
+        frozenset((row.id, row.parent_id) for row in rows if row.parent_id is not None),
     )
 
 
 def _managers(session: Session, groups: Collection[str]) -> tuple[Manager, ...]:
-    found = session.execute(
+    rows = session.execute(
         select(ManagerRow.group_id, ManagerRow.manager_id, ManagerRow.can_watch_members).where(
             ManagerRow.manager_id.in_(groups)
         )
     )
-    return tuple(Manager(*row) for row in found)
+    return tuple(Manager(*row) for row in rows)
 
 
 def _item_edges(session: Session, start: set[str]) -> tuple[ItemEdge, ...]:
     reached = select(ItemRow.id).where(ItemRow.id.in_(start)).cte("reached", recursive=True)
     reached = reached.union(select(ItemEdgeRow.parent_id).where(ItemEdgeRow.child_id == reached.c.id))
-    found = session.execute(
+    rows = session.execute(
         select(ItemEdgeRow.child_id, ItemEdgeRow.parent_id, ItemEdgeRow.request_help_propagation).join(
             reached, reached.c.id == ItemEdgeRow.child_id
         )
     )
-    return tuple(ItemEdge(*row) for row in found)
+    return tuple(ItemEdge(*row) for row in rows)
 
 
 def _permissions(session: Session, groups: Collection[str], items: set[str]) -> tuple[ItemPermission, ...]:
     row = ItemPermissionRow
-    found = session.execute(
+    rows = session.execute(
         select(row.group_id, row.item_id, row.can_view, row.can_grant_view, row.can_watch, row.is_owner).where(
             row.group_id.in_(groups), row.item_id.in_(items)
         )
     )
-    return tuple(ItemPermission(*one) for one in found)
+    return tuple(ItemPermission(*row) for row in rows)
 
 
 def _help_grants(session: Session, groups: Collection[str], items: set[str]) -> tuple[HelpGrant, ...]:
     row = HelpGrantRow
-    found = session.execute(
+    rows = session.execute(
         select(row.group_id, row.item_id, row.helper_group_id).where(row.group_id.in_(groups), row.item_id.in_(items))
     )
-    return tuple(HelpGrant(*one) for one in found)
+    return tuple(HelpGrant(*row) for row in rows)
 
 
 def _validated(session: Session, participants: Collection[str], items: set[str]) -> frozenset[tuple[str, str]]:
-    found = session.execute(
+    rows = session.execute(
         select(ValidatedRow.item_id, ValidatedRow.participant_id).where(
             ValidatedRow.participant_id.in_(participants), ValidatedRow.item_id.in_(items)
         )
     )
-    return frozenset((row.item_id, row.participant_id) for row in found)
+    return frozenset((row.item_id, row.participant_id) for row in rows)

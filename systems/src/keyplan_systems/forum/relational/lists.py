@@ -52,8 +52,8 @@ from keyplan_systems.forum.relational.rows import THREAD_COLUMNS, thread_of
 from keyplan_systems.forum.relational.session import Database
 from keyplan_systems.forum.relational.threads import now_ms
 
-PAGE_DEFAULT: Final = 20
-PAGE_MOST: Final = 100
+DEFAULT_PAGE_SIZE: Final = 20
+MAX_PAGE_SIZE: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def list_threads(
     *,
     watched_group_id: str | None = None,
     is_mine: bool | None = None,
-    limit: int = PAGE_DEFAULT,
+    limit: int = DEFAULT_PAGE_SIZE,
     after: After | None = None,
 ) -> ThreadPage:
     """List threads that the user may read.
@@ -97,23 +97,23 @@ def list_threads(
     participants in a group that the user watches. Raises `BadRequestError` unless exactly one of the two is given, or
     if `limit` is not 1 to 100; `NotAllowedError` unless the user may watch the members of the group.
     """
-    _check_wish(watched_group_id, is_mine, limit)
+    _check_filter(watched_group_id, is_mine, limit)
     with database.read() as session:
         if watched_group_id is not None:
             _check_watched(session, user_id, watched_group_id)
         query = _readable(user_id, now_ms(clock), watched_group_id, is_mine)
         rows = session.execute(_paged(query, limit, after)).all()
-    found = [ListedThread(thread_of(tuple(row[:-2])), row.title, row.name) for row in rows]
-    return ThreadPage(tuple(found[:limit]), _end(found[limit - 1].thread) if len(found) > limit else None)
+    threads = [ListedThread(thread_of(tuple(row[:-2])), row.title, row.name) for row in rows]
+    return ThreadPage(tuple(threads[:limit]), _end(threads[limit - 1].thread) if len(threads) > limit else None)
 
 
-def _check_wish(watched_group_id: str | None, is_mine: bool | None, limit: int) -> None:
+def _check_filter(watched_group_id: str | None, is_mine: bool | None, limit: int) -> None:
     if (watched_group_id is None) == (is_mine is None):
         raise BadRequestError("send exactly one of watched_group_id and is_mine")
     if watched_group_id is not None:
         checked_id(watched_group_id, "watched_group_id")
-    if not 1 <= limit <= PAGE_MOST:
-        raise BadRequestError(f"limit must be 1 to {PAGE_MOST}")
+    if not 1 <= limit <= MAX_PAGE_SIZE:
+        raise BadRequestError(f"limit must be 1 to {MAX_PAGE_SIZE}")
 
 
 def _check_watched(session: Session, user_id: str, group_id: str) -> None:
@@ -125,20 +125,20 @@ def _check_watched(session: Session, user_id: str, group_id: str) -> None:
 def _readable(user_id: str, at_ms: int, watched: str | None, is_mine: bool | None) -> Select[*tuple[object, ...]]:
     """Return the query of all requested threads that the user may read, with their names."""
     mine = _upward(user_id)
-    held = _held(mine)
+    permissions = _held(mine)
     own = ThreadRow.participant_id.in_(_acts_as(user_id))
     helps = and_(
-        held.c.watch == int(Watch.RESULT),
+        permissions.c.watch == int(Watch.RESULT),
         ThreadRow.helper_group_id.in_(select(mine.c.id)),
         or_(ThreadRow.status != Status.CLOSED, ThreadRow.closed_at_ms > at_ms - CLOSED_READABLE_MS),
         _validated(user_id),
     )
     query = (
         select(*THREAD_COLUMNS, ItemRow.title, GroupRow.name)
-        .join(held, held.c.item_id == ThreadRow.item_id)
+        .join(permissions, permissions.c.item_id == ThreadRow.item_id)
         .join(ItemRow, ItemRow.id == ThreadRow.item_id)
         .join(GroupRow, GroupRow.id == ThreadRow.participant_id)
-        .where(or_(own, held.c.watch >= int(Watch.ANSWER), helps))
+        .where(or_(own, permissions.c.watch >= int(Watch.ANSWER), helps))
     )
     if watched is not None:
         return query.where(ThreadRow.participant_id.in_(select(_downward(watched).c.id)))

@@ -61,17 +61,17 @@ def drain(database: Database, clock: Clock, write: Callable[[LogEntry], None]) -
         if fence is None:
             return Drained(0, left_to_another=True)
         run = _Run(database, clock, fence)
-        kept = _write_all(run, write)
+        written = _write_all(run, write)
     if run.errors:
         raise UnfinishedError.of(run.errors, run.written)
-    return Drained(run.written, left_to_another=not kept)
+    return Drained(run.written, left_to_another=not written)
 
 
 def waiting(database: Database) -> int:
     """Return the number of entries that are not in the event log yet."""
     with database.read() as session:
-        found = session.scalar(select(func.count()).select_from(OutboxRow).where(OutboxRow.done_at_ms.is_(None)))
-    return found or 0
+        count = session.scalar(select(func.count()).select_from(OutboxRow).where(OutboxRow.done_at_ms.is_(None)))
+    return count or 0
 
 
 def forget_done(database: Database, before_ms: int) -> int:

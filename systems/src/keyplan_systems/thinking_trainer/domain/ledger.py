@@ -56,7 +56,7 @@ def noted(ledger: Ledger, attempt: Attempt) -> Ledger:
     return Ledger(
         user_id=ledger.user_id,
         attempt_count=ledger.attempt_count + 1,
-        window=tuple(sorted((*ledger.window, entry), key=lambda one: one.scored_key)[-KEPT:]),
+        window=tuple(sorted((*ledger.window, entry), key=lambda attempt: attempt.scored_key)[-KEPT:]),
     )
 
 

@@ -33,8 +33,8 @@ from .rubric import DIMENSIONS, MAX_SCORE, Dimension
 from .statistics import deviation, mean, rounded, slope
 
 WINDOW = 10
-MOST_WEAKNESSES = 3
-MOST_IMPROVEMENTS = 3
+MAX_WEAKNESSES = 3
+MAX_IMPROVEMENTS = 3
 LEAST_FOR_TREND = 3
 LEAST_FOR_IMPROVEMENT = 4
 WEAK_BELOW = Fraction(2)
@@ -84,8 +84,8 @@ class Profile(Record):
     source_attempt_id: str = Field(min_length=1, max_length=64)
     attempt_count: int = Field(ge=1)
     dimensions: tuple[DimensionStatistics, ...] = Field(min_length=len(DIMENSIONS), max_length=len(DIMENSIONS))
-    weaknesses: tuple[Weakness, ...] = Field(max_length=MOST_WEAKNESSES)
-    improvements: tuple[Improvement, ...] = Field(max_length=MOST_IMPROVEMENTS)
+    weaknesses: tuple[Weakness, ...] = Field(max_length=MAX_WEAKNESSES)
+    improvements: tuple[Improvement, ...] = Field(max_length=MAX_IMPROVEMENTS)
     recommendations: tuple[str, ...]
     overall_average: Figure
     schema_version: Literal["1.0"] = SCHEMA_VERSION
@@ -171,7 +171,7 @@ def weaknesses(scores: Mapping[Dimension, Sequence[int]]) -> tuple[Weakness, ...
     averages = {name: mean(scores[name]) for name in DIMENSIONS}
     own_mean = sum(averages.values(), Fraction(0)) / len(DIMENSIONS)
     weak = [name for name in DIMENSIONS if averages[name] < own_mean or averages[name] < WEAK_BELOW]
-    lowest = sorted(weak, key=lambda name: averages[name])[:MOST_WEAKNESSES]
+    lowest = sorted(weak, key=lambda name: averages[name])[:MAX_WEAKNESSES]
     return tuple(
         Weakness(dimension=name, score=rounded(averages[name]), gap=rounded(averages[name] - own_mean))
         for name in lowest
@@ -182,7 +182,7 @@ def improvements(scores: Mapping[Dimension, Sequence[int]]) -> tuple[Improvement
     """Return the three largest rises, largest first, equal ones in the rubric's order."""
     rises = {name: _halves(scores[name]) for name in DIMENSIONS if len(scores[name]) >= LEAST_FOR_IMPROVEMENT}
     rising = [name for name, (before, after) in rises.items() if after > before]
-    largest = sorted(rising, key=lambda name: rises[name][0] - rises[name][1])[:MOST_IMPROVEMENTS]
+    largest = sorted(rising, key=lambda name: rises[name][0] - rises[name][1])[:MAX_IMPROVEMENTS]
     return tuple(_improvement(name, *rises[name]) for name in largest)
 
 

@@ -44,10 +44,10 @@ def instant(value: object) -> datetime:
     if value.tzinfo is None:
         raise ValueError(f"{value.isoformat()} has no offset from UTC")
     try:
-        moment = value.astimezone(UTC)
+        utc = value.astimezone(UTC)
     except OverflowError as error:
         raise ValueError(f"{value.isoformat()} is outside the years 1 to 9999 in UTC") from error
-    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+    return utc.replace(microsecond=utc.microsecond // 1000 * 1000)
 
 
 def instant_of(epoch_seconds: float) -> datetime:
@@ -55,9 +55,9 @@ def instant_of(epoch_seconds: float) -> datetime:
     return _EPOCH + timedelta(milliseconds=round(epoch_seconds * 1_000_000) // 1000)
 
 
-def iso(moment: datetime) -> str:
+def iso(time: datetime) -> str:
     """Return the text form of a timestamp: 24 characters, which sort by time."""
-    return instant(moment).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return instant(time).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 Instant = Annotated[

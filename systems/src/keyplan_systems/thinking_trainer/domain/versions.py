@@ -62,8 +62,8 @@ class Step:
 def _scenario_1_0(item: Item) -> Item:
     """Convert tags to a set, or to no attribute without tags, and times to one form."""
     tags = frozenset(item.get("tags") or ())
-    kept = {name: value for name, value in item.items() if name != "tags"}
-    return kept | ({"tags": tags} if tags else {}) | {"createdAt": _one_form(item["createdAt"])}
+    fields = {name: value for name, value in item.items() if name != "tags"}
+    return fields | ({"tags": tags} if tags else {}) | {"createdAt": _canonical_time(item["createdAt"])}
 
 
 def _attempt_1_0(item: Item) -> Item:
@@ -72,17 +72,17 @@ def _attempt_1_0(item: Item) -> Item:
     Version 0.9 knew one timestamp: of a completed attempt it is the submission, and the start is its duration earlier;
     of any other it is the time of the last change.
     """
-    moment = instant(item["timestamp"])
+    timestamp = instant(item["timestamp"])
     answers = [dict(answer) | {"wordCount": word_count(answer["answer"])} for answer in item.get("answers", ())]
     of_completed = ("timestamp", "evaluation", "durationSeconds")
-    kept = {name: value for name, value in item.items() if name not in of_completed}
-    kept |= {"answers": answers, "startedAt": iso(moment), "touchedAt": iso(moment)}
+    fields = {name: value for name, value in item.items() if name not in of_completed}
+    fields |= {"answers": answers, "startedAt": iso(timestamp), "touchedAt": iso(timestamp)}
     if item["status"] != Status.COMPLETED:
-        return kept
+        return fields
     duration_seconds = int(item.get("durationSeconds", 0))
-    return kept | {
-        "timestamp": iso(moment),
-        "startedAt": iso(moment - timedelta(seconds=duration_seconds)),
+    return fields | {
+        "timestamp": iso(timestamp),
+        "startedAt": iso(timestamp - timedelta(seconds=duration_seconds)),
         "durationSeconds": duration_seconds,
         "evaluation": _evaluation_1_0(item["evaluation"]),
     }
@@ -92,7 +92,7 @@ def _evaluation_1_0(evaluation: Item) -> Item:
     scores = [DimensionScore.model_validate(entry) for entry in evaluation["dimensions"]]
     return dict(evaluation) | {
         "overallScore": overall_score(scores),
-        "evaluatedAt": _one_form(evaluation["evaluatedAt"]),
+        "evaluatedAt": _canonical_time(evaluation["evaluatedAt"]),
     }
 
 
@@ -102,7 +102,7 @@ def _profile_1_0(item: Item) -> Item:
     scores = {name: recent[name] for name in DIMENSIONS}
     weak = profiles.weaknesses(scores)
     return dict(item) | {
-        "timestamp": _one_form(item["timestamp"]),
+        "timestamp": _canonical_time(item["timestamp"]),
         "sourceAttemptId": UNRECORDED_ATTEMPT,
         "dimensions": [_plain(profiles.statistics(name, scores[name])) for name in DIMENSIONS],
         "weaknesses": [_plain(weakness) for weakness in weak],
@@ -116,8 +116,8 @@ def _plain(record: profiles.DimensionStatistics | profiles.Weakness | profiles.I
     return record.model_dump(by_alias=True)
 
 
-def _one_form(moment: object) -> str:
-    return iso(instant(moment))
+def _canonical_time(value: object) -> str:
+    return iso(instant(value))
 
 
 STEPS: Mapping[Kind, tuple[Step, ...]] = {
@@ -138,11 +138,11 @@ def upgraded(kind: Kind, item: Item, steps: Mapping[Kind, Sequence[Step]] = STEP
         step = next((step for step in steps[kind] if step.before == version), None)
         if step is None:
             raise ItemUnreadable(f"{kind.value} of version {version!r}: an upgrade to the current form does not exist")
-        current = _taken(step, kind, current)
+        current = _validated(step, kind, current)
     return current
 
 
-def _taken(step: Step, kind: Kind, item: Item) -> dict[str, Any]:
+def _validated(step: Step, kind: Kind, item: Item) -> dict[str, Any]:
     try:
         return dict(step.change(item)) | {"schemaVersion": step.after}
     except KeyError as error:

@@ -24,7 +24,7 @@ from .reply import ReplyUnusable, assessment_in
 WAITS_S = (1.0, 2.0)
 """Seconds before the second and the third try; the third is the last."""
 
-MOST_AT_ONCE = 20
+MAX_CONCURRENT = 20
 """Maximum number of submissions that are graded at a time.
 
 Each occupies one of the server's forty threads, which all other requests share, for as long as the model takes.
@@ -53,7 +53,7 @@ class BedrockEvaluator:
         self._client = client
         self._model_id = model_id
         self._wait = wait
-        self._free = threading.BoundedSemaphore(MOST_AT_ONCE)
+        self._free = threading.BoundedSemaphore(MAX_CONCURRENT)
 
     def evaluate(self, submission: Submission) -> Assessment:
         """Return the model's assessment, validated against the rubric.
@@ -62,7 +62,7 @@ class BedrockEvaluator:
         MOST_AT_ONCE others are graded.
         """
         if not self._free.acquire(blocking=False):
-            raise EvaluationUnavailable(f"{self._model_id} is grading {MOST_AT_ONCE} others: try again later")
+            raise EvaluationUnavailable(f"{self._model_id} is grading {MAX_CONCURRENT} others: try again later")
         try:
             return self._evaluated(submission)
         finally:

@@ -104,7 +104,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         Dimension.EVIDENCE,
-        lambda f: f.uses_a_given_fact,
+        lambda f: f.uses_scenario_fact,
         "Uses a figure or a phrase the situation gives",
         "Uses none of the facts the situation gives",
     ),

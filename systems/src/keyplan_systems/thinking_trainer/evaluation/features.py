@@ -119,7 +119,7 @@ class Features:
         return tuple(len(words_of(text)) / question.target_word_count for question, text in self.submission.pairs)
 
     @cached_property
-    def uses_a_given_fact(self) -> bool:
+    def uses_scenario_fact(self) -> bool:
         """True if a figure of the description, or three significant words of it in a row, are used."""
         description = self.submission.scenario.description
         if set(figures_of(description)) & set(figures_of(self.text)):
@@ -140,8 +140,8 @@ def _has_blank_line(text: str) -> bool:
     return any(not line.strip() for line in text.strip().splitlines())
 
 
-def _part(asked: frozenset[str], answered: frozenset[str]) -> float:
-    return len(asked & answered) / len(asked) if asked else 1.0
+def _part(question_stems: frozenset[str], answered: frozenset[str]) -> float:
+    return len(question_stems & answered) / len(question_stems) if question_stems else 1.0
 
 
 def _runs(words: tuple[str, ...]) -> set[tuple[str, ...]]:

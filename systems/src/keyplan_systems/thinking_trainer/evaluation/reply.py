@@ -68,7 +68,7 @@ def assessment_in(text: str, model_id: str) -> Assessment:
     """Return the assessment in a model's text, whatever surrounds its JSON object. Raises ReplyUnusable without one."""
     if len(text) > MAX_REPLY_CHARACTERS:
         raise ReplyUnusable(f"it has {len(text)} characters, more than {MAX_REPLY_CHARACTERS}")
-    candidate = next((found for found in _objects(text) if "dimensions" in found), None)
+    candidate = next((parsed for parsed in _objects(text) if "dimensions" in parsed), None)
     if candidate is None:
         raise ReplyUnusable("it holds no JSON object with 'dimensions'")
     try:
@@ -92,11 +92,11 @@ def _objects(text: str) -> Iterator[dict[str, object]]:
         if place < 0:
             return
         try:
-            found, end = decoder.raw_decode(text, place)
+            parsed, end = decoder.raw_decode(text, place)
         except (json.JSONDecodeError, RecursionError):
             end = place + 1
         else:
-            yield found
+            yield parsed
 
 
 def _first_findings(error: ValidationError) -> str:

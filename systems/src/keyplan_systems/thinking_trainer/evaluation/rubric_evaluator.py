@@ -50,8 +50,8 @@ def _score(dimension: Dimension, features: Features) -> DimensionScore:
 def _feedback(submission: Submission, scores: tuple[DimensionScore, ...]) -> str:
     """Return the strongest dimension, and advice for the lowest of the dimensions that the questions focus on."""
     best = max(scores, key=lambda score: score.score)
-    asked = {area for question, _ in submission.pairs for area in question.focus_areas}
-    lowest = min((score for score in scores if score.name in asked), key=lambda score: score.score)
+    requested = {area for question, _ in submission.pairs for area in question.focus_areas}
+    lowest = min((score for score in scores if score.name in requested), key=lambda score: score.score)
     praise = f"Strongest: {best.name.value} ({best.score} of 4)." if best.score else "There is little to go on yet."
     if lowest.score == 4:
         return f"{praise} Everything these questions asked for is there."

@@ -84,42 +84,42 @@ class Bronze:
         nothing of the batch is stored; LakeBusyError; OSError.
         """
         events = [event_of(record, index, stream) for index, record in enumerate(records)]
-        kept = {event.identity: event for event in events if event is not None}
+        by_identity = {event.identity: event for event in events if event is not None}
         fresh: list[Event] = []
         files: list[DataFile] = []
         generation = -1
 
         def change(base: Snapshot) -> Snapshot | None:
             nonlocal fresh, files, generation
-            missing = self._fresh(base, kept)
+            missing = self._fresh(base, by_identity)
             if missing != fresh or generation != base.generation:  # otherwise a previous attempt wrote the files
                 fresh, generation, files = missing, base.generation, self._put(base, missing)
             return base.with_files(replace(file, added=base.version + 1) for file in files) if fresh else None
 
-        version = self._versions.commit(change).version if kept else self._versions.latest().version
+        version = self._versions.commit(change).version if by_identity else self._versions.latest().version
         dropped = events.count(None)
         return Written(len(events), dropped, len(events) - dropped - len(fresh), len(fresh), version)
 
-    def _fresh(self, base: Snapshot, kept: Mapping[Identity, Event]) -> list[Event]:
+    def _fresh(self, base: Snapshot, by_identity: Mapping[Identity, Event]) -> list[Event]:
         """Return the events that this version does not contain, in order."""
-        first, last = _span(kept)
+        first, last = _span(by_identity)
         known: set[Identity] = set()
         for file in base.of("bronze"):
             if file.first <= last and first <= file.last:
-                known.update(self._known(file, kept))
-        return [kept[identity] for identity in sorted(kept.keys() - known)]
+                known.update(self._known(file, by_identity))
+        return [by_identity[identity] for identity in sorted(by_identity.keys() - known)]
 
-    def _known(self, file: DataFile, kept: Mapping[Identity, Event]) -> Iterable[Identity]:
+    def _known(self, file: DataFile, by_identity: Mapping[Identity, Event]) -> Iterable[Identity]:
         """Return the identities that a file contains."""
         if file.rows <= _CACHED_ROWS:
-            held = self._identities.get(file.path)
-            if held is None:
-                held = frozenset(_identities(self._storage, file))
-                self._remember(file.path, held)
-            return held & kept.keys()
-        numbers = sorted(identity[1] for identity in kept)
+            identities = self._identities.get(file.path)
+            if identities is None:
+                identities = frozenset(_identities(self._storage, file))
+                self._remember(file.path, identities)
+            return identities & by_identity.keys()
+        numbers = sorted(identity[1] for identity in by_identity)
         between = (pc.field("sequence") >= numbers[0]) & (pc.field("sequence") <= numbers[-1])
-        return kept.keys() & set(_identities(self._storage, file, between))
+        return by_identity.keys() & set(_identities(self._storage, file, between))
 
     def _put(self, base: Snapshot, events: Sequence[Event]) -> list[DataFile]:
         """Write sorted events, a file for each date."""
@@ -159,8 +159,8 @@ def _identities(storage: Storage, file: DataFile, where: Any = None) -> Iterable
     return zip(*(table[name].to_pylist() for name in _IDENTITY), strict=True)
 
 
-def _span(kept: Mapping[Identity, Event]) -> tuple[str, str]:
-    return position_of(*min(kept)[:2]), position_of(*max(kept)[:2])
+def _span(by_identity: Mapping[Identity, Event]) -> tuple[str, str]:
+    return position_of(*min(by_identity)[:2]), position_of(*max(by_identity)[:2])
 
 
 def _date(day: int) -> str:

@@ -16,7 +16,7 @@ _BAR_CELLS = 40
 _NOTHING = "none"
 
 
-def drawn(answer: Any, report: Report) -> Table:
+def render(answer: Any, report: Report) -> Table:
     """Return a report's answer, with bars if it compares values."""
     if not report.value:
         return table(answer, report.title)
@@ -41,16 +41,16 @@ def bars(answer: Any, label: str, value: str, title: str = "") -> Table:
     Bars start at zero, so that lengths are comparable; a negative value cannot be drawn.
     """
     values = answer[value].to_pylist()
-    if any(one is not None and one < 0 for one in values):
+    if any(number is not None and number < 0 for number in values):
         raise ValueError(f"column {value} has negative values, which bars from zero cannot show")
-    largest = max((float(one) for one in values if one is not None), default=0.0)
+    largest = max((float(number) for number in values if number is not None), default=0.0)
     shown = Table(title=Text(title) if title else None)
     shown.add_column(Text(label))
     shown.add_column(Text(value), justify="right")
     shown.add_column("", width=_BAR_CELLS)
-    for name, one in zip(answer[label].to_pylist(), values, strict=True):
-        bar = Bar(largest or 1.0, 0, float(one or 0), width=_BAR_CELLS)
-        shown.add_row(_cell(name), _cell(one), bar)
+    for name, number in zip(answer[label].to_pylist(), values, strict=True):
+        bar = Bar(largest or 1.0, 0, float(number or 0), width=_BAR_CELLS)
+        shown.add_row(_cell(name), _cell(number), bar)
     return shown
 
 

@@ -56,7 +56,7 @@ ERRORS: tuple[type[Exception], ...] = (CommandError, ExportError, KeyplanError, 
 
 def query(order: Order) -> Shown:
     """Answer one reading SQL statement."""
-    rows = _existing(order).query(_needed(order.text, "the SQL statement"), dict(order.parameters or {}))
+    rows = _existing(order).query(_require(order.text, "the SQL statement"), dict(order.parameters or {}))
     try:
         return Shown(rows, charts.table(rows))
     except (OverflowError, ValueError) as error:  # a date that is infinite or past the year 9999, nanoseconds
@@ -65,19 +65,21 @@ def query(order: Order) -> Shown:
 
 def report(order: Order) -> Shown:
     """Answer a named report; with bars if it compares values."""
-    name, lake = _needed(order.text, "the name of a report"), _existing(order)
+    name, lake = _require(order.text, "the name of a report"), _existing(order)
     parameters = _typed(name, order.parameters or {})
     rows = lake.report(name, **parameters)
-    return Shown(rows, charts.drawn(rows, REPORTS[name]))
+    return Shown(rows, charts.render(rows, REPORTS[name]))
 
 
 def reports(_order: Order) -> Shown:
     """List the named reports."""
-    parameters = {name: [f"{key}={value}" for key, value in one.parameters.items()] for name, one in REPORTS.items()}
+    parameters = {
+        name: [f"{key}={value}" for key, value in report.parameters.items()] for name, report in REPORTS.items()
+    }
     rows = pa.Table.from_pylist(
         [
-            {"report": name, "question": one.title, "parameters": ", ".join(parameters[name])}
-            for name, one in REPORTS.items()
+            {"report": name, "question": report.title, "parameters": ", ".join(parameters[name])}
+            for name, report in REPORTS.items()
         ]
     )
     return Shown(rows, charts.table(rows))
@@ -137,7 +139,7 @@ class _FeedOf:
 
 
 def _feed(order: Order, lake: Lake) -> closing[Any]:
-    return closing(_FeedOf(_needed(order.database, "--database: where the table is"), lake))
+    return closing(_FeedOf(_require(order.database, "--database: where the table is"), lake))
 
 
 def _existing(order: Order) -> Lake:
@@ -147,17 +149,17 @@ def _existing(order: Order) -> Lake:
     return lake
 
 
-def _needed(given: str | None, what: str) -> str:
-    if not given:
-        raise CommandError(f"this needs {what}")
-    return given
+def _require(value: str | None, name: str) -> str:
+    if not value:
+        raise CommandError(f"this needs {name}")
+    return value
 
 
-def _typed(name: str, given: Mapping[str, str]) -> dict[str, Any]:
+def _typed(name: str, texts: Mapping[str, str]) -> dict[str, Any]:
     """Convert parameters of a report to the type of their defaults; text otherwise."""
     known = REPORTS[name].parameters if name in REPORTS else {}
-    typed: dict[str, Any] = dict(given)
-    for key, value in given.items():
+    typed: dict[str, Any] = dict(texts)
+    for key, value in texts.items():
         if isinstance(known.get(key), int):
             if not value.isdecimal():
                 raise CommandError(f"{key} must be a number, not {value!r}")

@@ -68,8 +68,8 @@ class Housekeeper:
         before = after = 0
         for group in _groups(version, min_files):
             before += len(group)
-            version, made = self._merge(group)
-            after += made
+            version, new_files = self._merge(group)
+            after += new_files
         return Compacted(before, after, version.version)
 
     def vacuum(self, *, retention_s: float = RETENTION_S) -> Vacuumed:
@@ -79,14 +79,18 @@ class Housekeeper:
         """
         raised = self._versions.commit(lambda base: replace(base, generation=base.generation + 1))
         now = self._clock.now()
-        held = self._versions.all()
-        old = [one for one, successor in itertools.pairwise(held) if successor.committed_at <= now - retention_s]
+        snapshots = self._versions.all()
+        old = [
+            snapshot
+            for snapshot, successor in itertools.pairwise(snapshots)
+            if successor.committed_at <= now - retention_s
+        ]
         for snapshot in old:  # in ascending order, see `versions`
             self._storage.remove(versions.name_of(snapshot.version))
-        removed = {one.version for one in old}
+        removed = {old_snapshot.version for old_snapshot in old}
         # Versions created since then name the same files of earlier generations as `raised`, or fewer.
-        kept = [raised, *(one for one in held if one.version not in removed)]
-        named = {file.path for one in kept for file in one.files}
+        remaining = [raised, *(snapshot for snapshot in snapshots if snapshot.version not in removed)]
+        named = {file.path for snapshot in remaining for file in snapshot.files}
         garbage = [path for path in self._paths(raised.generation) if path not in named]
         for path in garbage:
             self._storage.remove(path)
@@ -96,28 +100,28 @@ class Housekeeper:
         """Yield the lake's files of earlier generations; other files in the folder are not the lake's."""
         for folder in parquet.DATA_FOLDERS:
             for path in self._storage.names(folder):
-                made = parquet.generation_of(path) if path.endswith(".parquet") else None
-                if made is not None and made < generation:
+                file_generation = parquet.generation_of(path) if path.endswith(".parquet") else None
+                if file_generation is not None and file_generation < generation:
                     yield path
 
     def _merge(self, group: list[DataFile]) -> tuple[Snapshot, int]:
         """Replace small files by one large file, unless another compactor was faster."""
         table: pa.Table | None = None
-        made = 0
+        new_files = 0
 
         def change(base: Snapshot) -> Snapshot | None:
-            nonlocal table, made
-            made = 0
+            nonlocal table, new_files
+            new_files = 0
             folded = {file.path for file in base.of("bronze") if file.added <= base.folded}
             if not folded.issuperset(file.path for file in group):
                 return None
             if table is None:
                 table = parquet.dataset(self._storage, group, bronze.SCHEMA).to_table().sort_by(bronze.ORDER)
-            made = 1
+            new_files = 1
             file = bronze.put(self._storage, base, table, group[0].partition)
-            return base.with_files([replace(file, added=max(one.added for one in group))], group)
+            return base.with_files([replace(file, added=max(source.added for source in group))], group)
 
-        return self._versions.commit(change), made
+        return self._versions.commit(change), new_files
 
 
 def _groups(snapshot: Snapshot, min_files: int) -> Iterable[list[DataFile]]:
@@ -135,7 +139,10 @@ def _filled(files: list[DataFile]) -> Iterable[list[DataFile]]:
     group: list[DataFile] = []
     for file in files:
         group.append(file)
-        if sum(one.size_bytes for one in group) >= _FULL_BYTES or sum(one.rows for one in group) >= _FULL_ROWS:
+        if (
+            sum(member.size_bytes for member in group) >= _FULL_BYTES
+            or sum(member.rows for member in group) >= _FULL_ROWS
+        ):
             yield group
             group = []
     if len(group) > 1:

@@ -178,14 +178,14 @@ def _sequence(number: Any) -> str:
     return number.zfill(SEQUENCE_DIGITS)
 
 
-def _moment(moment: Any) -> int:
-    if isinstance(moment, datetime) and moment.tzinfo is not None:
-        since = moment.astimezone(UTC) - datetime(1970, 1, 1, tzinfo=UTC)
+def _moment(value: Any) -> int:
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        since = value.astimezone(UTC) - datetime(1970, 1, 1, tzinfo=UTC)
         return (since.days * 86_400 + since.seconds) * _SECOND_US + since.microseconds
-    if isinstance(moment, int | float | Decimal) and not isinstance(moment, bool) and 0 <= moment < 253_402_300_800:
-        return round(moment * _SECOND_US)
+    if isinstance(value, int | float | Decimal) and not isinstance(value, bool) and 0 <= value < 253_402_300_800:
+        return round(value * _SECOND_US)
     raise _MalformedError(
-        f"ApproximateCreationDateTime is {moment!r}; it must be Unix seconds or a datetime with a zone"
+        f"ApproximateCreationDateTime is {value!r}; it must be Unix seconds or a datetime with a zone"
     )
 
 

@@ -80,18 +80,18 @@ def standing(fact: Fact, baselines: Sequence[Baseline]) -> Standing:
 
 def era_of(stream: str, sequence: str, at_us: int, baselines: Sequence[Baseline]) -> int:
     """Return the number of exports before an event."""
-    after = (number for number, one in enumerate(baselines, 1) if _is_after(stream, sequence, at_us, one))
+    after = (number for number, baseline in enumerate(baselines, 1) if _is_after(stream, sequence, at_us, baseline))
     return max(after, default=0)
 
 
 def event_facts(rows: Iterable[Mapping[str, Any]], baselines: Sequence[Baseline]) -> dict[str, dict[Key, Fact]]:
     """Return rows of bronze, as facts of `users` and `tasks`."""
-    found: dict[str, dict[Key, Fact]] = {"users": {}, "tasks": {}}
+    facts: dict[str, dict[Key, Fact]] = {"users": {}, "tasks": {}}
     for row in rows:
         kind = row["entity"] + "s"
-        if kind in found:
-            add(found[kind], (row["user_id"], row["task_id"] or ""), _event_fact(row, baselines))
-    return found
+        if kind in facts:
+            add(facts[kind], (row["user_id"], row["task_id"] or ""), _event_fact(row, baselines))
+    return facts
 
 
 def shown_fact(image: str, era: int, as_of_us: int) -> Fact:

@@ -81,11 +81,11 @@ class Lake:
         return self._refresher.rebuild_from_items(items, as_of, sequence=sequence, stream=stream)
 
     def compact(self, *, min_files: int = 8) -> Compacted:
-        """Merge small bronze files, see `Keeper.compact`."""
+        """Merge small bronze files, see `Housekeeper.compact`."""
         return self._keeper.compact(min_files=min_files)
 
     def vacuum(self, *, retention_s: float = RETENTION_S) -> Vacuumed:
-        """Remove files that no version in use names, see `Keeper.vacuum`."""
+        """Remove files that no version in use names, see `Housekeeper.vacuum`."""
         return self._keeper.vacuum(retention_s=retention_s)
 
     def query(self, sql: str, parameters: Mapping[str, Any] | None = None) -> Any:

@@ -75,14 +75,16 @@ def rows(storage: Storage, files: Iterable[DataFile], schema: Any, partition: st
     """Return the rows of `dataset`, read at once into a table. Raises FileNotFoundError."""
     tables = []
     for file in files:
-        held = pq.read_table(pa.BufferReader(storage.read(file.path)))
+        stored = pq.read_table(pa.BufferReader(storage.read(file.path)))
         columns = [
-            held[field.name].cast(field.type) if field.name in held.column_names else pa.nulls(len(held), field.type)
+            stored[field.name].cast(field.type)
+            if field.name in stored.column_names
+            else pa.nulls(len(stored), field.type)
             for field in schema
         ]
         table = pa.Table.from_arrays(columns, schema=schema)
         if partition is not None:
-            named = pa.array([file.partition] * len(held), pa.string())
+            named = pa.array([file.partition] * len(stored), pa.string())
             table = table.append_column(pa.field(partition, pa.string()), named)
         tables.append(table)
     return pa.concat_tables(tables)

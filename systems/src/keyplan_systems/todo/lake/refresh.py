@@ -181,7 +181,7 @@ class Refresher:
         def change(base: Snapshot) -> Snapshot | None:
             nonlocal file
             file = parquet.put(self._storage, base, table, "staged", partition)
-            applied = any(one.path == file.path for one in base.of("baseline"))
+            applied = any(baseline.path == file.path for baseline in base.of("baseline"))
             return None if applied else base.with_files([file])
 
         self._versions.commit(change)
@@ -193,14 +193,16 @@ class Refresher:
         paths = {file.path for file in staged}
 
         def change(base: Snapshot) -> Snapshot | None:
-            left = [file for file in base.of("staged") if file.path in paths]
-            return base.with_files((), left) if left else None
+            remaining = [file for file in base.of("staged") if file.path in paths]
+            return base.with_files((), remaining) if remaining else None
 
         self._versions.commit(change)
 
     def _shown(self, file: DataFile, baselines: tuple[Baseline, ...]) -> Iterator[tuple[str, dict[Key, Fact]]]:
         era, as_of_us = next(
-            (number, one.as_of_us) for number, one in enumerate(baselines, 1) if str(one.as_of_us) == file.partition
+            (number, baseline.as_of_us)
+            for number, baseline in enumerate(baselines, 1)
+            if str(baseline.as_of_us) == file.partition
         )
         facts: dict[str, dict[Key, Fact]] = {kind: {} for kind in KINDS}
         for row in parquet.read(self._storage, file).to_pylist():

@@ -81,8 +81,8 @@ class Buckets:
         self._storage = storage
         self._base = base
         self.baselines = baselines
-        held = [] if afresh else [file for kind in KINDS for file in base.of(kind)]
-        self._files = {(file.kind, file.partition): file for file in held}
+        old_files = [] if afresh else [file for kind in KINDS for file in base.of(kind)]
+        self._files = {(file.kind, file.partition): file for file in old_files}
         self._tables: dict[tuple[str, str], Any] = {}
 
     def fold(self, files: Iterable[DataFile]) -> None:
@@ -118,8 +118,8 @@ class Buckets:
 
     def _merged(self, kind: str, table: Any, facts: dict[Key, Fact]) -> Any:
         """Return a bucket's rows with facts added; unaffected rows are never decoded."""
-        wanted = pa.array([_joined(kind, key) for key in facts], pa.string())
-        concerned = pc.is_in(pc.binary_join_element_wise(*(table[name] for name in _KEYS[kind]), "\n"), wanted)
+        keys = pa.array([_joined(kind, key) for key in facts], pa.string())
+        concerned = pc.is_in(pc.binary_join_element_wise(*(table[name] for name in _KEYS[kind]), "\n"), keys)
         for key, fact in _facts_in(kind, table.filter(concerned)):
             add(facts, key, fact)
         rows = [_row(kind, key, fact, self.baselines) for key, fact in facts.items()]
@@ -132,8 +132,10 @@ def bucket_of(user_id: str) -> str:
 
 
 def _event_rows(storage: Storage, files: Iterable[DataFile]) -> Iterable[dict[str, Any]]:
-    wanted = pc.field("entity").isin(["user", "task"])
-    table = parquet.dataset(storage, files, bronze.SCHEMA).to_table(columns=list(_EVENT_COLUMNS), filter=wanted)
+    is_user_or_task = pc.field("entity").isin(["user", "task"])
+    table = parquet.dataset(storage, files, bronze.SCHEMA).to_table(
+        columns=list(_EVENT_COLUMNS), filter=is_user_or_task
+    )
     times = table["event_time"].cast(pa.int64())
     rows: list[dict[str, Any]] = table.drop_columns("event_time").append_column("event_us", times).to_pylist()
     return rows

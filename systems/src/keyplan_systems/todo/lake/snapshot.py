@@ -66,8 +66,8 @@ class Snapshot:
         """Return a snapshot with files added and removed."""
         added = {file.path: file for file in add}
         gone = {file.path for file in remove} | added.keys()
-        kept = [file for file in self.files if file.path not in gone]
-        return replace(self, files=(*kept, *added.values()))
+        remaining = [file for file in self.files if file.path not in gone]
+        return replace(self, files=(*remaining, *added.values()))
 
     def pending(self) -> list[DataFile]:
         """Return bronze files that silver does not contain yet, in their order."""

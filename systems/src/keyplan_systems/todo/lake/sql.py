@@ -55,8 +55,8 @@ class Reader:
         timer.daemon = True
         timer.start()
         try:
-            found = connection.sql(_statement(connection, sql), params=dict(parameters or {})).to_arrow_table()
-            return found.rename_columns(_told_apart(found.column_names))
+            table = connection.sql(_statement(connection, sql), params=dict(parameters or {})).to_arrow_table()
+            return table.rename_columns(_unique_names(table.column_names))
         except duckdb.InterruptException:
             raise QueryTimeoutError(f"the query ran longer than {self._timeout_s:g} seconds") from None
         except duckdb.Error as error:
@@ -68,13 +68,13 @@ class Reader:
             connection.close()
 
 
-def _told_apart(names: Iterable[str]) -> list[str]:
+def _unique_names(names: Iterable[str]) -> list[str]:
     """Return each column's name, with a number if it is not unique."""
-    found: dict[str, None] = {}
+    unique: dict[str, None] = {}
     for name in names:
         numbered = (name if number == 1 else f"{name}_{number}" for number in itertools.count(1))
-        found[next(one for one in numbered if one not in found)] = None
-    return list(found)
+        unique[next(candidate for candidate in numbered if candidate not in unique)] = None
+    return list(unique)
 
 
 def _statement(connection: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:

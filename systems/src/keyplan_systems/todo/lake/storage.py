@@ -109,12 +109,12 @@ class Folder:
 
     def names(self, folder: str) -> list[str]:
         """Return the paths of all files below a folder, in order; none if the folder is missing."""
-        found = [
+        files = [
             (Path(where) / name).relative_to(self._root).as_posix()
             for where, _, names in os.walk(self._root / folder)
             for name in names
         ]
-        return sorted(found)
+        return sorted(files)
 
     def remove(self, path: str) -> None:
         """Delete a file; a missing file is not an error."""

@@ -60,13 +60,13 @@ class Versions:
 
     def all(self) -> list[Snapshot]:
         """Return all versions whose files still exist, oldest first."""
-        found = []
+        snapshots = []
         for name in self._storage.names(FOLDER):
             try:
-                found.append(self._read(name))
+                snapshots.append(self._read(name))
             except FileNotFoundError:  # removed by another vacuum: out of use
                 continue
-        return found
+        return snapshots
 
     def commit(self, change: Change) -> Snapshot:
         """Apply a change to the newest version; return the resulting newest version.
@@ -102,5 +102,5 @@ class Versions:
         if last.version and name == name_of(last.version):
             return last
         snapshot = load(self._storage.read(name), name)
-        self._last = max(self._last, snapshot, key=lambda one: one.version)
+        self._last = max(self._last, snapshot, key=lambda candidate: candidate.version)
         return snapshot

@@ -55,8 +55,8 @@ def connect(
         _register(connection, storage, snapshot)
         for name, schema in gold.items():
             files = snapshot.of(name)
-            held = parquet.read(storage, files[0]) if files else schema.empty_table()
-            connection.register(f"files_{name}", held)
+            table = parquet.read(storage, files[0]) if files else schema.empty_table()
+            connection.register(f"files_{name}", table)
         _define(connection, {**_VIEWS, **{f"gold.{name}": f"SELECT * FROM files_{name}" for name in gold}})
         for statement in _SHUT:
             connection.execute(statement)

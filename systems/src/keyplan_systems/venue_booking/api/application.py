@@ -111,11 +111,11 @@ def _calendar(service: Service, domain: str) -> APIRouter:
         reserved: Annotated[bool, Query(description="Also show that slots are taken, without by whom")] = False,
         if_none_match: Annotated[str | None, Header()] = None,
     ) -> Response:
-        made = await run_in_threadpool(_feed, service, domain, language, reserved)
-        headers = {"ETag": made.etag, "Cache-Control": f"public, max-age={FEED_KEPT_S}"}
-        if if_none_match is not None and _is_among(made.etag, if_none_match):
+        feed = await run_in_threadpool(_feed, service, domain, language, reserved)
+        headers = {"ETag": feed.etag, "Cache-Control": f"public, max-age={FEED_KEPT_S}"}
+        if if_none_match is not None and _is_among(feed.etag, if_none_match):
             return Response(status_code=304, headers=headers)
-        return Response(made.content, headers=headers, media_type=CONTENT_TYPE)
+        return Response(feed.content, headers=headers, media_type=CONTENT_TYPE)
 
     return router
 

@@ -58,8 +58,8 @@ class Context(BaseContext):
 
     async def _months(self, months: Sequence[date]) -> list[list[Event]]:
         """Return the events of each month, given by its first day."""
-        found = await use(self.service.calendar.held_in, list(months))
-        return [[event for event in found if event.date.replace(day=1) == month] for month in months]
+        events = await use(self.service.calendar.held_in, list(months))
+        return [[event for event in events if event.date.replace(day=1) == month] for month in months]
 
 
 RequestInfo: TypeAlias = Info[Context, None]

@@ -31,14 +31,14 @@ from graphql import (
 from strawberry.extensions import SchemaExtension
 
 from keyplan_systems.venue_booking.api.queries import FIRST
-from keyplan_systems.venue_booking.base import MOST_LISTED
+from keyplan_systems.venue_booking.base import MAX_PAGE_SIZE
 
-MOST_DEEP: Final = 8
-MOST_COMPLEX: Final = 5_000
-MOST_TOLD_OF_SCHEMA: Final = 400_000
+MAX_DEPTH: Final = 8
+MAX_VALUES: Final = 5_000
+MAX_INTROSPECTION_VALUES: Final = 400_000
 """Maximum number of introspection values, each list at its full length; tools request the whole schema once."""
 
-_OF_SCHEMA: Final = frozenset(("__schema", "__type"))
+_INTROSPECTION_FIELDS: Final = frozenset(("__schema", "__type"))
 _LISTS: Final[Mapping[str, int]] = {
     "availability": 62,
     "eventsOn": 3,
@@ -62,7 +62,7 @@ class Measure:
 
     depth: int = 0
     complexity: int = 0
-    told_of_schema: int = 0
+    introspection_values: int = 0
 
 
 @dataclass
@@ -79,7 +79,7 @@ class _Measuring:
         return Measure(
             max((part.depth for part in parts), default=0),
             sum(part.complexity for part in parts),
-            sum(part.told_of_schema for part in parts),
+            sum(part.introspection_values for part in parts),
         )
 
     def _part(self, node: object, *, of_schema: bool) -> Measure:
@@ -99,13 +99,13 @@ class _Measuring:
 
     def _field(self, node: FieldNode, *, of_schema: bool) -> Measure:
         name = node.name.value
-        if of_schema or name in _OF_SCHEMA:
+        if of_schema or name in _INTROSPECTION_FIELDS:
             below = self.selection(node.selection_set, of_schema=True)
-            return Measure(told_of_schema=1 + self.lists_of_schema.get(name, 1) * below.told_of_schema)
+            return Measure(introspection_values=1 + self.lists_of_schema.get(name, 1) * below.introspection_values)
         if name.startswith("__"):
             return Measure()  # a type name does not load the table
         below = self.selection(node.selection_set)
-        return Measure(below.depth + 1, 1 + self._entries(node, name) * below.complexity, below.told_of_schema)
+        return Measure(below.depth + 1, 1 + self._entries(node, name) * below.complexity, below.introspection_values)
 
     def _entries(self, node: FieldNode, name: str) -> int:
         for argument in node.arguments or ():
@@ -115,11 +115,11 @@ class _Measuring:
 
     def _number(self, value: object, name: str) -> int:
         if isinstance(value, VariableNode):
-            given = self.variables.get(value.name.value)
-            return min(max(given, 1), MOST_LISTED) if isinstance(given, int) else MOST_LISTED
-        if isinstance(value, IntValueNode) and len(value.value) <= len(str(MOST_LISTED)):
-            return min(max(int(value.value), 1), MOST_LISTED)
-        return _LISTS.get(name, MOST_LISTED)
+            variable = self.variables.get(value.name.value)
+            return min(max(variable, 1), MAX_PAGE_SIZE) if isinstance(variable, int) else MAX_PAGE_SIZE
+        if isinstance(value, IntValueNode) and len(value.value) <= len(str(MAX_PAGE_SIZE)):
+            return min(max(int(value.value), 1), MAX_PAGE_SIZE)
+        return _LISTS.get(name, MAX_PAGE_SIZE)
 
 
 class Limits(SchemaExtension):
@@ -137,11 +137,15 @@ def rule_with(variables: Mapping[str, Any]) -> type[ValidationRule]:
 
     class LimitsRule(ValidationRule):
         def enter_document(self, node: DocumentNode, *_: Any) -> None:
-            fragments = {one.name.value: one for one in node.definitions if isinstance(one, FragmentDefinitionNode)}
+            fragments = {
+                fragment.name.value: fragment
+                for fragment in node.definitions
+                if isinstance(fragment, FragmentDefinitionNode)
+            }
             measuring = _Measuring(fragments, variables, lists_of_schema(self.context.schema))
-            for one in node.definitions:
-                if isinstance(one, OperationDefinitionNode):
-                    error = refusal(measuring.selection(one.selection_set))
+            for definition in node.definitions:
+                if isinstance(definition, OperationDefinitionNode):
+                    error = refusal(measuring.selection(definition.selection_set))
                     if error is not None:
                         self.report_error(error)
 
@@ -151,12 +155,12 @@ def rule_with(variables: Mapping[str, Any]) -> type[ValidationRule]:
 def lists_of_schema(schema: GraphQLSchema) -> Mapping[str, int]:
     """Return the maximum number of entries of each introspection list; 1 for fields that are not lists."""
     kinds = schema.type_map.values()
-    fields = [one for kind in kinds if isinstance(kind, GraphQLObjectType) for one in kind.fields.values()]
+    fields = [member for kind in kinds if isinstance(kind, GraphQLObjectType) for member in kind.fields.values()]
     return {
         "types": len(schema.type_map),
         "directives": len(schema.directives),
         "fields": max(len(kind.fields) for kind in kinds if isinstance(kind, GraphQLObjectType)),
-        "args": max(len(one.args) for one in (*fields, *schema.directives)),
+        "args": max(len(member.args) for member in (*fields, *schema.directives)),
         "inputFields": max((len(kind.fields) for kind in kinds if isinstance(kind, GraphQLInputObjectType)), default=1),
         "enumValues": max(len(kind.values) for kind in kinds if isinstance(kind, GraphQLEnumType)),
     }
@@ -164,15 +168,14 @@ def lists_of_schema(schema: GraphQLSchema) -> Mapping[str, int]:
 
 def refusal(measure: Measure) -> GraphQLError | None:
     """Return the error of a query that exceeds the limits."""
-    if measure.depth > MOST_DEEP:
-        message = f"The query is {measure.depth} levels deep; the maximum is {MOST_DEEP}."
+    if measure.depth > MAX_DEPTH:
+        message = f"The query is {measure.depth} levels deep; the maximum is {MAX_DEPTH}."
         return GraphQLError(message, extensions={"code": "too_deep"})
-    if measure.complexity > MOST_COMPLEX:
-        message = f"The query may return {measure.complexity} values; the maximum is {MOST_COMPLEX}."
+    if measure.complexity > MAX_VALUES:
+        message = f"The query may return {measure.complexity} values; the maximum is {MAX_VALUES}."
         return GraphQLError(message, extensions={"code": "too_complex"})
-    if measure.told_of_schema > MOST_TOLD_OF_SCHEMA:
-        message = (
-            f"The query may return {measure.told_of_schema} values of the schema; the maximum is {MOST_TOLD_OF_SCHEMA}."
-        )
+    if measure.introspection_values > MAX_INTROSPECTION_VALUES:
+        returned = measure.introspection_values
+        message = f"The query may return {returned} introspection values; the maximum is {MAX_INTROSPECTION_VALUES}."
         return GraphQLError(message, extensions={"code": "too_complex"})
     return None

@@ -183,9 +183,9 @@ class Mutation:
     ) -> UserShape:
         """Change the profile."""
         context = info.context
-        given = {name: value for name, value in vars(input).items() if value is not None}
-        request = idempotent_request(info, idempotency_key, given, version)
-        return UserShape.of(await use(context.service.users.change, context.person, given, version, request))
+        changes = {name: value for name, value in vars(input).items() if value is not None}
+        request = idempotent_request(info, idempotency_key, changes, version)
+        return UserShape.of(await use(context.service.users.change, context.person, changes, version, request))
 
     @field("Record money that came in. For administrators.")
     async def record_payment(

@@ -49,9 +49,9 @@ class Query:
     @field("The caller's profile together with the whole history.")
     async def profile(self, info: RequestInfo) -> ProfileShape:
         """Return the profile and bookings with one query of the user's partition."""
-        found = await use(info.context.service.users.with_bookings, info.context.person)
-        bookings = [UserBookingShape.of(item) for item in found.bookings]
-        return ProfileShape(user=UserShape.of(found.user), bookings=bookings)
+        result = await use(info.context.service.users.with_bookings, info.context.person)
+        bookings = [UserBookingShape.of(item) for item in result.bookings]
+        return ProfileShape(user=UserShape.of(result.user), bookings=bookings)
 
     @field("The codes that were sent to addresses which the caller claims, while they are valid.")
     async def my_email_codes(self, info: RequestInfo) -> list[EmailCodeShape]:
@@ -63,16 +63,16 @@ class Query:
         self, info: RequestInfo, first: int = FIRST, after: str | None = None
     ) -> Page[UserBookingShape]:
         """Return the caller's bookings."""
-        found = await use(info.context.service.bookings.of_user, info.context.actor, first, after)
-        return page(found, UserBookingShape.of)
+        bookings = await use(info.context.service.bookings.of_user, info.context.actor, first, after)
+        return page(bookings, UserBookingShape.of)
 
     @field("The letters that were sent about the caller's bookings, newest first.")
     async def my_notifications(
         self, info: RequestInfo, first: int = FIRST, after: str | None = None
     ) -> Page[NotificationShape]:
         """Return the sent letters."""
-        found = await use(info.context.service.users.notifications, info.context.person, first, after)
-        return page(found, NotificationShape.of)
+        notifications = await use(info.context.service.users.notifications, info.context.person, first, after)
+        return page(notifications, NotificationShape.of)
 
     @field("Free slots of every date in an inclusive range.")
     async def availability(self, info: RequestInfo, first_date: date, last_date: date) -> list[DayShape]:
@@ -82,8 +82,8 @@ class Query:
     @field("Current events of a date.")
     async def events_on(self, info: RequestInfo, date: date) -> list[EventShape]:
         """Return the events of a date."""
-        found = await use(info.context.service.calendar.on_date, date)
-        return [EventShape.of(event, info.context.actor) for event in found]
+        events = await use(info.context.service.calendar.on_date, date)
+        return [EventShape.of(event, info.context.actor) for event in events]
 
     @field("A booking of the caller, or any for administrators.")
     async def booking(self, info: RequestInfo, id: strawberry.ID) -> BookingShape:
@@ -95,8 +95,8 @@ class Query:
         self, info: RequestInfo, status: Status = Status.PENDING, first: int = FIRST, after: str | None = None
     ) -> Page[BookingShape]:
         """Return pending bookings unless another status is requested."""
-        found = await use(info.context.service.bookings.with_status, info.context.actor, status, first, after)
-        return page(found, BookingShape.of)
+        bookings = await use(info.context.service.bookings.with_status, info.context.actor, status, first, after)
+        return page(bookings, BookingShape.of)
 
     @field("Bookings for dates of a month (2025-11), perhaps of one status. For administrators.")
     async def bookings_by_month(
@@ -104,8 +104,8 @@ class Query:
     ) -> Page[BookingShape]:
         """Return the bookings of a month, by date if a status is given."""
         service, actor = info.context.service.bookings, info.context.actor
-        found = await use(service.in_month, actor, month_of(month), status, first, after)
-        return page(found, BookingShape.of)
+        bookings = await use(service.in_month, actor, month_of(month), status, first, after)
+        return page(bookings, BookingShape.of)
 
     @field("All users in the order in which they came. For administrators.")
     async def users(self, info: RequestInfo, first: int = FIRST, after: str | None = None) -> Page[UserShape]:

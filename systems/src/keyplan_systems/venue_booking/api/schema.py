@@ -26,7 +26,7 @@ from keyplan_systems.web.request_context import current_request_id
 
 logger = logging.getLogger(__name__)
 
-MOST_TOKENS: Final = 1_000
+MAX_TOKENS: Final = 1_000
 """Four times the size of a tool's introspection query.
 
 The library compares fields of one name pairwise before it runs anything: 2,000 tokens can take a second, and these a
@@ -48,7 +48,7 @@ class _Schema(strawberry.Schema):
                 logger.error("failed field %s", error.path, exc_info=error.original_error)
 
 
-class _Telling(SchemaExtension):
+class _ErrorReporting(SchemaExtension):
     """Extension that words errors for callers."""
 
     def on_operation(self) -> Iterator[None]:
@@ -56,7 +56,7 @@ class _Telling(SchemaExtension):
         yield
         result: Any = self.execution_context.result
         if isinstance(result, ExecutionResult | StrawberryResult) and result.errors:
-            result.errors = [_told(error) for error in result.errors]
+            result.errors = [_public_error(error) for error in result.errors]
 
 
 class _OneOperation(SchemaExtension):
@@ -72,7 +72,7 @@ class _OneOperation(SchemaExtension):
 
 class _OneOperationRule(ValidationRule):
     def enter_document(self, node: DocumentNode, *_: Any) -> None:
-        if sum(isinstance(one, OperationDefinitionNode) for one in node.definitions) > 1:
+        if sum(isinstance(definition, OperationDefinitionNode) for definition in node.definitions) > 1:
             self.report_error(GraphQLError("Say by operationName which of the operations is meant."))
 
 
@@ -86,7 +86,7 @@ def _is_callers(error: BaseException) -> bool:
     return isinstance(error, RefusalError) or (isinstance(error, GraphQLError) and bool(error.nodes))
 
 
-def _told(error: GraphQLError) -> GraphQLError:
+def _public_error(error: GraphQLError) -> GraphQLError:
     cause = error.original_error
     if isinstance(cause, RefusalError):
         return _with(error, cause.message, {"code": cause.code, "details": dict(cause.details)})
@@ -113,6 +113,6 @@ def make_schema() -> strawberry.Schema:
     return _Schema(
         query=Query,
         mutation=Mutation,
-        extensions=[_Telling, Limits, _OneOperation, lambda: MaxTokensLimiter(MOST_TOKENS)],
+        extensions=[_ErrorReporting, Limits, _OneOperation, lambda: MaxTokensLimiter(MAX_TOKENS)],
         config=StrawberryConfig(disable_field_suggestions=True),
     )

@@ -48,7 +48,7 @@ class Page(Generic[T]):
 
 def page(listed: Listed[From], convert: Callable[[From], T]) -> Page[T]:
     """Convert a page of results into a page of GraphQL types."""
-    return Page(entries=[convert(one) for one in listed.entries], cursor=listed.cursor)
+    return Page(entries=[convert(entry) for entry in listed.entries], cursor=listed.cursor)
 
 
 @strawberry.type
@@ -187,8 +187,8 @@ class BookingShape:
         """Load the held slots by month, for all bookings of a list together."""
         if self.source.status is not Status.PENDING:
             return False
-        held = await info.context.months.load(self.source.date.replace(day=1))
-        return info.context.service.calendar.is_conflicting(self.source, held)
+        events = await info.context.months.load(self.source.date.replace(day=1))
+        return info.context.service.calendar.is_conflicting(self.source, events)
 
 
 @strawberry.type(name="UserBooking")
@@ -244,17 +244,17 @@ class EventShape:
     @classmethod
     def of(cls, event: Event, actor: Actor) -> EventShape:
         """Return the type for an event, with the fields that the actor may see."""
-        seen = event.is_public or actor.is_admin or event.created_by == actor.user_id
-        booking_id = event.booking_id if seen else None
+        may_see_all = event.is_public or actor.is_admin or event.created_by == actor.user_id
+        booking_id = event.booking_id if may_see_all else None
         return cls(
-            id=strawberry.ID(event.event_id) if seen else None,
+            id=strawberry.ID(event.event_id) if may_see_all else None,
             date=event.date,
             duration=event.duration,
             slots=list(event.slots),
             kind=event.kind,
-            title=event.title if seen else None,
+            title=event.title if may_see_all else None,
             booking_id=None if booking_id is None else strawberry.ID(booking_id),
-            version=event.version if seen else None,
+            version=event.version if may_see_all else None,
             source=event,
         )
 
@@ -307,6 +307,6 @@ class DayShape:
         )
 
 
-def days(found: Iterable[DayAvailability]) -> list[DayShape]:
+def days(availability: Iterable[DayAvailability]) -> list[DayShape]:
     """Return dates with their free slots."""
-    return [DayShape.of(day) for day in found]
+    return [DayShape.of(day) for day in availability]

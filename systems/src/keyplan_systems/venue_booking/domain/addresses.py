@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import Final
 
 CODE_VALID: Final = timedelta(hours=1)
-MOST_TRIES: Final = 5
+MAX_TRIES: Final = 5
 HASHES_KEPT: Final = 3
 """Number of accepted codes, because a letter without confirmed delivery is sent again with another code."""
 _MISREAD: Final = str.maketrans({"O": "0", "I": "1", "L": "1", "-": None, " ": None})
@@ -29,6 +29,6 @@ def hashed_code(code: str, salt: str) -> str:
 
 def is_code(text: str, salt: str, hashes: Sequence[str]) -> bool:
     """Return True if the text is one of the hashed codes; the duration does not depend on the text."""
-    given = hashed_code(text, salt).encode()
-    found = [hmac.compare_digest(given, stored.encode()) for stored in hashes]
-    return any(found)
+    candidate = hashed_code(text, salt).encode()
+    matches = [hmac.compare_digest(candidate, stored.encode()) for stored in hashes]
+    return any(matches)

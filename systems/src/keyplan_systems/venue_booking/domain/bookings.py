@@ -224,5 +224,5 @@ def is_conflicting(booking: Booking, events: Collection[Event], venue: Venue) ->
         return False
     if booking.duration not in venue.durations:
         return True
-    taken = taken_slots(events)
-    return any((booking.date, slot) in taken for slot in venue.slots_of(booking.duration))
+    occupied = taken_slots(events)
+    return any((booking.date, slot) in occupied for slot in venue.slots_of(booking.duration))

@@ -22,10 +22,10 @@ def normalise_email(text: str) -> str:
     because only the receiving server knows whether they matter. Raises ValueError if it is not an address.
     """
     try:
-        found = validate_email(text.strip(), check_deliverability=False, allow_smtputf8=False)
+        validated = validate_email(text.strip(), check_deliverability=False, allow_smtputf8=False)
     except EmailNotValidError as error:
         raise ValueError(f"this is not an e-mail address: {error}") from error
-    address = found.ascii_email
+    address = validated.ascii_email
     assert address is not None  # only addresses with an ASCII form are allowed
     return address.lower()
 

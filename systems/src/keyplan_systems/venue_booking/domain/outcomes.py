@@ -86,7 +86,7 @@ Guard: TypeAlias = BookingGuard | SlotFreeGuard | SlotHeldGuard | VersionGuard |
 
 
 @dataclass(frozen=True)
-class Found:
+class CurrentItem:
     """Item that made the condition fail, as far as it is known."""
 
     status: Status | None = None
@@ -98,7 +98,7 @@ class Reason:
     """Reason of the store for one action: its code, and the existing item, if any."""
 
     code: str
-    found: Found | None = None
+    found: CurrentItem | None = None
 
 
 class UnexplainedCancellationError(Exception):
@@ -137,7 +137,7 @@ def _of_booking(failed: _Failed) -> RefusalError | None:
     return None
 
 
-def _booking_refusal(guard: BookingGuard, found: Found | None) -> RefusalError:
+def _booking_refusal(guard: BookingGuard, found: CurrentItem | None) -> RefusalError:
     if found is None:
         return NotFoundError("The booking does not exist any more.")
     if found.status is not None and found.status is not guard.status:
@@ -146,9 +146,9 @@ def _booking_refusal(guard: BookingGuard, found: Found | None) -> RefusalError:
 
 
 def _of_slots(failed: _Failed) -> RefusalError | None:
-    taken = [guard for guard, _ in failed if isinstance(guard, SlotFreeGuard)]
-    if taken:
-        return SlotTakenError(taken[0].date, [guard.slot for guard in taken])
+    slot_guards = [guard for guard, _ in failed if isinstance(guard, SlotFreeGuard)]
+    if slot_guards:
+        return SlotTakenError(slot_guards[0].date, [guard.slot for guard in slot_guards])
     if any(isinstance(guard, SlotHeldGuard) for guard, _ in failed):
         return TryAgainError("The slots of this booking changed meanwhile. Please look again.")
     return None

@@ -104,7 +104,7 @@ def parse(model: type[Model], values: Mapping[str, Any]) -> Model:
         return model.model_validate(values)
     except ValidationError as error:
         findings = error.errors(include_input=False)
-        fields = {".".join(to_camel(str(part)) for part in found["loc"]): found["msg"] for found in findings}
+        fields = {".".join(to_camel(str(part)) for part in finding["loc"]): finding["msg"] for finding in findings}
         raise InvalidRequestError(f"Invalid input: {', '.join(sorted(fields))}.", {"fields": fields}) from error
 
 

@@ -117,12 +117,12 @@ def changed_profile(user: User, change: ProfileChange, venue: Venue, known_versi
     another version. A changed `email` needs its guard moved in the same transaction.
     """
     check_version(known_version, user.version)
-    wanted = change.model_dump(exclude_none=True)
-    if not wanted:
+    values = change.model_dump(exclude_none=True)
+    if not values:
         raise InvalidRequestError("Nothing to change was given.")
     if change.phone is not None:
-        wanted["phone"] = checked_phone(change.phone, venue)
-    return replace(user, **wanted, version=user.version + 1)
+        values["phone"] = checked_phone(change.phone, venue)
+    return replace(user, **values, version=user.version + 1)
 
 
 def check_version(known: int | None, current: int) -> None:

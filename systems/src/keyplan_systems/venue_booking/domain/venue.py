@@ -17,9 +17,9 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from keyplan_systems.venue_booking.domain.refusals import DateNotBookableError, InvalidRequestError
 
 MINUTES_PER_DAY: Final = 24 * 60
-MOST_DAYS: Final = 36_500
+MAX_DAYS: Final = 36_500
 """A hundred years, so that all requested dates are valid dates."""
-MOST_SLOTS: Final = 24
+MAX_SLOTS: Final = 24
 """Maximum number of slots of a booking: one transaction takes them all, next to the other items."""
 NAME_PATTERN: Final = r"^[A-Z][A-Z0-9_]{0,39}$"
 
@@ -72,12 +72,12 @@ class Venue(BaseModel):
     time_zone: str = "Europe/Rome"
     country: Annotated[str, Field(pattern="^[A-Z]{2}$")] = "IT"
     capacity: Annotated[int, Field(ge=1)] = 100
-    lead_days: Annotated[int, Field(ge=0, le=MOST_DAYS)] = 3
-    horizon_days: Annotated[int, Field(ge=1, le=MOST_DAYS)] = 730
+    lead_days: Annotated[int, Field(ge=0, le=MAX_DAYS)] = 3
+    horizon_days: Annotated[int, Field(ge=1, le=MAX_DAYS)] = 730
     availability_days: Annotated[int, Field(ge=1, le=366)] = 62
     letters_per_user: Annotated[int, Field(ge=1)] = 20
     letters_per_address: Annotated[int, Field(ge=1)] = 10
-    slots: Annotated[tuple[Slot, ...], Field(max_length=MOST_SLOTS)] = DEFAULT_SLOTS
+    slots: Annotated[tuple[Slot, ...], Field(max_length=MAX_SLOTS)] = DEFAULT_SLOTS
     durations: Mapping[SlotName, tuple[str, ...]] = Field(default_factory=lambda: dict(DEFAULT_DURATIONS))
 
     @field_validator("time_zone")
@@ -163,9 +163,9 @@ class Venue(BaseModel):
         chosen = [self.slot(name) for name in slots]
         starts = min(slot.starts_minute for slot in chosen)
         ends = max(slot.ends_minute for slot in chosen)
-        return self._moment(day, starts), self._moment(day, ends)
+        return self._utc_datetime(day, starts), self._utc_datetime(day, ends)
 
-    def _moment(self, day: date, minute: int) -> datetime:
+    def _utc_datetime(self, day: date, minute: int) -> datetime:
         """Return the wall-clock time: 06:30 stays 06:30 on the days when clocks change."""
         days, rest = divmod(minute, MINUTES_PER_DAY)
         return datetime.combine(day + timedelta(days=days), time(rest // 60, rest % 60), self.zone)
@@ -189,6 +189,6 @@ def _check_duration(duration: str, names: tuple[str, ...], slot_names: tuple[str
     raise ValueError(f"duration {duration} must list neighbouring slots in the day's order: {', '.join(slot_names)}")
 
 
-def moment(now_s: float) -> datetime:
+def utc_datetime(now_s: float) -> datetime:
     """Return the seconds of a clock since the Unix epoch as an aware UTC time."""
     return datetime.fromtimestamp(now_s, UTC)
