@@ -21,11 +21,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Error, Page, Playwright, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Error, Page, Playwright, expect, sync_playwright
 
 from keyplan_systems.up.launch import Settings, prepare
 from keyplan_systems.web.server import Running
@@ -35,6 +35,7 @@ SCREENSHOTS_VARIABLE: Final = "KEYPLAN_SCREENSHOTS"
 """Environment variable of a folder in which tests leave their screenshots; without it they take none."""
 PHONE, DESKTOP = 390, 1280
 _TIMEOUT_MS: Final = 60_000  # generous for busy machines
+expect.set_options(timeout=_TIMEOUT_MS)
 _ARGUMENTS: Final = (
     "--disable-gpu",
     "--disable-quic",
@@ -66,12 +67,12 @@ class Window:
     def sign_in(self, system: str, subject: str, path: str | None = None) -> Page:
         """Sign in as a sample person with the form of the sign-in page, and continue at the path."""
         target = path or f"/{system}/app/"
-        page = self.goto(f"/sign-in?next={target}")
+        page = self.goto(f"/sign-in?next={quote(target, safe='')}")
         form = page.locator(
             f'form:has(input[name="system"][value="{system}"]):has(input[name="subject"][value="{subject}"])'
         )
         form.get_by_role("button").click()
-        page.wait_for_url(f"**{target}")
+        page.wait_for_url(f"{self.url}{target}")
         return page
 
     def check_accessibility(self) -> None:

@@ -6,6 +6,7 @@ screen readers; show the numbers in a table beside a chart, too.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -62,10 +63,12 @@ def lines(
     values = [value for _, points in series for value in points if value is not None]
     bottom = min([0.0, *values]) if low is None else low
     top = max([*values, bottom]) if high is None else high
-    top = top if top > bottom else bottom + 1
+    distance = _step(max(top - bottom, 10.0**-digits), digits)
+    if high is None:
+        top = bottom + distance * max(1, math.ceil((top - bottom) / distance - 1e-9))
     legend = 22 if len(series) > 1 else 0
     height = 240 + legend
-    drawn = _axis(bottom, top, unit, digits)
+    drawn = _axis(bottom, top, distance, unit, digits)
     step = (_WIDTH - _LEFT - _RIGHT) / max(1, len(labels) - 1)
     skip = max(1, -(-len(labels) // 8))
     for number, label in enumerate(labels):
@@ -118,10 +121,10 @@ def _line(index: int, points: Sequence[float | None], step: float, bottom: float
     return [*drawn, *dots]
 
 
-def _axis(bottom: float, top: float, unit: str, digits: int) -> list[Markup]:
+def _axis(bottom: float, top: float, step: float, unit: str, digits: int) -> list[Markup]:
     drawn = []
-    for quarter in range(5):
-        value = bottom + (top - bottom) * quarter / 4
+    for number in range(round((top - bottom) / step) + 1):
+        value = bottom + step * number
         y = _y(value, bottom, top)
         drawn.append(
             Markup(
@@ -130,6 +133,13 @@ def _axis(bottom: float, top: float, unit: str, digits: int) -> list[Markup]:
             ).format(_LEFT, _WIDTH - _RIGHT, y, y, _LEFT - 6, y + 4, _text(value, unit, digits))
         )
     return drawn
+
+
+def _step(span: float, digits: int) -> float:
+    """Return the distance of grid lines: 1, 2 or 5 times a power of ten, with at most five lines in the span."""
+    least: float = max(span / 4, 10.0**-digits)
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least * 0.999)
 
 
 def _y(value: float, bottom: float, top: float) -> float:

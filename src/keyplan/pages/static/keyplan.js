@@ -145,10 +145,10 @@
   document.addEventListener("submit", (event) => {
     const question = event.submitter?.dataset.confirm ?? event.target.dataset.confirm;
     if (question && !confirm(question)) event.preventDefault();
-    else if (!event.defaultPrevented) {
-      // A second click must not send the form again.
-      const button = event.submitter;
-      if (button && event.target.method !== "dialog") setTimeout(() => (button.disabled = true));
+    // A second click must not send the form again. A page's own script may still send it in another way.
+    const button = event.submitter;
+    if (button && event.target.getAttribute("method") !== "dialog") {
+      setTimeout(() => (button.disabled = !event.defaultPrevented));
     }
   });
   addEventListener("pageshow", (event) => {

@@ -10,15 +10,25 @@ from keyplan.clock import Clock
 from keyplan_systems.todo.api_dependencies import TRANSLATIONS
 from keyplan_systems.todo.api_tasks import task_routes
 from keyplan_systems.todo.api_users import administration_routes, user_routes
+from keyplan_systems.todo.dashboard import Dashboard
+from keyplan_systems.todo.pages import PAGES, page_routes
 from keyplan_systems.todo.service import Service
 from keyplan_systems.web.application import web_application
+from keyplan_systems.web.browsing import install_pages
 from keyplan_systems.web.health import Check
 from keyplan_systems.web.tokens import TokenVerifier
 
 
-def application(service: Service, verifier: TokenVerifier, clock: Clock, checks: Mapping[str, Check]) -> FastAPI:
-    """Return the API over a service; `checks` are its health checks."""
+def application(
+    service: Service,
+    verifier: TokenVerifier,
+    clock: Clock,
+    checks: Mapping[str, Check],
+    dashboard: Dashboard | None = None,
+) -> FastAPI:
+    """Return API and pages over a service; `checks` are its health checks, `dashboard` reads its lake."""
     app = web_application("To-do", translations=TRANSLATIONS, verifier=verifier, checks=checks, clock=clock)
     for router in (user_routes(service), task_routes(service), administration_routes(service)):
         app.include_router(router)
+    install_pages(app, PAGES, page_routes(service, clock, dashboard))
     return app

@@ -8,6 +8,7 @@ from functools import partial
 from importlib.util import find_spec
 
 from keyplan_systems.todo.api import application
+from keyplan_systems.todo.dashboard import Dashboard
 from keyplan_systems.todo.demo import play
 from keyplan_systems.todo.design import answer_given
 from keyplan_systems.todo.domain import Policy
@@ -29,9 +30,9 @@ def build(resources: Resources) -> Built:
 
     table = in_thread(resources.connection.run, answer_given("health", "health"))
     deletions = Worker("todo deletions", service.deletions.run_once, every_s=2.0)
-    lake_workers, close = _lake(resources)
+    lake_workers, dashboard, close = _lake(resources)
     return Built(
-        application(service, resources.verifier, resources.clock, {"table": table}),
+        application(service, resources.verifier, resources.clock, {"table": table}, dashboard),
         (deletions, *lake_workers),
         partial(load_sample, service, resources.clock),
         close,
@@ -47,10 +48,13 @@ def _policy() -> Policy:
     return Policy(int(days))
 
 
-def _lake(resources: Resources) -> tuple[list[Worker], Callable[[], None]]:
-    """Return the lake's workers if its libraries (keyplan-systems[lake]) are installed, and their close function."""
+def _lake(resources: Resources) -> tuple[list[Worker], Dashboard | None, Callable[[], None]]:
+    """Return the lake's workers, its dashboard and its close function.
+
+    Without its libraries (keyplan-systems[lake]) no lake is kept.
+    """
     if find_spec("pyarrow") is None or find_spec("duckdb") is None:
-        return [], lambda: None
+        return [], None, lambda: None
     from keyplan_systems.todo.feed import Feed  # noqa: PLC0415 - the lake is an extra
     from keyplan_systems.todo.lake.lake import Lake  # noqa: PLC0415
     from keyplan_systems.todo.lake_maintenance import LakeMaintenance  # noqa: PLC0415
@@ -67,7 +71,9 @@ def _lake(resources: Resources) -> tuple[list[Worker], Callable[[], None]]:
         Worker("todo lake feed", feed.run_once, every_s=1.0),
         Worker("todo lake refresh", LakeMaintenance(lake).run_once, every_s=REFRESHED_EVERY_S),
     ]
-    return workers, feed.close
+    return workers, Dashboard(lake, resources.clock), feed.close
 
 
-SYSTEM = System("todo", "To-do with a data lake", "keyplan_systems.todo.design", build, demo=play, people=PEOPLE)
+SYSTEM = System(
+    "todo", "To-do with a data lake", "keyplan_systems.todo.design", build, demo=play, people=PEOPLE, start="app/"
+)

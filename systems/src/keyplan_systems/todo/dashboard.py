@@ -1,0 +1,112 @@
+"""Figures of one person's tasks from the data lake: throughput, completion time, categories."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any, Protocol
+
+from keyplan.clock import Clock
+from keyplan_systems.todo.domain import today
+
+_DAYS = 28
+_CATEGORIES = 5
+
+_TOTALS = """
+    SELECT count(*) AS total, count(*) FILTER (status = 'completed') AS completed,
+        count(*) FILTER (status IN ('pending', 'in_progress')) AS open,
+        count(*) FILTER (status IN ('pending', 'in_progress') AND due_date < $today) AS overdue,
+        median(completed_at - created_at) FILTER (status = 'completed') / 3600 AS median_hours,
+        max(changed_at) AS as_of
+    FROM silver.tasks WHERE user_id = $user_id
+"""
+_BY_DAY = """
+    SELECT 'created' AS kind, created_on AS day, count(*) AS tasks FROM silver.tasks
+    WHERE user_id = $user_id AND created_on >= $since GROUP BY day
+    UNION ALL
+    SELECT 'completed', completed_on, count(*) FROM silver.tasks
+    WHERE user_id = $user_id AND completed_on >= $since GROUP BY completed_on
+"""
+_COMPLETION_TIME = """
+    SELECT completed_on AS day, median(completed_at - created_at) / 3600 AS hours FROM silver.tasks
+    WHERE user_id = $user_id AND completed_on >= $since GROUP BY completed_on
+"""
+_BY_CATEGORY = """
+    SELECT coalesce(category, 'none') AS category, date_trunc('week', created_on)::DATE AS week, count(*) AS tasks
+    FROM silver.tasks WHERE user_id = $user_id AND created_on >= $since GROUP BY ALL
+"""
+
+
+class Lake(Protocol):
+    """Lake that answers queries, as `keyplan_systems.todo.lake.lake.Lake` does."""
+
+    def query(self, sql: str, parameters: Mapping[str, Any] | None = None) -> Any:
+        """Return an Arrow table."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Figures of one person. Days are UTC."""
+
+    total: int
+    open: int
+    completed: int
+    overdue: int
+    median_hours: float | None
+    """Median time from creation to completion."""
+    as_of: datetime | None
+    """Time of the newest change in the lake; None while the lake has no task of the person."""
+    days: list[date]
+    created: list[float]
+    finished: list[float]
+    hours: list[float | None]
+    """Median completion time in hours of the tasks completed on each day."""
+    weeks: list[date]
+    categories: list[tuple[str, list[float]]]
+    """New tasks per week, for the most frequent categories."""
+
+
+class Dashboard:
+    """Reader of figures; threads may share it."""
+
+    def __init__(self, lake: Lake, clock: Clock) -> None:
+        self._lake, self._clock = lake, clock
+
+    def of_user(self, user_id: str) -> Figures:
+        """Return the figures of the last four weeks. Raises LakeError if the lake cannot be read."""
+        day = today(self._clock)
+        days = [day - timedelta(days=_DAYS - 1 - number) for number in range(_DAYS)]
+        of_user = {"user_id": user_id}
+        since = {**of_user, "since": days[0]}
+        totals = self._rows(_TOTALS, {**of_user, "today": day})[0]
+        by_day = {(row["kind"], row["day"]): float(row["tasks"]) for row in self._rows(_BY_DAY, since)}
+        hours = {row["day"]: float(row["hours"]) for row in self._rows(_COMPLETION_TIME, since)}
+        first_week = days[0] - timedelta(days=days[0].weekday())
+        weeks = [first_week + timedelta(weeks=number) for number in range((day - first_week).days // 7 + 1)]
+        median = totals["median_hours"]
+        return Figures(
+            totals["total"],
+            totals["open"],
+            totals["completed"],
+            totals["overdue"],
+            None if median is None else float(median),
+            totals["as_of"],
+            days,
+            [by_day.get(("created", day), 0.0) for day in days],
+            [by_day.get(("completed", day), 0.0) for day in days],
+            [hours.get(day) for day in days],
+            weeks,
+            self._categories({**of_user, "since": weeks[0]}, weeks),
+        )
+
+    def _categories(self, parameters: Mapping[str, Any], weeks: list[date]) -> list[tuple[str, list[float]]]:
+        counts: dict[str, dict[date, float]] = {}
+        for row in self._rows(_BY_CATEGORY, parameters):
+            counts.setdefault(row["category"], {})[row["week"]] = float(row["tasks"])
+        largest = sorted(counts, key=lambda name: (-sum(counts[name].values()), name))[:_CATEGORIES]
+        return [(name, [counts[name].get(week, 0.0) for week in weeks]) for name in largest]
+
+    def _rows(self, sql: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = self._lake.query(sql, parameters).to_pylist()
+        return rows

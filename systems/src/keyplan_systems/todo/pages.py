@@ -1,0 +1,286 @@
+"""Pages of the to-do system: tasks, one task, the dashboard on the data lake.
+
+Every form carries an idempotency key, so a form that is sent twice, by a double click or after a lost connection, is
+processed once. static/todo.js sends the forms without a new page, keeps those that cannot be sent, and sends them
+again with their key.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Request
+from pydantic import ValidationError
+from starlette.responses import Response
+
+from keyplan import Page
+from keyplan.clock import Clock
+from keyplan.pages import Link, redirect
+from keyplan_systems.todo.api_dependencies import person_of
+from keyplan_systems.todo.api_shapes import NewTask, TaskChanges
+from keyplan_systems.todo.dashboard import Dashboard
+from keyplan_systems.todo.domain import URGENCY, fingerprint, today
+from keyplan_systems.todo.entities import Priority, Status, Task
+from keyplan_systems.todo.idempotency import Request as Once
+from keyplan_systems.todo.quick_add import read_line
+from keyplan_systems.todo.refusals import InvalidError, MissingError, RefusalError
+from keyplan_systems.todo.service import Service
+from keyplan_systems.todo.service_lists import Lists, Wanted
+from keyplan_systems.web.browsing import Form, FormFields, Person, page_router, site
+from keyplan_systems.web.sign_in import local_path
+
+PAGES = site(
+    "keyplan_systems.todo",
+    "To-do",
+    (Link("Tasks", "app/", "list"), Link("Dashboard", "app/dashboard", "chart")),
+    accent="teal",
+    scripts=("todo.js",),
+)
+VIEWS: Final = {"open": "Open", "today": "Today", "overdue": "Overdue", "week": "Next 7 days", "all": "All"}
+_LIMIT: Final = 50
+_OPEN: Final = (Status.IN_PROGRESS, Status.PENDING)
+_ZONE: Final = "keyplan_zone"
+"""Cookie with the person's time zone, which a script sets; UTC without it."""
+_STATUSES: Final = [(status.value, status.value.replace("_", " ").capitalize()) for status in Status]
+_PRIORITIES: Final = [(priority.value, priority.value.capitalize()) for priority in URGENCY]
+_EDITED: Final = ("title", "description", "status", "priority", "category", "due_date")
+
+
+def page_routes(service: Service, clock: Clock, dashboard: Dashboard | None) -> APIRouter:
+    """Return the routes of the pages; without a lake, `dashboard` is None."""
+    router = page_router(PAGES)
+    _add_lists(router, service, clock)
+    _add_writes(router, service, clock)
+    _add_task(router, service)
+
+    @router.get("/dashboard")
+    def figures(request: Request, person: Person) -> Response:
+        shown = None if dashboard is None else dashboard.of_user(person.subject)
+        return PAGES.render(request, "dashboard.html.j2", dashboard=shown)
+
+    return router
+
+
+def _add_lists(router: APIRouter, service: Service, clock: Clock) -> None:
+    @router.get("/")
+    def tasks(request: Request, person: Person) -> Response:
+        query = request.query_params
+        view = query.get("view", "open")
+        if view not in VIEWS:
+            raise MissingError("This list does not exist.")
+        filters = {name: query.get(name, "") for name in ("status", "priority", "category", "q")}
+        day, user_id = _today(request, clock), person_of(person).user_id
+        choice = Choice(view, filters, query.get("cursor"), _zone(request), day)
+        service.users.current(person_of(person))
+        sections = choice.sections(service.lists, user_id)
+        shown = [(title, page, _next(request, page.cursor, number)) for number, (title, page) in enumerate(sections)]
+        only = query.get("section")
+        return PAGES.render(
+            request,
+            "tasks.html.j2",
+            view=view,
+            views=VIEWS,
+            filters=filters,
+            today=day,
+            sections=[section for number, section in enumerate(shown) if only in {None, str(number)}],
+            statuses=[("", "Any"), *_STATUSES],
+            priorities=[("", "Any"), *_PRIORITIES],
+            new_key=_new_key,
+            back=request.url.path + (f"?{request.url.query}" if request.url.query else ""),
+        )
+
+
+@dataclass(frozen=True)
+class Choice:
+    """List that a person chose."""
+
+    view: str
+    filters: Mapping[str, str]
+    cursor: str | None
+    zone: str
+    day: date
+
+    def sections(self, lists: Lists, user_id: str) -> Sequence[tuple[str, Page[Task]]]:
+        """Return titled lists of tasks. Each list is one query of an index, page by page."""
+        if self.view == "open":
+            titles = {Status.IN_PROGRESS: "In progress", Status.PENDING: "To do"}
+            return [(title, self._page(lists, user_id, Wanted(status))) for status, title in titles.items()]
+        if self.view == "overdue":
+            return [("Overdue", lists.overdue(user_id, self.zone, _LIMIT, self.cursor))]
+        if self.view == "today":
+            return [("Due today", _open_only(self._page(lists, user_id, Wanted(due_on=self.day))))]
+        if self.view == "week":
+            wanted = Wanted(due_from=self.day, due_to=self.day + timedelta(days=6))
+            return [("Due in the next 7 days", _open_only(self._page(lists, user_id, wanted)))]
+        text, status, priority = (self.filters[name] for name in ("q", "status", "priority"))
+        if text:
+            return [(f"Tasks with “{text}”", lists.search(user_id, text, _LIMIT, self.cursor))]
+        wanted = Wanted(
+            Status(status) if status in set(Status) else None,
+            Priority(priority) if priority in set(Priority) else None,
+            self.filters["category"] or None,
+        )
+        return [("Tasks", self._page(lists, user_id, wanted))]
+
+    def _page(self, lists: Lists, user_id: str, wanted: Wanted) -> Page[Task]:
+        return lists.page(user_id, wanted, _LIMIT, self.cursor)
+
+
+def _open_only(page: Page[Task]) -> Page[Task]:
+    return Page(tuple(task for task in page if task.status in _OPEN), page.cursor)
+
+
+def _next(request: Request, cursor: str | None, section: int) -> str | None:
+    if cursor is None:
+        return None
+    return "?" + urlencode({**request.query_params, "cursor": cursor, "section": str(section)})
+
+
+def _add_writes(router: APIRouter, service: Service, clock: Clock) -> None:
+    @router.post("/tasks")
+    def add(request: Request, person: Person, form: Form) -> Response:
+        owner = person_of(person)
+        fields = read_line(form.get("line", ""), _today(request, clock))
+        if not fields["title"]:
+            return redirect(_back(request, form), "Write what is to be done: the title is missing.")
+        try:
+            task = NewTask.model_validate({**fields, **_iso(fields)})
+        except ValidationError as error:
+            return redirect(_back(request, form), _reason(error))
+        once = _once(owner.user_id, form, "add", {**fields, **_iso(fields)})
+        service.tasks.create(once, owner, task.model_dump(exclude_unset=True))
+        due = f", due {task.due_date:%d %b %Y}" if task.due_date else ""
+        return redirect(_back(request, form), f"Added “{task.title}”{due}.")
+
+    @router.post("/tasks/bulk")
+    def change_several(request: Request, person: Person, form: Form) -> Response:
+        user_id, action, chosen = person_of(person).user_id, form.get("action", ""), form.all("task")[:100]
+        if action == "delete-completed":
+            return redirect(_back(request, form), _deleted_completed(service, user_id, form))
+        if not chosen:
+            return redirect(_back(request, form), "Select tasks first.")
+        if action == "delete":
+            gone = sum(_delete(service, user_id, task_id, form) for task_id in dict.fromkeys(chosen))
+            return redirect(_back(request, form), f"Deleted {_tasks(gone)}.")
+        if action not in set(Status):
+            raise InvalidError("This action does not exist.")
+        once = _once(user_id, form, action, chosen)
+        service.tasks.change_statuses(once, user_id, chosen, Status(action))
+        return redirect(_back(request, form), f"{_tasks(len(chosen))}: {action.replace('_', ' ')}.")
+
+
+def _deleted_completed(service: Service, user_id: str, form: FormFields) -> str:
+    service.tasks.delete_completed(_once(user_id, form, "delete-completed", None), user_id)
+    return "Deleted completed tasks."
+
+
+def _delete(service: Service, user_id: str, task_id: str, form: FormFields) -> bool:
+    """Delete a task, and return False if it is gone already."""
+    once = Once(user_id, f"{_key(form)}-{task_id}", fingerprint("FORM", "delete", task_id))
+    try:
+        service.tasks.delete(once, user_id, task_id, None)
+    except MissingError:
+        return False
+    return True
+
+
+def _add_task(router: APIRouter, service: Service) -> None:
+    def shown(
+        request: Request, task: Task, errors: dict[str, str], typed: dict[str, str], status: int = 200
+    ) -> Response:
+        values = {name: getattr(task, name) or "" for name in _EDITED} | typed
+        return PAGES.render(
+            request,
+            "task.html.j2",
+            status,
+            task=task,
+            values=values,
+            errors=errors,
+            statuses=_STATUSES,
+            priorities=[("", "None"), *_PRIORITIES],
+            new_key=_new_key,
+        )
+
+    @router.get("/tasks/{task_id}")
+    def task(request: Request, person: Person, task_id: str) -> Response:
+        return shown(request, service.tasks.read(person_of(person).user_id, task_id), {}, {})
+
+    @router.post("/tasks/{task_id}")
+    def change(request: Request, person: Person, task_id: str, form: Form) -> Response:
+        user_id = person_of(person).user_id
+        typed = {name: form[name] for name in _EDITED if name in form}
+        try:
+            changes = TaskChanges.model_validate({name: value or None for name, value in typed.items()})
+            seen = int(form["version"]) if form.get("version", "").isdecimal() else None
+            fields = changes.model_dump(exclude_unset=True)
+            once = _once(user_id, form, f"change {task_id}", [typed, seen])
+            service.tasks.change(once, user_id, task_id, fields, seen)
+        except ValidationError as error:
+            return shown(request, service.tasks.read(user_id, task_id), _errors(error), typed, 422)
+        except MissingError:
+            raise
+        except RefusalError:
+            message = "Somebody changed this task since you opened it. Your text is kept; check it and save again."
+            return shown(request, service.tasks.read(user_id, task_id), {"title": message}, typed, 409)
+        return redirect(_back(request, form), "Saved.")
+
+    @router.post("/tasks/{task_id}/delete")
+    def delete(request: Request, person: Person, task_id: str, form: Form) -> Response:
+        _delete(service, person_of(person).user_id, task_id, form)
+        return redirect(_back(request, form), "Task deleted.")
+
+
+def _once(user_id: str, form: FormFields, action: str, content: Any) -> Once:
+    """Return the request that a form stands for: sent again with its key, it gets the first answer."""
+    return Once(user_id, _key(form), fingerprint("FORM", action, content))
+
+
+def _key(form: FormFields) -> str:
+    key = form.get("key", "")
+    if not (0 < len(key) <= 100 and key.isascii() and key.isprintable() and " " not in key):
+        raise InvalidError("The form has no valid key: reload the page.")
+    return key
+
+
+def _new_key() -> str:
+    return uuid.uuid4().hex
+
+
+def _back(request: Request, form: FormFields) -> str:
+    """Return the list that the form was on, from its field `back`; the first list for anything else."""
+    start = f"{request.scope.get('root_path', '')}/app/"
+    back = local_path(form.get("back"))
+    return back if back.startswith(start) else start
+
+
+def _zone(request: Request) -> str:
+    return request.cookies.get(_ZONE, "UTC")
+
+
+def _today(request: Request, clock: Clock) -> date:
+    """Return the day in the person's time zone; in UTC if the browser's zone is unknown here."""
+    try:
+        return today(clock, _zone(request))
+    except InvalidError:
+        return today(clock)
+
+
+def _iso(fields: dict[str, Any]) -> dict[str, str]:
+    return {name: value.isoformat() for name, value in fields.items() if isinstance(value, date)}
+
+
+def _tasks(count: int) -> str:
+    return f"{count} task" if count == 1 else f"{count} tasks"
+
+
+def _errors(error: ValidationError) -> dict[str, str]:
+    return {str(part["loc"][0]) if part["loc"] else "title": part["msg"] for part in error.errors()}
+
+
+def _reason(error: ValidationError) -> str:
+    return "; ".join(f"{name}: {message}" for name, message in _errors(error).items())

@@ -1,0 +1,44 @@
+"""Charts as SVG: scales, gaps, descriptions, escaped labels."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from keyplan.pages.charts import bars, lines
+
+
+def ticks(svg: str) -> list[str]:
+    """Return the labels of the vertical axis."""
+    return re.findall(r'text-anchor="end">([^<]*)</text>', svg)
+
+
+@pytest.mark.parametrize(
+    ("largest", "labels"),
+    [(3, ["0", "1", "2", "3"]), (5, ["0", "2", "4", "6"]), (100, ["0", "50", "100"]), (0, ["0", "1"])],
+)
+def test_the_axis_of_whole_numbers_has_distinct_round_labels(largest: int, labels: list[str]) -> None:
+    assert (
+        ticks(lines("Tasks", [str(number) for number in range(20)], [("tasks", [largest] * 20)]))[: len(labels)]
+        == labels
+    )
+
+
+def test_a_missing_value_leaves_a_gap() -> None:
+    svg = lines("Hours", ["a", "b", "c", "d", "e"], [("hours", [1, 2, None, 3, 4])])
+    assert svg.count("<polyline") == 2
+    assert svg.count("<circle") == 4
+
+
+def test_labels_are_escaped_and_the_chart_is_well_formed() -> None:
+    hostile = '"><script>alert(1)</script>'
+    for svg in (bars(hostile, [(hostile, 1)]), lines(hostile, [hostile], [(hostile, [1]), ("b", [2])])):
+        assert "<script>" not in svg
+        ElementTree.fromstring(svg)
+
+
+def test_a_chart_describes_its_numbers_to_screen_readers() -> None:
+    assert "<desc>home: 3, work: 1</desc>" in bars("Tasks", [("home", 3), ("work", 1)])
+    assert "<desc>hours: Mon none, Tue 2.5</desc>" in lines("Hours", ["Mon", "Tue"], [("hours", [None, 2.5])], digits=1)
