@@ -30,7 +30,7 @@ from keyplan_systems.todo.idempotency import Request as Once
 from keyplan_systems.todo.quick_add import read_line
 from keyplan_systems.todo.refusals import InvalidError, MissingError, RefusalError
 from keyplan_systems.todo.service import Service
-from keyplan_systems.todo.service_lists import Lists, Wanted
+from keyplan_systems.todo.service_lists import Lists, TaskSelection
 from keyplan_systems.web.browsing import Form, FormFields, Person, page_router, site
 from keyplan_systems.web.sign_in import local_path
 
@@ -109,25 +109,25 @@ class Choice:
         """Return titled lists of tasks. Each list is one query of an index, page by page."""
         if self.view == "open":
             titles = {Status.IN_PROGRESS: "In progress", Status.PENDING: "To do"}
-            return [(title, self._page(lists, user_id, Wanted(status))) for status, title in titles.items()]
+            return [(title, self._page(lists, user_id, TaskSelection(status))) for status, title in titles.items()]
         if self.view == "overdue":
             return [("Overdue", lists.overdue(user_id, self.zone, _LIMIT, self.cursor))]
         if self.view == "today":
-            return [("Due today", _open_only(self._page(lists, user_id, Wanted(due_on=self.day))))]
+            return [("Due today", _open_only(self._page(lists, user_id, TaskSelection(due_on=self.day))))]
         if self.view == "week":
-            wanted = Wanted(due_from=self.day, due_to=self.day + timedelta(days=6))
+            wanted = TaskSelection(due_from=self.day, due_to=self.day + timedelta(days=6))
             return [("Due in the next 7 days", _open_only(self._page(lists, user_id, wanted)))]
         text, status, priority = (self.filters[name] for name in ("q", "status", "priority"))
         if text:
             return [(f"Tasks with “{text}”", lists.search(user_id, text, _LIMIT, self.cursor))]
-        wanted = Wanted(
+        wanted = TaskSelection(
             Status(status) if status in set(Status) else None,
             Priority(priority) if priority in set(Priority) else None,
             self.filters["category"] or None,
         )
         return [("Tasks", self._page(lists, user_id, wanted))]
 
-    def _page(self, lists: Lists, user_id: str, wanted: Wanted) -> Page[Task]:
+    def _page(self, lists: Lists, user_id: str, wanted: TaskSelection) -> Page[Task]:
         return lists.page(user_id, wanted, _LIMIT, self.cursor)
 
 
