@@ -6,21 +6,23 @@ from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
 from keyplan.client.errors import UnreadableItemError
 from keyplan.design.entities import OWNER, Entity, EntitySpec, ReadModel, View
-from keyplan.design.fields.compiled import IRREGULAR, item_decoder
+from keyplan.design.fields.compiled import IRREGULAR, item_decoder, item_reader
 from keyplan.design.fields.stored import decode_value, plain_decoder
 from keyplan.design.keys.entity_keys import BoundKeyAttribute
 from keyplan.design.keys.placeholders import BoundPlaceholder, Text
 from keyplan.design.keys.templates import BoundTemplate
 from keyplan.design.planning.plan import Plan
 
+Item = Mapping[str, Any]
 
-def key_of(spec: EntitySpec, item: Mapping[str, Any]) -> dict[str, Any]:
+
+def key_of(spec: EntitySpec, item: Item) -> dict[str, Any]:
     """Return the primary key of an item as plain values."""
     return {name: decode_value(item[name]) for name in spec.schema.key if name in item}
 
@@ -56,9 +58,14 @@ class Reader:
         self._recoverable = frozenset(recovered)
         self._expiry = spec.checked_expiry
         self.expires = self._expiry is not None
+        read = item_reader(model, fields, self._validated, always=self._recoverable)
+        self.entity: Callable[[Item], Entity] = (
+            self._validated if read is None or spec.is_in_key_only & fields.keys() else read
+        )
+        """Returns the entity of an item. Raises UnreadableItemError."""
 
-    def entity(self, item: Mapping[str, Any]) -> Entity:
-        """Return the entity that an item is. Raises UnreadableItemError."""
+    def _validated(self, item: Item) -> Any:
+        """Return the entity of an item, with all values validated by its model. Raises UnreadableItemError."""
         try:
             try:
                 values = self._decode(item)
@@ -69,14 +76,16 @@ class Reader:
             if self._times and not self._times <= values.keys():
                 missing = ", ".join(sorted(self._times - values.keys()))
                 raise ValueError(f"{missing}: Field required")  # its default is only for items before they are written
-            # What is stored has fewer types than Python: a strict model could read none of its moments again.
-            entity: Entity = self._validate(values, by_name=True, strict=False)
+            # Stored values have fewer types than Python: a strict model could not read its own timestamps.
+            return self._validate(values, by_name=True, strict=False)
         except (ValidationError, ValueError, TypeError, ArithmeticError, KeyError) as error:
             raise self._unreadable(item, error) from error
-        return entity
 
-    def _values(self, item: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values of an item that lacks attributes, or has some of other types, for pydantic to judge."""
+    def _values(self, item: Item) -> dict[str, Any]:
+        """Return the values of an item with missing attributes, or with other attribute types, for pydantic to check.
+
+        An absent attribute has no entry.
+        """
         values: dict[str, Any] = {}
         for name, attribute, code, plain, decode in self._fields:
             stored = item.get(attribute)
@@ -86,7 +95,7 @@ class Reader:
             values[name] = decode(stored) if plain is None or content is None else plain(content)
         return values
 
-    def _recover(self, values: dict[str, Any], item: Mapping[str, Any]) -> None:
+    def _recover(self, values: dict[str, Any], item: Item) -> None:
         """Fields that no attribute holds: sets without members, and what the texts of keys are made of."""
         for name in self._sets:
             values.setdefault(name, set())
@@ -100,7 +109,7 @@ class Reader:
         for name in self._nones:
             values.setdefault(name, None)
 
-    def _unreadable(self, item: Mapping[str, Any], error: Exception) -> UnreadableItemError:
+    def _unreadable(self, item: Item, error: Exception) -> UnreadableItemError:
         why = (
             "; ".join(f"{'.'.join(map(str, one['loc'])) or 'the whole'}: {one['msg']}" for one in error.errors())
             if isinstance(error, ValidationError)
@@ -111,7 +120,7 @@ class Reader:
             f"{item_named(self.spec, key)} cannot be read as {self.spec.name}: {why}", entity=self.spec.name, key=key
         )
 
-    def has_expired(self, item: Mapping[str, Any], now_s: int) -> bool:
+    def has_expired(self, item: Item, now_s: int) -> bool:
         """Whether an item's expiry has passed, so that it counts as gone."""
         if self._expiry is None:
             return False
@@ -148,21 +157,44 @@ class Sorter:
         self._by_name = {name: readers[spec] for spec in wanted for name in _names(spec)}
         others = [spec for spec in declared if spec not in readers]
         candidates = sorted([*readers, *others], key=lambda spec: _precedence(spec, is_wanted=spec in readers))
-        self._by_key = [(_key_tests(spec, candidates), readers.get(spec)) for spec in candidates]
+        self.reader = self._compiled([(spec, readers.get(spec)) for spec in candidates])
+        """Returns the reader of an item, or None if it is not a wanted entity's."""
 
-    def reader(self, item: Mapping[str, Any]) -> Reader | None:
-        """Return the reader of an item, or None if it is not a wanted entity's."""
-        if OWNER in item:
-            return None
-        if self._discriminator is not None and self._discriminator in item:
-            return self._by_name.get(item[self._discriminator].get("S", ""))
-        for fits, its in self._by_key:
-            for fit in fits:
-                if not fit(item):
-                    break
-            else:
-                return its
-        return None
+    def _compiled(self, candidates: Sequence[tuple[EntitySpec, Reader | None]]) -> Callable[[Item], Reader | None]:
+        """Generate the tests of all candidates as one function: pages call it for each item."""
+        scope: dict[str, Any] = {"by_name": self._by_name.get, "nothing": {}}
+        lines = [f"    if {OWNER!r} in item: return None"]
+        if self._discriminator is not None:
+            lines.append(f"    named = item.get({self._discriminator!r})")
+            lines.append("    if named is not None: return by_name(named.get('S', ''))")
+        specs = [spec for spec, _ in candidates]
+        names = {attribute: f"key{number}" for number, attribute in enumerate(specs[0].schema.key)}
+        lines.append("    try:")
+        lines += [f"        {name} = item[{attribute!r}]['S']" for attribute, name in names.items()]
+        lines.append("    except KeyError:")  # a key of another type, or an index entry without it
+        lines += [f"        {name} = item.get({attribute!r}, nothing).get('S')" for attribute, name in names.items()]
+        for place, (spec, its) in enumerate(candidates):
+            scope[f"reader{place}"] = its
+            tests = []
+            for test in _key_tests(spec, specs):
+                if isinstance(test, _Prefix):
+                    key = names[test.attribute]
+                    tests.append(f"{key} is not None and {key}.startswith({test.text!r})")
+                else:
+                    name = f"fits{place}_{len(tests)}"
+                    scope[name] = test
+                    tests.append(f"{name}(item)")
+            lines.append(f"    if {' and '.join(tests)}: return reader{place}")
+        exec("\n".join(["def made(item):", *lines]), scope)  # noqa: S102 - names of attributes and literal texts only
+        made: Callable[[Item], Reader | None] = scope["made"]
+        return made
+
+
+class _Prefix(NamedTuple):
+    """The test that a key attribute starts with a text."""
+
+    attribute: str
+    text: str
 
 
 def _names(spec: EntitySpec) -> tuple[str, ...]:
@@ -207,8 +239,8 @@ def _form(spec: EntitySpec) -> str:
     return "".join(texts)
 
 
-def _key_tests(spec: EntitySpec, candidates: Sequence[EntitySpec]) -> list[Callable[[Mapping[str, Any]], bool]]:
-    """Return functions that are all true of an item whose key may be this entity's."""
+def _key_tests(spec: EntitySpec, candidates: Sequence[EntitySpec]) -> list[_Prefix | Callable[[Item], bool]]:
+    """Return tests that are all true of an item whose key may be this entity's."""
     is_alone = _is_alone(spec, candidates)
     tests = [_fits(part, is_alone) for part in spec.key.attributes]
     fields = [set(template.fields) for template in _templates(spec)]
@@ -217,11 +249,11 @@ def _key_tests(spec: EntitySpec, candidates: Sequence[EntitySpec]) -> list[Calla
     return tests
 
 
-def _repeats_agree(spec: EntitySpec) -> Callable[[Mapping[str, Any]], bool]:
+def _repeats_agree(spec: EntitySpec) -> Callable[[Item], bool]:
     """Return a function that checks that a field in several key attributes has one value in all of them."""
     parts = [(part.attribute, part.template) for part in spec.key.attributes if part.template is not None]
 
-    def agree(item: Mapping[str, Any]) -> bool:
+    def agree(item: Item) -> bool:
         texts = [(template, item[attribute]["S"]) for attribute, template in parts]
         found = [template.match(text) or {} for template, text in texts]
         # A field may be written in two precisions: either text may be the more precise one.
@@ -247,22 +279,17 @@ def _literal_prefix(part: BoundKeyAttribute) -> str:
     return "" if part.template is None else part.template.literal_prefix
 
 
-def _fits(part: BoundKeyAttribute, alone: bool) -> Callable[[Mapping[str, Any]], bool]:
-    """Return a function that checks an item's key attribute; only its start if that distinguishes the entity."""
+def _fits(part: BoundKeyAttribute, alone: bool) -> _Prefix | Callable[[Item], bool]:
+    """Return the test of an item's key attribute; only of its start if that distinguishes the entity."""
     attribute, template = part.attribute, part.template
     if template is None:
         code = part.type_code
         return lambda item: code in item.get(attribute, ())
     prefix, match = template.literal_prefix, template.match
     if alone and prefix and template.fields:
+        return _Prefix(attribute, prefix)
 
-        def has_prefix(item: Mapping[str, Any]) -> bool:
-            value = item.get(attribute)
-            return value is not None and value.get("S", "").startswith(prefix)
-
-        return has_prefix
-
-    def fits(item: Mapping[str, Any]) -> bool:
+    def fits(item: Item) -> bool:
         text = item.get(attribute, {}).get("S")
         return text is not None and text.startswith(prefix) and match(text) is not None
 

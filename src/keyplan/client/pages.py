@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import heapq
 import hmac
-import json
 from base64 import b64decode, b64encode, urlsafe_b64decode, urlsafe_b64encode
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
+
+import orjson
 
 from keyplan import limits
 from keyplan.client.codec import Sorter
@@ -47,8 +48,8 @@ _DIGEST_BYTES = 16
 
 def write_cursor(key: bytes, bound_to: Sequence[Any], positions: Sequence[Position]) -> str:
     """Return the cursor of a page."""
-    told = {str(number): _plain(position) for number, position in enumerate(positions) if position is not None}
-    payload = json.dumps(told, separators=(",", ":"), ensure_ascii=False).encode()
+    plain = {str(number): _plain(position) for number, position in enumerate(positions) if position is not None}
+    payload = orjson.dumps(plain)
     return urlsafe_b64encode(_digest(key, bound_to, payload) + payload).rstrip(b"=").decode()
 
 
@@ -65,8 +66,8 @@ def read_cursor(key: bytes, bound_to: Sequence[Any], cursor: str, partitions: in
             " another cursor key: hand it to the same pattern with the same arguments, and give all processes the"
             " same cursor_key"
         )
-    told = json.loads(payload)
-    return [_stored(told[str(number)]) if str(number) in told else None for number in range(partitions)]
+    plain = orjson.loads(payload)
+    return [_stored(plain[str(number)]) if str(number) in plain else None for number in range(partitions)]
 
 
 def _digest(key: bytes, bound_to: Sequence[Any], payload: bytes) -> bytes:
@@ -199,25 +200,25 @@ class RangeReader:
     ) -> list[tuple[Item, Any]]:
         """Return the requested entities. Raises UnreadableItemError, or reports it if the call has `unreadable`."""
         drops, now_s = self.plan.expired == "drop", arguments[NOW]
-        left = self._left(arguments)
-        found = []
+        left, reader_of_item = self._left(arguments), self.sorter.reader
+        read = []
         for item in items:
-            its = self.sorter.reader(item)
+            its = reader_of_item(item)
             if its is None or (drops and its.expires and its.has_expired(item, now_s)):
                 continue
             try:
                 entity = its.entity(item)
             except UnreadableItemError as error:
-                told = self._told(error, its.spec, item)
+                explained = self._explained(error, its.spec, item)
                 if unreadable is None:
-                    raise told from error.__cause__
-                unreadable(told)
+                    raise explained from error.__cause__
+                unreadable(explained)
                 continue
             if left is None or holds(left, entity.__dict__) is True:
-                found.append((item, entity))
-        return found
+                read.append((item, entity))
+        return read
 
-    def _told(self, error: UnreadableItemError, spec: EntitySpec, item: Item) -> UnreadableItemError:
+    def _explained(self, error: UnreadableItemError, spec: EntitySpec, item: Item) -> UnreadableItemError:
         """Return the error with a note if the index may not project what the item needs."""
         index = self.plan.index
         if index is None or index.kind != "GSI" or self.plan.hydrated:

@@ -3,19 +3,36 @@
 A loop over fields costs more than the conversion of most values. These functions are straight-line code: an item whose
 attributes have their declared types is decoded with one lookup for each field. Items of other forms raise, and are
 decoded field by field (`keyplan.client.codec`).
+
+If a decoded value of each field is a valid value that pydantic would return unchanged, `item_reader` also makes the
+object without a validation: most of the time of a validated object is spent on a second check of the same types.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import deepcopy
+from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Any, get_args, get_origin
+from enum import Enum
+from typing import Any, Literal, get_args, get_origin
+from uuid import UUID
 
-from keyplan.design.fields.annotations import AttributeValue
-from keyplan.design.fields.stored import StoredField, encode_value, plain_decoder
+from pydantic import BaseModel
+
+from keyplan.design.fields.annotations import Attribute, AttributeValue, unwrap
+from keyplan.design.fields.stored import (
+    StoredField,
+    encode_set,
+    encode_value,
+    number_text,
+    plain_decoder,
+    timestamp_text,
+)
 
 ItemDecoder = Callable[[Mapping[str, Any]], dict[str, Any]]
 ItemEncoder = Callable[[Mapping[str, Any]], dict[str, AttributeValue]]
+ItemReader = Callable[[Mapping[str, Any]], Any]
 IRREGULAR = (KeyError, TypeError, ValueError, ArithmeticError, AttributeError)
 """The exceptions of a decoder for an item that it does not decode."""
 
@@ -57,26 +74,270 @@ def _is_list_of_text(field: StoredField) -> bool:
     return get_origin(field.annotation) is list and get_args(field.annotation) == (str,)
 
 
-def item_encoder(fields: Sequence[StoredField]) -> ItemEncoder:
-    """Return a function from values by field name to the attributes of an item; None and empty sets are left out."""
-    scope: dict[str, Any] = {"encode_value": encode_value}
+# Objects of a model.
+
+
+def item_reader(
+    model: type[BaseModel], fields: Mapping[str, StoredField], otherwise: ItemReader, *, always: Collection[str] = ()
+) -> ItemReader | None:
+    """Return a function from an item to an object of the model, or None if pydantic must validate its values.
+
+    `fields`: every field of the model; `always`: names of fields without which an item is not regular, though they may
+    be absent. The function passes items that are not regular to `otherwise`.
+    """
+    if fields.keys() != model.model_fields.keys() or not _constructs_plainly(model):
+        return None
+    scope: dict[str, Any] = {
+        **_SCOPE,
+        "new": object.__new__,
+        "model": model,
+        "all_fields": frozenset(fields),
+        "otherwise": otherwise,
+        "irregular": IRREGULAR,
+        **{f"set_{name.strip('_')}": vars(BaseModel)[name].__set__ for name in _STATE},
+    }
+    needed: list[str] = []
+    lines: list[str] = []
+    for place, name in enumerate(model.model_fields):
+        field = fields[name]
+        absent = None if name in always else _absent(field, place, scope)
+        code = f"stored[{field.type_code!r}]"
+        content = _exact(field, place, scope, code if absent else f"item[{field.attribute!r}][{field.type_code!r}]")
+        if content is None:
+            return None
+        if absent is None and not lines:
+            needed.append(f"{name!r}: {content}")
+        elif absent is None:
+            lines.append(f"    values[{name!r}] = {content}")
+        else:
+            lines += [
+                f"    stored = get({field.attribute!r})",
+                f"    if stored is not None: values[{name!r}] = {content}",
+            ]
+            lines += ["    else:", *(f"        {line}" for line in absent)]
+    lines = [
+        "    try:",
+        *(["        given = all_fields", "        get = item.get"] if lines else []),
+        f"        values = {{{', '.join(needed)}}}",
+        *(f"    {line}" for line in lines),
+        "    except irregular:",
+        "        return otherwise(item)",
+        "    made = new(model)",
+        "    set_dict(made, values)",
+        f"    set_pydantic_fields_set(made, set({'given' if lines else 'all_fields'}))",
+        "    set_pydantic_extra(made, None)",
+        "    set_pydantic_private(made, None)",
+        "    return made",
+    ]
+    read: ItemReader = _made("def made(item):", lines, scope)
+    return read
+
+
+_STATE = ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
+"""The parts of a pydantic object, as BaseModel.model_construct sets them."""
+_SETTINGS = frozenset(
+    {
+        "alias_generator",
+        "arbitrary_types_allowed",
+        "frozen",
+        "json_schema_extra",
+        "populate_by_name",
+        "protected_namespaces",
+        "serialize_by_alias",
+        "strict",
+        "title",
+        "use_attribute_docstrings",
+        "validate_assignment",
+        "validate_by_alias",
+        "validate_by_name",
+    }
+)
+"""Settings of a model that change nothing about values of exactly the declared types."""
+
+
+def _constructs_plainly(model: type[BaseModel]) -> bool:
+    """Return True if validation of a model does nothing but check each field."""
+    rules = model.__pydantic_decorators__
+    if rules.validators or rules.field_validators or rules.root_validators or rules.model_validators:
+        return False
+    if model.__private_attributes__ or model.__pydantic_post_init__ or model.__pydantic_custom_init__:
+        return False
+    settings = {name for name in model.model_config if name != "extra"} - _SETTINGS
+    if settings or model.model_config.get("extra") == "allow" or model.__new__ is not object.__new__:
+        return False
+    return all(
+        getattr(model, name).__func__ is getattr(BaseModel, name).__func__
+        for name in ("__get_pydantic_core_schema__", "model_construct", "model_validate")
+    )
+
+
+def _exact(field: StoredField, place: int, scope: dict[str, Any], content: str) -> str | None:
+    """Return the expression that makes a field's value of an attribute's content, or None if pydantic must."""
+    annotation, _, marks = unwrap(field.info.annotation)
+    if not all(isinstance(mark, Attribute) for mark in (*marks, *field.info.metadata)):
+        return None
+    if field.stored is not None:
+        return f"{field.stored}({content})"
+    if field.type_code == "L" and get_origin(annotation) is list:
+        member = _exact_member(get_args(annotation)[0])
+        return None if member is None else f"[{member[1].format(f'member[{member[0]!r}]')} for member in {content}]"
+    if field.type_code == "M" and get_origin(annotation) is dict and get_args(annotation)[0] is str:
+        member = _exact_member(get_args(annotation)[1])
+        read = "" if member is None else member[1].format(f"member[{member[0]!r}]")
+        return f"{{name: {read} for name, member in {content}.items()}}" if read else None
+    if field.is_set and get_origin(annotation) in {set, frozenset}:
+        member = _exact_member(get_args(annotation)[0])
+        if member is None or f"{member[0]}S" != field.type_code:
+            return None
+        members = content if member[1] == "{}" else f"[{member[1].format('member')} for member in {content}]"
+        return f"{get_origin(annotation).__name__}({members})"
+    choices = _choices(annotation)
+    if choices is not None and field.type_code == "S":
+        scope[f"choice{place}"] = choices
+        return f"choice{place}[{content}]"
+    exact = _exact_member(annotation)
+    return exact[1].format(content) if exact is not None and exact[0] == field.type_code else None
+
+
+def _exact_member(annotation: Any) -> tuple[str, str] | None:
+    """Return the attribute type of a simple type and the expression of its value, with {} for the content."""
+    return _EXACT.get(annotation) if isinstance(annotation, type) and not get_args(annotation) else None
+
+
+def _choices(annotation: Any) -> dict[str, Any] | None:
+    """Return the values of a Literal or an Enum by their text, or None if some are not text."""
+    if get_origin(annotation) is Literal:
+        choices = {value: value for value in get_args(annotation)}
+    elif isinstance(annotation, type) and issubclass(annotation, Enum):
+        choices = {member.value: member for member in annotation}
+    else:
+        return None
+    return choices if all(type(text) is str for text in choices) else None
+
+
+def _timestamp(text: str) -> datetime:
+    """Return the timestamp of a text in UTC with seconds, milliseconds or microseconds. Raises ValueError."""
+    if len(text) not in _TIMESTAMP_LENGTHS or text[-1] != "Z" or text[7] != "-" or text[10] != "T":
+        raise ValueError(text)
+    return datetime.fromisoformat(text)
+
+
+_TIMESTAMP_LENGTHS = frozenset({20, 24, 27})
+
+
+def _date(text: str) -> date:
+    if len(text) != len("2026-01-01") or text[7] != "-":
+        raise ValueError(text)
+    return date.fromisoformat(text)
+
+
+def _epoch_s(number: str) -> datetime:
+    return datetime.fromtimestamp(int(number), UTC)
+
+
+def _epoch_ms(number: str) -> datetime:
+    seconds, milliseconds = divmod(int(number), 1000)
+    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=milliseconds * 1000)
+
+
+_EXACT: dict[type, tuple[str, str]] = {
+    str: ("S", "{}"),
+    bool: ("BOOL", "{}"),
+    int: ("N", "int({})"),
+    float: ("N", "float({})"),
+    Decimal: ("N", "Decimal({})"),
+    bytes: ("B", "bytes({})"),
+    UUID: ("S", "UUID({})"),
+    date: ("S", "date({})"),
+    datetime: ("S", "timestamp({})"),
+}
+"""Types whose values are valid as decoded: the attribute type, and the expression that decodes the content."""
+_SCOPE: dict[str, Any] = {
+    "Decimal": Decimal,
+    "UUID": UUID,
+    "date": _date,
+    "timestamp": _timestamp,
+    "iso_s": _timestamp,
+    "iso_ms": _timestamp,
+    "epoch_s": _epoch_s,
+    "epoch_ms": _epoch_ms,
+}
+_IMMUTABLE = (str, int, float, bool, Decimal, bytes, UUID, date, Enum, type(None))
+
+
+def _absent(field: StoredField, place: int, scope: dict[str, Any]) -> list[str] | None:
+    """Return the statements for an absent attribute; None if such an item must be decoded in another way."""
+    info, name = field.info, field.name
+    if field.is_set and not field.optional:
+        return [f"values[{name!r}] = {'frozenset' if get_origin(field.annotation) is frozenset else 'set'}()"]
+    if info.is_required():
+        return [f"values[{name!r}] = None"] if field.optional else None
+    if info.validate_default or info.default_factory_takes_validated_data:
+        return None
+    drop = f"given = given - {{{name!r}}}"
+    scope[f"default{place}"] = info.default if info.default_factory is None else info.default_factory
+    if info.default_factory is not None:
+        return [f"values[{name!r}] = default{place}()", drop]
+    if isinstance(info.default, _IMMUTABLE):
+        return [f"values[{name!r}] = default{place}", drop]
+    scope["deepcopy"] = deepcopy
+    return [f"values[{name!r}] = deepcopy(default{place})", drop]
+
+
+# Items of values.
+
+
+def item_encoder(
+    fields: Sequence[StoredField], texts: Sequence[tuple[str, Callable[[Mapping[str, Any]], str]]] = ()
+) -> ItemEncoder:
+    """Return a function from values by field name to the attributes of an item; None and empty sets are left out.
+
+    `texts`: attributes that hold text made of the values, with the functions that make it.
+    """
+    scope: dict[str, Any] = {
+        "encode_value": encode_value,
+        "Decimal": Decimal,
+        "datetime": datetime,
+        "encode_set": encode_set,
+        "number_text": number_text,
+        "timestamp_text": timestamp_text,
+    }
     lines = ["    item = {}"]
     for place, field in enumerate(fields):
         scope[f"encode{place}"] = field.encode
         lines.append(f"    value = values[{field.name!r}]")
-        member = "[{'S': one} if one.__class__ is str else encode_value(one) for one in value]"
-        simple = {
-            "S": ("str", "{'S': value}") if field.annotation is str else None,
-            "N": ("int", "{'N': str(value)}") if field.annotation is int else None,
-            "BOOL": ("bool", "{'BOOL': value}") if field.annotation is bool else None,
-            "L": ("list", f"{{'L': {member}}}") if _is_list_of_text(field) else None,
-        }.get(field.type_code)
-        if simple is not None:
-            lines.append(f"    if value.__class__ is {simple[0]}: item[{field.attribute!r}] = {simple[1]}")
+        for number, (test, text) in enumerate(
+            _SIMPLE_ENCODINGS.get(field.type_code, ()) if field.stored is None else ()
+        ):
+            lines.append(f"    {'elif' if number else 'if'} {test}: item[{field.attribute!r}] = {text}")
         condition = "value is not None and not ((value.__class__ is set or value.__class__ is frozenset) and not value)"
-        lines.append(f"    {'elif' if simple else 'if'} {condition}: item[{field.attribute!r}] = encode{place}(value)")
+        is_first = lines[-1].startswith("    value =")
+        lines.append(
+            f"    {'if' if is_first else 'elif'} {condition}: item[{field.attribute!r}] = encode{place}(value)"
+        )
+    for place, (attribute, render) in enumerate(texts):
+        scope[f"render{place}"] = render
+        lines.append(f"    item[{attribute!r}] = {{'S': render{place}(values)}}")
     encode: ItemEncoder = _made("def made(values):", [*lines, "    return item"], scope)
     return encode
+
+
+_IS_PRESENT = "value is not None and not ((value.__class__ is set or value.__class__ is frozenset) and not value)"
+_MEMBERS = "[{'S': member} if member.__class__ is str else encode_value(member) for member in value]"
+_SIMPLE_ENCODINGS: dict[str, tuple[tuple[str, str], ...]] = {
+    "S": (
+        ("value.__class__ is str", "{'S': value}"),
+        ("value.__class__ is datetime", "{'S': timestamp_text(value)}"),
+    ),
+    "N": (
+        ("value.__class__ is int", "{'N': str(value)}"),
+        ("value.__class__ is Decimal", "{'N': number_text(value)}"),
+    ),
+    "BOOL": (("value.__class__ is bool", "{'BOOL': value}"),),
+    "L": (("value.__class__ is list", f"{{'L': {_MEMBERS}}}"),),
+    "SS": (("value.__class__ is set and value", "encode_set(value)"),),
+}
+"""By attribute type: the tests of values that are encoded in place, and the attribute values."""
 
 
 def _made(head: str, lines: Sequence[str], scope: dict[str, Any]) -> Any:

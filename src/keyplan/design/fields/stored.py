@@ -17,6 +17,7 @@ from functools import cached_property, lru_cache
 from typing import Any, get_args, get_origin
 from uuid import UUID
 
+import orjson
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
@@ -46,6 +47,7 @@ from keyplan.design.fields.annotations import (
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NO_OFFSET = timedelta(0)
+_TEXT_ONLY = frozenset({str})
 
 
 def timestamp_text(value: datetime, timespec: str = "microseconds") -> str:
@@ -53,6 +55,9 @@ def timestamp_text(value: datetime, timespec: str = "microseconds") -> str:
 
     Raises ValueError for a timestamp without a time zone.
     """
+    if value.tzinfo is UTC and value.__class__ is datetime and timespec == "microseconds":
+        text = orjson.dumps(value, None, orjson.OPT_UTC_Z).decode()  # in quotes; takes a fifth of the time of isoformat
+        return text[1:-1] if value.microsecond else f"{text[1:-2]}.000000Z"
     _check_time_zone(value)
     if value.utcoffset() == _NO_OFFSET:
         return value.isoformat(timespec=timespec)[: -len("+00:00")] + "Z"
@@ -193,8 +198,9 @@ def _refuse_unset(value: Any) -> AttributeValue:
     raise UnstorableTypeError(f"{value!r} is not a value: only .patch(...) accepts it")
 
 
-def _encode_set(value: set[Any] | frozenset[Any]) -> AttributeValue:
-    if {*map(type, value)} == {str}:
+def encode_set(value: set[Any] | frozenset[Any]) -> AttributeValue:
+    """Return the attribute value of a set. Raises UnstorableTypeError if it is empty or its members differ in type."""
+    if _TEXT_ONLY.issuperset(map(type, value)) and value:
         return {"SS": sorted(value)}
     members = [encode_value(member) for member in value]
     if not members:
@@ -247,8 +253,8 @@ _ENCODERS: dict[type, Encoder] = {
     list: lambda value: {"L": [encode_value(member) for member in value]},
     tuple: lambda value: {"L": [encode_value(member) for member in value]},
     dict: lambda value: {"M": {_map_key(name): encode_value(member) for name, member in value.items()}},
-    set: _encode_set,
-    frozenset: _encode_set,
+    set: encode_set,
+    frozenset: encode_set,
 }
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from keyplan.design.fields.annotations import DeclaredField
@@ -77,6 +77,15 @@ class MissingField(KeyError):  # noqa: N818  named for the state it reports, as 
         return f"the field {self.field!r}{where} has no value"
 
 
+class Inline(NamedTuple):
+    """An encoding as source code, with `v` for the value."""
+
+    condition: str
+    """True of the values that `text` encodes; `encode` encodes or refuses all others."""
+    text: str
+    """The replacement field of an f-string."""
+
+
 @dataclass(frozen=True)
 class Encoding:
     """How the values of one field become text.
@@ -87,7 +96,8 @@ class Encoding:
     declared. `rounds_to` names the unit that finer values are rounded down to. `choices` are all texts, if they are
     few. `min_bytes` and `max_bytes` are UTF-8, None for unlimited. `language` holds every text of a valid value;
     `pattern` (a regular expression) and `reachable` hold every text and character of any value of the type. They differ
-    if a language is `declared`: narrowed by lengths, a pattern or a range, which rendering does not check.
+    if a language is `declared`: narrowed by lengths, a pattern or a range, which rendering does not check. `inline` is
+    the same encoding of most values as source code, for the generated functions of templates.
     """
 
     name: str
@@ -104,6 +114,7 @@ class Encoding:
     rounds_to: str | None = None
     may_be_empty: bool = False
     declared: bool = False
+    inline: Inline | None = None
 
     @property
     def width(self) -> int | None:
@@ -182,7 +193,8 @@ def int_encoding(field: DeclaredField) -> Encoding:
 
     language = _digits_between(field.minimum, field.maximum)
     found = encoding_of("", encode, decode, language, "-?[0-9]+", keeps_order=False)
-    return replace(found, declared=True, reachable=DIGITS | CharSet.of("-"))
+    inline = Inline("v.__class__ is int", "{v}")
+    return replace(found, declared=True, reachable=DIGITS | CharSet.of("-"), inline=inline)
 
 
 def padded_encoding(field: DeclaredField, width: int) -> Encoding:
@@ -201,7 +213,9 @@ def padded_encoding(field: DeclaredField, width: int) -> Encoding:
     def decode(text: str) -> Any:
         return _choice_of_number(field, int(text))
 
-    return encoding_of(f"0{width}d", encode, decode, Run(DIGITS, width, width), f"[0-9]{{{width}}}")
+    found = encoding_of(f"0{width}d", encode, decode, Run(DIGITS, width, width), f"[0-9]{{{width}}}")
+    inline = Inline(f"v.__class__ is int and -1 < v < {limit}", f"{{v:0{width}d}}")
+    return found if field.choices is not None else replace(found, inline=inline)
 
 
 def uuid_encoding(field: DeclaredField) -> Encoding:

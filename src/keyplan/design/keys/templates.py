@@ -25,7 +25,7 @@ bounds may return a few more keys than requested, never fewer.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
@@ -50,6 +50,46 @@ from keyplan.design.keys.placeholders import (
 
 # The greatest character of so many UTF-8 bytes.
 _GREATEST_OF_BYTES = ("", "\x7f", "\u07ff", "\uffff")
+
+
+def _compiled(
+    template: BoundTemplate, otherwise: Callable[[Mapping[str, Any]], str]
+) -> Callable[[Mapping[str, Any]], str]:
+    """Return a function that tests and writes most values in generated code, and passes all others to `otherwise`."""
+    scope: dict[str, Any] = {"otherwise": otherwise}
+    reads, tests, texts = [], [], []
+    for place, part in enumerate(template.parts):
+        if isinstance(part, Text):
+            texts.append("f" + repr(part.text.replace("{", "{{").replace("}", "}}")))
+            continue
+        value, inline = f"v{place}", part.encoding.inline
+        reads.append(f"{value} = values[{part.name!r}]")
+        if inline is None or (part.guarded and (part.field.type is not str or len(part.delimiter) > 1)):
+            scope[f"encode{place}"] = part.encode
+            texts.append(f"f'{{encode{place}({value})}}'")
+            continue
+        test = f"{inline.condition} and {part.delimiter!r} not in v" if part.guarded else inline.condition
+        tests.append(_VALUE.sub(value, test))
+        texts.append(f"f'{_VALUE.sub(value, inline.text)}'")
+    lines = [
+        "def made(values):",
+        "    try:",
+        *(f"        {read}" for read in reads or ["pass"]),
+        "    except KeyError:",
+        "        return otherwise(values)",
+        f"    if {' and '.join(tests) or 'True'}:",
+        f"        text = {' '.join(texts)}",
+        "        if text and text.isascii():",
+        "            return text",
+        "    return otherwise(values)",
+    ]
+    exec("\n".join(lines), scope)  # noqa: S102 - the source has names of fields, and literals written by repr
+    made: Callable[[Mapping[str, Any]], str] = scope["made"]
+    return made
+
+
+_VALUE = re.compile(r"\bv\b")
+"""The value in the source code of an encoding."""
 
 
 def parse(text: str) -> Template:
@@ -134,30 +174,26 @@ class BoundTemplate:
 
     # Keys from values.
 
-    def render(self, values: Mapping[str, Any]) -> str:
-        """Return the key text of these values; other entries of the mapping are ignored.
+    @cached_property
+    def render(self) -> Callable[[Mapping[str, Any]], str]:
+        """The function that returns the key text of values; other entries of the mapping are ignored.
 
         Raises MissingField for a field that is absent or None, and KeyPartError for a value that holds the delimiter
         after it, does not fit its spec, or is empty.
         """
-        skeleton, steps = self._program
-        pieces = skeleton.copy()
+        return _compiled(self, self._render_parts)
+
+    def _render_parts(self, values: Mapping[str, Any]) -> str:
+        """Return the key text of any values, part by part."""
         try:
-            for index, name, encode in steps:
-                pieces[index] = encode(values[name])
+            text = "".join(
+                part.text if isinstance(part, Text) else part.encode(values[part.name]) for part in self.parts
+            )
         except KeyError as error:
             raise MissingField(str(error.args[0]), self.text) from None
-        text = "".join(pieces)
         if not text or not text.isascii():
             self._check_storable(text, values)
         return text
-
-    @cached_property
-    def _program(self) -> tuple[list[str], tuple[tuple[int, str, Any], ...]]:
-        """The steps of render: the literal texts with gaps, and for each gap its field and encoder."""
-        skeleton = [part.text if isinstance(part, Text) else "" for part in self.parts]
-        steps = [(i, part.name, part.encode) for i, part in enumerate(self.parts) if isinstance(part, BoundPlaceholder)]
-        return skeleton, tuple(steps)
 
     def _check_storable(self, text: str, values: Mapping[str, Any]) -> None:
         """Refuse an empty key, and lone surrogates, which a String cannot hold."""

@@ -13,7 +13,7 @@ from urllib.parse import unquote_to_bytes
 from uuid import UUID
 
 from keyplan.design.fields.annotations import DeclaredField, plain_value
-from keyplan.design.keys.encodings import Encoding, EncodingError, KeyPartError, encoding_of, wrong_type
+from keyplan.design.keys.encodings import Encoding, EncodingError, Inline, KeyPartError, encoding_of, wrong_type
 from keyplan.design.keys.languages import (
     ANY,
     DIGITS,
@@ -188,7 +188,8 @@ def text_encoding(field: DeclaredField) -> Encoding:
 
     language = _declared_language(field)
     found = _open_encoding("", field, encode, str, language)
-    return replace(found, max_bytes=_capped(field, language, found.max_bytes))
+    inline = Inline("v.__class__ is str" if may_be_empty else "v.__class__ is str and v", "{v}")
+    return replace(found, max_bytes=_capped(field, language, found.max_bytes), inline=inline)
 
 
 def case_encoding(field: DeclaredField, case: Literal["upper", "lower"]) -> Encoding:

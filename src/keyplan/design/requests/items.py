@@ -29,20 +29,26 @@ class ItemBuilder:
 
     def __init__(self, spec: EntitySpec) -> None:
         self.spec = spec
-        hidden = spec.is_in_key_only
-        self._encode = item_encoder([stored for stored in spec.fields.values() if stored.name not in hidden])
-        self._key = [(part.attribute, key_attribute_maker(part)) for part in spec.key.attributes]
+        hidden, parts = spec.is_in_key_only, spec.key.attributes
+        texts = [(part.attribute, part.template.render) for part in parts if part.template is not None]
+        texts = texts if len(texts) == len(parts) else []
+        self._encode = item_encoder([stored for stored in spec.fields.values() if stored.name not in hidden], texts)
+        self._key = [(part.attribute, key_attribute_maker(part)) for part in parts]
+        self._other_key = [] if texts else self._key
         self._indexes = [EntityIndexKey(bound, spec) for bound in spec.indexes]
         self._indexes = [one for one in self._indexes if one.made]
         attribute = spec.schema.discriminator
         taken = any(stored.attribute == attribute for stored in spec.fields.values())
         self._discriminator = None if attribute is None or taken else attribute
+        self._is_encoded = not (self._other_key or self._indexes or self._discriminator)
 
     def item(self, entity: Entity, written: Values | None = None) -> Item:
         """Return the item of an object; `written`: values of fields in place of the object's."""
         values: Values = {**entity.__dict__, **written} if written else entity.__dict__
         item: Item = self._encode(values)
-        for attribute, make in self._key:
+        if self._is_encoded:
+            return item
+        for attribute, make in self._other_key:
             made = make(values)
             if made is not None:
                 item[attribute] = made
@@ -68,6 +74,8 @@ class WrittenFields:
         created = [(name, spec.fields[name].stored) for name in spec.write_times("created")]
         self._kept = [] if exists == "must_not" else created
         self._times += [] if self._kept else created
+        self.any = bool(self._version is not None or self._times or self._kept)
+        """Whether a put sets any field itself."""
         self._time = reader(WRITE_TIME)
 
     def values(self, entity: Entity, arguments: Arguments) -> dict[str, Any]:
@@ -165,9 +173,9 @@ def key_value_maker(value: KeyValue) -> ValueMaker:
     template = value.template
     assert template is not None, "a key attribute is made by a template or a field"
     text = _TEXTS[value.part](template)
-    if value.part == "whole" and all(is_argument(source, name) for name, source in value.sources.items()):
-        # Only for a whole text: in a prefix, arguments could be taken for fields that are not part of it.
-        return lambda arguments: {"S": text(arguments)}
+    whole = _argument_text(value)
+    if whole is not None:
+        return lambda arguments: {"S": whole(arguments)}
     reads = [(name, reader(source)) for name, source in value.sources.items()]
 
     def make(arguments: Arguments) -> AttributeValue:
@@ -240,12 +248,27 @@ _TEXTS: dict[str, Callable[[BoundTemplate], Callable[[Mapping[str, Any]], str]]]
 
 def item_key_maker(key: KeySelection) -> Callable[[Arguments], dict[str, AttributeValue]]:
     """Return a function that makes the primary key of one item."""
+    texts = [(value.attribute, _argument_text(value)) for value in key.values]
     made = [(value.attribute, key_value_maker(value)) for value in key.values]
     if len(made) == 1:
         ((name, make),) = made
         return lambda arguments: {name: make(arguments)}
     (first, make_first), (second, make_second) = made
+    (_, first_text), (_, second_text) = texts
+    if first_text is not None and second_text is not None:  # the most common key, with fewer calls
+        return lambda arguments: {first: {"S": first_text(arguments)}, second: {"S": second_text(arguments)}}
     return lambda arguments: {first: make_first(arguments), second: make_second(arguments)}
+
+
+def _argument_text(value: KeyValue) -> Callable[[Arguments], str] | None:
+    """Return the function that makes a whole key text of a call's arguments, if its fields have the names of arguments.
+
+    Only for a whole text: in a prefix, arguments could be taken for fields that are not part of it.
+    """
+    if value.template is None or value.part != "whole":
+        return None
+    named = all(is_argument(source, name) for name, source in value.sources.items())
+    return value.template.render if named else None
 
 
 def key_identity(key: Mapping[str, AttributeValue]) -> tuple[Any, ...]:

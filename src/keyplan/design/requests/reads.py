@@ -48,7 +48,10 @@ class GetRequest:
 
     def request(self, arguments: Arguments, table: str) -> Request:
         """Return the request of one item."""
-        return {"TableName": table, "Key": self.key(arguments), **self._members}
+        request: Request = {"TableName": table, "Key": self.key(arguments)}
+        if self._members:
+            request.update(self._members)
+        return request
 
     def keys(self, arguments: Arguments) -> list[dict[str, AttributeValue]]:
         """Return the keys of a batch, in the requested order."""

@@ -43,6 +43,8 @@ class WriteConditions:
         self._always = [*self._existence(plan), *self._own(plan)]
         self._version = None if plan.version is None else _ExpectedVersion(plan.version, self._spec, placeholders)
         self._known = [_KnownValue(name, source, self._spec, placeholders) for name, source in plan.assumed.items()]
+        self.any = bool(self._always or self._version or self._known)
+        """Whether calls have a condition."""
 
     def bind(self, arguments: Arguments, names: dict[str, str], values: dict[str, AttributeValue]) -> str | None:
         """Return the whole condition of a call; None if it has none."""
@@ -183,30 +185,43 @@ class WriteRequest:
         self._update = UpdateExpression(plan, placeholders) if plan.operation == "UpdateItem" else None
         self.key = _key_of(plan, self.entity)
         """The primary key of the item that a call writes."""
-        self._item = reader(plan.item)
-        self._maker = item_builder(plan.entity)
+        self._item, self._model = reader(plan.item), plan.entity.model
+        self._builder = item_builder(plan.entity)
         self._written = WrittenFields(plan.entity, exists=plan.exists)
+        self.sets_fields = self._written.any
+        """Whether a put sets fields itself: the version, or the time of the write."""
+        self._is_put = plan.operation == "PutItem"
+        self._is_plain = self._update is None and plan.operation != "ConditionCheck" and not self._guards.any
+        self._returned = _RETURNED.get(plan.returns)
+        self.uses_time = plan.entity.checked_expiry is not None or any(
+            field.write_time is not None for field in plan.entity.fields.values()
+        )
+        """Whether a call depends on its time: the entity expires, or has fields that are set to the time of writes."""
 
     def entity(self, arguments: Arguments) -> Entity:
         """Return the entity that a put writes. Raises TypeError for another object."""
         entity: Entity = self._item(arguments)
-        check_model(self.plan.pattern, self.plan.entity, entity)
+        if entity.__class__ is not self._model:
+            check_model(self.plan.pattern, self.plan.entity, entity)
         return entity
 
     def written(self, arguments: Arguments) -> dict[str, Any]:
         """Return the values of the fields that a put sets itself: its version, and the times of the write."""
-        return self._written.values(self.entity(arguments), arguments)
+        return self._written.values(self.entity(arguments), arguments) if self.sets_fields else {}
 
     def action(self, arguments: Arguments, table: str) -> Request:
         """Return the members of the request in a transaction."""
-        request: Request = {"TableName": table}
+        request: Request
+        if self._is_put:
+            entity = self.entity(arguments)
+            written = self._written.values(entity, arguments) if self.sets_fields else None
+            request = {"TableName": table, "Item": self._builder.item(entity, written)}
+        else:
+            request = {"TableName": table, "Key": self.key(arguments)}
+        if self._is_plain:
+            return request
         names: dict[str, str] = {}
         values: dict[str, AttributeValue] = {}
-        if self.plan.operation == "PutItem":
-            entity = self.entity(arguments)
-            request["Item"] = self._maker.item(entity, self._written.values(entity, arguments))
-        else:
-            request["Key"] = self.key(arguments)
         if self._update is not None:
             text = self._update.bind(arguments, names, values)
             if text:
@@ -223,9 +238,8 @@ class WriteRequest:
     def request(self, arguments: Arguments, table: str) -> Request:
         """Return the whole request of the plan's own operation."""
         request = self.action(arguments, table)
-        returned = _RETURNED.get(self.plan.returns)
-        if returned is not None:
-            request["ReturnValues"] = returned
+        if self._returned is not None:
+            request["ReturnValues"] = self._returned
         return request
 
 
