@@ -35,6 +35,7 @@ from keyplan.client.errors import (
     AlreadyExistsError,
     CursorError,
     KeyValueError,
+    TooManyResultsError,
     UniqueTakenError,
     UnreadableItemError,
 )
@@ -130,6 +131,56 @@ def test_pages_continue_at_their_cursor(db: Any) -> None:
         db.query(Task, pk(user_id="v"), limit=2, cursor=first.cursor)
     with pytest.raises(CursorError):
         db.query(Task, Profile, pk(user_id="u"), limit=2, cursor=first.cursor)
+
+
+def test_every_page_of_a_query_is_read(db: Any) -> None:
+    expected = [f"t{number}" for number in range(5)]
+    for name in expected:
+        db.create(a_task(name, due_at=MOMENT + timedelta(hours=int(name[1]))))
+    profile, mine = db.create(Profile(user_id=UID, email="a@b")), pk(user_id="u")
+    assert [task.task_id for task in db.iterate(Task, mine, page_size=2)] == expected
+    assert [task.task_id for task in db.all(Task, mine, page_size=2)] == expected
+    assert [task.task_id for task in db.all(Task, mine, index="due", descending=True)] == expected[::-1]
+    assert [task.task_id for task in db.all(Task, mine.filter(F.task_id.is_in("t1", "t3")))] == ["t1", "t3"]
+    assert profile in db.all(Task, Profile, mine, page_size=1)
+    assert len(db.all(Task, mine, at_most=5)) == 5
+    with pytest.raises(TooManyResultsError, match=r"query\(Task\) has more than 4 results"):
+        db.all(Task, mine, at_most=4, page_size=1)
+
+
+def test_a_range_is_counted(db: Any, clock: ManualClock) -> None:
+    for number in range(3):
+        db.create(a_task(f"t{number}", due_at=MOMENT + timedelta(hours=number)))
+    db.create(a_task("t3", expires_at=MOMENT + timedelta(seconds=60)))
+    db.create(Profile(user_id=UID, email="a@b"))
+    mine = pk(user_id="u")
+    assert db.count(Task, mine) == 4
+    assert db.count(Task, Profile, mine, consistent=True) == 5
+    assert db.count(Task, mine.sk < MOMENT + timedelta(hours=1), index="due") == 1
+    assert db.count(Task, mine.filter(F.task_id == "t1")) == 1
+    clock.advance(60)
+    assert (db.count(Task, mine), db.count(Task, mine, expired=True)) == (3, 4)
+
+
+def test_a_count_has_no_options_of_pages(memory: Connection) -> None:
+    count: Any = memory.count
+    with pytest.raises(DesignError, match="descending"):
+        count(Task, pk(user_id="u"), descending=True)
+    with pytest.raises(TypeError, match=r"count\(\) expects entities and then a key condition"):
+        count(Task, Profile)
+
+
+def test_every_page_is_read_of_a_call_or_of_entities(memory: Connection) -> None:
+    for method in ("iterate", "all"):
+        read: Any = getattr(memory, method)
+        with pytest.raises(TypeError, match=rf"{method}\(\) expects entities and then a key condition"):
+            read(Task, Profile)
+        with pytest.raises(TypeError, match="expected a pattern call"):
+            read(Task)
+        with pytest.raises(TypeError, match=rf"{method}\(\) expects an entity class"):
+            read("Task", pk(user_id="u"))
+        with pytest.raises(DesignError, match="limit"):
+            read(Task, pk(user_id="u"), limit=1)
 
 
 def test_several_entities_are_read_by_one_query(db: Any) -> None:
@@ -252,12 +303,16 @@ def test_a_meter_shows_the_calls_as_undeclared(db: Any) -> None:
     db.query(Task, pk(user_id="u").sk < MOMENT, index="due")
     db.query(Task, Profile, pk(user_id="u"))
     db.query(Task, Profile, pk(user_id="v"))
+    db.all(Task, pk(user_id="u"))
+    db.count(Task, pk(user_id="u"))
     db.delete(Task, user_id="u", task_id="t1")
     assert {name: usage.calls for name, usage in meter.read().items()} == {
         "undeclared create Task": 1,
         "undeclared put Task": 1,
         "undeclared get Task": 1,
         "undeclared query Task on due": 1,
+        "undeclared query Task": 1,
+        "undeclared count Task": 1,
         "undeclared query Task, Profile": 2,
         "undeclared delete Task": 1,
     }

@@ -10,23 +10,26 @@ from typing import Any, TypeVar, Unpack, overload
 
 from keyplan.client import tables
 from keyplan.client.connection import (
+    DirectCalls,
+    FindAllOptions,
     FindPageOptions,
     batch_get_calls,
-    check_pages,
     page_options,
+    pages_call,
     query_program,
     run_call,
     transact_calls,
     transact_get_calls,
 )
 from keyplan.client.errors import TooManyResultsError
+from keyplan.client.failures import FirstAttemptError
 from keyplan.client.pages import Unreadable, report_once
-from keyplan.client.requests import AsyncTransport, Context, Program, drive_async
+from keyplan.client.requests import AsyncTransport, Context, Program, after_async, drive_async
 from keyplan.client.tables import Declared
 from keyplan.clock import SystemClock
 from keyplan.design.conditions.builders import KeyCondition
 from keyplan.design.declaring.patterns import Call, Page, TransactionCall, WriteCall
-from keyplan.design.declaring.undeclared import delete_call, get_call, put_call
+from keyplan.design.declaring.undeclared import FindCountOptions, delete_call, get_call, put_call, query_call
 from keyplan.design.entities import Entity, ReadModel, View
 
 T = TypeVar("T")
@@ -50,6 +53,7 @@ class AsyncConnection:
 
     def __init__(self, transport: AsyncTransport, context: Context) -> None:
         self.transport, self.context = transport, context
+        self._direct = DirectCalls(context, transport.immediate)
         self._never = threading.Event()
 
     async def _drive(self, program: Program[R]) -> R:
@@ -93,9 +97,24 @@ class AsyncConnection:
 
         Raises RunError for an error of the service, DesignError for a pattern or table that cannot work.
         """
-        return await self._drive(
-            run_call(self.context, call, page_options(limit, page_size, cursor, unreadable, segment))
-        )
+        pattern = getattr(call, "pattern", None)
+        direct = self._direct.find(pattern) or self._direct.compile(pattern)
+        if (
+            direct is None
+            or limit is not None
+            or page_size is not None
+            or cursor is not None
+            or unreadable is not None
+            or segment is not None
+        ):
+            options = page_options(limit, page_size, cursor, unreadable, segment)
+            return await self._drive(run_call(self.context, call, options))
+        try:
+            return direct(call)
+        except FirstAttemptError as failure:
+            failed = failure
+        program = run_call(self.context, call, arguments=failed.arguments)
+        return await drive_async(program, after_async(failed.error, self.transport.call), self._wait)
 
     # Ad-hoc calls.
 
@@ -105,11 +124,11 @@ class AsyncConnection:
         An ad-hoc call needs no declared pattern. It is planned and checked like one, and the meter counts it as
         undeclared. Raises DesignError if it cannot work, TypeError for a key value of the wrong type.
         """
-        return self._drive(run_call(self.context, put_call("create", item)))
+        return self.run(put_call("create", item))
 
     def put(self, item: E, /) -> Coroutine[Any, Any, E]:
         """Write a whole item, whether or not it exists, and return it as stored."""
-        return self._drive(run_call(self.context, put_call("put", item)))
+        return self.run(put_call("put", item))
 
     def get(
         self, entity: type[M], /, *, consistent: bool = False, expired: bool = False, **key: object
@@ -119,11 +138,11 @@ class AsyncConnection:
         `consistent`: read every write acknowledged before it, at twice the price. `expired`: also return an item whose
         expiry has passed.
         """
-        return self._drive(run_call(self.context, get_call(entity, key, consistent=consistent, expired=expired)))
+        return self.run(get_call(entity, key, consistent=consistent, expired=expired))
 
     def delete(self, entity: type[E], /, **key: object) -> Coroutine[Any, Any, E | None]:
         """Delete one item by its primary key, and return it; None if it did not exist."""
-        return self._drive(run_call(self.context, delete_call(entity, key)))
+        return self.run(delete_call(entity, key))
 
     @overload
     def query(
@@ -203,37 +222,135 @@ class AsyncConnection:
 
     # Calls of patterns: many results, several calls.
 
-    async def iterate(
+    @overload
+    def iterate(
         self,
         call: Call[Page[T]],
+        /,
         *,
         page_size: int | None = None,
         unreadable: Unreadable | None = None,
         segment: tuple[int, int] | None = None,
-    ) -> AsyncIterator[T]:
+    ) -> AsyncIterator[T]: ...
+    @overload
+    def iterate(
+        self, first: type[E], condition: KeyCondition, /, **options: Unpack[FindAllOptions]
+    ) -> AsyncIterator[E]: ...
+    @overload
+    def iterate(
+        self, first: type[V], condition: KeyCondition, /, **options: Unpack[FindAllOptions]
+    ) -> AsyncIterator[V]: ...
+    @overload
+    def iterate(
+        self,
+        first: type[E],
+        second: type[E] | KeyCondition,
+        /,
+        *more: type[E] | KeyCondition,
+        **options: Unpack[FindAllOptions],
+    ) -> AsyncIterator[E]: ...
+    def iterate(
+        self,
+        *terms: Any,
+        page_size: int | None = None,
+        unreadable: Unreadable | None = None,
+        segment: tuple[int, int] | None = None,
+        **options: Any,
+    ) -> AsyncIterator[Any]:
         """Yield every result of a query or scan. Each page is read when it is needed.
 
-        `unreadable` as in `run`, called once for each item. `segment` as in `run`: several tasks, processes or
-        machines can each read their own part of a table.
+        Pass a call, or the entities and the key condition of an ad-hoc query with its options:
+        `db.iterate(Task, pk(user_id="ada"), index="due")`. `unreadable` as in `run`, called once for each item.
+        `segment`, of scans, as in `run`: several tasks, processes or machines can each read their own part of a
+        table.
         """
-        check_pages(call)
-        told, cursor = report_once(unreadable), None
+        return self._pages(pages_call("iterate", terms, options), page_size, unreadable, segment)
+
+    async def _pages(
+        self,
+        call: Call[Page[T]],
+        page_size: int | None,
+        unreadable: Unreadable | None = None,
+        segment: tuple[int, int] | None = None,
+    ) -> AsyncIterator[T]:
+        report, cursor = report_once(unreadable), None
         while True:
-            page = await self.run(call, page_size=page_size, cursor=cursor, unreadable=told, segment=segment)
-            for one in page.items:
-                yield one
+            # A limit that the pattern itself states is how many are read at a time, not where it ends.
+            page = await self.run(call, page_size=page_size, cursor=cursor, unreadable=report, segment=segment)
+            for result in page.items:
+                yield result
             cursor = page.cursor
             if cursor is None:
                 return
 
-    async def all(self, call: Call[Page[T]], *, at_most: int | None = None, page_size: int | None = None) -> list[T]:
-        """Return every result of a query or scan. Raises TooManyResultsError if it has more than `at_most`."""
-        found: list[T] = []
-        async for one in self.iterate(call, page_size=page_size):
-            if len(found) == at_most:
+    @overload
+    async def all(
+        self, call: Call[Page[T]], /, *, at_most: int | None = None, page_size: int | None = None
+    ) -> list[T]: ...
+    @overload
+    async def all(
+        self,
+        first: type[E],
+        condition: KeyCondition,
+        /,
+        *,
+        at_most: int | None = None,
+        **options: Unpack[FindAllOptions],
+    ) -> list[E]: ...
+    @overload
+    async def all(
+        self,
+        first: type[V],
+        condition: KeyCondition,
+        /,
+        *,
+        at_most: int | None = None,
+        **options: Unpack[FindAllOptions],
+    ) -> list[V]: ...
+    @overload
+    async def all(
+        self,
+        first: type[E],
+        second: type[E] | KeyCondition,
+        /,
+        *more: type[E] | KeyCondition,
+        at_most: int | None = None,
+        **options: Unpack[FindAllOptions],
+    ) -> list[E]: ...
+    async def all(
+        self,
+        *terms: Any,
+        at_most: int | None = None,
+        page_size: int | None = None,
+        unreadable: Unreadable | None = None,
+        **options: Any,
+    ) -> list[Any]:
+        """Return every result of a query or scan. Raises TooManyResultsError if it has more than `at_most`.
+
+        Pass a call, or the entities and the key condition of an ad-hoc query, as in `iterate`.
+        """
+        call = pages_call("all", terms, options)
+        results: list[Any] = []
+        async for result in self._pages(call, page_size, unreadable):
+            if len(results) == at_most:
                 raise TooManyResultsError(f"{call.pattern.name} has more than {at_most} results")
-            found.append(one)
-        return found
+            results.append(result)
+        return results
+
+    async def count(
+        self,
+        first: type[Entity],
+        condition: type[Entity] | KeyCondition,
+        /,
+        *more: type[Entity] | KeyCondition,
+        **options: Unpack[FindCountOptions],
+    ) -> int:
+        """Return the number of items in a range of one partition, without a declared pattern: all pages are read.
+
+        Options: `index`, `consistent` and `expired`, as of declared counts.
+        """
+        total: int = await self.run(query_call((first, condition, *more), options, kind="count"))
+        return total
 
     async def transact(self, *calls: WriteCall[Any] | TransactionCall[Any], token: str | None = None) -> None:
         """Apply all writes or none of them, in one or more tables.

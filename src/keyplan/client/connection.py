@@ -13,19 +13,24 @@ from types import TracebackType
 from typing import Any, TypeVar, Unpack, overload
 
 from keyplan.client import pages, reads, tables, transactions, writes
-from keyplan.client.errors import KeyValueError, TooManyResultsError
-from keyplan.client.failures import refused
+from keyplan.client.errors import TooManyResultsError
+from keyplan.client.failures import KEY_VALUE_ERRORS, FirstAttemptError, key_value_error, refused
 from keyplan.client.pages import PageOptions, RangeReader, Unreadable, report_once
-from keyplan.client.requests import Context, Program, Transport, after, drive
+from keyplan.client.requests import Answer, Context, Program, Request, Transport, after, drive
 from keyplan.client.tables import Declared, OfPlan
 from keyplan.design.conditions.builders import KeyCondition
 from keyplan.design.declaring.patterns import Call, Page, Pattern, TransactionCall, WriteCall
 from keyplan.design.declaring.table_faults import table_faults
 from keyplan.design.declaring.transactions import Transaction
-from keyplan.design.declaring.undeclared import FindOptions, delete_call, get_call, put_call, query_call
+from keyplan.design.declaring.undeclared import (
+    FindCountOptions,
+    FindOptions,
+    delete_call,
+    get_call,
+    put_call,
+    query_call,
+)
 from keyplan.design.entities import Entity, ReadModel, View
-from keyplan.design.fields.annotations import UnstorableTypeError
-from keyplan.design.keys.encodings import MissingField
 from keyplan.design.planning.indexes import all_faults
 from keyplan.design.planning.plan import Plan
 from keyplan.design.requests.writer import Arguments
@@ -112,11 +117,31 @@ class FindPageOptions(FindOptions, total=False):
     """Called with the error of each item that cannot be read as its entity; such items are left out."""
 
 
-def query_program(context: Context, given: Sequence[Any], options: Mapping[str, Any]) -> Program[Any]:
+class FindAllOptions(FindOptions, total=False):
+    """Options of an ad-hoc query that reads every page."""
+
+    page_size: int | None
+    """The maximum number of items that one request evaluates."""
+    unreadable: Unreadable | None
+    """Called with the error of each item that cannot be read as its entity; such items are left out."""
+
+
+def query_program(context: Context, terms: Sequence[Any], options: Mapping[str, Any]) -> Program[Any]:
     """Return the program of an ad-hoc query."""
     planned = dict(options)
     page = {name: planned.pop(name) for name in _PAGE_OPTIONS if name in planned}
-    return run_call(context, query_call(given, planned), PageOptions(**page) if page else _DEFAULTS)
+    return run_call(context, query_call(terms, planned), PageOptions(**page) if page else _DEFAULTS)
+
+
+def pages_call(method: str, terms: Sequence[Any], options: Mapping[str, Any]) -> Call[Any]:
+    """Return the call whose pages a method reads: the only term, or an ad-hoc query of entities and a key condition."""
+    if len(terms) != 1 or options:
+        return query_call(terms, options, method=method)
+    (call,) = terms
+    if not isinstance(call, Call):
+        raise TypeError(_no_call(call))
+    check_pages(call)
+    return call
 
 
 _PAGE_OPTIONS = ("limit", "page_size", "cursor", "unreadable")
@@ -182,14 +207,41 @@ def _get_all(
     return found
 
 
-@lru_cache(maxsize=4096)
-def direct_call(plan: Plan) -> reads.DirectGet | writes.DirectWrite | None:
-    """Return how a plan is run as one plain call without a program, or None if it takes several requests."""
-    if plan.operation == "GetItem":
-        return reads.DirectGet(plan)
-    if plan.operation in {"PutItem", "UpdateItem", "DeleteItem"} and not plan.keeps_unique:
-        return writes.DirectWrite(plan)
-    return None
+class DirectCalls:
+    """The calls of a connection that one request answers, as plain functions: compiled once for each pattern.
+
+    Without a program there is nothing to repeat: after an error `run_call` takes over, with the error as the answer to
+    its first request. With a meter every call is a program, because each request is measured.
+    """
+
+    def __init__(self, context: Context, immediate: Callable[[str], Callable[[str, Request], Answer] | None]) -> None:
+        """`immediate`: returns the function that sends the requests of an operation, or None if it cannot be called."""
+        self._context, self._immediate = context, immediate
+        self._by_pattern: dict[object, Callable[[Call[Any]], Any]] = {}
+        self.find = self._by_pattern.get
+        """Returns the function that runs a pattern's calls, or None."""
+
+    def compile(self, pattern: object) -> Callable[[Call[Any]], Any] | None:
+        """Compile the function that runs a pattern's calls. Return None if they take a program."""
+        plan = pattern.plan if isinstance(pattern, Pattern) else None
+        if plan is None or plan not in self._context.ready or self._context.meter is not None:
+            return None
+        compiler = _COMPILERS.get(plan.operation)
+        send = self._immediate(plan.operation)
+        if compiler is None or send is None or plan.keeps_unique:
+            return None
+        if len(self._by_pattern) >= _MOST_READY:
+            self._by_pattern.clear()
+        run = self._by_pattern[pattern] = compiler(self._context, plan, send)
+        return run
+
+
+_COMPILERS = {
+    "GetItem": reads.direct_get,
+    "PutItem": writes.direct_write,
+    "UpdateItem": writes.direct_write,
+    "DeleteItem": writes.direct_write,
+}
 
 
 def _guarded(
@@ -207,15 +259,8 @@ def _guarded(
         raise refused(plan, context.table(plan.schema), error) from error
     except KeyplanError:
         raise
-    except _KEY_VALUE_ERRORS as error:
-        raise _key_value_error(plan, error) from error
-
-
-_KEY_VALUE_ERRORS = (ValueError, MissingField, UnstorableTypeError)
-
-
-def _key_value_error(plan: Plan, error: Exception) -> KeyValueError:
-    return KeyValueError(f"{plan.pattern}: {error}", entity=plan.entity.name)
+    except KEY_VALUE_ERRORS as error:
+        raise key_value_error(plan, error) from error
 
 
 def _prepare(context: Context, plan: Plan) -> Program[None]:
@@ -255,31 +300,11 @@ class Connection:
     def __init__(self, transport: Transport, context: Context) -> None:
         self.transport, self.context = transport, context
         self._call = transport.call
+        self._direct = DirectCalls(context, lambda _operation: self._call)
         self._never = threading.Event()
 
     def _drive(self, program: Program[R]) -> R:
         return drive(program, self._call, self._wait)
-
-    def _run(self, call: Call[R]) -> R:
-        """Run a call, as one plain call of the transport if one request answers it."""
-        context, plan = self.context, getattr(getattr(call, "pattern", None), "plan", None)
-        direct = direct_call(plan) if plan in context.ready and context.meter is None else None
-        if plan is None or direct is None:
-            return self._drive(run_call(context, call))
-        # A repeated write has the time of its first attempt, by which it recognizes its own item.
-        arguments = call.arguments if plan.reading else context.arguments(call.arguments)
-        try:
-            result: R = direct.run(context, arguments, self._call)
-        except ServiceError as error:
-            failed = error
-        except KeyplanError:
-            raise
-        except _KEY_VALUE_ERRORS as error:
-            raise _key_value_error(plan, error) from error
-        else:
-            return result
-        known = None if plan.reading else arguments
-        return drive(run_call(context, call, arguments=known), after(failed, self._call), self._wait)
 
     def _wait(self, seconds: float) -> None:
         self.context.clock.wait(self._never, seconds)
@@ -316,8 +341,24 @@ class Connection:
 
         Raises RunError for an error of the service, DesignError for a pattern or table that cannot work.
         """
-        wanted = page_options(limit, page_size, cursor, unreadable, segment)
-        return self._run(call) if wanted is _DEFAULTS else self._drive(run_call(self.context, call, wanted))
+        pattern = getattr(call, "pattern", None)
+        direct = self._direct.find(pattern) or self._direct.compile(pattern)
+        if (
+            direct is None
+            or limit is not None
+            or page_size is not None
+            or cursor is not None
+            or unreadable is not None
+            or segment is not None
+        ):
+            options = page_options(limit, page_size, cursor, unreadable, segment)
+            return self._drive(run_call(self.context, call, options))
+        try:
+            return direct(call)
+        except FirstAttemptError as failure:
+            failed = failure
+        program = run_call(self.context, call, arguments=failed.arguments)
+        return drive(program, after(failed.error, self._call), self._wait)
 
     # Ad-hoc calls.
 
@@ -327,11 +368,11 @@ class Connection:
         An ad-hoc call needs no declared pattern. It is planned and checked like one, and the meter counts it as
         undeclared. Raises DesignError if it cannot work, TypeError for a key value of the wrong type.
         """
-        return self._run(put_call("create", item))
+        return self.run(put_call("create", item))
 
     def put(self, item: E, /) -> E:
         """Write a whole item, whether or not it exists, and return it as stored."""
-        return self._run(put_call("put", item))
+        return self.run(put_call("put", item))
 
     def get(self, entity: type[M], /, *, consistent: bool = False, expired: bool = False, **key: object) -> M | None:
         """Read one item by its primary key, db.get(Task, user_id="ada", task_id="1"); None if it does not exist.
@@ -339,11 +380,11 @@ class Connection:
         `consistent`: read every write acknowledged before it, at twice the price. `expired`: also return an item whose
         expiry has passed.
         """
-        return self._run(get_call(entity, key, consistent=consistent, expired=expired))
+        return self.run(get_call(entity, key, consistent=consistent, expired=expired))
 
     def delete(self, entity: type[E], /, **key: object) -> E | None:
         """Delete one item by its primary key, and return it; None if it did not exist."""
-        return self._run(delete_call(entity, key))
+        return self.run(delete_call(entity, key))
 
     @overload
     def query(self, first: type[E], condition: KeyCondition, /, **options: Unpack[FindPageOptions]) -> Page[E]: ...
@@ -419,37 +460,128 @@ class Connection:
 
     # Calls of patterns: many results, several calls.
 
+    @overload
     def iterate(
         self,
         call: Call[Page[T]],
+        /,
         *,
         page_size: int | None = None,
         unreadable: Unreadable | None = None,
         segment: tuple[int, int] | None = None,
-    ) -> Iterator[T]:
+    ) -> Iterator[T]: ...
+    @overload
+    def iterate(self, first: type[E], condition: KeyCondition, /, **options: Unpack[FindAllOptions]) -> Iterator[E]: ...
+    @overload
+    def iterate(self, first: type[V], condition: KeyCondition, /, **options: Unpack[FindAllOptions]) -> Iterator[V]: ...
+    @overload
+    def iterate(
+        self,
+        first: type[E],
+        second: type[E] | KeyCondition,
+        /,
+        *more: type[E] | KeyCondition,
+        **options: Unpack[FindAllOptions],
+    ) -> Iterator[E]: ...
+    def iterate(
+        self,
+        *terms: Any,
+        page_size: int | None = None,
+        unreadable: Unreadable | None = None,
+        segment: tuple[int, int] | None = None,
+        **options: Any,
+    ) -> Iterator[Any]:
         """Yield every result of a query or scan. Each page is read when it is needed.
 
-        `unreadable` as in `run`, called once for each item. `segment` as in `run`: several threads, processes or
-        machines can each read their own part of a table.
+        Pass a call, or the entities and the key condition of an ad-hoc query with its options:
+        `db.iterate(Task, pk(user_id="ada"), index="due")`. `unreadable` as in `run`, called once for each item.
+        `segment`, of scans, as in `run`: several threads, processes or machines can each read their own part of a
+        table.
         """
-        check_pages(call)
-        told, cursor = report_once(unreadable), None
+        return self._pages(pages_call("iterate", terms, options), page_size, unreadable, segment)
+
+    def _pages(
+        self,
+        call: Call[Page[T]],
+        page_size: int | None,
+        unreadable: Unreadable | None = None,
+        segment: tuple[int, int] | None = None,
+    ) -> Iterator[T]:
+        report, cursor = report_once(unreadable), None
         while True:
             # A limit that the pattern itself states is how many are read at a time, not where it ends.
-            page = self.run(call, page_size=page_size, cursor=cursor, unreadable=told, segment=segment)
+            page = self.run(call, page_size=page_size, cursor=cursor, unreadable=report, segment=segment)
             yield from page.items
             cursor = page.cursor
             if cursor is None:
                 return
 
-    def all(self, call: Call[Page[T]], *, at_most: int | None = None, page_size: int | None = None) -> list[T]:
-        """Return every result of a query or scan. Raises TooManyResultsError if it has more than `at_most`."""
-        found: list[T] = []
-        for one in self.iterate(call, page_size=page_size):
-            if len(found) == at_most:
+    @overload
+    def all(self, call: Call[Page[T]], /, *, at_most: int | None = None, page_size: int | None = None) -> list[T]: ...
+    @overload
+    def all(
+        self,
+        first: type[E],
+        condition: KeyCondition,
+        /,
+        *,
+        at_most: int | None = None,
+        **options: Unpack[FindAllOptions],
+    ) -> list[E]: ...
+    @overload
+    def all(
+        self,
+        first: type[V],
+        condition: KeyCondition,
+        /,
+        *,
+        at_most: int | None = None,
+        **options: Unpack[FindAllOptions],
+    ) -> list[V]: ...
+    @overload
+    def all(
+        self,
+        first: type[E],
+        second: type[E] | KeyCondition,
+        /,
+        *more: type[E] | KeyCondition,
+        at_most: int | None = None,
+        **options: Unpack[FindAllOptions],
+    ) -> list[E]: ...
+    def all(
+        self,
+        *terms: Any,
+        at_most: int | None = None,
+        page_size: int | None = None,
+        unreadable: Unreadable | None = None,
+        **options: Any,
+    ) -> list[Any]:
+        """Return every result of a query or scan. Raises TooManyResultsError if it has more than `at_most`.
+
+        Pass a call, or the entities and the key condition of an ad-hoc query, as in `iterate`.
+        """
+        call = pages_call("all", terms, options)
+        results: list[Any] = []
+        for result in self._pages(call, page_size, unreadable):
+            if len(results) == at_most:
                 raise TooManyResultsError(f"{call.pattern.name} has more than {at_most} results")
-            found.append(one)
-        return found
+            results.append(result)
+        return results
+
+    def count(
+        self,
+        first: type[Entity],
+        condition: type[Entity] | KeyCondition,
+        /,
+        *more: type[Entity] | KeyCondition,
+        **options: Unpack[FindCountOptions],
+    ) -> int:
+        """Return the number of items in a range of one partition, without a declared pattern: all pages are read.
+
+        Options: `index`, `consistent` and `expired`, as of declared counts.
+        """
+        total: int = self.run(query_call((first, condition, *more), options, kind="count"))
+        return total
 
     def transact(self, *calls: WriteCall[Any] | TransactionCall[Any], token: str | None = None) -> None:
         """Apply all writes or none of them, in one or more tables.

@@ -12,6 +12,7 @@ from keyplan.client.errors import (
     AlreadyExistsError,
     ConditionFailedError,
     FailedPart,
+    KeyValueError,
     NotFoundError,
     Origin,
     RequestRefusedError,
@@ -38,14 +39,34 @@ from keyplan.design.conditions.conditions import (
     OrCondition,
 )
 from keyplan.design.conditions.evaluation import MISSING, fill, holds, operand_value
-from keyplan.design.fields.annotations import plain_value
+from keyplan.design.fields.annotations import UnstorableTypeError, plain_value
 from keyplan.design.fields.stored import StoredField, decode_value, is_stored_as_absent, validator
+from keyplan.design.keys.encodings import MissingField
 from keyplan.design.planning.plan import Plan
 from keyplan.design.requests.items import Item
 from keyplan.design.requests.writer import Arguments, reader
 from keyplan.design.requests.writes import NOW
 from keyplan.dynamodb.values.attribute import item_bytes
 from keyplan.errors import ServiceError
+
+KEY_VALUE_ERRORS = (ValueError, MissingField, UnstorableTypeError)
+"""The errors of values that cannot be part of a key or be stored."""
+
+
+def key_value_error(plan: Plan, error: Exception) -> KeyValueError:
+    """Return the public error for one of KEY_VALUE_ERRORS."""
+    return KeyValueError(f"{plan.pattern}: {error}", entity=plan.entity.name)
+
+
+class FirstAttemptError(Exception):
+    """The service refused a call that was sent without a program, which decides what the error means.
+
+    `arguments`: those of the attempt, if they hold its time.
+    """
+
+    def __init__(self, error: ServiceError, arguments: Arguments | None) -> None:
+        super().__init__(str(error))
+        self.error, self.arguments = error, arguments
 
 
 def condition_text(condition: Condition, fields: str = "F.") -> str:

@@ -9,15 +9,16 @@ from typing import Any
 from keyplan import limits
 from keyplan.client.codec import plan_reader
 from keyplan.client.errors import ThrottledError, WriteConflictError
-from keyplan.client.failures import step_failed, with_steps
+from keyplan.client.failures import KEY_VALUE_ERRORS, FirstAttemptError, key_value_error, step_failed, with_steps
 from keyplan.client.requests import Answer, Context, Program, Request, Wait, reasons_of, send
+from keyplan.design.declaring.patterns import Call
 from keyplan.design.entities import OWNER
 from keyplan.design.planning.plan import Plan
 from keyplan.design.requests.build import get_request
 from keyplan.design.requests.items import Item, key_identity
 from keyplan.design.requests.writer import Arguments
 from keyplan.design.requests.writes import NOW
-from keyplan.errors import ServiceError
+from keyplan.errors import KeyplanError, ServiceError
 
 
 def get(context: Context, plan: Plan, arguments: Arguments) -> Program[Any]:
@@ -27,21 +28,29 @@ def get(context: Context, plan: Plan, arguments: Arguments) -> Program[Any]:
     return read_item(plan, answer.get("Item"), arguments[NOW])
 
 
-class DirectGet:
-    """A read of one item as one plain call, for connections that wait by blocking."""
+def direct_get(context: Context, plan: Plan, send: Callable[[str, Request], Answer]) -> Callable[[Call[Any]], Any]:
+    """Return a function that runs calls of a read of one item with one request each, without a program.
 
-    def __init__(self, plan: Plan) -> None:
-        self._schema = plan.schema
-        self._request = get_request(plan).request
-        self._reader = plan_reader(plan)
-        self._drops = plan.expired == "drop" and self._reader.expires
+    It raises FirstAttemptError for an error of the service.
+    """
+    reader, table, request = plan_reader(plan), context.table(plan.schema), get_request(plan).request
+    entity, has_expired, now = reader.entity, reader.has_expired, context.clock.now
+    drops = plan.expired == "drop" and reader.expires
 
-    def run(self, context: Context, arguments: Arguments, call: Callable[[str, Request], Answer]) -> Any:
-        """Return the item, or None. Raises ServiceError for any failure: nothing is repeated."""
-        item = call("GetItem", self._request(arguments, context.table(self._schema))).get("Item")
-        if not item or OWNER in item or (self._drops and self._reader.has_expired(item, int(context.clock.now()))):
+    def run(call: Call[Any]) -> Any:
+        try:
+            item = send("GetItem", request(call.arguments, table)).get("Item")
+        except ServiceError as error:
+            raise FirstAttemptError(error, None) from error
+        except KeyplanError:
+            raise
+        except KEY_VALUE_ERRORS as error:
+            raise key_value_error(plan, error) from error
+        if not item or OWNER in item or (drops and has_expired(item, int(now()))):
             return None
-        return self._reader.entity(item)
+        return entity(item)
+
+    return run
 
 
 def read_item(plan: Plan, item: Item | None, now_s: int) -> Any:

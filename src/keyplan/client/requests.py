@@ -63,6 +63,9 @@ class AsyncTransport(Protocol):
     async def call(self, operation: str, request: Request) -> Answer:
         """Return the answer of an operation, binary as bytes."""
 
+    def immediate(self, operation: str) -> Callable[[str, Request], Answer] | None:
+        """Return a function for an operation that may run in the event loop's thread; None if it must be awaited."""
+
     async def close(self) -> None:
         """Give back what it holds."""
 
@@ -95,6 +98,20 @@ def after(error: ServiceError, call: Callable[[str, Request], Answer]) -> Callab
         if errors:
             raise errors.pop()
         return call(operation, request)
+
+    return answered
+
+
+def after_async(
+    error: ServiceError, call: Callable[[str, Request], Awaitable[Answer]]
+) -> Callable[[str, Request], Awaitable[Answer]]:
+    """Return an awaited call that raises this error the first time."""
+    errors = [error]
+
+    async def answered(operation: str, request: Request) -> Answer:
+        if errors:
+            raise errors.pop()
+        return await call(operation, request)
 
     return answered
 

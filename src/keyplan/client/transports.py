@@ -45,8 +45,8 @@ class EngineTransport:
 class AsyncEngineTransport:
     """Calls an engine in this process from an event loop.
 
-    Calls take tens of microseconds, less than a thread takes to be told of them; so they are made in the
-    loop's own thread. Only where a write waits for the disk (durability "full") it does so in another.
+    A call takes tens of microseconds, less than a change of threads, so it runs in the loop's own thread. With
+    durability "full" a write waits for the disk, which takes milliseconds: it runs in another thread.
     """
 
     def __init__(self, engine: Embedded, *, owned: bool) -> None:
@@ -54,9 +54,13 @@ class AsyncEngineTransport:
 
     async def call(self, operation: str, request: Request) -> Answer:
         """Run one operation."""
-        if self.engine.waits_for_disk and operation not in _READS:
+        if self.immediate(operation) is None:
             return await _in_thread(partial(self.engine.call, operation, request))
         return self.engine.call(operation, request)
+
+    def immediate(self, operation: str) -> Callable[[str, Request], Answer] | None:
+        """Return the engine's call for an operation that does not wait for the disk."""
+        return self.engine.call if operation in _READS or not self.engine.waits_for_disk else None
 
     async def close(self) -> None:
         """Close the engine, if it was opened for this connection."""
@@ -130,6 +134,9 @@ class AioTransport:
         except (HTTPClientError, ConnectionError) as error:
             raise no_answer(error) from error
         return answer
+
+    def immediate(self, _operation: str) -> Callable[[str, Request], Answer] | None:
+        """Return None: every operation waits for the network."""
 
     async def close(self) -> None:
         """Give back the client's connections."""

@@ -8,11 +8,17 @@ from typing import Any
 from keyplan import limits
 from keyplan.client.codec import item_named, key_of, reader_of
 from keyplan.client.errors import NotFoundError, OutcomeUnknownError, RunError, ThrottledError, TransactionFailedError
-from keyplan.client.failures import CONDITION, condition_failed
+from keyplan.client.failures import (
+    CONDITION,
+    KEY_VALUE_ERRORS,
+    FirstAttemptError,
+    condition_failed,
+    key_value_error,
+)
 from keyplan.client.reads import read_item
 from keyplan.client.requests import Answer, Context, Outcome, Program, Request, Wait, send
 from keyplan.client.transactions import blocks_update, read_stored, remove_expired, transact
-from keyplan.design.declaring.patterns import WriteCall
+from keyplan.design.declaring.patterns import Call, WriteCall
 from keyplan.design.fields.stored import decode_value
 from keyplan.design.parameters import WRITE_TIME
 from keyplan.design.planning.plan import Plan
@@ -20,7 +26,7 @@ from keyplan.design.requests.build import batch_request, write_request
 from keyplan.design.requests.items import Item, item_builder
 from keyplan.design.requests.writer import Arguments
 from keyplan.design.requests.writes import NOW
-from keyplan.errors import ServiceError
+from keyplan.errors import KeyplanError, ServiceError
 
 _NOT_REPEATABLE = frozenset({"add", "append"})
 
@@ -53,17 +59,31 @@ def write(context: Context, call: WriteCall[Any], arguments: Arguments) -> Progr
     return _result(plan, arguments, answer)
 
 
-class DirectWrite:
-    """A write of one item as one plain call, for connections that wait by blocking."""
+def direct_write(context: Context, plan: Plan, send: Callable[[str, Request], Answer]) -> Callable[[Call[Any]], Any]:
+    """Return a function that runs calls of a write of one item with one request each, without a program.
 
-    def __init__(self, plan: Plan) -> None:
-        self._plan, self._request = plan, write_request(plan).request
+    It raises FirstAttemptError for an error of the service. Its arguments have the time of the attempt if the write
+    depends on it: by this time a repeated write recognizes its own item.
+    """
+    table, compiled, operation = context.table(plan.schema), write_request(plan), plan.operation
+    request, timed = compiled.request, context.arguments if compiled.uses_time else None
+    stored = compiled.entity if operation == "PutItem" and not compiled.sets_fields else None
 
-    def run(self, context: Context, arguments: Arguments, call: Callable[[str, Request], Answer]) -> Any:
-        """Return the pattern's result. Raises ServiceError for any failure: nothing is repeated."""
-        plan = self._plan
-        answer = call(plan.operation, self._request(arguments, context.table(plan.schema)))
-        return _result(plan, arguments, answer)
+    def run(call: Call[Any]) -> Any:
+        arguments = call.arguments
+        try:
+            if timed is not None:
+                arguments = timed(arguments)
+            answer = send(operation, request(arguments, table))
+        except ServiceError as error:
+            raise FirstAttemptError(error, None if timed is None else arguments) from error
+        except KeyplanError:
+            raise
+        except KEY_VALUE_ERRORS as error:
+            raise key_value_error(plan, error) from error
+        return _result(plan, arguments, answer) if stored is None else stored(arguments)
+
+    return run
 
 
 def is_repeatable(plan: Plan) -> bool:
@@ -109,7 +129,7 @@ def _result(plan: Plan, arguments: Arguments, answer: Request) -> Any:
         return _stored_entity(plan, arguments)
     item = answer.get("Attributes")
     if plan.returns == "old":
-        return read_item(plan, item, arguments[NOW])
+        return read_item(plan, item, arguments.get(NOW, 0))  # without a time, the item cannot expire
     return None if item is None else reader_of(plan.entity).entity(item)
 
 

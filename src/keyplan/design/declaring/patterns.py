@@ -244,17 +244,13 @@ def _meaningless(option: str, value: object, fix: str) -> DesignError:
     return DesignError(f"{option}={value!r} is not valid for a pattern", place=calling_place(), fix=fix)
 
 
-@dataclass(frozen=True, eq=False, init=False)
 class Call(Generic[R_co]):
     """A pattern with its arguments: run it with a connection."""
 
-    pattern: Pattern[..., Any]
-    arguments: Mapping[str, Any]
+    __slots__ = ("arguments", "pattern")
 
     def __init__(self, pattern: Pattern[..., Any], arguments: Mapping[str, Any]) -> None:
-        """Set both fields directly: the generated initializer of a frozen dataclass takes three times as long."""
-        fields = self.__dict__
-        fields["pattern"], fields["arguments"] = pattern, arguments
+        self.pattern, self.arguments = pattern, arguments
 
     def __repr__(self) -> str:
         given = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
@@ -264,9 +260,13 @@ class Call(Generic[R_co]):
 class WriteCall(Call[R_co]):
     """A call that writes or checks one item; it may be part of a transaction."""
 
+    __slots__ = ()
+
 
 class TransactionCall(Call[R_co]):
     """A call of a transaction; it may be joined with others."""
+
+    __slots__ = ()
 
 
 class Pattern(Generic[P, R]):
@@ -316,7 +316,15 @@ class Pattern(Generic[P, R]):
         return self._make_plan(self, self._terms)
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
+        if not kwargs and len(args) == len(self._names):
+            made: Call[R] = self._call(*args)
+            return made
         return self.call_with(self.arguments(args, kwargs))
+
+    @cached_property
+    def _call(self) -> Callable[..., Any]:
+        """The function that checks the values of all parameters, in order, and makes the call."""
+        return _call_maker(self)
 
     def call_with(self, arguments: Mapping[str, Any]) -> Call[R]:
         """Return a call with checked arguments."""
@@ -336,7 +344,8 @@ class Pattern(Generic[P, R]):
         variant = self._variants.get(absent)
         if variant is None:
             variant = copy.copy(self)
-            variant.__dict__.pop("plan", None)
+            for derived in ("plan", "_call"):
+                variant.__dict__.pop(derived, None)
             variant._set_terms(self._terms_without(absent), frozenset())
             variant.declared = self.declared
             self._variants[absent] = variant
@@ -366,14 +375,10 @@ class Pattern(Generic[P, R]):
 
         Raise TypeError like any function, and for a value of the wrong type in a key or a condition.
         """
-        if len(args) == len(self._names) and not kwargs:
-            arguments = dict(zip(self._names, args, strict=True))
-        else:
-            arguments = self._bound(args, kwargs)
+        arguments = self._bound(args, kwargs)
         for check in self.argument_checks:
-            parameter, _, exact, accepts, _ = check
-            value = arguments[parameter]
-            if type(value) not in exact and not accepts(value):
+            value = arguments[check.parameter]
+            if type(value) not in check.exact and not check.accepts(value):
                 raise check.error(self.called, value)
         return arguments
 
@@ -397,6 +402,30 @@ class Pattern(Generic[P, R]):
         return f"<{self.kind} {self.name}>"
 
 
+def _call_maker(pattern: Pattern[..., Any]) -> Callable[..., Any]:
+    """Generate the function that checks arguments and makes a call: one test for each parameter that has a check."""
+    scope: dict[str, Any] = {"pattern": pattern, "call_with": pattern.call_with, "call_type": pattern.call_type}
+    checks = {check.parameter: check for check in pattern.argument_checks}
+    lines, members = [], []
+    for place, name in enumerate(pattern.parameters):
+        members.append(f"{name!r}: a{place}")
+        check = checks.get(name)
+        if check is not None:
+            scope[f"exact{place}"], scope[f"accepts{place}"] = check.exact, check.accepts
+            scope[f"error{place}"] = check.error
+            lines += [
+                f"    if type(a{place}) not in exact{place} and not accepts{place}(a{place}):",
+                f"        raise error{place}({pattern.called!r}, a{place})",
+            ]
+    arguments = f"{{{', '.join(members)}}}"
+    is_fixed = not pattern.optional and not pattern._patched
+    lines.append(f"    return {f'call_type(pattern, {arguments})' if is_fixed else f'call_with({arguments})'}")
+    head = f"def made({', '.join(f'a{place}' for place in range(len(pattern.parameters)))}):"
+    exec("\n".join([head, *lines]), scope)  # noqa: S102 - the source has names of parameters, written by repr
+    made: Callable[..., Any] = scope["made"]
+    return made
+
+
 class Read(Pattern[P, R]):
     """A pattern that only reads."""
 
@@ -407,6 +436,9 @@ class Write(Pattern[P, R]):
     call_type = WriteCall
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> WriteCall[R]:
+        if not kwargs and len(args) == len(self._names):
+            made: WriteCall[R] = self._call(*args)
+            return made
         return self.call_with(self.arguments(args, kwargs))
 
     def call_with(self, arguments: Mapping[str, Any]) -> WriteCall[R]:

@@ -57,6 +57,8 @@ def _step_arguments(
 class Transaction(Pattern[P, None]):
     """A pattern whose writes, to one or more tables, succeed or fail together."""
 
+    call_type = TransactionCall
+
     def __init__(self, function: Callable[P, Iterable[WriteCall[Any]]], facts: Facts) -> None:
         super().__init__(function, "transaction", facts, _plan)
         self.steps: tuple[TransactionStep, ...] = tuple(_step(call, self) for call in _calls(self))

@@ -39,16 +39,21 @@ R = TypeVar("R", bound=ReadModel)
 _MOST_SHAPES = 1024
 
 
-class FindOptions(TypedDict, total=False):
-    """Options of an ad-hoc query that its plan depends on."""
+class FindCountOptions(TypedDict, total=False):
+    """Options of an ad-hoc count."""
 
     index: str
-    descending: bool
-    """Whether results start with the highest sort key."""
     consistent: bool
     """Whether it reads every write acknowledged before it; twice the price."""
     expired: bool
-    """Whether it also returns items whose expiry has passed."""
+    """Whether it also finds items whose expiry has passed."""
+
+
+class FindOptions(FindCountOptions, total=False):
+    """Options of an ad-hoc query that its plan depends on."""
+
+    descending: bool
+    """Whether results start with the highest sort key."""
     hydrate: bool
     """Whether the items of index entries are then read from the table by key."""
 
@@ -82,12 +87,10 @@ class UndeclaredPattern(Pattern[..., Any]):
 
     def call(self, arguments: Mapping[str, Any]) -> Call[Any]:
         """Return a call with these arguments. Raises TypeError for a value of the wrong type."""
-        return self.__call__(**arguments)
-
-    def _bound(self, _args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        if kwargs.keys() != self.parameters.keys():
-            self._refuse_key(kwargs)
-        return dict(kwargs)
+        if arguments.keys() != self.parameters.keys():
+            self._refuse_key(arguments)
+        made: Call[Any] = self._call(*[arguments[name] for name in self._names])
+        return made
 
     def _refuse_key(self, key: Mapping[str, Any]) -> NoReturn:
         """Refuse a key with missing or unknown fields."""
@@ -108,23 +111,30 @@ class UndeclaredPattern(Pattern[..., Any]):
 
 def get_call(entity: type[R], key: Mapping[str, Any], *, consistent: bool, expired: bool) -> Call[R | None]:
     """Return the call of a read by primary key."""
-    _check_class("get", entity, ReadModel)
+    if type(entity) is not _MODEL_CLASS:
+        _check_class("get", entity, ReadModel)
     return _get_pattern(entity, consistent, expired).call(key)
 
 
 def delete_call(entity: type[E], key: Mapping[str, Any]) -> WriteCall[E | None]:
     """Return the call of a delete by primary key."""
-    _check_class("delete", entity, Entity)
+    if type(entity) is not _MODEL_CLASS:
+        _check_class("delete", entity, Entity)
     call = _delete_pattern(entity).call(key)
-    assert isinstance(call, WriteCall), "a delete writes"
+    assert isinstance(call, WriteCall), "a delete is a write"
     return call
 
 
 def put_call(kind: Literal["create", "put"], item: E) -> WriteCall[E]:
     """Return the call that creates or puts a whole item."""
-    if not isinstance(item, Entity):
-        raise TypeError(f"{kind}() expects an object of an entity, got {type(item).__name__}: {shorten(item)}")
-    return WriteCall(_put_pattern(kind, type(item)), {"item": item})
+    model = type(item)
+    if type(model) is not _MODEL_CLASS or not issubclass(model, Entity):
+        raise TypeError(f"{kind}() expects an object of an entity, got {model.__name__}: {shorten(item)}")
+    return WriteCall(_put_pattern(kind, model), {"item": item})
+
+
+_MODEL_CLASS = type(Entity)
+"""The class of every entity and view class: a quick test, before the thorough ones of each new pattern."""
 
 
 def _check_class(method: str, entity: object, of: type[ReadModel]) -> None:
@@ -134,6 +144,7 @@ def _check_class(method: str, entity: object, of: type[ReadModel]) -> None:
 
 @lru_cache(maxsize=4096)
 def _get_pattern(entity: type[ReadModel], consistent: bool, expired: bool) -> UndeclaredPattern:
+    _check_class("get", entity, ReadModel)
     spec = _spec_of(entity)
     options = {"consistent": consistent, "expired": expired}
     _check_option_names("get", spec, options)
@@ -143,6 +154,7 @@ def _get_pattern(entity: type[ReadModel], consistent: bool, expired: bool) -> Un
 
 @lru_cache(maxsize=4096)
 def _delete_pattern(entity: type[Entity]) -> UndeclaredPattern:
+    _check_class("delete", entity, Entity)
     return _key_pattern("delete", entity, _spec_of(entity), {})
 
 
@@ -195,29 +207,39 @@ def _label(kind: str, specs: Sequence[EntitySpec], index: str | None = None) -> 
 # Queries.
 
 
-def query_call(given: Sequence[Any], options: Mapping[str, Any]) -> Call[Any]:
-    """Return the call of a query of some entities; the key condition is the last of what is given."""
-    entities, condition = tuple(given[:-1]), given[-1] if given else None
+def query_call(
+    terms: Sequence[Any], options: Mapping[str, Any], *, kind: Literal["query", "count"] = "query", method: str = ""
+) -> Call[Any]:
+    """Return the call of a query, or a count, of some entities; the key condition is the last of the terms.
+
+    `method`: the name of the connection's method in messages, if it is not the kind.
+    """
+    entities, condition = tuple(terms[:-1]), terms[-1] if terms else None
+    method = method or kind
     if not isinstance(condition, KeyCondition) or not entities:
         raise TypeError(
-            "query() expects entities and then a key condition, query(Task, pk(user_id=...)), got"
-            f" {', '.join(map(shorten, given)) or 'nothing'}"
+            f"{method}() expects entities and then a key condition, {method}(Task, pk(user_id=...)), got"
+            f" {', '.join(map(shorten, terms)) or 'nothing'}"
         )
     for entity in entities:
-        _check_class("query", entity, ReadModel)
-    return _QueryShape(entities, options, condition).call()
+        _check_class(method, entity, ReadModel)
+    return _QueryShape(kind, entities, options, condition).call()
 
 
 class _QueryShape:
-    """A query whose values are separated from its shape, while they are."""
+    """The shape of a query, separated from its values."""
 
     def __init__(
-        self, entities: tuple[type[ReadModel], ...], options: Mapping[str, Any], condition: KeyCondition
+        self,
+        kind: Literal["query", "count"],
+        entities: tuple[type[ReadModel], ...],
+        options: Mapping[str, Any],
+        condition: KeyCondition,
     ) -> None:
-        self._entities, self._options = entities, options
+        self._kind, self._entities, self._options = kind, entities, options
         self._parameters: dict[str, Param] = {}
         self._values: dict[str, Any] = {}
-        self._shape: list[Any] = [entities, *sorted(options.items())]
+        self._shape: list[Any] = [kind, entities, *sorted(options.items())]
         self._condition = self._key_condition(condition)
 
     def call(self) -> Call[Any]:
@@ -230,23 +252,24 @@ class _QueryShape:
         return pattern.call(self._values)
 
     def _pattern(self) -> UndeclaredPattern:
-        check_options(self._options, frozenset(FindOptions.__annotations__))
+        known = FindOptions if self._kind == "query" else FindCountOptions
+        check_options(self._options, frozenset(known.__annotations__))
         specs = [_spec_of(entity) for entity in self._entities]
         index = self._options.get("index")
         names = ", ".join(spec.name for spec in specs)
         make = plan_maker(
-            "query",
+            self._kind,
             self._entities,
             self._options,
             schema=specs[0].schema,
             siblings=specs[0].siblings,
-            undeclared=_label("query", specs, index),
+            undeclared=_label(self._kind, specs, index),
         )
-        name = f"query({names})" if index is None else f'query({names}, index="{index}")'
+        name = f"{self._kind}({names})" if index is None else f'{self._kind}({names}, index="{index}")'
         span = self._condition.range
         sources = [*self._condition.sort.values(), *((span.low, span.high) if span is not None else ())]
         optional = [source._name for source in sources if isinstance(source, Param)]
-        return UndeclaredPattern("query", name, self._parameters, self._condition, make_plan=make, optional=optional)
+        return UndeclaredPattern(self._kind, name, self._parameters, self._condition, make_plan=make, optional=optional)
 
     def _value(self, value: object, name: str, annotation: Any = None) -> Source:
         """Return a value's parameter; it is named after its field."""
@@ -321,7 +344,7 @@ class _QueryShape:
             choices = [self._operand(choice, _field_of(operand)) for choice in condition.choices]
             self._shape.append(len(choices))
             return InCondition(operand, tuple(choices))
-        assert isinstance(condition, FunctionCondition), "there are no other conditions"
+        assert isinstance(condition, FunctionCondition), "every other class of condition is handled above"
         path = self._operand(condition.path, "")
         self._shape.append(condition.name)
         if len(condition.operands()) == 1:
