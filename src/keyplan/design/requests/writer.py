@@ -259,6 +259,15 @@ class ExpressionWriter:
             return member_encoder(stored.annotation, operand.parts[1:], up=up)
         return stored.encode_up if up else stored.encode
 
+    def rounds(self, operand: object) -> bool:
+        """Return True if an operand is stored in whole units, to which compared timestamps are rounded."""
+        if not isinstance(operand, FieldPath):
+            return False
+        stored = self._fields[operand.field]
+        if len(operand.parts) > 1:
+            return member_encoder(stored.annotation, operand.parts[1:]) is not encode_value
+        return stored.stored is not None
+
     # Conditions.
 
     def condition(self, condition: Condition) -> str:
@@ -329,7 +338,11 @@ def _compare(writer: ExpressionWriter, condition: CompareCondition) -> str:
 def _between(writer: ExpressionWriter, condition: BetweenCondition) -> str:
     low = writer.operand(condition.low, condition.operand, up=True)
     high = writer.operand(condition.high, condition.operand)
-    return f"{writer.operand(condition.operand, condition.low)} BETWEEN {low} AND {high}"
+    operand = writer.operand(condition.operand, condition.low)
+    if writer.rounds(condition.operand):
+        # Rounded towards each other, the bounds of a range within one unit change places: BETWEEN would be refused.
+        return f"{operand} >= {low} AND {operand} <= {high}"
+    return f"{operand} BETWEEN {low} AND {high}"
 
 
 def _in(writer: ExpressionWriter, condition: InCondition) -> str:
