@@ -39,9 +39,6 @@ from keyplan import (
 )
 
 suppressed = [
-    suppress("KP302", on="escalated_complaints", reason="few complaints are escalated, and the index holds no others"),
-    suppress("KP323", on="complaint_of_customer", reason="a get would also return the complaint of another customer"),
-    suppress("KP608", on="update_severity", reason="the last severity counts"),
     suppress("KP608", on="update_state", reason="the last comment decides"),
 ]
 

@@ -29,13 +29,7 @@ from keyplan import (
     item,
     key,
     pk,
-    suppress,
 )
-
-suppressed = [
-    suppress("KP114", reason="only programs with this design read the table"),
-    suppress("KP606", on="log_state", reason="a device that gets no answer sends its log again"),
-]
 
 Name = Annotated[str, Field(min_length=1, max_length=64, pattern="^[^#]+$")]
 State = Literal["NORMAL", "WARNING1", "WARNING2", "WARNING3", "WARNING4"]

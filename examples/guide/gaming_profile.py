@@ -31,14 +31,8 @@ from keyplan import (
     item,
     key,
     pk,
-    suppress,
     transaction,
 )
-
-suppressed = [
-    suppress("KP303", on="player_items_of_type", reason="a player has few items, as the guide says"),
-    suppress("KP606", on="set_friends", reason="the last list counts"),
-]
 
 Id = Annotated[str, Field(min_length=1, max_length=64)]
 

@@ -39,13 +39,7 @@ from keyplan import (
     item,
     key,
     pk,
-    suppress,
 )
-
-suppressed = [
-    suppress("KP114", reason="only programs with this design read the table"),
-    suppress("KP406", on="update_subscription", reason="a payment moves the subscription in both indexes"),
-]
 
 Id = Annotated[str, Field(min_length=1, max_length=64, pattern="^[^#]+$")]
 

@@ -36,11 +36,8 @@ from keyplan import (
     item,
     key,
     pk,
-    suppress,
     transaction,
 )
-
-suppressed = [suppress("KP114", reason="only programs with this design read the table")]
 
 Id = Annotated[str, Field(min_length=1, max_length=64, pattern="^[^#]+$")]
 

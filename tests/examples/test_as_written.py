@@ -32,7 +32,8 @@ def told(name: str, wanted: list[str]) -> bool:
     code, subject, *words = wanted
     return any(
         finding.code == code and finding.subject == subject and all(word in finding.problem for word in words)
-        for finding in report(name).findings
+        for reported in report(name).findings
+        for finding in (reported, *reported.alike)
     )
 
 

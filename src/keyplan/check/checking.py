@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from keyplan.check import rules as families
-from keyplan.check.finding import Finding
+from keyplan.check.finding import Finding, merged
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 from keyplan.design.declaring.design import Design, Suppression
@@ -85,11 +85,22 @@ def _report(
     design: Design, findings: list[Finding], judged: list[Suppression], more_names: Collection[str] = ()
 ) -> Report:
     """Separate suppressed findings, and add findings for those of the judged suppressions that are unused."""
+    findings = _without_implied(findings)
     suppressed = [(finding, by) for finding in findings if (by := _suppression(finding, design)) is not None]
     left = [finding for finding in findings if _suppression(finding, design) is None]
     left += _about_suppressions(design, judged, [by for _, by in suppressed], {*_names(design), *more_names})
     left.sort(key=lambda finding: (finding.place.file, finding.place.line, finding.code, finding.problem))
-    return Report(design.name, tuple(dict.fromkeys(left)), tuple(suppressed))
+    return Report(design.name, tuple(merged(left)), tuple(suppressed))
+
+
+def _without_implied(findings: list[Finding]) -> list[Finding]:
+    """Leave out findings whose cause another rule reports of the same subject."""
+    reported = {(finding.code, finding.subject) for finding in findings}
+    return [
+        finding
+        for finding in findings
+        if not any((code, finding.subject) in reported for code in PAGES[finding.code].implied_by)
+    ]
 
 
 def _suppression(finding: Finding, design: Design) -> Suppression | None:

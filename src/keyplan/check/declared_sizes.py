@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from keyplan.check.field_names import is_identifier_name, is_time_name
+from keyplan.check.field_names import is_identifier, is_time_name, kind_of
 from keyplan.check.finding import Finding
 from keyplan.check.key_overlap import as_template
 from keyplan.check.rule import Rule
@@ -148,29 +148,48 @@ def too_long(
 
 
 def unbounded(
-    rule: Rule[Subject], entity: EntitySpec, bound: BoundKey, part: BoundKeyAttribute, limit: int
+    rule: Rule[Subject], entity: EntitySpec, keys: Iterable[tuple[BoundKey, BoundKeyAttribute]], limit: int
 ) -> Iterator[Finding]:
-    """Yield findings for free text without a bound in a key attribute."""
-    template = as_template(part)
-    if template is None or template.max_bytes is not None:
+    """Yield one finding for each field of free text without a bound in the key attributes of an entity."""
+    reported: set[str] = set()
+    for bound, part in keys:
+        template = as_template(part)
+        for name in _unbounded_fields(template, entity) if template is not None else ():
+            if name not in reported:
+                reported.add(name)
+                yield _unbounded_field(rule, entity, (bound, part), name, limit)
+
+
+def _unbounded_fields(template: BoundTemplate, entity: EntitySpec) -> Iterator[str]:
+    if template.max_bytes is not None:
         return
-    names = [
-        hole.name for hole in template.placeholders if hole.encoding.max_bytes is None and _is_free_text(hole.field)
-    ]
-    for name in dict.fromkeys(names):
-        yield rule.finding(
-            entity.name,
-            f"{entity.name}.{name} has no max_length and can make {part.attribute} of"
-            f" {entity.schema.where(bound.index)} too long: writes over {limit:,} bytes fail",
-            f"declare {name}: Annotated[str, Field(max_length={_fitting_length(template, limit)})]",
-            bound.place.at(part.text) if part.template else entity.place.at(f"{name}:", width=len(name)),
-            entity.place,
-            severity="advice",
-        )
+    for hole in template.placeholders:
+        if hole.encoding.max_bytes is None and _is_free_text(entity.fields[hole.name]):
+            yield hole.name
 
 
-def _is_free_text(field: DeclaredField) -> bool:
-    return field.type is str and not is_identifier_name(field.name) and not is_time_name(field.name)
+def _unbounded_field(
+    rule: Rule[Subject], entity: EntitySpec, where: tuple[BoundKey, BoundKeyAttribute], name: str, limit: int
+) -> Finding:
+    bound, part = where
+    template = as_template(part)
+    assert template is not None, "the caller looked"
+    return rule.finding(
+        entity.name,
+        f"{entity.name}.{name} has no max_length and can make {part.attribute} of"
+        f" {entity.schema.where(bound.index)} too long: writes over {limit:,} bytes fail",
+        f"declare {name}: Annotated[str, Field(max_length={_fitting_length(template, limit)})]",
+        bound.place.at(part.text) if part.template else entity.place.at(f"{name}:", width=len(name)),
+        entity.place,
+        severity="advice",
+        item=f"{entity.name}.{name}",
+    )
+
+
+def _is_free_text(field: StoredField) -> bool:
+    """Return True if a field holds text that is not known to be generated: its type, mark and name say nothing."""
+    text = field.declared.type is str and not is_identifier(field)
+    return text and kind_of(field) is None and not is_time_name(field.name)
 
 
 def _fitting_length(template: BoundTemplate, limit: int) -> int:

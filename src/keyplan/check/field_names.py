@@ -1,15 +1,17 @@
-"""What a field's name and type suggest about its values: an identifier, a time, a tenant, an increasing value.
+"""What a field's values are: identifiers, times, tenants, holders, increasing values.
 
-A name is a weak hint. Rules use it to leave findings out, or for findings of the lowest severity.
+Types and `Attribute(kind=...)` say it. A name is a weak hint: rules use it to leave findings out, or for advice.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, datetime
+from uuid import UUID
 
 from keyplan.design.entities import EntitySpec
+from keyplan.design.fields.annotations import Kind, attribute_of
 from keyplan.design.fields.stored import StoredField
 from keyplan.design.keys.entity_keys import BoundKeyAttribute
 
@@ -21,6 +23,7 @@ _ASSIGNEE = re.compile(
     r"(^|_)((worker|runner|holder|owner|assignee|driver|courier|buyer)(_id)?"
     r"|(held|taken|claimed|locked|leased|reserved|booked|assigned)_(by|to))$"
 )
+_STATE = re.compile(r"(^|_)(state|status|stage|phase)$")
 _FUTURE = re.compile(r"(^|_)(due|deadline|expir\w*|until|start\w*|end\w*|birth\w*|scheduled|planned|valid|next)(_|$)")
 _SEQUENCE = re.compile(r"(^|_)(seq|sequence|serial)(_(no|nr|number))?$")
 _TIME_ORDERED_ID = re.compile(r"(^|_)(ulid|ksuid)$")
@@ -28,6 +31,22 @@ _ULID_ALPHABET = re.compile(r"A-HJ-?KM-?NP-TV-Z", re.IGNORECASE)
 """The letters of a ULID in a regular expression: Crockford's alphabet, without I, L, O and U."""
 _TIME_ORDERED_UUIDS = frozenset({6, 7})
 """Versions of UUIDs that start with the time (RFC 9562)."""
+
+
+def kind_of(field: StoredField) -> Kind | None:
+    """Return what a field's values are by its mark or its type, or None if neither says it."""
+    mark = attribute_of(field.info).kind
+    if mark is not None:
+        return mark
+    if field.write_time is not None or field.annotation is datetime:
+        return "timestamp"
+    return "id" if field.annotation is UUID else None
+
+
+def is_identifier(field: StoredField) -> bool:
+    """Return True if a field holds generated values, by its type, its mark or its name."""
+    kind = kind_of(field)
+    return kind == "id" or (kind is None and is_identifier_name(field.name))
 
 
 def words_of(name: str) -> str:
@@ -50,14 +69,19 @@ def is_tenant_name(name: str) -> bool:
     return _TENANT.search(words_of(name)) is not None
 
 
+def is_state_name(name: str) -> bool:
+    """Return True if a name suggests a state, which decides what may happen next."""
+    return _STATE.search(words_of(name)) is not None
+
+
 def is_assignee_name(name: str) -> bool:
     """Return True if a name suggests the one of several that holds something: a job's worker, a seat's holder."""
     return _ASSIGNEE.search(words_of(name)) is not None
 
 
 def increases_with_time(field: StoredField) -> bool:
-    """Return True if a field's name suggests the time of writing, so that new items have greater values."""
-    return is_time_name(field.name) and _FUTURE.search(words_of(field.name)) is None
+    """Return True if a field holds the time of writing, so that new items have greater values, as its name suggests."""
+    return field.write_time is not None or (is_time_name(field.name) and _FUTURE.search(words_of(field.name)) is None)
 
 
 def monotonic_start(parts: Sequence[BoundKeyAttribute], entity: EntitySpec) -> str | None:
@@ -71,8 +95,9 @@ def monotonic_start(parts: Sequence[BoundKeyAttribute], entity: EntitySpec) -> s
 
 
 def is_time_by_type(field: StoredField) -> bool:
-    """Return True if a field's type is a date or datetime."""
-    return isinstance(field.annotation, type) and issubclass(field.annotation, date)
+    """Return True if a field's type is a date or datetime, or its mark says that it holds timestamps."""
+    by_type = isinstance(field.annotation, type) and issubclass(field.annotation, date)
+    return by_type or kind_of(field) == "timestamp"
 
 
 def is_time_ordered_id(field: StoredField) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from keyplan.design.errors import Fault, Place
@@ -25,12 +26,40 @@ class Finding:
     """An instruction."""
     place: Place
     other: Place | None = None
-    """The declaration that it conflicts with."""
+    """A related declaration: of an error, the one that it conflicts with."""
+    item: str = ""
+    """What is at fault, such as a field: findings of one cause are reported as one that lists their items."""
+    cause: str = ""
+    """What findings of one rule must have in common to be reported as one, besides severity and an item."""
+    alike: tuple[Finding, ...] = ()
+    """The other findings of the same cause that this one stands for."""
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """The subjects of this finding and of those that it stands for."""
+        return tuple(dict.fromkeys((self.subject, *(one.subject for one in self.alike))))
 
     @classmethod
     def of(cls, fault: Fault, severity: Severity, subject: str) -> Finding:
         """Return the finding for a fault of the design language."""
         return cls(fault.code, severity, subject, fault.problem, fault.fix, fault.place, fault.other)
+
+
+def merged(findings: Iterable[Finding]) -> list[Finding]:
+    """Replace findings of one rule and one cause by the first of them, which lists the items of all."""
+    groups: dict[object, list[Finding]] = {}
+    for finding in findings:
+        group = (finding.code, finding.severity, finding.cause) if finding.item else finding
+        groups.setdefault(group, []).append(finding)
+    return [_listing(*dict.fromkeys(group)) for group in groups.values()]
+
+
+def _listing(first: Finding, *others: Finding) -> Finding:
+    if not others:
+        return first
+    items = [one.item for one in others if one.item != first.item]
+    likewise = f"; likewise {', '.join(dict.fromkeys(items))}" if items else ""
+    return replace(first, problem=first.problem + likewise, alike=others)
 
 
 def number(value: float) -> str:

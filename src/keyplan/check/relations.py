@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from keyplan.check.field_names import words_of
+from keyplan.check.partition_load import is_constant
 from keyplan.check.subject import Subject
-from keyplan.design.conditions.conditions import equal_fields
+from keyplan.design.conditions.conditions import equal_fields, paths_of
+from keyplan.design.declaring.consumers import Changed, Consumer
 from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.declaring.transactions import Transaction
 from keyplan.design.entities import EntitySpec
@@ -19,10 +21,11 @@ from keyplan.design.planning.plan import Plan
 def belongs(child: EntitySpec, owner: EntitySpec) -> bool:
     """Return True if a child's key holds its owner's whole key and more, in the owner's partition or under its name."""
     own, owners = set(child.key.fields), set(owner.key.fields)
-    return owners < own and (_share_partition(child, owner) or _is_named_after(owner, owners))
+    return owners < own and (share_partition(child, owner) or _is_named_after(owner, owners))
 
 
-def _share_partition(child: EntitySpec, owner: EntitySpec) -> bool:
+def share_partition(child: EntitySpec, owner: EntitySpec) -> bool:
+    """Return True if items of two entities with the same values are in one item collection."""
     return child.schema is owner.schema and key_text(child.key.partition) == key_text(owner.key.partition)
 
 
@@ -56,6 +59,49 @@ def guarded_writes(subject: Subject, pattern: Pattern[..., Any]) -> list[Pattern
 def steps_in(write: Pattern[..., Any]) -> tuple[Plan, ...]:
     """Return the plans of a transaction's steps, or the pattern's own plan."""
     return write.plan.steps or (write.plan,)
+
+
+def is_state(subject: Subject, entity: EntitySpec, name: str, *, apart_from: Pattern[..., Any]) -> bool:
+    """Return True if something depends on the value of a field, other than the pattern that sets it.
+
+    This is a condition of another write, a read that decides about a state, the membership of an index, a consumer's
+    filter, or another update that sets the field to a constant.
+    """
+    if any(name in {path.field for path in paths_of(bound.only_if)} for bound in entity.indexes):
+        return True
+    consumers = [consumer for table in subject.tables for consumer in table.consumers if entity in consumer.entities]
+    if any(name in _filtered_fields(consumer) for consumer in consumers):
+        return True
+    for pattern in subject.design.patterns:
+        plan = pattern.plan
+        if plan.reading and pattern.facts.decides == "state" and entity in plan.entities:
+            return True
+        for step in steps_in(pattern) if pattern is not apart_from and not plan.reading else ():
+            if step.entity is entity and (name in _conditional_fields(step) or _is_set_to_constant(step, name)):
+                return True
+    return False
+
+
+def _filtered_fields(consumer: Consumer) -> set[str]:
+    if isinstance(consumer.filter, Changed):
+        return {consumer.filter.field}
+    return {path.field for path in paths_of(consumer.filter)}
+
+
+def _conditional_fields(step: Plan) -> set[str]:
+    return {path.field for path in paths_of(step.condition)} | set(step.assumed)
+
+
+def _is_set_to_constant(step: Plan, name: str) -> bool:
+    return any(
+        action.path.field == name and action.name == "set" and action.source is not None and is_constant(action.source)
+        for action in step.actions
+    )
+
+
+def writes_another_entity(write: Pattern[..., Any], read: Plan) -> bool:
+    """Return True if a write changes nothing that a read returned: the read only permits it, as an authorization."""
+    return all(step.entity not in read.entities for step in steps_in(write))
 
 
 def is_conditional(write: Pattern[..., Any], read: Plan) -> bool:

@@ -55,16 +55,28 @@ def _finding_text(finding: Finding, *alike: Finding) -> str:
     """Format a finding like a compiler, with similar findings at other places."""
     lines = [f"{finding.severity}[{finding.code}]: {finding.problem}", show_place(finding.place)]
     if finding.other is not None:
-        lines += ["conflicts with" if finding.severity == "error" else "see also", show_place(finding.other)]
+        lines += ["conflicts with" if _conflicts(finding) else "see also", show_place(finding.other)]
     lines.append(f"fix: {finding.fix}")
-    if alike:
+    if finding.alike:
+        lines.append("likewise")
+        lines += [f"  --> {_line(one.place)}: {one.item}" for one in finding.alike]
+    elif alike:
         lines.append("likewise")
     for other in alike:
-        lines.append(f"  --> {other.place.shown_file}:{line_number(other.place)}: {_differing(other, finding)}")
+        lines.append(f"  --> {_line(other.place)}: {_differing(other, finding)}")
         if other.fix != finding.fix:
             lines.append(f"      fix: {other.fix}")
     lines.append(f"more: keyplan rule {finding.code}")
     return "\n".join(lines)
+
+
+def _conflicts(finding: Finding) -> bool:
+    """Return True if the other declaration of a finding contradicts it, and is not only related."""
+    return finding.code in PAGES and PAGES[finding.code].conflicts
+
+
+def _line(place: Place) -> str:
+    return f"{place.shown_file}:{line_number(place)}"
 
 
 def _differing(finding: Finding, first: Finding) -> str:
@@ -107,6 +119,7 @@ def _finding_json(finding: Finding) -> dict[str, Any]:
         "fix": finding.fix,
         "place": _place_json(finding.place),
         "other": None if finding.other is None else _place_json(finding.other),
+        "alike": [{"subject": one.subject, "item": one.item, "place": _place_json(one.place)} for one in finding.alike],
     }
 
 
@@ -170,8 +183,9 @@ def _result(finding: Finding, suppressed: str | None) -> dict[str, Any]:
         "message": {"text": f"{finding.problem}. Fix: {finding.fix}."},
         "locations": [_location(finding.place)],
     }
-    if finding.other is not None:
-        result["relatedLocations"] = [_location(finding.other)]
+    related = [*([] if finding.other is None else [finding.other]), *(one.place for one in finding.alike)]
+    if related:
+        result["relatedLocations"] = [_location(place) for place in related]
     if suppressed is not None:
         result["suppressions"] = [{"kind": "inSource", "justification": suppressed}]
     return result

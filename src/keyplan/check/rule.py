@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from keyplan.check.finding import Finding, Severity
@@ -50,6 +50,10 @@ class Rule(Generic[S]):
     check: Check[S]
     page: str
     """Markdown: the title, then paragraphs on what the rule finds, why that is bad, the fix and the source."""
+    conflicts: bool = False
+    """True if the other declaration that a finding shows contradicts the first; otherwise it is only related."""
+    implied_by: tuple[str, ...] = ()
+    """Codes of rules that report the same cause: where they report the same subject, this rule is silent."""
 
     @property
     def title(self) -> str:
@@ -70,14 +74,21 @@ class Rule(Generic[S]):
         other: Place | None = None,
         *,
         severity: Severity | None = None,
+        item: str = "",
+        cause: str = "",
     ) -> Finding:
-        """Return a finding of this rule, of its usual severity unless another is given."""
-        return Finding(self.code, severity or self.severities[0], subject, problem, fix, place, other)
+        """Return a finding of this rule, of its usual severity unless another is given.
+
+        Findings with an item and the same cause are reported as one that lists their items.
+        """
+        return Finding(self.code, severity or self.severities[0], subject, problem, fix, place, other, item, cause)
 
 
-def design_rule(code: str, *severities: Severity) -> Callable[[Check[Subject]], Rule[Subject]]:
+def design_rule(
+    code: str, *severities: Severity, conflicts: bool = False, implied_by: tuple[str, ...] = ()
+) -> Callable[[Check[Subject]], Rule[Subject]]:
     """Declare a function as a rule that examines one design."""
-    return lambda check: _rule(code, severities, check)
+    return lambda check: replace(_rule(code, severities, check), conflicts=conflicts, implied_by=implied_by)
 
 
 def change_rule(code: str, *severities: Severity) -> Callable[[Check[Comparison]], Rule[Comparison]]:
@@ -85,9 +96,9 @@ def change_rule(code: str, *severities: Severity) -> Callable[[Check[Comparison]
     return lambda check: _rule(code, severities, check)
 
 
-def fault_rule(code: str, slug: str, page: str) -> Rule[Subject]:
+def fault_rule(code: str, slug: str, page: str, *, conflicts: bool = False) -> Rule[Subject]:
     """Declare a rule whose findings are the faults of that code, all of them errors."""
-    return Rule(code, slug, ("error",), lambda subject: subject.errors_of(code), inspect.cleandoc(page))
+    return Rule(code, slug, ("error",), lambda subject: subject.errors_of(code), inspect.cleandoc(page), conflicts)
 
 
 def _rule(code: str, severities: tuple[Severity, ...], check: Check[S]) -> Rule[S]:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from keyplan.check.finding import Finding
-from keyplan.check.load import CapacityUse, Work, capacity_uses, works_of
+from keyplan.check.load import NOTABLE_UNITS, CapacityUse, Work, capacity_uses, monthly_price, works_of
 from keyplan.check.partition_load import HotKey, hot_items_of, hot_keys_of
 from keyplan.cost.estimate import Estimate, estimate
 from keyplan.cost.prices import PriceBook, book
@@ -33,6 +33,11 @@ class Subject:
     def tables(self) -> tuple[Table, ...]:
         """The tables of the design."""
         return self.design.tables
+
+    def is_notable(self, write_units_per_second: float) -> bool:
+        """Return True if write units per second are worth a finding: 25 or more, not below the cost floor."""
+        price = monthly_price(write_units_per_second)
+        return write_units_per_second >= NOTABLE_UNITS and price >= self.design.cost_floor
 
     @property
     def patterns(self) -> Iterator[tuple[Table, Pattern[..., Any], Plan]]:

@@ -27,7 +27,7 @@ def explain(pattern: Pattern[..., Any], book: PriceBook, findings: Sequence[Find
     notes = [*plan.notes, *(f"assumed: {guess}" for guess in expectation.guesses)]
     if notes:
         parts.append("\n".join(["Holds only if", *(f"  - {note}" for note in notes)]))
-    mine = [finding for finding in findings if finding.subject == pattern.name]
+    mine = [one for finding in findings for one in (finding, *finding.alike) if one.subject == pattern.name]
     parts += [f"{finding.severity}[{finding.code}]: {finding.problem}\n  fix: {finding.fix}" for finding in mine]
     found = {(finding.code, finding.problem) for finding in mine}
     parts += [

@@ -84,7 +84,10 @@ def _declare(table: Table) -> tuple[Any, Any]:
     assert ttl is not None, "looked at before"
     # Created by a function, because the attribute's name is the table's.
     mark: type[Entity] = create_model(
-        "SeenMark", __base__=Entity, mark=(str, ...), mark_expires_at=(Annotated[datetime, Attribute(ttl)], ...)
+        "SeenMark",
+        __base__=Entity,
+        mark=(Annotated[str, Attribute(kind="id")], ...),
+        mark_expires_at=(Annotated[datetime, Attribute(ttl)], ...),
     )
     sort = None if table.schema.sort is None else "SEEN"
     mark = table.entity(key=key("SEEN#{mark}", sort))(mark)

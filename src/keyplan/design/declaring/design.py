@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
-from keyplan.design.arguments import check_text, checked_call
+from keyplan.design.arguments import check_text, checked_call, is_number
 from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.declaring.tables import Table
 from keyplan.design.declaring.transactions import Transaction
@@ -20,6 +20,8 @@ from keyplan.design.errors import UNKNOWN_PLACE, DesignError, Place, calling_pla
 from keyplan.design.workload import Claim
 
 T = TypeVar("T")
+COST_FLOOR = 10.0
+"""Dollars per month from which a cost is worth a finding by default."""
 _FILE_MODULE = "keyplan_design_file."
 """The prefix of names of modules that are loaded from files."""
 
@@ -55,6 +57,8 @@ class Design:
     """Statements of the design's document about the whole design: the module's `claims`."""
     suppressed: tuple[Suppression, ...] = ()
     """Suppressed findings: the module's `suppressed`."""
+    cost_floor: float = COST_FLOOR
+    """Dollars per month below which findings about cost are not reported: the module's `cost_floor`."""
     doc: str = ""
 
     @classmethod
@@ -76,6 +80,7 @@ class Design:
             suppressed=_module_values(
                 module, "suppressed", Suppression, 'suppressed = [suppress("KP405", reason="...")]'
             ),
+            cost_floor=_cost_floor(module),
             doc=(module.__doc__ or "").strip(),
         )
 
@@ -151,6 +156,18 @@ def _module_values(module: ModuleType, name: str, kind: type[T], example: str) -
                 fix=f"write {example}, and rename other variables",
             )
     return listed
+
+
+def _cost_floor(module: ModuleType) -> float:
+    """Return the module's `cost_floor`. Raises DesignError for another value than a number of at least 0."""
+    floor = getattr(module, "cost_floor", COST_FLOOR)
+    if not is_number(floor):
+        raise DesignError(
+            f"the module's cost_floor is {floor!r}, which is not an amount",
+            place=Place(_file(module), 1, "cost_floor"),
+            fix="write dollars per month, such as cost_floor = 25, and rename other variables",
+        )
+    return float(floor)
 
 
 def _load_file(path: Path) -> ModuleType:

@@ -310,6 +310,10 @@ def _number_limits(entry: Any) -> Iterator[tuple[str, int]]:
 _STORED_AS: tuple[StoredAs, ...] = get_args(StoredAs)
 
 
+Kind = Literal["id", "timestamp", "tenant", "holder"]
+_KINDS: tuple[Kind, ...] = get_args(Kind)
+
+
 @checked_call
 @dataclass(frozen=True)
 class Attribute:
@@ -320,6 +324,11 @@ class Attribute:
     stored: StoredAs | None = None
     """A timestamp as a Number of seconds or milliseconds since 1970, or as ISO 8601 text with seconds or milliseconds;
     ISO 8601 text with microseconds by default.
+    """
+    kind: Kind | None = None
+    """What the values are, for `keyplan check`, if the type does not say it: generated IDs ("id"), points in time
+    ("timestamp"), the customer whose data must be isolated ("tenant"), or the one that an item is assigned to
+    ("holder").
     """
 
 
@@ -402,9 +411,11 @@ def _attributes_in(annotation: Any) -> Iterator[Attribute]:
 
 
 def check_attribute(mark: Attribute, annotation: Any) -> None:
-    """Refuse an unknown `stored`, and one for a type other than datetime."""
+    """Refuse an unknown `kind` or `stored`, and `stored` for a type other than datetime."""
     if not (mark.name is None or (isinstance(mark.name, str) and mark.name)):
         raise UnstorableTypeError(f"Attribute({mark.name!r}) names no attribute", 'write Attribute("name")')
+    if mark.kind is not None and mark.kind not in _KINDS:
+        raise UnstorableTypeError(f"unknown kind={mark.kind!r}", f"use {' or '.join(map(repr, _KINDS))}")
     if mark.stored is None:
         return
     if mark.stored not in _STORED_AS:
@@ -421,7 +432,7 @@ def check_union_attributes(annotation: Any) -> None:
         model, _ = without_none(part)
         if union and isinstance(model, type) and issubclass(model, BaseModel):
             for name, info in model.model_fields.items():
-                if attribute_of(info) != Attribute():
+                if replace(attribute_of(info), kind=None) != Attribute():
                     raise UnstorableTypeError(
                         f"{model.__name__}.{name} has an Attribute, and its model is part of a union",
                         "remove the Attribute or the union",

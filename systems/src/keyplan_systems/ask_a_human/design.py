@@ -45,13 +45,7 @@ claims = [
     Claim("the document asks for four clear and simple tables", "consequences"),
 ]
 
-_MIXED = "the documented keys are plain ids; what else lives in the table has a prefix that no id can have"
-_WORDS = "the documented names; every expression is made with placeholders"
-_MARKS = "a mark's key is the consumer and the change's id, and it is written whenever a person moves"
-_MEANT = "the newest row wins, and the transaction's other conditions decide which write succeeds"
 suppressed = [
-    *(suppress("KP114", on=table.name, reason=_WORDS) for table in (questions, responses, subscriptions, user_stats)),
-    *(suppress("KP210", on=entity, reason=_MIXED) for entity in ("Question", "Response", "Subscription", "UserStats")),
     *(
         suppress(
             "KP303",
@@ -61,18 +55,12 @@ suppressed = [
         for name in ("open_questions", "open_questions_for", "needy_questions", "needy_questions_for")
     ),
     suppress("KP309", on="eligible_for_notification", reason="a uniform sample of all eligible people reads them all"),
-    suppress("KP102", on="SeenMark", reason=_MARKS),
-    suppress("KP112", on="SeenMark", reason=_MARKS),
-    suppress("KP316", on="aah-user-stats", reason=_MARKS),
+    suppress("KP316", on="mark_seen", reason="a mark is written whenever a person moves"),
     suppress(
         "KP405", on="claim", reason="a notified person leaves the range of the eligible, which makes the write a claim"
     ),
     suppress("KP405", on="answer_question", reason="each answer moves its question in the list of what needs answers"),
     suppress("KP412", on="answer_question", reason="an agent's list shows status and count of each question"),
-    suppress("KP606", on="place_row", reason=_MEANT),
-    suppress("KP606", on="note_notice", reason=_MEANT),
-    suppress("KP606", on="try_later", reason="its predecessor was deleted before the send that failed"),
     suppress("KP608", on="review_flag", reason="a reviewer may change a decision: the later decision wins"),
     suppress("KP712", on="count_places", reason="three of four writes are not rows: records and histograms"),
-    suppress("KP805", on="answer_question", reason="answers are the main write; each changes three boards"),
 ]

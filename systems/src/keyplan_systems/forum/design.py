@@ -320,17 +320,12 @@ def notify_followers(change: Inserted[Event]) -> None:
 
 
 suppressed = [
-    suppress("KP114", reason="keyplan names every attribute by a placeholder"),
     suppress(
         "KP310", on="messages", reason="half of a thread is messages: an index of them would cost more than it saves"
-    ),
-    suppress(
-        "KP606", on="add_subscription", reason="the same connection watching the same thread again is the same item"
     ),
     suppress("KP707", reason="both pushes are read by one runner of each process, notifications by one of all"),
     suppress(
         "KP712", on="push_events", reason="one table is the document's; a process reads its stream once for both pushes"
     ),
     suppress("KP712", on="push_notifications", reason="the same reading of the stream as for events"),
-    suppress("KP805", on="store_event", reason="mark and head are what events are kept once and in order by"),
 ]

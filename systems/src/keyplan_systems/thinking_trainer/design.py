@@ -399,8 +399,6 @@ def set_active(scenario_id: str, active: bool, difficulty: Difficulty) -> ItemWr
 
 
 suppressed = [
-    suppress("KP114", reason="keyplan names every attribute by a placeholder"),
-    suppress("KP210", on="Attempt", reason="an attempt's key is a UUID, a ledger's key starts with LEDGER#"),
     suppress(
         "KP207",
         on="UnversionedProfile",
@@ -416,12 +414,5 @@ suppressed = [
         "KP216",
         on="UnversionedProfile",
         reason="version 0.9 stored them like this; the program does not write them any more",
-    ),
-    suppress("KP302", on="attempts_of_0_9", reason="the migration reads the table once, a page at a time"),
-    suppress("KP302", on="profiles_of_0_9", reason="the migration reads the table once, a page at a time"),
-    suppress("KP310", on="attempts_of_0_9", reason="the migration needs short pages, because it stores its position"),
-    suppress("KP310", on="scenarios_of_0_9", reason="the migration needs short pages, because it stores its position"),
-    suppress(
-        "KP606", on="write_profile", reason="the same attempts make the same snapshot, so writing it again is intended"
     ),
 ]

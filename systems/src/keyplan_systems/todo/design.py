@@ -331,17 +331,9 @@ def finish_deletion(user_id: str, since: datetime) -> list[WriteCall[Any]]:
     return [remove_user(user_id, since), end_deletion(user_id, since)]
 
 
-_SCANNED = "the document uses a scan; administrators run it a few times per month, and the lake answers it better"
 suppressed = [
-    suppress("KP114", on="todo-app-data", reason="the documented names; every expression is made with placeholders"),
-    *(suppress("KP302", on=name, reason=_SCANNED) for name in ("all_users", "search_of_all", "all_tasks")),
     suppress("KP206", on="tasks_by_priority", reason="the list is grouped by priority, not ordered by urgency"),
-    suppress(
-        "KP303", on="overdue_tasks", reason="the documented index holds finished tasks too, for lists by due date"
-    ),
-    suppress("KP303", on="search_of_user", reason="one user's tasks are few; the lake searches those of all"),
     suppress(
         "KP406", on="replace_task", reason="the document requires four indexes that answer lists without further reads"
     ),
-    suppress("KP704", on="every_task_of_user", reason="deleting a user also deletes expired tasks"),
 ]

@@ -26,7 +26,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from keyplan import Inserted, WriteCall, each, suppress, transaction
+from keyplan import Inserted, WriteCall, each, transaction
 from keyplan_systems.venue_booking import reads  # noqa: F401 - the design has them too
 from keyplan_systems.venue_booking.domain.venue import MAX_SLOTS
 from keyplan_systems.venue_booking.entities import (
@@ -225,13 +225,3 @@ def send_letter(change: Inserted[OutboxItem]) -> None:
 def send_code(change: Inserted[EmailCodeItem]) -> None:
     """Send a code to the address that a user claims. The runner has the handler, as for letters."""
     raise LookupError(f"the runner was given no handler for the code {change.new.claim_id}")
-
-
-suppressed = [
-    suppress(
-        "KP712", on="send_letter", reason="a few dozen writes a day: reading the others costs nothing that counts"
-    ),
-    suppress("KP712", on="send_code", reason="as for letters: a few dozen writes a day"),
-    suppress("KP114", on="venue-booking", reason="the documented names; every expression is made with placeholders"),
-    suppress("KP606", on="put_lock_code", reason="a new code is to replace one that is lost; the audit log has both"),
-]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
-from keyplan.check.field_names import is_assignee_name, is_time_name
-from keyplan.check.finding import Finding
+from keyplan.check.field_names import is_assignee_name, is_identifier, is_state_name, kind_of, words_of
+from keyplan.check.finding import Finding, Severity
 from keyplan.check.partition_load import is_constant
+from keyplan.check.relations import is_state
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.selectivity import choices_of
@@ -23,18 +24,22 @@ from keyplan.design.conditions.conditions import (
 from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.entities import EntitySpec
 from keyplan.design.fields.annotations import plain_value
+from keyplan.design.fields.stored import StoredField
 from keyplan.design.parameters import Param
 from keyplan.design.planning.plan import Plan
 
 
-@design_rule("KP606", "warning")
+@design_rule("KP606", "warning", "advice")
 def unconditional_put(subject: Subject) -> Iterator[Finding]:
     """Put overwrites an existing item
 
-    Finds `@table.put` patterns without a condition or version.
+    Finds `@table.put` patterns without a condition or version if they can lose something: changes that an update of
+    another pattern made, a version that is not checked, or another item, whose own ID the key does not contain (advice
+    if only the field's name says that it is an ID). A put that alone writes its entity, under a key made of IDs or of
+    what identifies the latest value, is not reported. KP216 reports keys that only a timestamp makes unique.
 
-    Why is this bad? A put replaces an existing item: counters that an update raised, a response that another request
-    stored, an event of the same millisecond.
+    Why is this bad? A put replaces an existing item: counters that an update raised, a decision of another request, a
+    second event in the same slot.
 
     Fix: use `@table.create` for new items, which fails if the item exists (`.replace_if(...)` allows exceptions), and
     `@table.replace` with a version for existing items. Suppress the finding for caches and latest values, which are
@@ -44,42 +49,57 @@ def unconditional_put(subject: Subject) -> Iterator[Finding]:
     """
     for _, pattern, plan in subject.patterns:
         if pattern.kind == "put" and plan.condition is None and plan.version is None:
-            yield _overwrite(subject, pattern, plan.entity)
+            yield from _overwrite(subject, pattern, plan.entity)
 
 
-def _overwrite(subject: Subject, pattern: Pattern[..., Any], entity: EntitySpec) -> Finding:
-    updates = [work.pattern for work in subject.writes_of(entity) if work.plan.operation == "UpdateItem"]
-    timestamp = _timestamp_identity(entity)
-    if timestamp is not None:
-        consequence = f": two with the same {timestamp} have one key"
-    elif updates:
-        consequence = f" and the changes of {updates[0].name}"
+def _overwrite(subject: Subject, pattern: Pattern[..., Any], entity: EntitySpec) -> Iterator[Finding]:
+    works = subject.writes_of(entity)
+    update = next((work.pattern for work in works if work.plan.operation == "UpdateItem"), None)
+    own = _own_id(entity)
+    severity: Severity = "warning"
+    if update is not None:
+        consequence, other = f" and the changes of {update.name}", update.place
+    elif entity.version is not None:
+        consequence, other = f", and does not check its {entity.version}", entity.place
+    elif own is not None:
+        consequence, other = f" with another {own.name}: the key ({entity.key.text}) does not contain it", entity.place
+        severity = "warning" if kind_of(own) == "id" else "advice"
     else:
-        consequence = " without an error"
-    return unconditional_put.finding(
+        return
+    yield unconditional_put.finding(
         pattern.name,
         f"{pattern.name} overwrites an existing {entity.name}{consequence}",
-        (f"add an ID to the key after {timestamp}, and use" if timestamp is not None else "use")
-        + " @table.create for new items and @table.replace for existing ones; suppress this if overwriting is intended",
+        "use @table.create for new items and @table.replace for existing ones; suppress this if overwriting is"
+        " intended",
         pattern.place,
-        entity.key.place if timestamp is not None else updates[0].place if updates else entity.place,
+        other,
+        severity=severity,
     )
 
 
-def _timestamp_identity(entity: EntitySpec) -> str | None:
-    """Return the timestamp that alone identifies items within a partition, or None."""
-    names = [name for part in entity.key.sort for name in part.fields]
-    return names[-1] if names and all(is_time_name(name) for name in names) else None
+def _own_id(entity: EntitySpec) -> StoredField | None:
+    """Return the required field with the ID of an entity, if its key contains neither this nor another ID."""
+    if any(is_identifier(entity.fields[name]) for name in entity.key.fields):
+        return None
+    noun = words_of(entity.name).rpartition("_")[2]
+    for name, field in entity.fields.items():
+        if words_of(name) in {"id", f"{noun}_id"} and name not in entity.key.fields and not field.optional:
+            return field
+    return None
 
 
 @design_rule("KP608", "warning", "advice")
 def lost_update(subject: Subject) -> Iterator[Finding]:
     """Lost update
 
-    Finds updates, without a condition on the field, a version or a comparison with the new value, that set a field
-    with declared choices from a parameter, or a field that another pattern adds to; replacements of whole items
-    without a version; and updates that set a state and assign the item to a field whose name suggests a worker or
-    holder (advice).
+    Finds updates, without a condition on the field, a version or a comparison with the new value, that set a state
+    from a parameter, or a field that another pattern adds to; replacements of whole items without a version; and
+    updates that set a state and assign the item to a holder (advice unless the field has `Attribute(kind="holder")`).
+
+    A field with declared choices is a state if something depends on its value: a condition of another write, a read
+    with `decides=`, the membership of an index (`only_if=`), a consumer's filter, or another update that sets it to a
+    constant. A field that is only named a status, state, stage or phase is advice. Others, such as a color or a
+    severity, are settings: the last value counts.
 
     Why is this bad? A program reads a pending booking and approves it, while another has rejected it in between.
     Without a condition, the later write wins and both callers believe that they decided.
@@ -102,7 +122,7 @@ def lost_update(subject: Subject) -> Iterator[Finding]:
         if pattern.kind == "replace" and plan.condition is None:
             yield _lost_replacement(pattern, plan)
         elif plan.operation == "UpdateItem":
-            yield from _lost_set(pattern, plan, adding)
+            yield from _lost_set(subject, pattern, plan, adding)
 
 
 def _lost_replacement(pattern: Pattern[..., Any], plan: Plan) -> Finding:
@@ -117,7 +137,9 @@ def _lost_replacement(pattern: Pattern[..., Any], plan: Plan) -> Finding:
     )
 
 
-def _lost_set(pattern: Pattern[..., Any], plan: Plan, adding: Mapping[tuple[str, str], str]) -> Iterator[Finding]:
+def _lost_set(
+    subject: Subject, pattern: Pattern[..., Any], plan: Plan, adding: Mapping[tuple[str, str], str]
+) -> Iterator[Finding]:
     looked_at = {path.field for path in paths_of(plan.condition)} | set(plan.assumed)
     counted = [action.path.field for action in plan.actions if action.name == "add"]
     for action in plan.actions:
@@ -136,6 +158,9 @@ def _lost_set(pattern: Pattern[..., Any], plan: Plan, adding: Mapping[tuple[str,
         choices = choices_of(plan.entity.fields[name])
         if choices is None or plan.entity.fields[name].type_code == "BOOL" or _is_ordered(plan):
             continue
+        evident = bool(counted) or is_state(subject, plan.entity, name, apart_from=pattern)
+        if not evident and not is_state_name(name):
+            continue
         counts = f" (and adds to {', '.join(counted)})" if counted else ""
         yield lost_update.finding(
             pattern.name,
@@ -144,16 +169,18 @@ def _lost_set(pattern: Pattern[..., Any], plan: Plan, adding: Mapping[tuple[str,
             f"add .condition(F.{name} == ...) with the expected state, or a version and .if_version(...)",
             pattern.place,
             plan.entity.place,
+            severity="warning" if evident else "advice",
         )
         return
 
 
 def _assignee(plan: Plan, looked_at: Set[str]) -> str | None:
-    """Return an optional field whose name suggests an assignee and that the write sets without a condition on it."""
+    """Return an optional field that holds an assignee and that the write sets without a condition on it."""
     for action in plan.actions:
         stored = plan.entity.fields[action.path.field]
         given = action.name == "set" and isinstance(action.source, Param) and len(action.path.parts) == 1
-        if given and stored.optional and stored.name not in looked_at and is_assignee_name(stored.name):
+        holder = kind_of(stored) == "holder" or is_assignee_name(stored.name)
+        if given and stored.optional and stored.name not in looked_at and holder:
             return stored.name
     return None
 
@@ -167,7 +194,7 @@ def _lost_claim(pattern: Pattern[..., Any], plan: Plan, name: str, state: object
         " .if_version(...)",
         pattern.place,
         plan.entity.place,
-        severity="advice",
+        severity="warning" if kind_of(plan.entity.fields[taker]) == "holder" else "advice",
     )
 
 
@@ -206,7 +233,7 @@ def batch_without_conditions(subject: Subject) -> Iterator[Finding]:
     """Batch write cannot have conditions
 
     Finds batches that state a condition or bypass a version (error), and batches of entities that other patterns
-    update (warning).
+    update (warning). A batch of puts that alone creates the items is a load, and is not reported.
 
     Why is this bad? BatchWriteItem puts and deletes whole items one by one: it has no updates and no conditions, and
     some items can fail. Putting back an item in a batch overwrites what others changed since it was read.
@@ -221,8 +248,17 @@ def batch_without_conditions(subject: Subject) -> Iterator[Finding]:
         if plan.operation != "BatchWriteItem":
             continue
         updates = [work.pattern for work in subject.writes_of(plan.entity) if work.plan.operation == "UpdateItem"]
-        if updates:
+        if updates and not _is_load(subject, pattern):
             yield _batch_overwrite(pattern, updates[0])
+
+
+def _is_load(subject: Subject, pattern: Pattern[..., Any]) -> bool:
+    """Return True if a batch puts items that no other pattern puts, and bypasses no version."""
+    plan = pattern.plan
+    others = [work for work in subject.writes_of(plan.entity) if work.pattern is not pattern]
+    puts = [work for work in others if work.plan.operation == "PutItem" or work.plan.item is not None]
+    upserts = [work for work in others if work.plan.operation == "UpdateItem" and work.plan.exists == "may"]
+    return plan.item is not None and plan.entity.version is None and not puts and not upserts
 
 
 def _batch_overwrite(pattern: Pattern[..., Any], update: Pattern[..., Any]) -> Finding:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from keyplan.check.finding import Finding
 from keyplan.check.load import Work
-from keyplan.check.relations import always_expires, belongs, entities_with_consumer
+from keyplan.check.relations import always_expires, belongs, entities_with_consumer, share_partition
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.selectivity import choices_of
@@ -77,13 +77,14 @@ def _stale_copy(work: Work, original: EntitySpec, copy: EntitySpec, field: str) 
 _DELETE_KINDS = frozenset({"delete", "batch_delete"})
 
 
-@design_rule("KP618", "warning")
+@design_rule("KP618", "warning", "advice")
 def delete_orphans_children(subject: Subject) -> Iterator[Finding]:
     """Delete leaves orphaned items
 
     Finds deletes of items with children that no pattern deletes, that do not all expire, and whose owner's `Removed`
-    event no consumer handles. A child has all key fields of its owner and more, and is in its partition or has a key
-    field named after it (`post_id` of a Post). Items that the same transaction puts instead are not children.
+    event no consumer handles. A child has all key fields of its owner and more, and is in its partition, or has a key
+    field named after it (`post_id` of a Post): advice, because only the name suggests it. Items that the same
+    transaction puts instead are not children.
 
     Why is this bad? A delete removes one item. Comments of a post or members of a team remain, are billed, and belong
     to the next item with the same key.
@@ -115,6 +116,7 @@ def delete_orphans_children(subject: Subject) -> Iterator[Finding]:
                     " consumer and delete them",
                     pattern.place,
                     part.place,
+                    severity="warning" if share_partition(part, owner) else "advice",
                 )
 
 

@@ -127,7 +127,7 @@ def _too_many_bytes(
         )
 
 
-@design_rule("KP602", "error")
+@design_rule("KP602", "error", conflicts=True)
 def duplicate_item_in_transaction(subject: Subject) -> Iterator[Finding]:
     """Transaction writes an item twice
 

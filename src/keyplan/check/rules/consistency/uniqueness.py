@@ -7,7 +7,14 @@ from typing import Any
 
 from keyplan.check.finding import Finding, with_article
 from keyplan.check.load import Work
-from keyplan.check.relations import Guard, guarded_writes, guards_of, is_conditional, keeps_looked_up_unique
+from keyplan.check.relations import (
+    Guard,
+    guarded_writes,
+    guards_of,
+    is_conditional,
+    keeps_looked_up_unique,
+    writes_another_entity,
+)
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
 from keyplan.design.declaring.patterns import Pattern
@@ -127,7 +134,8 @@ def decision_without_condition(subject: Subject) -> Iterator[Finding]:
     """Decision has no conditional write
 
     Finds consistent reads that decide a quota or a state (`decides=`) if the write that they guard (`guards=`) has no
-    condition, no expected version, and does not create the item that was read. KP305 reports decisions by stale reads.
+    condition, no expected version, and does not create the item that was read. A state that only permits a write of
+    another entity, such as an authorization, may be read first. KP305 reports decisions by stale reads.
 
     Why is this bad? A program reads that 29 of 30 requests are used and continues. A concurrent one has read the same,
     and both continue.
@@ -140,7 +148,8 @@ def decision_without_condition(subject: Subject) -> Iterator[Finding]:
     for _, pattern, plan in subject.patterns:
         if pattern.facts.decides in {"quota", "state"} and plan.consistent and plan.index is None:
             for write in guarded_writes(subject, pattern):
-                if not is_conditional(write, plan):
+                permits = pattern.facts.decides == "state" and writes_another_entity(write, plan)
+                if not is_conditional(write, plan) and not permits:
                     yield _unguarded_decision(pattern, write)
 
 

@@ -152,7 +152,7 @@ def wrong_units(subject: Subject) -> Iterator[Finding]:
     """Claimed units are wrong
 
     Finds claims of units that a call cannot cost (error), or that are below the estimate from the declared numbers and
-    sizes (warning).
+    sizes (warning). One finding lists the patterns with the same claim.
 
     Why is this bad? Write units are whole: each write costs one per KB, rounded up, and at least one, also for a
     deletion. Every index with the item adds its own, and twice if its key changes. "0.5 WCU" and "1.5 WCU" are
@@ -239,6 +239,8 @@ def _units_finding(pattern: Pattern[..., Any], claim: Claim, severity: Severity,
         place_of(pattern),
         claim.place,
         severity=severity,
+        item=pattern.name,
+        cause=claim.text,
     )
 
 

@@ -17,7 +17,7 @@ _MANY_ITEMS = 100_000
 def no_point_in_time_recovery(subject: Subject) -> Iterator[Finding]:
     """Table has no point-in-time recovery
 
-    Finds tables with 100,000 items or more that do not expire and no point-in-time recovery.
+    Finds tables with 100,000 items or more that do not expire and no point-in-time recovery. One finding lists them.
 
     Why is this bad? A wrong deployment can empty a table in minutes. Point-in-time recovery restores any second of the
     last 35 days to a new table. Without it, only manual backups remain.
@@ -40,6 +40,7 @@ def no_point_in_time_recovery(subject: Subject) -> Iterator[Finding]:
             f" {subject.book.region}, {subject.book.dated})",
             "declare point_in_time_recovery=True",
             table.schema.place,
+            item=f"the {sum(lasting):,} items of table {table.name}",
         )
 
 
@@ -47,7 +48,7 @@ def no_point_in_time_recovery(subject: Subject) -> Iterator[Finding]:
 def no_deletion_protection(subject: Subject) -> Iterator[Finding]:
     """Table has no deletion protection
 
-    Finds tables with 100,000 items or more and no deletion protection.
+    Finds tables with 100,000 items or more and no deletion protection. One finding lists them.
 
     Why is this bad? One DeleteTable call deletes the table: a script in the wrong account, or a renamed stack. The
     protection is free and can be disabled when needed.
@@ -64,4 +65,5 @@ def no_deletion_protection(subject: Subject) -> Iterator[Finding]:
                 f"one DeleteTable call deletes the {items:,} items of table {table.name}",
                 "declare deletion_protection=True",
                 table.schema.place,
+                item=f"the {items:,} items of table {table.name}",
             )

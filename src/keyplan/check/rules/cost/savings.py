@@ -1,4 +1,4 @@
-"""Rules about cost: capacity mode, table class, expensive patterns."""
+"""Rules about cost: capacity mode, table class, consistent reads, names, scans."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from keyplan.cost.sizes import item_size
 from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import EntitySpec
 
-_MODE_SHARE, _MODE_DOLLARS = 2 / 3, 20.0
+_MODE_SHARE, _MODE_FLOORS = 2 / 3, 5
 
 
 @design_rule("KP801", "advice")
 def capacity_mode(subject: Subject) -> Iterator[Finding]:
     """Other capacity mode is cheaper
 
-    Finds tables that would cost a third less, and at least $20 per month less, in the other capacity mode at the
-    declared rates: on demand by averages, provisioned by peaks at 70 % use. Tables with queries of an unknown number
-    of items are skipped (KP509).
+    Finds tables that would cost a third less in the other capacity mode at the declared rates, and less by at least
+    five times the design's `cost_floor`: on demand by averages, provisioned by peaks at 70 % use. Tables with
+    queries of an unknown number of items are skipped (KP509).
 
     Why is this bad? On demand bills each request; provisioned capacity is billed by the hour, used or not. Steady load
     is much cheaper provisioned; load that is rare or comes in bursts is cheaper on demand.
@@ -40,7 +40,7 @@ def capacity_mode(subject: Subject) -> Iterator[Finding]:
         if not on_demand or table.name in guessed:
             continue
         now, other = (provisioned, on_demand) if table.schema.provisioned else (on_demand, provisioned)
-        if other < now * _MODE_SHARE and now - other >= _MODE_DOLLARS:
+        if other < now * _MODE_SHARE and now - other >= _MODE_FLOORS * subject.design.cost_floor:
             mode, better = ("provisioned", "on demand") if table.schema.provisioned else ("on demand", "provisioned")
             yield capacity_mode.finding(
                 table.name,
@@ -53,15 +53,15 @@ def capacity_mode(subject: Subject) -> Iterator[Finding]:
             )
 
 
-_CLASS_SHARE, _CLASS_DOLLARS = 0.9, 10.0
+_CLASS_SHARE = 0.9
 
 
 @design_rule("KP802", "advice")
 def table_class(subject: Subject) -> Iterator[Finding]:
     """Other table class is cheaper
 
-    Finds on-demand tables that would cost a tenth less, and at least $10 per month less, in the other table class, by
-    declared numbers, sizes and rates and before the account's free storage.
+    Finds on-demand tables that would cost a tenth less in the other table class, and less by at least the design's
+    `cost_floor`, by declared numbers, sizes and rates and before the account's free storage.
 
     Why is this bad? Standard-Infrequent Access stores for 40 % of the price and charges a quarter more per request. It
     is cheaper for tables whose storage costs more than their requests: logs, archives, old orders.
@@ -77,7 +77,7 @@ def table_class(subject: Subject) -> Iterator[Finding]:
         is_standard = table.schema.table_class == "STANDARD"
         now, other = (standard, infrequent) if is_standard else (infrequent, standard)
         better = "STANDARD_INFREQUENT_ACCESS" if is_standard else "STANDARD"
-        if other < now * _CLASS_SHARE and now - other >= _CLASS_DOLLARS:
+        if other < now * _CLASS_SHARE and now - other >= subject.design.cost_floor:
             yield table_class.finding(
                 table.name,
                 f"table {table.name} costs ${now:,.0f} per month for storage and requests in its class, and"
@@ -96,15 +96,12 @@ def _standard_cost(cost: TableCost, book: PriceBook) -> float:
     return total
 
 
-_CONSISTENT_READ_DOLLARS = 1.0
-
-
 @design_rule("KP803", "advice")
 def unneeded_consistent_read(subject: Subject) -> Iterator[Finding]:
     """Consistent read is not needed
 
-    Finds consistent reads that cost at least $1 per month more and declare neither `after=[...]` (the writes that the
-    read must show) nor `decides=...`.
+    Finds consistent reads that cost at least the design's `cost_floor` more and declare neither `after=[...]` (the
+    writes that the read must show) nor `decides=...`.
 
     Why is this bad? A consistent read costs twice as many units as an eventually consistent one, and is only needed to
     show a write of the last second.
@@ -119,7 +116,7 @@ def unneeded_consistent_read(subject: Subject) -> Iterator[Finding]:
             continue
         cost = costs[table.name, pattern.name]
         extra = cost.requests / 2
-        if extra >= _CONSISTENT_READ_DOLLARS:
+        if extra >= subject.design.cost_floor:
             rests_on = "its declared rate" + (" and an assumed number of items" if cost.expected.guesses else "")
             yield unneeded_consistent_read.finding(
                 pattern.name,
@@ -130,15 +127,15 @@ def unneeded_consistent_read(subject: Subject) -> Iterator[Finding]:
             )
 
 
-_NAME_SHARE, _NAME_DOLLARS = 1 / 3, 5.0
+_NAME_SHARE = 1 / 3
 
 
 @design_rule("KP804", "advice")
 def long_attribute_names(subject: Subject) -> Iterator[Finding]:
     """Attribute names cost more than they need
 
-    Finds entities whose attribute names are a third of the declared item size and cost at least $5 per month of
-    storage.
+    Finds entities whose attribute names are a third of the declared item size and cost at least the design's
+    `cost_floor` per month of storage.
 
     Why is this bad? The name of each attribute is stored with each item, and again in each index that projects it; it
     counts toward units and storage. With a hundred million small items, names such as `lastNotificationTimestamp` are
@@ -157,7 +154,7 @@ def long_attribute_names(subject: Subject) -> Iterator[Finding]:
         copies = 1 + sum(1 for bound in entity.indexes if bound.index.project == "all")
         price = subject.book.of_class("storage_gb_month", table.schema.table_class)
         dollars = entity.volume.count * names * copies / GB * price
-        if names > size.average * _NAME_SHARE and dollars >= _NAME_DOLLARS:
+        if names > size.average * _NAME_SHARE and dollars >= subject.design.cost_floor:
             held = counted(copies - 1, "index", "indexes")
             longest = max(entity.fields.values(), key=lambda field: len(field.attribute))
             yield long_attribute_names.finding(
@@ -178,50 +175,14 @@ def _name_bytes(entity: EntitySpec) -> int:
     return round(total)
 
 
-_DOMINANT_SHARE, _DOMINANT_DOLLARS, _FEWEST_PATTERNS = 0.5, 100.0, 3
-
-
-@design_rule("KP805", "advice")
-def dominant_cost_pattern(subject: Subject) -> Iterator[Finding]:
-    """One pattern causes most of the cost
-
-    Finds the pattern that causes more than half of the cost of requests, in designs with requests of at least $100 per
-    month on demand. Patterns with an unknown number of items are skipped (KP509).
-
-    Why is this bad? It is not a fault, but the place where optimization pays.
-
-    Fix: use a smaller projection, a cache, fewer items per page, or a narrower key.
-
-    Source: developer guide, "Cost optimization on DynamoDB tables"; prices in the package.
-    """
-    pairs = zip(subject.design.patterns, subject.month.patterns, strict=True)
-    costs = [(cost, pattern) for pattern, cost in pairs if cost.requests]
-    total = sum(cost.requests for cost, _ in costs)
-    if total < _DOMINANT_DOLLARS or len(costs) < _FEWEST_PATTERNS:
-        return
-    top, pattern = max(costs, key=lambda pair: pair[0].requests)
-    if top.requests <= total * _DOMINANT_SHARE or not top.expected.is_counted:
-        return
-    units = top.expected.units
-    yield dominant_cost_pattern.finding(
-        top.name,
-        f"{top.name} causes ${top.requests:,.0f} of the ${total:,.0f} that requests cost per month:"
-        f" {number(units.read + units.written)} units per call, {number(top.calls)} calls (prices of"
-        f" {subject.book.region}, {subject.book.dated})",
-        "read fewer or smaller items per call, cache it, or drop indexes that its writes pay for",
-        pattern.place,
-    )
-
-
 _EXPORTS_A_MONTH = 30
-_SCAN_DOLLARS = 5.0
 
 
 @design_rule("KP808", "advice")
 def export_instead_of_scan(subject: Subject) -> Iterator[Finding]:
     """Export is cheaper than scans
 
-    Finds tables whose scans cost at least $5 per month more than a daily export.
+    Finds tables whose scans cost more than a daily export, by at least the design's `cost_floor`.
 
     Why is this bad? A scan bills every item each time. An export to S3 is billed once per GB, uses no capacity, and
     can be read any number of times.
@@ -235,7 +196,7 @@ def export_instead_of_scan(subject: Subject) -> Iterator[Finding]:
         scans = [pattern for pattern in table.patterns if pattern.plan.operation == "Scan"]
         scanned = sum(costs[table.name, pattern.name].requests for pattern in scans)
         export = month.parts[0].storage_bytes / GB * subject.book["export_gb"] * _EXPORTS_A_MONTH
-        if scanned - export >= _SCAN_DOLLARS:
+        if scanned - export >= subject.design.cost_floor:
             names = ", ".join(pattern.name for pattern in scans)
             yield export_instead_of_scan.finding(
                 table.name,

@@ -8,6 +8,7 @@ from keyplan.check.finding import Finding, number, with_article
 from keyplan.check.load import Work
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
+from keyplan.cost.prices import HOURS_A_MONTH
 from keyplan.cost.selectivity import choices_of
 from keyplan.design.declaring.consumers import Changed, Consumer
 from keyplan.design.declaring.tables import Table
@@ -72,11 +73,11 @@ def unlimited_retries(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-@design_rule("KP709", "warning")
+@design_rule("KP709", "warning", implied_by=("KP708",))
 def no_dead_letter_destination(subject: Subject) -> Iterator[Finding]:
     """Consumer has no dead-letter destination
 
-    Finds consumers without `on_failure=`.
+    Finds consumers without `on_failure=`. Where KP708 reports missing `retries=`, its fix names both.
 
     Why is this bad? When retries are used up, or the stream no longer keeps the record, the change is dropped. Nobody
     knows which one, and the consumer's aggregate, search index or lake stays wrong.
@@ -99,7 +100,7 @@ def no_dead_letter_destination(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-@design_rule("KP710", "error", "warning")
+@design_rule("KP710", "error", "warning", conflicts=True)
 def missing_stream_image(subject: Subject) -> Iterator[Finding]:
     """Stream does not contain a required image
 
@@ -179,13 +180,17 @@ def non_idempotent_consumer(subject: Subject) -> Iterator[Finding]:
 
 
 _DROPPED_SHARE = 0.5
+_CALL_DOLLARS = 0.2e-6 * HOURS_A_MONTH * 3600
+"""The monthly cost of one Lambda call per second, at $0.20 per million."""
 
 
 @design_rule("KP712", "advice")
 def unfiltered_consumer(subject: Subject) -> Iterator[Finding]:
     """Consumer receives mostly unrelated changes
 
-    Finds consumers without `filter=` for which more than half of the table's declared writes are of other entities.
+    Finds consumers without `filter=` for which more than half of the table's declared writes are of other entities, if
+    calls for these changes, each alone, cost at least the design's `cost_floor` per month. One finding lists the
+    consumers of a table.
 
     Why is this bad? The consumer is called for all changes if nothing filters them. Each call costs, and related
     changes wait behind unrelated ones.
@@ -211,7 +216,7 @@ def _dropped_changes(subject: Subject, table: Table, consumer: Consumer) -> Iter
     other = sum(
         work.rate.average for work in writes if work.rate is not None and work.plan.entity not in consumer.entities
     )
-    if total and other > _DROPPED_SHARE * total:
+    if total and other > _DROPPED_SHARE * total and other * _CALL_DOLLARS >= subject.design.cost_floor:
         names = ", ".join(entity.name for entity in consumer.entities)
         yield unfiltered_consumer.finding(
             consumer.name,
@@ -221,6 +226,8 @@ def _dropped_changes(subject: Subject, table: Table, consumer: Consumer) -> Iter
             "filter at the event source by key prefix, or give the entities their own table and stream",
             consumer.place,
             table.schema.place.at("stream="),
+            item=consumer.name,
+            cause=table.name,
         )
 
 

@@ -17,6 +17,7 @@ from keyplan.check.relations import (
     guarded_writes,
     guards_of,
     may_expire,
+    share_partition,
     steps_in,
 )
 from keyplan.check.rule import design_rule, fault_rule
@@ -114,19 +115,19 @@ multiple_ttl_attributes = fault_rule(
 def expired_items_read(subject: Subject) -> Iterator[Finding]:
     """Read returns expired items
 
-    Finds reads with `expired=True` of entities that expire, and all reads of such entities in a table with
-    `literal=True`.
+    Finds reads of entities that expire in a table with `literal=True`, which sends requests as stated. One finding
+    lists the patterns of a table. Other reads drop expired items, unless `expired=True` asks for them.
 
     Why is this bad? DynamoDB deletes expired items in the background within a few days. Until then, reads return
     closed sessions and past offers as if they were valid.
 
-    Fix: remove `expired=True`: reads then drop items whose expiry has passed. Suppress the finding if the program needs
+    Fix: remove `literal=True`: reads then drop items whose expiry has passed. Suppress the finding if the program needs
     them, for example to clean up.
 
     Source: developer guide, "Working with expired items and time to live (TTL)".
     """
     for table, pattern, plan in subject.patterns:
-        if not plan.reading or plan.expired != "keep":
+        if not plan.reading or plan.expired != "keep" or not table.schema.literal:
             continue
         names = {ttl.attribute for ttl in table.schema.ttls}
         expiring = [
@@ -141,14 +142,15 @@ def expired_items_read(subject: Subject) -> Iterator[Finding]:
                 pattern.name,
                 f"{pattern.name} returns expired items: {entity_name} items stay readable for days after"
                 f" {attribute} has passed",
-                f"remove {'literal' if table.schema.literal else 'expired'}=True, or suppress this if the program needs"
-                " expired items",
+                "remove literal=True, or suppress this if the program needs expired items",
                 pattern.place,
                 table.schema.place.at("ttl="),
+                item=pattern.name,
+                cause=table.name,
             )
 
 
-@design_rule("KP705", "error")
+@design_rule("KP705", "error", conflicts=True)
 def ttl_as_event(subject: Subject) -> Iterator[Finding]:
     """Expiry is used as an event
 
@@ -292,13 +294,13 @@ def guard_without_ttl(subject: Subject) -> Iterator[Finding]:
         )
 
 
-@design_rule("KP716", "warning")
+@design_rule("KP716", "warning", "advice")
 def expiry_orphans_children(subject: Subject) -> Iterator[Finding]:
     """Expiry leaves orphaned items
 
     Finds entities without an expiry whose owner expires, unless a consumer handles the owner's `Expired` event. A
-    child has all key fields of its owner and more, and is in its partition or has a key field named after it
-    (`question_id` of a Question).
+    child has all key fields of its owner and more, and is in its partition, or has a key field named after it
+    (`question_id` of a Question): advice, because only the name suggests it.
 
     Why is this bad? Expiry deletes one item. Answers to a question or lines of an order remain, are billed, and are
     read as if they still belonged to something.
@@ -322,4 +324,5 @@ def expiry_orphans_children(subject: Subject) -> Iterator[Finding]:
                     f"give {part.name} an expiry too, or handle Expired[{owner.name}] in a consumer and delete them",
                     part.place,
                     owner.place,
+                    severity="warning" if share_partition(part, owner) else "advice",
                 )

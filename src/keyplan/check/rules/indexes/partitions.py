@@ -79,7 +79,7 @@ _FEW_KEYS = 10
 _SMALL_TABLE = 1_000
 
 
-@design_rule("KP414", "warning")
+@design_rule("KP414", "warning", implied_by=("KP501",))
 def low_cardinality_index_key(subject: Subject) -> Iterator[Finding]:
     """Index has few partition keys
 

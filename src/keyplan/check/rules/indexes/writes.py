@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from keyplan.check.finding import Finding, number
-from keyplan.check.load import NOTABLE_UNITS, Work, monthly_price, units_a_second
+from keyplan.check.load import Work, monthly_price, units_a_second
 from keyplan.check.rule import design_rule, fault_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.expected import entries_written
 from keyplan.design.declaring.tables import Table
 from keyplan.design.keys.entity_keys import BoundIndexKey
 from keyplan.design.schema import Index
-from keyplan.design.workload import Provisioned
+from keyplan.design.workload import Provisioned, Rate
 
 stale_index_key = fault_rule(
     "KP401",
@@ -31,15 +31,16 @@ stale_index_key = fault_rule(
 
     Source: developer guide, "Using Global Secondary Indexes in DynamoDB": index keys are plain attributes of items.
     """,
+    conflicts=True,
 )
 
 
-@design_rule("KP405", "warning", "advice")
+@design_rule("KP405", "warning")
 def frequently_updated_index_key(subject: Subject) -> Iterator[Finding]:
     """Index key changes often
 
-    Finds updates that change a field of an index key: a warning if this costs 25 write units per second or more,
-    advice if no rate is declared.
+    Finds updates that change a field of an index key, if the declared rate makes this cost 25 write units per second
+    or more, about $40 per month, and at least the design's `cost_floor`. One finding lists the updates of one key.
 
     Why is this bad? DynamoDB deletes the old entry and writes a new one: two index writes for each write of the table.
     For points, counters and `updated_at` this is most of the bill. All entries with one partition key share 1,000
@@ -56,41 +57,37 @@ def frequently_updated_index_key(subject: Subject) -> Iterator[Finding]:
         changed = {action.path.field for action in work.plan.actions}
         for bound, entries in entries_written(work.plan):
             moved = [name for name in bound.fields if name in changed]
-            if moved and entries > 1:  # else one comes or goes, or none is there
-                yield from _moved_entry(work, bound, moved)
+            units = work.units.indexes.get(bound.index.name, 0.0)
+            # With one entry or less, the item enters or leaves the index, or is not in it.
+            if moved and entries > 1 and work.rate is not None and subject.is_notable(units * work.rate.average):
+                yield _moved_entry(work, bound, moved, work.rate)
 
 
-def _moved_entry(work: Work, bound: BoundIndexKey, moved: list[str]) -> Iterator[Finding]:
-    units, rate = work.units.indexes.get(bound.index.name, 0.0), work.rate
-    problem = (
+def _moved_entry(work: Work, bound: BoundIndexKey, moved: list[str], rate: Rate) -> Finding:
+    units = work.units.indexes[bound.index.name]
+    return frequently_updated_index_key.finding(
+        work.pattern.name,
         f"each call of {work.pattern.name} deletes and writes an entry of index {bound.index.name}, whose key contains"
-        f" {', '.join(moved)}: {number(units)} units plus {number(work.units.write)} for the table"
+        f" {', '.join(moved)}: {number(units)} units plus {number(work.units.write)} for the table,"
+        f" ${monthly_price(units * rate.average):,.0f} per month at {number(rate.average)} calls per second",
+        f"keep {', '.join(moved)} out of the index key, or suppress this if the order needs it",
+        work.pattern.place,
+        bound.place,
+        item=work.pattern.name,
+        cause=f"{bound.index.name} {' '.join(moved)}",
     )
-    fix = f"keep {', '.join(moved)} out of the index key, or suppress this if calls are rare"
-    if rate is None:
-        yield frequently_updated_index_key.finding(
-            work.pattern.name, problem, fix, work.pattern.place, bound.place, severity="advice"
-        )
-    elif units * rate.average >= NOTABLE_UNITS:
-        yield frequently_updated_index_key.finding(
-            work.pattern.name,
-            f"{problem}, ${monthly_price(units * rate.average):,.0f} per month at {number(rate.average)}"
-            " calls per second",
-            fix,
-            work.pattern.place,
-            bound.place,
-        )
 
 
 _AMPLIFICATION = 5.0
 """Total write units for each of the table: indexes are then four fifths of the bill."""
 
 
-@design_rule("KP406", "warning", "advice")
+@design_rule("KP406", "warning")
 def index_write_amplification(subject: Subject) -> Iterator[Finding]:
     """Write amplification from indexes
 
-    Finds writes that cost five times their own write units or more, because of indexes.
+    Finds writes that cost five times their own write units or more, because of indexes, if the indexes cost at least
+    the design's `cost_floor` per month at the declared rate.
 
     Why is this bad? Each write of an item is also a write of every index that holds it, and two if an index key
     changes. Creating a small item with four indexes costs five write units.
@@ -103,18 +100,19 @@ def index_write_amplification(subject: Subject) -> Iterator[Finding]:
     for work in subject.works:
         if work.plan.reading or not work.units.write or work.units.written < _AMPLIFICATION * work.units.write:
             continue
-        rate = work.rate
-        per_second = f", ${monthly_price(work.units.written * rate.average):,.2f} per month" if rate is not None else ""
+        for_indexes = work.units.written - work.units.write
+        if work.rate is None or monthly_price(for_indexes * work.rate.average) < subject.design.cost_floor:
+            continue
+        per_month = f"${monthly_price(work.units.written * work.rate.average):,.2f} per month"
         parts = ", ".join(f"{name} {number(units)}" for name, units in work.units.indexes.items())
         yield index_write_amplification.finding(
             work.pattern.name,
             f"{work.pattern.name} costs {number(work.units.written)} write units per call,"
             f" {number(work.units.write)} of them for {work.plan.entity.name} and the rest for indexes"
-            f" ({parts}){per_second}",
+            f" ({parts}), {per_month}",
             "make indexes sparse, let patterns share one, or project less",
             work.pattern.place,
             work.plan.entity.place,
-            severity="warning" if rate is not None else "advice",
         )
 
 
@@ -170,8 +168,8 @@ def _capacity_problem(table: Table, index: Index, billing: Provisioned, needed: 
 def hot_projected_attribute(subject: Subject) -> Iterator[Finding]:
     """Frequently updated attribute is projected into indexes
 
-    Finds updates of projected attributes whose index writes use 25 write units per second or more, while no index key
-    changes.
+    Finds updates of projected attributes whose index writes use 25 write units per second or more, about $40 per
+    month, and cost at least the design's `cost_floor`, while no index key changes.
 
     Why is this bad? The update rewrites the whole entry in each index that projects the attribute. A view counter in a
     table with three indexes that project all attributes costs four write units per view.
@@ -186,7 +184,7 @@ def hot_projected_attribute(subject: Subject) -> Iterator[Finding]:
             continue
         copies = _copy_units(work)
         per_second = sum(copies.values()) * rate.average
-        if per_second >= NOTABLE_UNITS:
+        if subject.is_notable(per_second):
             changed = ", ".join(dict.fromkeys(action.path.field for action in work.plan.actions))
             yield hot_projected_attribute.finding(
                 work.pattern.name,

@@ -7,9 +7,16 @@ from collections.abc import Iterator
 from itertools import combinations
 from uuid import UUID
 
-from keyplan.check.field_names import is_identifier_name, is_time_name, is_time_ordered_id, words_of
+from keyplan.check.field_names import (
+    is_identifier,
+    is_identifier_name,
+    is_time_name,
+    is_time_ordered_id,
+    kind_of,
+    words_of,
+)
 from keyplan.check.finding import Finding, Severity
-from keyplan.check.key_overlap import as_template
+from keyplan.check.key_overlap import as_template, shared
 from keyplan.check.rule import design_rule
 from keyplan.check.sort_order import order_of
 from keyplan.check.subject import Subject
@@ -62,7 +69,7 @@ def _delimiter_finding(
             place,
             entity.place,
         )
-    severity: Severity = "advice" if is_identifier_name(name) else "warning"
+    severity: Severity = "advice" if is_identifier(entity.fields[name]) else "warning"
     return delimiter_in_value.finding(
         entity.name,
         f"writes of {entity.name} fail if {name} contains {delimiter!r}, which follows it in {template.text}",
@@ -156,8 +163,8 @@ _TIME_ENCODINGS = frozenset({"utc_s", "utc_ms", "utc_us", "epoch_s", "epoch_ms",
 def mixed_key_encodings(subject: Subject) -> Iterator[Finding]:
     """Entities encode the same value differently in an index
 
-    Finds pairs of entities whose keys in a table or index start alike and continue with different encodings, such as
-    `utc_ms` and `epoch_s`, or a padded and an unpadded number.
+    Finds pairs of entities that can share a partition of a table or index, and whose sort keys there start alike and
+    continue with different encodings, such as `utc_ms` and `epoch_s`, or a padded and an unpadded number.
 
     Why is this bad? A query reads both in one order: all items of one entity come before all items of the other, and a
     range finds only items with the encoding of its bounds.
@@ -177,7 +184,9 @@ def _keys_in(table: Table, index: Index | None) -> list[tuple[EntitySpec, BoundK
 
 
 def _mixed(one: EntitySpec, ours: BoundKey, other: EntitySpec, theirs: BoundKey, where: str) -> Iterator[Finding]:
-    for part, their_part in zip(ours.attributes, theirs.attributes, strict=True):
+    if shared(ours.partition, theirs.partition) is None:
+        return
+    for part, their_part in zip(ours.sort, theirs.sort, strict=True):
         left, right = as_template(part), as_template(their_part)
         pair = _differing_encodings(left, right) if left is not None and right is not None else None
         if pair is not None:
@@ -212,7 +221,8 @@ def _differing_encodings(left: BoundTemplate, right: BoundTemplate) -> tuple[Bou
 def timestamp_as_text(subject: Subject) -> Iterator[Finding]:
     """Timestamp is stored as free text
 
-    Finds sort keys with a `str` field without a pattern whose name suggests a timestamp or date.
+    Finds sort keys with a `str` field without a pattern that holds timestamps, by `Attribute(kind="timestamp")` or its
+    name. One finding lists the fields.
 
     Why is this bad? Text sorts by its characters, so timestamps sort by time only in one form: UTC, a fixed number of
     digits and a fixed ending. `12:00:00.500Z` sorts before `12:00:00Z`, and `+02:00` sorts by local time. Python's
@@ -230,7 +240,8 @@ def timestamp_as_text(subject: Subject) -> Iterator[Finding]:
             for name in (name for part in bound.sort for name in part.fields):
                 field = entity.fields[name].declared
                 free = field.type is str and field.choices is None and field.pattern is None
-                if name in reported or not free or not is_time_name(name):
+                time = kind_of(entity.fields[name]) == "timestamp" or is_time_name(name)
+                if name in reported or not free or not time:
                     continue
                 reported.add(name)
                 yield timestamp_as_text.finding(
@@ -240,6 +251,7 @@ def timestamp_as_text(subject: Subject) -> Iterator[Finding]:
                     f"declare {name} as datetime or date, or restrict its form with Field(pattern=...)",
                     entity.place.at(f"{name}: "),
                     bound.place,
+                    item=f"{entity.name}.{name}",
                 )
 
 

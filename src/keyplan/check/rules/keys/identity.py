@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import combinations
 
-from keyplan.check.field_names import is_time_by_type, is_time_name, words_of
+from keyplan.check.field_names import is_time_by_type, is_time_name, kind_of, words_of
 from keyplan.check.finding import Finding
 from keyplan.check.key_overlap import are_disjoint, as_template, is_unlikely, overlap, shared, skeleton
 from keyplan.check.rule import design_rule, fault_rule
@@ -54,7 +53,7 @@ class _Owner:
     is_entity: bool
 
 
-@design_rule("KP203", "error", "warning", "advice")
+@design_rule("KP203", "error", "warning", "advice", conflicts=True)
 def key_collision(subject: Subject) -> Iterator[Finding]:
     """Two entities can have the same key
 
@@ -166,7 +165,8 @@ primary_key_updated = fault_rule(
 def missing_entity_prefix(subject: Subject) -> Iterator[Finding]:
     """Key does not identify the entity
 
-    Finds entities without literal text in their key, in tables with several entities and no `discriminator`.
+    Finds tables without a `discriminator` in which several entities have no literal text in their key. One finding
+    lists them. A single entity without such text is recognized by it.
 
     Why is this bad? Programs, stream consumers and people who read the table can only guess which entity an item is. A
     second entity with keys of the same form cannot be added without rewriting the first one's keys.
@@ -178,18 +178,20 @@ def missing_entity_prefix(subject: Subject) -> Iterator[Finding]:
     for table in subject.tables:
         if len(table.entities) < 2 or table.schema.discriminator is not None:
             continue
-        for entity in table.entities:
-            if not _has_literal(entity):
-                yield missing_entity_prefix.finding(
-                    entity.name,
-                    f"programs and consumers cannot recognize an item of {entity.name}: its key"
-                    f" ({entity.key.text}) has no literal text, and table {table.name} has {len(table.entities)}"
-                    " entities",
-                    f"start the key with a prefix such as {entity.name.upper()}#, or declare the table with"
-                    ' discriminator="entity_type"',
-                    entity.key.place,
-                    table.schema.place,
-                )
+        bare = [entity for entity in table.entities if not _has_literal(entity)]
+        for entity in bare if len(bare) > 1 else ():
+            yield missing_entity_prefix.finding(
+                entity.name,
+                f"programs and consumers cannot recognize an item of {entity.name}: its key"
+                f" ({entity.key.text}) has no literal text, and {len(bare)} of the {len(table.entities)} entities of"
+                f" table {table.name} have none",
+                f"start the key with a prefix such as {entity.name.upper()}#, or declare the table with"
+                ' discriminator="entity_type"',
+                entity.key.place,
+                table.schema.place,
+                item=entity.name,
+                cause=table.name,
+            )
 
 
 def _has_literal(entity: EntitySpec) -> bool:
@@ -248,8 +250,8 @@ _TIMESTAMP_NAME = re.compile(r"(^|_)(at|time|timestamp|datetime|moment)$")
 def timestamp_only_identity(subject: Subject) -> Iterator[Finding]:
     """Only a timestamp identifies items
 
-    Finds primary keys whose sort key consists of timestamps: a warning for a `datetime`, advice if only the field's
-    name suggests one.
+    Finds primary keys whose sort key consists of timestamps: a warning for a `datetime` or a field with
+    `Attribute(kind="timestamp")`, advice if only the field's name suggests one.
 
     Why is this bad? Two items of the same partition and millisecond have the same key: a put replaces the first one,
     and a create fails. Clocks can be coarse, imports carry past times, and retries repeat a time.
@@ -279,8 +281,8 @@ def _is_timestamp(entity: EntitySpec, part: BoundKeyAttribute, name: str) -> boo
     if any(hole.spec in PERIODS_S for hole in holes):
         return not all(hole.spec in PERIODS_S for hole in holes)
     stored = entity.fields[name]
-    if stored.annotation is datetime:
-        return True
+    if kind_of(stored) is not None:
+        return kind_of(stored) == "timestamp"
     return stored.annotation in {str, int, float} and _TIMESTAMP_NAME.search(words_of(name)) is not None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from keyplan.check.field_names import is_tenant_name
+from keyplan.check.field_names import is_tenant_name, kind_of
 from keyplan.check.finding import Finding
 from keyplan.check.key_overlap import captured_by, partition_shared, shared
 from keyplan.check.rule import design_rule
@@ -98,7 +98,7 @@ def _unknown(subject: str, problem: str, name: str, known: set[str], place: Plac
     return unknown_name.finding(subject, problem, f"use one of {', '.join(close) or 'none'}", place)
 
 
-@design_rule("KP204", "error", "warning")
+@design_rule("KP204", "error", "warning", "advice")
 def prefix_capture(subject: Subject) -> Iterator[Finding]:
     """Key range includes another entity
 
@@ -106,11 +106,12 @@ def prefix_capture(subject: Subject) -> Iterator[Finding]:
     pattern does not return. The rule compares the condition with the key templates of all entities in the partition;
     the finding shows a selected key.
 
-    Ranges over the pattern's own fields are not reported if the table's `discriminator` or the primary keys separate
-    the entities. A literal text (`sk.text("begins_with", "USER")`) is always compared.
+    If the table's `discriminator` or the primary keys separate the entities, patterns drop the other items. Ranges over
+    the pattern's own fields are then not reported, and other conditions (`sk.text("begins_with", "USER")`, a range
+    that reaches into another prefix) are advice. Tables with `literal=True` are always compared.
 
-    Why is this bad? `begins_with(SK, "USER")` also reads `USERSTATS#...`. Such items are billed and fill the page.
-    Patterns drop them, but other programs on the table take them for their own.
+    Why is this bad? `begins_with(SK, "USER")` also reads `USERSTATS#...`. Such items are billed and fill the page. If
+    nothing separates them, they are returned as the wrong entity.
 
     Fix: end prefixes with the separator (`USER#`), bound ranges on both sides within the prefix, as
     `sk.gte(field=...)` on a template does, or add the other entity to the pattern.
@@ -136,7 +137,7 @@ def prefix_capture(subject: Subject) -> Iterator[Finding]:
                     f"end the prefix with its separator, bound the range within it, or add {other.name} to the pattern",
                     pattern.place,
                     bound.place,
-                    severity="error" if capture.exact else "warning",
+                    severity="advice" if _are_separate(plan, other) else "error" if capture.exact else "warning",
                 )
 
 
@@ -150,6 +151,15 @@ def _mixes_intentionally(plan: Plan, other: EntitySpec, bound: BoundKey) -> bool
     own = plan.entity.key_in(plan.index)
     alike = own is not None and key_text(own.sort) == key_text(bound.sort)
     return alike and shared(plan.entity.key.attributes, other.key.attributes) is None
+
+
+def _are_separate(plan: Plan, other: EntitySpec) -> bool:
+    """Return True if keyplan drops items of another entity: by the discriminator or by the form of the keys."""
+    if plan.schema.literal:
+        return False
+    if index_holds_discriminator(plan):
+        return True
+    return all(shared(entity.key.attributes, other.key.attributes) is None for entity in plan.entities)
 
 
 def _is_written_out(condition: SortCondition, plan: Plan) -> bool:
@@ -171,12 +181,13 @@ def _other_entities(plan: Plan) -> Iterator[EntitySpec]:
     return (entity for entity in plan.siblings if entity not in plan.entities)
 
 
-@design_rule("KP215", "advice")
+@design_rule("KP215", "advice", "warning")
 def tenant_not_leading_key(subject: Subject) -> Iterator[Finding]:
     """Partition key does not start with the tenant
 
-    Finds entities with a field named after a tenant (tenant, org, organization, workspace) whose partition keys do not
-    start with it.
+    Finds entities with a tenant whose partition keys do not start with it: a warning for a field with
+    `Attribute(kind="tenant")`, advice for one that is only named after a tenant (tenant, org, organization,
+    workspace).
 
     Why is this bad? Only program code isolates customers: a request with another tenant's ID reaches the item. With
     the tenant first, an IAM policy with the condition key `dynamodb:LeadingKeys` isolates them, and a tenant's items
@@ -188,7 +199,8 @@ def tenant_not_leading_key(subject: Subject) -> Iterator[Finding]:
     Source: developer guide, "Using IAM policy conditions for fine-grained access control", dynamodb:LeadingKeys.
     """
     for _, entity in subject.entities:
-        tenant = next((name for name in entity.fields if is_tenant_name(name)), None)
+        marked = next((name for name, field in entity.fields.items() if kind_of(field) == "tenant"), None)
+        tenant = marked or next((name for name in entity.fields if is_tenant_name(name)), None)
         if tenant is None or _is_the_tenant(entity, tenant):
             continue
         late = [bound for bound in (entity.key, *entity.indexes) if bound.partition[0].fields[:1] != (tenant,)]
@@ -201,6 +213,7 @@ def tenant_not_leading_key(subject: Subject) -> Iterator[Finding]:
                 f"start the partition key with {{{tenant}}}",
                 late[0].place,
                 entity.place,
+                severity="warning" if marked else "advice",
             )
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations, takewhile
+from itertools import combinations
 
 from keyplan import limits
 from keyplan.check.finding import Finding, number, with_article
 from keyplan.check.key_overlap import partition_shared, shared
 from keyplan.check.rule import design_rule, fault_rule
 from keyplan.check.subject import Subject
+from keyplan.cost.prices import HOURS_A_MONTH
 from keyplan.cost.selectivity import partition_fields, share_in_index
 from keyplan.cost.sizes import entry_size
 from keyplan.design.conditions.conditions import equal_fields
@@ -17,14 +18,17 @@ from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys.entity_keys import BoundIndexKey, BoundKey, BoundKeyAttribute
 from keyplan.design.planning.plan import KeyValue, Plan
+from keyplan.design.schema import Index
 
 
-@design_rule("KP301", "error")
+@design_rule("KP301", "error", "warning")
 def no_matching_key(subject: Subject) -> Iterator[Finding]:
     """No key or index serves the pattern
 
     Finds patterns that do not know every field of the partition key that they name, and entities that must be found by
-    fields (`found_by`) with which no key, index or unique value starts.
+    fields (`found_by`) with which no key, index or unique value starts. It is a warning if these fields name a
+    partition, which a query must then read as a whole. Levels of a hierarchy that a key contains can be left out:
+    `("country", "city")` of a key `{country}`, `{state}#{city}` is found by a query of the country.
 
     Why is this bad? A key condition gives every field of the partition key, and then leading fields of the sort key.
     Without them, only a scan of all items finds the item.
@@ -38,7 +42,7 @@ def no_matching_key(subject: Subject) -> Iterator[Finding]:
     for _, entity in subject.entities:
         for names in entity.found_by:
             if not _is_findable(entity, set(names)):
-                yield _not_findable(entity, names)
+                yield _not_findable(entity, names, _queried_partition(entity, set(names)))
 
 
 def _is_findable(entity: EntitySpec, names: set[str]) -> bool:
@@ -48,12 +52,19 @@ def _is_findable(entity: EntitySpec, names: set[str]) -> bool:
 
 
 def _can_find(bound: BoundKey, names: set[str]) -> bool:
-    """Return True if a key condition on this key can use all of the names."""
-    needed = {name for part in bound.partition for name in _required_fields(part)}
-    in_partition = {name for part in bound.partition for name in part.fields}
-    order = [name for part in bound.sort for name in part.fields]
-    leading = set(takewhile(names.__contains__, order))
-    return needed <= names and names - in_partition <= leading
+    """Return True if a query of one partition of this key can select by all of the names."""
+    return _names_partition(bound, names) and names <= set(bound.fields)
+
+
+def _names_partition(bound: BoundKey, names: set[str]) -> bool:
+    """Return True if the names give every field of a partition key, so that a query can read the partition."""
+    return {name for part in bound.partition for name in _required_fields(part)} <= names
+
+
+def _queried_partition(entity: EntitySpec, names: set[str]) -> BoundKey | None:
+    """Return the first key whose partition the names give: a query reads it, and a filter applies the other names."""
+    keys = (bound for bound in (entity.key, *entity.indexes) if bound.fields and bound.partition[0].fields)
+    return next((bound for bound in keys if _names_partition(bound, names)), None)
 
 
 def _required_fields(part: BoundKeyAttribute) -> Iterator[str]:
@@ -64,19 +75,27 @@ def _required_fields(part: BoundKeyAttribute) -> Iterator[str]:
     yield from (hole.name for hole in part.template.placeholders if hole.encoding.choices is None)
 
 
-def _not_findable(entity: EntitySpec, names: tuple[str, ...]) -> Finding:
+def _not_findable(entity: EntitySpec, names: tuple[str, ...], queried: BoundKey | None) -> Finding:
     keys = "; ".join(
         (f"index {bound.index.name}: " if bound.index is not None else "") + bound.text
         for bound in (entity.key, *entity.indexes)
     )
     field_text = " and ".join(names)
+    partition = ", ".join(part.text for part in queried.partition) if queried is not None else ""
+    problem = (
+        f"only a scan finds {entity.name} by {field_text}"
+        if queried is None
+        else f"finding {entity.name} by {field_text} reads all items of one {partition} in"
+        f" {entity.schema.where(queried.index)}"
+    )
     return no_matching_key.finding(
         entity.name,
-        f"only a scan finds {entity.name} by {field_text}: no key or index starts with {field_text} ({keys})",
+        f"{problem}: no key or index starts with {field_text} ({keys})",
         f"add an index on {field_text}, or a pointer item with {field_text} as its key: unique={list(names)!r}"
         f" keeps one",
         entity.place.at("found_by"),
         entity.schema.place,
+        severity="error" if queried is None else "warning",
     )
 
 
@@ -84,7 +103,9 @@ def _not_findable(entity: EntitySpec, names: tuple[str, ...]) -> Finding:
 def full_table_scan(subject: Subject) -> Iterator[Finding]:
     """Pattern scans the whole table
 
-    Finds scans of tables and indexes that are larger than one page (1 MB) or of unknown size.
+    Finds scans of tables and indexes that are larger than one page (1 MB) or of unknown size. Scans of sparse indexes,
+    which hold only the items that the pattern wants, and scans that cost less than the design's `cost_floor` per month
+    at their declared rate are not reported.
 
     Why is this bad? A scan reads and bills every item, whatever its filter returns: 131,072 read units per GB when
     eventually consistent, twice that when strongly consistent, and it takes minutes. The cost grows with the table.
@@ -100,8 +121,15 @@ def full_table_scan(subject: Subject) -> Iterator[Finding]:
         total = _scanned_bytes(table, plan)
         if total is not None and total <= limits.PAGE_BYTES:
             continue
+        if plan.index is not None and _is_sparse(table, plan.index):
+            continue
         what = table.schema.where(plan.index)
         units = None if total is None else total / limits.READ_UNIT_BYTES / (1 if plan.consistent else 2)
+        rate = pattern.facts.rate
+        if rate is not None and units is not None:
+            price = units * rate.average * HOURS_A_MONTH * 3600 * subject.book["read_unit"]
+            if price < subject.design.cost_floor:
+                continue
         size = (
             f"{total / 1e6:,.1f} MB, {number(units)} read units each time"
             if total is not None and units is not None
@@ -114,6 +142,22 @@ def full_table_scan(subject: Subject) -> Iterator[Finding]:
             pattern.place,
             table.schema.place_of(plan.index),
         )
+
+
+_SPARSE_SHARE = 0.5
+
+
+def _is_sparse(table: Table, index: Index) -> bool:
+    """Return True if an index leaves out most items of each of its entities, or an unknown share of them."""
+    keys = [(entity, bound) for entity in table.entities if (bound := entity.key_in(index)) is not None]
+    for entity, bound in keys:
+        optional = any(entity.fields[name].optional for name in bound.fields)
+        declared = entity.volume is not None and bool(entity.volume.present or entity.volume.distinct)
+        if not (optional or bound.only_if is not None):
+            return False
+        if declared and share_in_index(entity, bound) > _SPARSE_SHARE:
+            return False
+    return bool(keys)
 
 
 def _scanned_bytes(table: Table, plan: Plan) -> float | None:
@@ -258,7 +302,8 @@ def _serving_index(plan: Plan) -> tuple[str, BoundIndexKey] | None:
 def query_for_single_item(subject: Subject) -> Iterator[Finding]:
     """Query reads a single item
 
-    Finds queries that name every field of an item's primary key.
+    Finds queries that name every field of an item's primary key. Queries of an index that name more fields are not
+    reported: they also check whose item it is.
 
     Why is this bad? Such a query returns at most one result, but reads everything else in the partition if the sort
     key is missing, and cannot be part of a batch. Through an index, it also lags behind the table.
@@ -272,7 +317,9 @@ def query_for_single_item(subject: Subject) -> Iterator[Finding]:
         if plan.operation != "Query" or not single or plan.walk is not None or plan.faults:
             continue
         key = plan.entity.key
-        if key.fields and set(key.fields) <= _pinned_fields(plan):
+        pinned = _pinned_fields(plan)
+        # More fields than the key has are a check, such as whose item it is, that a get does not make.
+        if key.fields and (set(key.fields) == pinned or (plan.index is None and set(key.fields) <= pinned)):
             yield query_for_single_item.finding(
                 pattern.name,
                 f"{pattern.name} queries for a single item, {with_article(plan.entity.name)} with its"

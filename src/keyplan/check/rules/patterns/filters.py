@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import takewhile
+from math import inf
 from typing import Any
 
 from keyplan.check.finding import Finding, Severity, number
 from keyplan.check.rule import design_rule, fault_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.expected import expected, read_for
+from keyplan.cost.prices import HOURS_A_MONTH
 from keyplan.cost.selectivity import kept_share, partition_fields, stated_values
 from keyplan.design.conditions.conditions import (
     AndCondition,
@@ -37,7 +39,8 @@ def wasteful_filter(subject: Subject) -> Iterator[Finding]:
     Finds queries whose filter drops more than half of the items: an error if it drops more than nine tenths at a rate
     of one call per second or more. The share follows from the pattern (`returns`, `evaluates`) or from its entity's
     values (`Volume(distinct={"status": {"open": 0.1, "done": 0.9}})`). Also finds filters that another key of the
-    entity makes unnecessary. A filter on a field whose value the key condition states drops nothing.
+    entity makes unnecessary. A filter on a field whose value the key condition states drops nothing. Waste of less than
+    the design's `cost_floor` per month at the declared rate is not reported.
 
     Why is this bad? Dropped items are read and billed, and count toward the page of 1 MB, so that pages come back
     short or empty.
@@ -56,6 +59,8 @@ def wasteful_filter(subject: Subject) -> Iterator[Finding]:
         removed = _removed_share(pattern, plan, filtered)
         better = _alternative_key(plan, filtered)
         if removed is not None and removed > _HALF:
+            if _wasted_dollars(subject, pattern, removed) < subject.design.cost_floor:
+                continue
             yield _waste(pattern, plan, filtered, removed, better)
         elif removed is None and better is not None:
             yield wasteful_filter.finding(
@@ -67,6 +72,14 @@ def wasteful_filter(subject: Subject) -> Iterator[Finding]:
                 better.place,
                 severity="warning",
             )
+
+
+def _wasted_dollars(subject: Subject, pattern: Pattern[..., Any], removed: float) -> float:
+    """Return the monthly cost of the items that a filter drops; infinity if no rate is declared."""
+    rate = pattern.facts.rate
+    if rate is None:
+        return inf
+    return expected(pattern).units.read * rate.average * removed * HOURS_A_MONTH * 3600 * subject.book["read_unit"]
 
 
 def _effective_filter(plan: Plan) -> Condition | None:
@@ -157,8 +170,8 @@ _MOST_KEPT = 0.8
 def limit_with_filter(subject: Subject) -> Iterator[Finding]:
     """Limit is combined with a filter
 
-    Finds queries and scans with a limit or page size and a filter, unless the filter is declared to keep four fifths
-    of the items.
+    Finds queries and scans with a limit, and queries with a page size, that have a filter, unless the filter is
+    declared to keep four fifths of the items. Pages of a scan are for jobs, which do not depend on their length.
 
     Why is this bad? DynamoDB counts `Limit` before the filter: of ten items read, two or none may remain. A pattern's
     `limit` counts results, so it reads until it has enough: ten results of which one in a hundred passes cost a
@@ -170,6 +183,8 @@ def limit_with_filter(subject: Subject) -> Iterator[Finding]:
     """
     for _, pattern, plan in subject.patterns:
         if plan.filter is None or not (plan.limit or plan.page_size) or plan.operation not in {"Query", "Scan"}:
+            continue
+        if plan.operation == "Scan" and not plan.limit:
             continue
         facts = pattern.facts
         kept = kept_share(plan.filter, plan.entity)

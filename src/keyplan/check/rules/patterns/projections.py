@@ -18,7 +18,7 @@ from keyplan.design.planning.plan import Plan
 from keyplan.design.schema import Index
 
 
-@design_rule("KP306", "error", "warning")
+@design_rule("KP306", "error", "warning", conflicts=True)
 def attribute_not_projected(subject: Subject) -> Iterator[Finding]:
     """Index does not project an attribute that is read
 
@@ -58,6 +58,8 @@ def attribute_not_projected(subject: Subject) -> Iterator[Finding]:
                 index.place,
                 readers[0].place,
                 severity="warning",
+                item=f"index {index.name}",
+                cause="undeclared",
             )
         for pattern in readers:
             yield from _missing_attributes(pattern, pattern.plan, index)

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator
 from typing import Any
 
 from keyplan.check.finding import Finding, number
-from keyplan.check.relations import guarded_writes, is_conditional
+from keyplan.check.relations import guarded_writes, is_conditional, writes_another_entity
 from keyplan.check.rule import design_rule, fault_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.expected import expected
@@ -33,6 +33,7 @@ consistent_read_of_global_index = fault_rule(
 
     Source: developer guide, "DynamoDB read consistency".
     """,
+    conflicts=True,
 )
 
 
@@ -48,13 +49,15 @@ def decision_on_stale_read(subject: Subject) -> Iterator[Finding]:
 
     Finds reads that decide a quota or a state (`decides=`) through a global index (error) or by an eventually
     consistent read (warning) if the write that they guard (`guards=`) has no condition, and reads that must show a
-    write (`after=`) but can miss it (warning). KP605 reports reads that decide uniqueness.
+    write (`after=`) but can miss it (warning). A decision about a state that permits a write of another entity, such as
+    an authorization, is always a warning. KP605 reports reads that decide uniqueness.
 
     Why is this bad? A global index lags behind the table, and an eventually consistent read can miss the last second.
-    Two concurrent requests then both pass.
+    Two concurrent requests then both pass, or a permission that was just revoked still counts.
 
-    Fix: let the write decide: a condition on the item or on a counter, in one transaction for several items. A pattern
-    with `after=` reads the table consistently.
+    Fix: let the write decide: a condition on the item or on a counter, in one transaction for several items. A
+    permission is read with `consistent=True` from the table, or checked by a `@table.check` in the transaction of the
+    write. A pattern with `after=` reads the table consistently.
 
     Source: developer guide, "DynamoDB read consistency" and "Condition expressions".
     """
@@ -93,6 +96,17 @@ def _stale_decision(
     elif not plan.consistent:
         problem = f"{pattern.name} decides {what} by an eventually consistent read"
     else:
+        return
+    if what == "state" and all(writes_another_entity(write, plan) for write in open_):
+        yield decision_on_stale_read.finding(
+            pattern.name,
+            f"{problem}, so a change of the last second does not count for {open_[0].name}",
+            ("read the table by key with" if through_index else "declare")
+            + f" consistent=True, or check the {plan.entity.name} with @table.check in the transaction of the write",
+            pattern.place,
+            plan.schema.place_of(plan.index),
+            severity="warning",
+        )
         return
     yield decision_on_stale_read.finding(
         pattern.name,
@@ -259,14 +273,12 @@ def _operand_shape(operand: object) -> Hashable:
     return repr(operand)
 
 
-_SHOWN_NAMES = 6
-
-
 @design_rule("KP316", "advice")
 def missing_rate(subject: Subject) -> Iterator[Finding]:
     """Pattern has no rate
 
-    Finds tables with patterns that do not declare `rate=`. Steps of transactions need none.
+    Finds patterns that do not declare `rate=`, in designs in which others do. One finding lists all of them. Steps of
+    transactions need none.
 
     Why is this bad? A pattern without a rate costs nothing in estimates, and checks of throughput, hot keys and cost
     ignore it.
@@ -277,20 +289,14 @@ def missing_rate(subject: Subject) -> Iterator[Finding]:
     Source: design language of keyplan; developer guide, "NoSQL design": know the access patterns first.
     """
     steps = {id(step) for transaction in subject.design.transactions for step in transaction.plan.steps}
-    for table in subject.tables:
-        without_rate = [
-            pattern
-            for pattern in table.patterns
-            if pattern.facts.rate is None and pattern.kind != "check" and id(pattern.plan) not in steps
-        ]
-        if without_rate:
-            names = ", ".join(pattern.name for pattern in without_rate[:_SHOWN_NAMES])
-            more = f" and {len(without_rate) - _SHOWN_NAMES} more" if len(without_rate) > _SHOWN_NAMES else ""
+    if all(pattern.facts.rate is None for pattern in subject.design.patterns):
+        return
+    for pattern in subject.design.patterns:
+        if pattern.facts.rate is None and pattern.kind != "check" and id(pattern.plan) not in steps:
             yield missing_rate.finding(
-                table.name,
-                f"estimates and load checks ignore {len(without_rate)} of {len(table.patterns)} patterns of table"
-                f" {table.name} without a rate: {names}{more}",
+                pattern.name,
+                f"estimates and load checks ignore patterns without a rate: {pattern.name}",
                 "declare one: rate=Rate(average=20, peak=200)",
-                without_rate[0].place,
-                table.schema.place,
+                pattern.place,
+                item=pattern.name,
             )

@@ -91,7 +91,7 @@ def _is_constant_partition(plan: Plan) -> bool:
     return fixed and not any(one.low.sources or one.high is not None for one in plan.key.sort)
 
 
-@design_rule("KP311", "error")
+@design_rule("KP311", "error", conflicts=True)
 def unsupported_order(subject: Subject) -> Iterator[Finding]:
     """Query cannot return the declared order
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from keyplan import limits
-from keyplan.check.field_names import is_identifier_name, is_time_name
+from keyplan.check.field_names import is_identifier, is_time_name, kind_of
 from keyplan.check.finding import Finding
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
@@ -90,7 +90,7 @@ def empty_key_attribute(subject: Subject) -> Iterator[Finding]:
     """Key attribute can be empty
 
     Finds fields in keys that are empty by default, declare `min_length=0` or have "" among their choices (error), and
-    free text in keys without `min_length=1` (advice).
+    free text in keys without `min_length=1` (advice, one finding for all fields).
 
     Why is this bad? DynamoDB accepts empty Strings and Binary values, but not in keys of tables and indexes: the write
     fails.
@@ -128,7 +128,8 @@ def _empty_value(entity: EntitySpec, bound: BoundKey, part: BoundKeyAttribute, s
             entity.schema.place_of(bound.index),
         )
     free = field.type in {str, bytes} and field.choices is None and not field.min_length and field.pattern is None
-    if free and stored.type_code == "S" and not is_identifier_name(stored.name) and not is_time_name(stored.name):
+    generated = is_identifier(stored) or kind_of(stored) is not None or is_time_name(stored.name)
+    if free and stored.type_code == "S" and not generated:
         return empty_key_attribute.finding(
             entity.name,
             f"writes of items with an empty {entity.name}.{stored.name} fail: it is part of"
@@ -137,6 +138,7 @@ def _empty_value(entity: EntitySpec, bound: BoundKey, part: BoundKeyAttribute, s
             place,
             entity.schema.place_of(bound.index),
             severity="advice",
+            item=f"{entity.name}.{stored.name}",
         )
     return None
 
@@ -155,12 +157,12 @@ def _declared_empty(stored: StoredField, field: DeclaredField, *, whole: bool) -
 def reserved_word(subject: Subject) -> Iterator[Finding]:
     """Attribute name is a reserved word
 
-    Finds tables with attributes whose names are reserved words: about 570 words, such as status, name, type, date,
-    ttl, count and role.
+    Finds attributes of tables with `literal=True` whose names are reserved words: about 570 words, such as status,
+    name, type, date, ttl, count and role. One finding lists those of all tables. Patterns use placeholders (`#status`)
+    for all names, so other tables are not affected.
 
-    Why is this bad? DynamoDB rejects an expression with a reserved word: `SET status = :s` is a syntax error. Patterns
-    use placeholders (`#status`) for all names and are not affected; scripts, consoles and other programs must use them
-    too.
+    Why is this bad? A literal table is a published design, whose requests other programs write by hand. DynamoDB
+    rejects an expression with a reserved word: `SET status = :s` is a syntax error.
 
     Fix: use placeholders in other programs, or store the field under another name: `Annotated[str,
     Attribute("task_status")]`.
@@ -168,6 +170,8 @@ def reserved_word(subject: Subject) -> Iterator[Finding]:
     Source: developer guide, "Reserved words in DynamoDB" and "Expression attribute names".
     """
     for table in subject.tables:
+        if not table.schema.literal:
+            continue
         stored = [field.attribute for entity in table.entities for field in entity.fields.values()]
         names = [name for name in dict.fromkeys([*table.schema.key_attributes(), *stored]) if is_reserved(name)]
         if names:
@@ -178,10 +182,11 @@ def reserved_word(subject: Subject) -> Iterator[Finding]:
                 f"use placeholders such as #{names[0]} outside of keyplan, or store the fields under other"
                 " names with Attribute(...)",
                 table.schema.place,
+                item=f"{', '.join(names)} of table {table.name}",
             )
 
 
-@design_rule("KP115", "error")
+@design_rule("KP115", "error", conflicts=True)
 def key_attribute_type_conflict(subject: Subject) -> Iterator[Finding]:
     """Key attribute has two types
 

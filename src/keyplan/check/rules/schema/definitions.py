@@ -26,6 +26,7 @@ key_attribute_type = fault_rule(
 
     Source: developer guide, "Supported data types and naming rules"; API reference, AttributeDefinition.
     """,
+    conflicts=True,
 )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from keyplan import limits
 from keyplan.check.declared_sizes import grows_without_end, most_item_bytes, nesting, too_long, unbounded
 from keyplan.check.finding import Finding, number
-from keyplan.check.load import NOTABLE_UNITS, monthly_price
+from keyplan.check.load import monthly_price
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.sizes import entry_size, item_size
@@ -19,7 +19,8 @@ def partition_key_too_long(subject: Subject) -> Iterator[Finding]:
     """Partition key can exceed 2,048 bytes
 
     Finds partition keys whose declared lengths allow more than 2,048 bytes (error), and free text without a
-    `max_length` in a partition key (advice).
+    `max_length` in a partition key (advice, one finding for all fields). Generated IDs, by type, `Attribute(kind="id")`
+    or name, are not free text.
 
     Why is this bad? DynamoDB limits a partition key to 2,048 bytes of UTF-8 and rejects each write with a longer one.
     Lengths count characters, and a character takes up to four bytes: `max_length=600` allows 2,400 bytes.
@@ -29,10 +30,10 @@ def partition_key_too_long(subject: Subject) -> Iterator[Finding]:
     Source: developer guide, "Quotas in Amazon DynamoDB", partition keys and sort keys.
     """
     for _, entity in subject.entities:
-        for bound in (entity.key, *entity.indexes):
-            for part in bound.partition:
-                yield from too_long(partition_key_too_long, entity, bound, part, limits.PARTITION_KEY_BYTES)
-                yield from unbounded(partition_key_too_long, entity, bound, part, limits.PARTITION_KEY_BYTES)
+        keys = [(bound, part) for bound in (entity.key, *entity.indexes) for part in bound.partition]
+        for bound, part in keys:
+            yield from too_long(partition_key_too_long, entity, bound, part, limits.PARTITION_KEY_BYTES)
+        yield from unbounded(partition_key_too_long, entity, keys, limits.PARTITION_KEY_BYTES)
 
 
 @design_rule("KP103", "error", "advice")
@@ -40,7 +41,8 @@ def sort_key_too_long(subject: Subject) -> Iterator[Finding]:
     """Sort key can exceed 1,024 bytes
 
     Finds sort keys whose declared lengths allow more than 1,024 bytes (error), and free text without a `max_length` in
-    a sort key (advice).
+    a sort key (advice, one finding for all fields). Generated IDs, by type, `Attribute(kind="id")` or name, are not
+    free text.
 
     Why is this bad? DynamoDB limits a sort key to 1,024 bytes of UTF-8, half of a partition key, and rejects each
     write with a longer one. Composed keys become long: `CATEGORY#{category}#{task_id}` with a category of 300
@@ -52,10 +54,10 @@ def sort_key_too_long(subject: Subject) -> Iterator[Finding]:
     Source: developer guide, "Quotas in Amazon DynamoDB", partition keys and sort keys.
     """
     for _, entity in subject.entities:
-        for bound in (entity.key, *entity.indexes):
-            for part in bound.sort:
-                yield from too_long(sort_key_too_long, entity, bound, part, limits.SORT_KEY_BYTES)
-                yield from unbounded(sort_key_too_long, entity, bound, part, limits.SORT_KEY_BYTES)
+        keys = [(bound, part) for bound in (entity.key, *entity.indexes) for part in bound.sort]
+        for bound, part in keys:
+            yield from too_long(sort_key_too_long, entity, bound, part, limits.SORT_KEY_BYTES)
+        yield from unbounded(sort_key_too_long, entity, keys, limits.SORT_KEY_BYTES)
 
 
 @design_rule("KP104", "error", "warning")
@@ -129,7 +131,7 @@ def large_item_rewritten(subject: Subject) -> Iterator[Finding]:
     """Large item is rewritten often
 
     Finds updates and replacements of items over 100 KB that use 25 write units per second or more, about $40 per
-    month.
+    month, and cost at least the design's `cost_floor`.
 
     Why is this bad? A write is billed for the whole item, not for the changed attribute: setting one flag of a 100 KB
     item costs 100 write units, and as many in every index that projects it. A partition serves 1,000 write units per
@@ -147,7 +149,7 @@ def large_item_rewritten(subject: Subject) -> Iterator[Finding]:
             continue
         size = item_size(plan.entity)
         per_second = work.units.written * rate.average
-        if size.declared and size.average > _LARGE_BYTES and per_second >= NOTABLE_UNITS:
+        if size.declared and size.average > _LARGE_BYTES and subject.is_notable(per_second):
             yield large_item_rewritten.finding(
                 work.pattern.name,
                 f"{work.pattern.name} costs ${monthly_price(per_second):,.0f} per month:"

@@ -163,7 +163,7 @@ def _has_other_traffic(subject: Subject, work: Work) -> bool:
     return any(other.rate is not None and other.plan.schema is work.plan.schema for other in subject.works)
 
 
-@design_rule("KP511", "error")
+@design_rule("KP511", "error", conflicts=True)
 def index_without_capacity(subject: Subject) -> Iterator[Finding]:
     """Index has no provisioned capacity
 

@@ -118,7 +118,7 @@ def hot_item(subject: Subject) -> Iterator[Finding]:
             )
 
 
-@design_rule("KP503", "warning", "advice")
+@design_rule("KP503", "warning", "advice", implied_by=("KP501",))
 def monotonic_sort_key(subject: Subject) -> Iterator[Finding]:
     """Hot key with a monotonic sort key
 
@@ -161,7 +161,7 @@ _MANY_ITEMS = 100_000
 _NOTABLE = 0.1
 
 
-@design_rule("KP504", "warning", "advice")
+@design_rule("KP504", "warning", "advice", implied_by=("KP501",))
 def constant_partition_key(subject: Subject) -> Iterator[Finding]:
     """Partition key is constant
 
