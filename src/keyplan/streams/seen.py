@@ -22,6 +22,7 @@ from keyplan.design.fields.annotations import Attribute
 from keyplan.design.keys.entity_keys import key
 
 DEFAULT_NAME = "keyplan-seen"
+_Mark = Annotated[str, Attribute(kind="id")]
 _KEPT = timedelta(days=7)
 
 
@@ -86,7 +87,7 @@ def _declare(table: Table) -> tuple[Any, Any]:
     mark: type[Entity] = create_model(
         "SeenMark",
         __base__=Entity,
-        mark=(Annotated[str, Attribute(kind="id")], ...),
+        mark=(_Mark, ...),
         mark_expires_at=(Annotated[datetime, Attribute(ttl)], ...),
     )
     sort = None if table.schema.sort is None else "SEEN"

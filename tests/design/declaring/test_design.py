@@ -114,6 +114,17 @@ def test_what_is_no_design_is_refused(tmp_path: Path) -> None:
         Design.load("no_such_module_of_keyplan")
 
 
+def test_a_design_states_the_cost_from_which_findings_count(tmp_path: Path) -> None:
+    path = tmp_path / "design.py"
+    path.write_text('from keyplan import Table\n\napp = Table("app", pk="id")\n')
+    assert Design.load(str(path)).cost_floor == 10
+    path.write_text('from keyplan import Table\n\ncost_floor = 25\napp = Table("app", pk="id")\n')
+    assert Design.load(str(path)).cost_floor == 25
+    path.write_text('from keyplan import Table\n\ncost_floor = "25"\napp = Table("app", pk="id")\n')
+    with pytest.raises(DesignError, match="the module's cost_floor is '25', which is not an amount"):
+        Design.load(str(path))
+
+
 def test_a_file_that_fails_is_forgotten(tmp_path: Path) -> None:
     path = tmp_path / "broken.py"
     path.write_text("raise RuntimeError('no')\n")

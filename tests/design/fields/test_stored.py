@@ -150,6 +150,7 @@ class Marked(BaseModel):
         (Wrapped, "Wrapped is a RootModel"),
         (Annotated[int, Attribute(stored="epoch_s")], "stored='epoch_s' is for a datetime"),
         (Annotated[datetime, Attribute(stored="epoch")], "unknown stored='epoch'"),  # type: ignore[arg-type]
+        (Annotated[str, Attribute(kind="ids")], "unknown kind='ids'"),  # type: ignore[arg-type]
         (list[Street | Loose], "Street.name has an Attribute, and its model is part of a union"),
     ],
 )

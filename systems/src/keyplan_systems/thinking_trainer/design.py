@@ -410,9 +410,4 @@ suppressed = [
         on="UnversionedProfile",
         reason="a snapshot's key contains a #, the key of version 0.9 is only a timestamp",
     ),
-    suppress(
-        "KP216",
-        on="UnversionedProfile",
-        reason="version 0.9 stored them like this; the program does not write them any more",
-    ),
 ]

@@ -34,8 +34,8 @@ from keyplan.design.schema import Index
 def delimiter_in_value(subject: Subject) -> Iterator[Finding]:
     """Key value can contain its separator
 
-    Finds fields in templates whose values can contain the text that follows them: an error if nothing follows, a
-    warning for text, advice for identifiers.
+    Finds fields in templates whose values can contain the text that follows them: an error if nothing follows; a
+    warning for text and advice for identifiers, one finding for all fields.
 
     Why is this bad? In `CATEGORY#{category}#{task_id}`, the category "a#b" makes a key that `begins_with CATEGORY#a#`
     finds, and that reads back as another category. A write of such a value fails. If two fields are adjacent, no write
@@ -77,6 +77,7 @@ def _delimiter_finding(
         place,
         entity.place,
         severity=severity,
+        item=f"{entity.name}.{name}",
     )
 
 

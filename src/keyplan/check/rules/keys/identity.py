@@ -251,7 +251,8 @@ def timestamp_only_identity(subject: Subject) -> Iterator[Finding]:
     """Only a timestamp identifies items
 
     Finds primary keys whose sort key consists of timestamps: a warning for a `datetime` or a field with
-    `Attribute(kind="timestamp")`, advice if only the field's name suggests one.
+    `Attribute(kind="timestamp")`, advice if only the field's name suggests one. One finding lists the entities with
+    the same field. Entities that nothing writes, in a table whose other entities are written, are not reported.
 
     Why is this bad? Two items of the same partition and millisecond have the same key: a put replaces the first one,
     and a create fails. Clocks can be coarse, imports carry past times, and retries repeat a time.
@@ -261,6 +262,9 @@ def timestamp_only_identity(subject: Subject) -> Iterator[Finding]:
     Source: developer guide, "Core components of Amazon DynamoDB", primary key; API reference, PutItem.
     """
     for table, entity in subject.entities:
+        creates = any(work.plan.operation != "DeleteItem" for work in subject.writes_of(entity))
+        if not creates and any(not pattern.plan.reading for pattern in table.patterns):
+            continue
         for part in entity.key.sort:
             names = list(part.fields)
             if names and all(_is_timestamp(entity, part, name) for name in names):
@@ -272,6 +276,8 @@ def timestamp_only_identity(subject: Subject) -> Iterator[Finding]:
                     entity.key.place,
                     table.schema.place,
                     severity="warning" if all(is_time_by_type(entity.fields[name]) for name in names) else "advice",
+                    item=entity.name,
+                    cause=" ".join(names),
                 )
 
 

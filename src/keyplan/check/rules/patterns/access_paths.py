@@ -105,7 +105,7 @@ def full_table_scan(subject: Subject) -> Iterator[Finding]:
 
     Finds scans of tables and indexes that are larger than one page (1 MB) or of unknown size. Scans of sparse indexes,
     which hold only the items that the pattern wants, and scans that cost less than the design's `cost_floor` per month
-    at their declared rate are not reported.
+    at their declared rate are not reported. One finding lists the scans of a table or index.
 
     Why is this bad? A scan reads and bills every item, whatever its filter returns: 131,072 read units per GB when
     eventually consistent, twice that when strongly consistent, and it takes minutes. The cost grows with the table.
@@ -141,6 +141,8 @@ def full_table_scan(subject: Subject) -> Iterator[Finding]:
             "add an index with the requested items, keep a counter, or read an export",
             pattern.place,
             table.schema.place_of(plan.index),
+            item=pattern.name,
+            cause=what,
         )
 
 

@@ -40,7 +40,8 @@ def wasteful_filter(subject: Subject) -> Iterator[Finding]:
     of one call per second or more. The share follows from the pattern (`returns`, `evaluates`) or from its entity's
     values (`Volume(distinct={"status": {"open": 0.1, "done": 0.9}})`). Also finds filters that another key of the
     entity makes unnecessary. A filter on a field whose value the key condition states drops nothing. Waste of less than
-    the design's `cost_floor` per month at the declared rate is not reported.
+    the design's `cost_floor` per month at the declared rate is not reported. One finding lists the patterns that
+    filter a table or index by the same field.
 
     Why is this bad? Dropped items are read and billed, and count toward the page of 1 MB, so that pages come back
     short or empty.
@@ -129,6 +130,8 @@ def _waste(
         pattern.place,
         better.place if better is not None else plan.entity.place,
         severity=severity,
+        item=pattern.name,
+        cause=f"{plan.schema.where(plan.index)} {next(iter(paths_of(filtered))).field}",
     )
 
 
