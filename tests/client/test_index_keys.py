@@ -118,6 +118,30 @@ def test_a_field_of_the_key_s_text_that_an_index_has_as_its_key_is_an_attribute_
     }
 
 
+def test_named_fields_of_the_key_are_attributes_and_the_others_only_text() -> None:
+    shop = Table("shop", pk="PK", sk="SK")
+
+    @shop.entity(key=key("CUSTOMER#{customer}", "ORDER#{at:utc_s}#{number:06d}"), store_key_fields=["customer", "at"])
+    class Order(Entity):
+        customer: str
+        at: datetime
+        number: int
+
+    assert spec_of(Order).is_in_key_only == {"number"}
+    order = Order(customer="ada", at=datetime(2026, 1, 1, microsecond=5, tzinfo=UTC), number=7)
+    with Engine.memory() as engine, keyplan.connect(engine=engine) as db:
+        db.create(order)
+        assert db.get(Order, customer="ada", at=order.at, number=7) == order
+        assert db.query(Order, pk(customer="ada").filter(F.customer == "ada")) == [order]
+        (stored,) = engine.call("Scan", {"TableName": "shop"})["Items"]
+    assert stored == {
+        "PK": {"S": "CUSTOMER#ada"},
+        "SK": {"S": "ORDER#2026-01-01T00:00:00Z#000007"},
+        "customer": {"S": "ada"},
+        "at": {"S": "2026-01-01T00:00:00.000005Z"},
+    }
+
+
 def test_the_attributes_of_an_index_may_have_any_name_that_the_service_takes() -> None:
     shop = Table("shop", pk="p-k", sk="s.k", indexes=[GSI("by_state", pk="gsi1-pk", sk="gsi1.sk")], ttl="ex-p")
 

@@ -121,7 +121,8 @@ class EntitySpec:
     found_by: tuple[tuple[str, ...], ...]
     """Fields by which the design must be able to find it."""
     volume: Volume | None
-    store_key_fields: bool
+    store_key_fields: bool | tuple[str, ...]
+    """Whether fields in the templates of the primary key are stored as attributes too: all, none, or those named."""
     """Whether fields in key templates are also stored as separate attributes."""
     place: Place
     siblings: Sequence[EntitySpec] = ()
@@ -174,12 +175,19 @@ class EntitySpec:
     @property
     def is_in_key_only(self) -> frozenset[str]:
         """Fields that are stored only in the key's text; a field that is an index key is stored as an attribute too."""
-        if self.store_key_fields:
+        if self.store_key_fields is True:
             return frozenset()
         templates = [part.template for part in self.key.attributes if part.template is not None]
         restored = {name for template in templates if template.reversible for name in template.fields}
         parts = [part for bound in self.indexes for part in bound.attributes if part.attribute not in self.schema.key]
-        return frozenset(restored - {part.field.name for part in parts if part.field is not None})
+        return frozenset(
+            restored - {part.field.name for part in parts if part.field is not None} - self.stored_key_fields
+        )
+
+    @property
+    def stored_key_fields(self) -> frozenset[str]:
+        """The fields in templates of the primary key that the declaration names to be stored as attributes."""
+        return frozenset(self.store_key_fields if isinstance(self.store_key_fields, tuple) else ())
 
 
 def spec_of(model: type[Entity]) -> EntitySpec:
@@ -267,7 +275,7 @@ def bind_entity(
     found_by: Sequence[str | tuple[str, ...]],
     volume: Volume | None,
     name: str | None,
-    store_key_fields: bool,
+    store_key_fields: bool | tuple[str, ...],
     place: Place,
     siblings: Sequence[EntitySpec],
 ) -> EntitySpec:
@@ -387,7 +395,7 @@ def _primary(
     fields: Mapping[str, StoredField],
     place: Place,
     *,
-    store_key_fields: bool,
+    store_key_fields: bool | tuple[str, ...],
 ) -> BoundKey:
     if key is not None:
         if key.only_if is not None:
@@ -397,6 +405,13 @@ def _primary(
                 fix="move `only_if` to the key of an index",
             )
         bound = bind_key(key, None, schema, fields, model.__name__)
+        for name in store_key_fields if isinstance(store_key_fields, tuple) else ():
+            if name not in bound.fields:
+                raise DesignError(
+                    f"store_key_fields names {name!r}, which is not a field in the primary key of {model.__name__}",
+                    place=place.at("store_key_fields="),
+                    fix=f"name fields of the key, {', '.join(bound.fields)}: all other fields are stored anyway",
+                )
         _check_own_fields(bound, fields, model, store_key_fields=store_key_fields)
         return bound
     plain = bind_stored_key(None, schema, fields, place)
@@ -413,7 +428,11 @@ def _primary(
 
 
 def _check_own_fields(
-    bound: BoundKey, fields: Mapping[str, StoredField], model: type[Entity], *, store_key_fields: bool
+    bound: BoundKey,
+    fields: Mapping[str, StoredField],
+    model: type[Entity],
+    *,
+    store_key_fields: bool | tuple[str, ...],
 ) -> None:
     """Refuse a key attribute that would hold both a template's key and a field."""
     own = {stored.attribute: stored.name for stored in fields.values()}
@@ -421,7 +440,8 @@ def _check_own_fields(
         name = own.get(part.attribute)
         if name is None or (part.fields == (name,) and part.text == f"{{{name}}}"):
             continue
-        if not store_key_fields and part.template is not None and part.template.reversible and name in part.fields:
+        is_stored = store_key_fields if isinstance(store_key_fields, bool) else name in store_key_fields
+        if not is_stored and part.template is not None and part.template.reversible and name in part.fields:
             continue  # the field is stored only in the key's text
         raise DesignError(
             f"{part.attribute} is to hold the key {part.text}, and {model.__name__}.{name} is stored there",

@@ -212,7 +212,9 @@ def _facts(pair: Entities) -> Iterator[DesignChange]:
     if old.found_by != new.found_by:
         yield _said(pair, f"found_by= of {new.name} changed", "Only checks use it.")
     if old.store_key_fields != new.store_key_fields:
+        named = ", ".join(sorted(new.stored_key_fields))
         stored = "also as separate attributes" if new.store_key_fields else "in keys only"
+        stored = f"in keys only, except {named}" if named else stored
         how = "Stored items can be read either way. Conditions and filters on these fields see only attributes."
         yield _said(pair, f"fields in keys of {new.name} are now stored {stored}", how)
 

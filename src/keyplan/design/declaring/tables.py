@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import FunctionType
 from typing import Any, ParamSpec, TypeVar, Unpack, overload
 
-from keyplan.design.arguments import as_tuple, check_flags, check_text, checked_call, invalid_option
+from keyplan.design.arguments import as_tuple, check_text, checked_call, invalid_option
 from keyplan.design.conditions.builders import ItemKey, ItemWrite, KeyCondition
 from keyplan.design.declaring.consumers import ChangeFilter, Consumer, build_consumer
 from keyplan.design.declaring.kinds import (
@@ -117,22 +117,26 @@ class Table:
         found_by: str | Sequence[str | tuple[str, ...]] = (),
         volume: Volume | None = None,
         name: str | None = None,
-        store_key_fields: bool = True,
+        store_key_fields: bool | str | Sequence[str] = True,
     ) -> Callable[[M], M]:
         """Declare an entity: a class of items of this table.
 
         `key`: how its primary key is made; not needed if fields are the key attributes themselves. `indexes`: its key
         in each index; not needed for an index whose attributes are fields. `version`: the int field that counts
         changes. `unique`: fields whose values no two items share. `found_by`: fields by which the design must be able
-        to find it. `volume`: the number and sizes of its items. `store_key_fields`: False if fields in key templates
-        are not stored as separate attributes.
+        to find it. `volume`: the number and sizes of its items. `store_key_fields`: False if fields in templates of the
+        primary key are not stored as separate attributes, or the names of those that are.
         """
         place = calling_place()
         if not (indexes is None or isinstance(indexes, Mapping)):
             raise invalid_option("indexes", indexes, "not a mapping", 'write indexes={"by_owner": key(...)}')
         check_text("version", version, may_be_none=True)
         check_text("name", name, may_be_none=True)
-        check_flags(store_key_fields=store_key_fields)
+        stored = (
+            store_key_fields
+            if isinstance(store_key_fields, bool)
+            else as_tuple("store_key_fields", store_key_fields, str, 'write True, False or store_key_fields=["field"]')
+        )
         uniques = as_tuple("unique", unique, (str, Unique), 'write unique=["field"], or unique("field", "other")')
         several = list(found_by) if isinstance(found_by, tuple) else found_by  # a tuple within is fields taken together
         found = as_tuple("found_by", several, (str, tuple), 'write found_by=["field", ("one", "other")]')
@@ -148,7 +152,7 @@ class Table:
                 found_by=found,
                 volume=volume,
                 name=name,
-                store_key_fields=store_key_fields,
+                store_key_fields=stored,
                 place=place,
                 siblings=self.entities,
             )

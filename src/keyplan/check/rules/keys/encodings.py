@@ -266,15 +266,15 @@ def irreversible_key(subject: Subject) -> Iterator[Finding]:
     the value changes between write and read. If a key cannot be parsed (`{name:lower}`, `{id:shard(8)}`), its fields
     are stored anyway, and the option saves nothing.
 
-    Fix: use a placeholder that keeps the value (`{at:utc_us}`), or store the fields.
+    Fix: use a placeholder that keeps the value (`{at:utc_us}`), or store the fields: `store_key_fields=["at"]`.
 
     Source: encodings of keyplan.
     """
     for _, entity in subject.entities:
-        if entity.store_key_fields:
+        if entity.store_key_fields is True:
             continue
         for part in entity.key.attributes:
-            if part.template is not None:
+            if part.template is not None and not entity.stored_key_fields.issuperset(part.template.fields):
                 yield from _irreversible(entity, part, part.template)
 
 
@@ -282,7 +282,7 @@ def _irreversible(entity: EntitySpec, part: BoundKeyAttribute, template: BoundTe
     if not template.reversible:
         yield irreversible_key.finding(
             entity.name,
-            f"store_key_fields=False saves nothing: {part.attribute} of {entity.name} ({template.text})"
+            f"store_key_fields={_written(entity)} saves nothing: {part.attribute} of {entity.name} ({template.text})"
             " cannot be parsed, so its fields are stored",
             "use placeholders that can be read back, or remove the option",
             entity.key.place.at(template.text),
@@ -291,15 +291,21 @@ def _irreversible(entity: EntitySpec, part: BoundKeyAttribute, template: BoundTe
         )
         return
     for hole in template.placeholders:
-        if hole.encoding.rounds_to is not None and not _is_stored_unit(entity, hole):
+        is_stored = hole.name in entity.stored_key_fields
+        if hole.encoding.rounds_to is not None and not is_stored and not _is_stored_unit(entity, hole):
             yield irreversible_key.finding(
                 entity.name,
                 f"reads return another {entity.name}.{hole.name} than was written: the key holds it only as"
                 f" {{{hole.name}:{hole.spec}}}, rounded to the {hole.encoding.rounds_to}",
-                f"write {{{hole.name}:utc_us}}, or store the field with store_key_fields=True",
+                f'write {{{hole.name}:utc_us}}, or store the field with store_key_fields=["{hole.name}"]',
                 entity.key.place.at(template.text),
                 entity.place,
             )
+
+
+def _written(entity: EntitySpec) -> str:
+    """Return the option's value as it is written."""
+    return repr(list(entity.store_key_fields)) if isinstance(entity.store_key_fields, tuple) else "False"
 
 
 def _is_stored_unit(entity: EntitySpec, hole: BoundPlaceholder) -> bool:
@@ -354,7 +360,7 @@ def _only_joins_fields(entity: EntitySpec, bound: BoundKey) -> bool:
         and all(part.fields and len(part.fields) <= _KEY_ATTRIBUTES for part in bound.attributes)
         and all(_has_plain_holes(part) for part in parts)
         and len(fields) == len(set(fields))
-        and entity.store_key_fields
+        and entity.store_key_fields is True
     )
 
 
