@@ -34,6 +34,7 @@ from keyplan import (
     pk,
     transaction,
 )
+from keyplan.client.errors import ConditionFailedError, FailedPart, Origin
 
 TenantId = NewType("TenantId", str)
 UserId = NewType("UserId", str)
@@ -132,6 +133,12 @@ def open_tasks(user_id: UserId) -> KeyCondition:
 def task(user_id: UserId, task_id: TaskId) -> ItemKey:
     """One task."""
     return item(user_id=user_id, task_id=task_id)
+
+
+@app.get(User, consistent=True, decides="quota", guards="add_counted")
+def user(user_id: UserId) -> ItemKey:
+    """A user, whose number of tasks decides whether another one is added."""
+    return item(user_id=user_id)
 
 
 @app.batch_get(Task)
@@ -254,6 +261,12 @@ def typed(user_id: UserId, task_id: TaskId, now: datetime) -> None:
     assert_type(page[0], User | Task)
     assert_type(page[1:], list[User | Task])
 
+    try:
+        db.run(edit(user_id, task_id, title="New"))
+    except ConditionFailedError as error:
+        assert_type(error.failed, tuple[FailedPart, ...])
+        assert_type(error.failed[0].origin, Origin)
+
     new = User(user_id=user_id, name="Ada")
     assert_type(db.create(new), User)
     assert_type(db.put(new), User)
@@ -263,6 +276,14 @@ def typed(user_id: UserId, task_id: TaskId, now: datetime) -> None:
     assert_type(db.query(Task, pk(user_id=user_id).sk < now, index="due", limit=3, descending=True), Page[Task])
     assert_type(db.query(User, Task, pk(user_id=user_id), cursor=page.cursor), Page[User | Task])
     assert_type(db.query(User, Task, Team, Note, pk(user_id=user_id)), Page[User | Task | Team | Note])
+    assert_type(db.all(Task, pk(user_id=user_id).sk < now, index="due", at_most=9), list[Task])
+    assert_type(db.all(TaskTitle, pk(user_id=user_id)), list[TaskTitle])
+    assert_type(db.all(tasks_due(user_id, now)), list[Task])
+    assert_type(db.count(User, Task, pk(user_id=user_id), consistent=True), int)
+    for each_task in db.iterate(Task, pk(user_id=user_id), page_size=9):
+        assert_type(each_task, Task)
+    for title in db.iterate(TaskTitle, pk(user_id=user_id)):
+        assert_type(title, TaskTitle)
     six = db.query(User, Task, Team, Note, Badge, Visit, pk(user_id=user_id))
     assert_type(six, Page[User | Task | Team | Note | Badge | Visit])
     assert_type(db.run(six_entities(user_id)), Page[User | Task | Team | Note | Badge | Visit])
@@ -278,8 +299,13 @@ def typed(user_id: UserId, task_id: TaskId, now: datetime) -> None:
         assert_type(await other.run(tasks_due(user_id, before=now)), Page[Task])
         assert_type(await other.run(task(user_id, task_id)), Task | None)
         assert_type(await other.batch_get(task(user_id, task_id)), tuple[Task | None])
+        assert_type(await other.all(Task, pk(user_id=user_id)), list[Task])
+        assert_type(await other.all(TaskTitle, pk(user_id=user_id)), list[TaskTitle])
+        assert_type(await other.count(Task, pk(user_id=user_id), index="due"), int)
         async for one in other.iterate(tasks_due(user_id, now)):
             assert_type(one, Task)
+        async for each_task in other.iterate(Task, pk(user_id=user_id)):
+            assert_type(each_task, Task)
         await other.transact(finish(user_id, task_id))
 
     del twin

@@ -46,6 +46,11 @@ name: str = db.get(Task, user_id=user_id, task_id=task_id).title  # wrong
 db.get(Task, user_id=user_id, task_id=task_id, consistent="yes")  # wrong
 db.query(Task)  # wrong
 db.query(Task, pk(user_id=user_id), limt=3)  # wrong
+db.all(Task)  # wrong
+db.all(Task, pk(user_id=user_id), limit=3)  # wrong
+db.iterate(Task, pk(user_id=user_id), at_most=3)  # wrong
+db.count(TaskTitle, pk(user_id=user_id))  # wrong
+db.count(Task, pk(user_id=user_id), descending=True)  # wrong
 other: Page[str] = db.query(Task, pk(user_id=user_id))  # wrong
 
 due = db.run(task_title(user_id, task_id)).due_at  # wrong
@@ -63,6 +68,16 @@ class ViewOfText(View[str]):  # wrong
 @app.get(Task)  # wrong
 def not_a_key(user_id: UserId) -> KeyCondition:
     return pk(user_id=user_id)
+
+
+@app.get(Task, decides="luck", guards="finish")  # wrong
+def unknown_decision(user_id: UserId, task_id: TaskId) -> ItemKey:
+    return item(user_id=user_id, task_id=task_id)
+
+
+@app.get(Task, decides="state", guards=finish)  # wrong
+def guards_without_a_name(user_id: UserId, task_id: TaskId) -> ItemKey:
+    return item(user_id=user_id, task_id=task_id)
 
 
 @app.query(Task, indx="due")  # wrong

@@ -19,7 +19,8 @@ stale_index_key = fault_rule(
     "stale-index-key",
     """Update leaves a stale index key
 
-    Finds updates of a field in a template index key that do not know all other fields of the key.
+    Finds updates of a field in a template index key that do not know all other fields of the key. Of an update with
+    `.patch(...)`, every choice of given fields is examined, because a call may leave some out.
 
     Why is this bad? The update must write the new key text, or remove it, in the same request. Otherwise the item
     stays under its old key: a finished task among the open ones, without an error. This is the most frequent fault of
@@ -27,7 +28,8 @@ stale_index_key = fault_rule(
 
     Fix: pass the missing fields with `.assuming(...)`: the update then writes the key if the item has these values. A
     condition that keeps the item out of the index (`.condition(F.due.missing())`) or under its key is enough too. Or
-    set the fields as well, replace the whole item, or let the index read the fields.
+    set the fields as well, replace the whole item, or let the index read the fields. In a patch, require the fields of
+    one key together (`.set(...)`), or pass the stored values of those that a call may leave out.
 
     Source: developer guide, "Using Global Secondary Indexes in DynamoDB": index keys are plain attributes of items.
     """,
