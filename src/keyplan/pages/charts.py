@@ -87,7 +87,7 @@ def lines(
                 Markup(
                     '<rect class="series-{}" x="{}" y="246" width="12" height="12" rx="2"/>'
                     '<text class="chart-tick" x="{}" y="256">{}</text>'
-                ).format(index % _SERIES, x, x + 18, _short(name, 20))
+                ).format(index % _SERIES, x, x + 18, _short(name, 17))
             )
     described = "; ".join(
         f"{name}: "

@@ -32,6 +32,7 @@ from keyplan_systems.thinking_trainer.domain.errors import (
 from keyplan_systems.thinking_trainer.domain.profiles import Profile
 from keyplan_systems.thinking_trainer.domain.records import values_of
 from keyplan_systems.thinking_trainer.domain.scenarios import Difficulty, Scenario
+from keyplan_systems.thinking_trainer.pages import PAGES, page_routes
 from keyplan_systems.thinking_trainer.service import (
     ConcurrentChangeError,
     NotYoursError,
@@ -41,6 +42,7 @@ from keyplan_systems.thinking_trainer.service import (
 )
 from keyplan_systems.web.application import web_application
 from keyplan_systems.web.authentication import Caller, require_role
+from keyplan_systems.web.browsing import install_pages
 from keyplan_systems.web.health import Check
 from keyplan_systems.web.problems import Problem, ProblemStyle
 from keyplan_systems.web.request_context import with_unreadable
@@ -298,7 +300,7 @@ TRANSLATIONS: Mapping[type[Exception], Callable[[Any], Problem]] = {
 
 
 def application(service: Service, verifier: TokenVerifier, clock: Clock, checks: Mapping[str, Check]) -> FastAPI:
-    """Return the API over a service."""
+    """Return API and pages over a service."""
     app = web_application(
         "Critical-thinking trainer",
         style=ProblemStyle(invalid_status=400),
@@ -309,4 +311,5 @@ def application(service: Service, verifier: TokenVerifier, clock: Clock, checks:
     )
     app.state.service = service
     app.include_router(router)
+    install_pages(app, PAGES, page_routes(service))
     return app

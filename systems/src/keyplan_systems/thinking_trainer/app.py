@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 
 from keyplan.streams import Runner, TableCheckpoints
 from keyplan_systems.thinking_trainer import design
@@ -10,7 +11,7 @@ from keyplan_systems.thinking_trainer.api import application
 from keyplan_systems.thinking_trainer.demo import play
 from keyplan_systems.thinking_trainer.evaluation.choice import EvaluatorSettings, evaluator_for
 from keyplan_systems.thinking_trainer.profile_consumer import ProfileConsumer
-from keyplan_systems.thinking_trainer.scenarios.loader import seed_scenarios
+from keyplan_systems.thinking_trainer.sample import PEOPLE, load_sample
 from keyplan_systems.thinking_trainer.service import Service
 from keyplan_systems.web.health import in_thread
 from keyplan_systems.web.rate_limits import Limit, SharedLimit, limit_from
@@ -57,14 +58,9 @@ def build(resources: Resources) -> Built:
             Worker("trainer profiles", follow, every_s=1.0),
             Worker("trainer silence", service.abandon_silent, every_s=300.0),
         ),
-        lambda: _load(service),
+        partial(load_sample, service),
         runner.close,
     )
-
-
-def _load(service: Service) -> None:
-    """Load the missing seed scenarios."""
-    service.add_scenarios(seed_scenarios())
 
 
 SYSTEM = System(
@@ -73,4 +69,6 @@ SYSTEM = System(
     "keyplan_systems.thinking_trainer.design",
     build,
     demo=play,
+    people=PEOPLE,
+    start="app/",
 )

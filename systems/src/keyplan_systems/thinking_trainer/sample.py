@@ -1,0 +1,20 @@
+"""Sample data: the seed scenarios, and people who sign in to a development server."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from keyplan_systems.thinking_trainer.scenarios.loader import seed_scenarios
+from keyplan_systems.thinking_trainer.service import Service
+from keyplan_systems.web.system import SamplePerson
+
+PEOPLE: Final = (
+    SamplePerson("ada", "Ada", "Learns: solves scenarios and follows her profile."),
+    SamplePerson("ben", "Ben", "Learns, too: sees neither Ada's attempts nor her profile."),
+    SamplePerson("cleo", "Cleo", "Decides which scenarios are offered.", roles=("administrators",)),
+)
+
+
+def load_sample(service: Service) -> None:
+    """Add the missing seed scenarios; attempts are left to people."""
+    service.add_scenarios(seed_scenarios())
