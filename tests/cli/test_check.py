@@ -254,9 +254,21 @@ def test_what_is_no_design_is_refused_with_its_reason(command: str, name: str, t
     target, code, text = bad_target(tmp_path, name)
     result = run(command, target)
     assert result.exit_code == code, result.output
-    assert text in result.stderr
+    reported = command == "check" and name == "unknown.py"  # a refused declaration is a finding among others
+    assert text in (result.stdout if reported else result.stderr)
     assert "Traceback" not in result.output
-    assert result.stdout == ""
+    assert (result.stdout == "") is not reported
+
+
+def test_a_refused_declaration_is_reported_with_the_findings_of_the_others(tmp_path: Path) -> None:
+    get = "\n@flags.get(Flag)\ndef flag(flag_id: str) -> ItemKey:\n    return item(number=flag_id)\n"
+    path = design(tmp_path, FAULTY + get)
+    result = run("check", path)
+    assert result.exit_code == 1
+    assert "Flag has no field number" in result.stdout
+    assert "error[KP101]: active is a key attribute" in result.stdout
+    (report,) = json.loads(run("check", path, "--format", "json").stdout)
+    assert {("flag", "KP201"), ("flags", "KP101")} <= {(one["subject"], one["code"]) for one in report["findings"]}
 
 
 def test_a_failure_in_the_design_is_shown_where_it_happens(tmp_path: Path) -> None:

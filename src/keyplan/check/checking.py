@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -13,9 +13,12 @@ from keyplan.check.finding import Finding, merged
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 from keyplan.design.declaring.design import Design, Suppression
+from keyplan.design.declaring.partial import Refusal
 from keyplan.diff.comparison import Comparison
 
 UNUSED_SUPPRESSION, UNEXPLAINED_SUPPRESSION = "KP001", "KP002"
+REFUSED = "KP000"
+"""The code of refused declarations that no rule describes."""
 _WORDS_OF_A_REASON = 3
 _CHANGE_CODES = "KP9"
 
@@ -63,13 +66,25 @@ class Report:
         return Report(self.design, errors, self.suppressed)
 
 
-def check(design: Design, rules: Iterable[Rule[Subject]] | None = None) -> Report:
-    """Run rules over a design: all of them by default."""
+def check(design: Design, rules: Iterable[Rule[Subject]] | None = None, *, refusals: Sequence[Refusal] = ()) -> Report:
+    """Run rules over a design: all of them by default.
+
+    `refusals`: declarations that are missing in the design because they were refused. They become findings, and rules
+    that rest on what a design does not declare are left out.
+    """
     subject = Subject(design)
-    findings = [finding for rule in (RULES.values() if rules is None else rules) for finding in rule.check(subject)]
+    run = [rule for rule in (RULES.values() if rules is None else rules) if not (refusals and rule.of_absence)]
+    findings = [_refused(refusal, design) for refusal in refusals]
+    findings += [finding for rule in run for finding in rule.check(subject)]
     # Only a comparison of two designs shows whether a suppression of a change rule is used.
-    judged = [by for by in design.suppressed if by.code not in CHANGE_RULES] if rules is None else []
+    judged = [by for by in design.suppressed if by.code not in CHANGE_RULES] if rules is None and not refusals else []
     return _report(design, findings, judged)
+
+
+def _refused(refusal: Refusal, design: Design) -> Finding:
+    error = refusal.error
+    name = refusal.name or design.name
+    return Finding(error.code or REFUSED, "error", name, error.problem, error.fix, error.place, error.other)
 
 
 def check_change(comparison: Comparison, rules: Iterable[Rule[Comparison]] | None = None) -> Report:
@@ -99,7 +114,8 @@ def _without_implied(findings: list[Finding]) -> list[Finding]:
     return [
         finding
         for finding in findings
-        if not any((code, finding.subject) in reported for code in PAGES[finding.code].implied_by)
+        if finding.code not in PAGES
+        or not any((code, finding.subject) in reported for code in PAGES[finding.code].implied_by)
     ]
 
 

@@ -54,6 +54,8 @@ class Rule(Generic[S]):
     """True if the other declaration that a finding shows contradicts the first; otherwise it is only related."""
     implied_by: tuple[str, ...] = ()
     """Codes of rules that report the same cause: where they report the same subject, this rule is silent."""
+    of_absence: bool = False
+    """True if findings rest on what a design does not declare: they are not reported if a declaration is refused."""
 
     @property
     def title(self) -> str:
@@ -85,10 +87,16 @@ class Rule(Generic[S]):
 
 
 def design_rule(
-    code: str, *severities: Severity, conflicts: bool = False, implied_by: tuple[str, ...] = ()
+    code: str,
+    *severities: Severity,
+    conflicts: bool = False,
+    implied_by: tuple[str, ...] = (),
+    of_absence: bool = False,
 ) -> Callable[[Check[Subject]], Rule[Subject]]:
     """Declare a function as a rule that examines one design."""
-    return lambda check: replace(_rule(code, severities, check), conflicts=conflicts, implied_by=implied_by)
+    return lambda check: replace(
+        _rule(code, severities, check), conflicts=conflicts, implied_by=implied_by, of_absence=of_absence
+    )
 
 
 def change_rule(code: str, *severities: Severity) -> Callable[[Check[Comparison]], Rule[Comparison]]:

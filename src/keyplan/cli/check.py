@@ -26,11 +26,15 @@ def check(
     from keyplan.check import report  # noqa: PLC0415 - `keyplan --help` needs no rules
     from keyplan.check.checking import RULES  # noqa: PLC0415
     from keyplan.check.checking import check as check_design  # noqa: PLC0415
-    from keyplan.cli.designs import load  # noqa: PLC0415
+    from keyplan.cli.designs import load_by  # noqa: PLC0415
+    from keyplan.design.declaring.partial import load_partially  # noqa: PLC0415
 
     selected, ignored = _codes(select), _codes(ignore)
     chosen = [rule for code, rule in RULES.items() if code not in ignored and (not select or code in selected)]
-    reports = [check_design(load(target), chosen if select or ignore else None) for target in designs]
+    reports = []
+    for target in designs:
+        loaded = load_by(target, load_partially)
+        reports.append(check_design(loaded.design, chosen if select or ignore else None, refusals=loaded.refusals))
     if errors_only:
         reports = [one.errors_only() for one in reports]
     forms = {"text": report.text, "json": report.json, "sarif": report.sarif, "github": report.github}

@@ -36,8 +36,7 @@ def test_the_document_as_written_is_refused_for_what_is_wrong_in_it() -> None:
     found = {(one.code, one.severity) for one in check(Design.load(str(WRITTEN))).findings}
     assert found >= {
         ("KP301", "error"),  # a subscription cannot be found by its connection
-        ("KP216", "advice"),  # two events with the same timestamp are one item
-        ("KP606", "warning"),  # and the second replaces the first
+        ("KP216", "advice"),  # two events with the same timestamp are one item: the second replaces the first
         ("KP704", "warning"),  # subscriptions that have expired are pushed to
         ("KP310", "warning"),  # the last messages by a limit before the filter
         ("KP114", "advice"),  # reserved words

@@ -77,7 +77,7 @@ def _stale_copy(work: Work, original: EntitySpec, copy: EntitySpec, field: str) 
 _DELETE_KINDS = frozenset({"delete", "batch_delete"})
 
 
-@design_rule("KP618", "warning", "advice")
+@design_rule("KP618", "warning", "advice", of_absence=True)
 def delete_orphans_children(subject: Subject) -> Iterator[Finding]:
     """Delete leaves orphaned items
 

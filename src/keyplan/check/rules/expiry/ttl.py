@@ -294,7 +294,7 @@ def guard_without_ttl(subject: Subject) -> Iterator[Finding]:
         )
 
 
-@design_rule("KP716", "warning", "advice")
+@design_rule("KP716", "warning", "advice", of_absence=True)
 def expiry_orphans_children(subject: Subject) -> Iterator[Finding]:
     """Expiry leaves orphaned items
 

@@ -130,7 +130,7 @@ def _removes_from_index(work: Work, names: set[str], bound: BoundKey, entity: En
 _LARGEST_SHARE = 0.5
 
 
-@design_rule("KP413", "advice")
+@design_rule("KP413", "advice", of_absence=True)
 def sparse_index_opportunity(subject: Subject) -> Iterator[Finding]:
     """Index could be sparse
 

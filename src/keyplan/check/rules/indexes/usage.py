@@ -23,7 +23,7 @@ from keyplan.design.planning.plan import Plan
 from keyplan.design.schema import Index
 
 
-@design_rule("KP402", "advice")
+@design_rule("KP402", "advice", of_absence=True)
 def unused_index(subject: Subject) -> Iterator[Finding]:
     """Index is not read
 
@@ -119,7 +119,7 @@ def _is_same_attribute(
 _SMALL_BYTES = 1024
 
 
-@design_rule("KP404", "warning")
+@design_rule("KP404", "warning", of_absence=True)
 def over_projection(subject: Subject) -> Iterator[Finding]:
     """Index holds entries that are never read
 
@@ -190,7 +190,7 @@ def _is_large(entity: EntitySpec) -> bool:
     return item_size(entity).average > _SMALL_BYTES
 
 
-@design_rule("KP411", "advice")
+@design_rule("KP411", "advice", of_absence=True)
 def local_index_without_consistent_read(subject: Subject) -> Iterator[Finding]:
     """Local index is never read consistently
 

@@ -19,7 +19,7 @@ from keyplan.design.planning.indexes import index_holds_discriminator
 from keyplan.design.planning.plan import Plan, SortCondition
 
 
-@design_rule("KP201", "error")
+@design_rule("KP201", "error", of_absence=True)
 def unknown_name(subject: Subject) -> Iterator[Finding]:
     """Name is not declared
 

@@ -1,0 +1,133 @@
+"""Load as much as possible of a design in which some declarations are refused.
+
+The statements of the module run one by one. A refused statement is left out, and so is each later one that uses a name
+which it would have bound, because its own failure would only repeat the first.
+"""
+
+from __future__ import annotations
+import __future__ as future
+
+import ast
+import importlib.util
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+from keyplan.design.declaring.design import Design, is_file_path
+from keyplan.design.declaring.tables import Table
+from keyplan.design.errors import DesignError
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A declaration that was refused."""
+
+    name: str
+    """The name that it would have bound."""
+    error: DesignError
+
+
+@dataclass(frozen=True)
+class PartialDesign:
+    """A design without the declarations that were refused, and those that depend on them."""
+
+    design: Design
+    refusals: tuple[Refusal, ...] = ()
+
+
+def load_partially(target: str) -> PartialDesign:
+    """Return the design of a module or file, without refused declarations.
+
+    A design in which none is refused is loaded as by `Design.load`, with its other errors.
+    """
+    before = set(sys.modules)
+    try:
+        return PartialDesign(Design.load(target))
+    except DesignError as error:
+        _forget_tables(set(sys.modules) - before)
+        path = _source(target)
+        if path is None:
+            raise
+        module, refusals = _run(target, path)
+        if not refusals:  # the module as a whole is refused, such as one without a table
+            raise
+        try:
+            return PartialDesign(Design.of(module), refusals)
+        except DesignError:
+            raise error from None
+
+
+def _forget_tables(names: set[str]) -> None:
+    """Forget imported modules with tables, on which the refused module has declared patterns, to import them again."""
+    for name in names:
+        if any(isinstance(value, Table) for value in vars(sys.modules[name]).values()):
+            del sys.modules[name]
+
+
+def _source(target: str) -> Path | None:
+    """Return the file of a target's source, or None if it has none."""
+    if is_file_path(target):
+        path = Path(target)
+    else:
+        spec = importlib.util.find_spec(target)
+        path = Path(spec.origin) if spec is not None and spec.origin is not None else Path()
+    return path if path.is_file() else None
+
+
+def _run(target: str, path: Path) -> tuple[ModuleType, tuple[Refusal, ...]]:
+    """Run the statements of a module, and return it with the refused ones."""
+    module = ModuleType(f"keyplan_partial_design.{target}")
+    module.__file__ = str(path)
+    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
+    module.__doc__ = ast.get_docstring(tree)
+    sys.modules[module.__name__] = module  # annotations are looked up there
+    refusals: list[Refusal] = []
+    missing: set[str] = set()
+    flags = future.annotations.compiler_flag if _is_lazily_annotated(tree) else 0
+    try:
+        for statement in tree.body:
+            if missing & set(_used_names(statement)):
+                missing.update(_bound_names(statement))
+                continue
+            code = compile(ast.Module([statement], []), str(path), "exec", flags=flags, dont_inherit=True)
+            try:
+                exec(code, vars(module))  # noqa: S102 - the design's own statements, as an import runs them
+            except DesignError as error:
+                names = list(_bound_names(statement))
+                refusals.append(Refusal(names[0] if names else "", error))
+                missing.update(names)
+            except Exception:  # noqa: BLE001 - it shows when the refused declarations are corrected
+                missing.update(_bound_names(statement))
+    finally:
+        del sys.modules[module.__name__]
+    return module, tuple(refusals)
+
+
+def _is_lazily_annotated(tree: ast.Module) -> bool:
+    imports = (one for one in tree.body if isinstance(one, ast.ImportFrom) and one.module == "__future__")
+    return any(alias.name == "annotations" for one in imports for alias in one.names)
+
+
+def _used_names(statement: ast.stmt) -> Iterator[str]:
+    """Yield the names that a statement uses, also as texts: annotations, and patterns that options name."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            yield node.id
+        elif isinstance(node, ast.keyword) and node.arg in {"guards", "after"}:
+            yield from (
+                one.value for one in ast.walk(node) if isinstance(one, ast.Constant) and isinstance(one.value, str)
+            )
+
+
+def _bound_names(statement: ast.stmt) -> Iterator[str]:
+    """Yield the names that a statement binds in its module."""
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        yield statement.name
+    elif isinstance(statement, (ast.Import, ast.ImportFrom)):
+        yield from ((alias.asname or alias.name).partition(".")[0] for alias in statement.names)
+    else:
+        yield from (
+            node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        )

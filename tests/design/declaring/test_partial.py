@@ -1,0 +1,139 @@
+"""A refused declaration does not hide what is wrong with the others."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from keyplan.check.checking import check
+from keyplan.design.declaring.partial import load_partially
+from keyplan.design.errors import DesignError, line_number
+
+DESIGN = '''"""Tasks of people."""
+
+from __future__ import annotations
+
+from keyplan import *
+
+app = Table("app", pk="PK", sk="SK", indexes=[GSI("by_title", pk="title")])
+
+
+@app.entity(key=key("USER#{user_id}", "META#{nothing}"))
+class User(Entity):
+    user_id: str
+
+
+@app.entity(key=key("TASK#{user_id}", "{task_id}"))
+class Task(Entity):
+    user_id: str
+    task_id: str
+    title: str
+
+
+@app.get(User)
+def user(user_id: str) -> ItemKey:
+    return item(user_id=user_id)
+
+
+@app.query(Task)
+def done_tasks(user_id: str, done: bool) -> KeyCondition:
+    return pk(user_id=user_id).filter(F.done == done)
+
+
+@app.query(Task, decides="state", guards="drop", consistent=True)
+def first(user_id: str) -> KeyCondition:
+    return pk(user_id=user_id)
+
+
+@app.delete(Task)
+def drop(user_id: str, task_id: str) -> ItemWrite:
+    return item(user_id=user_id, task_id=task_id)
+
+
+@app.query(Task)
+def tasks(user_id: str) -> KeyCondition:
+    return pk(user_id=user_id)
+
+
+@app.put(Task)
+def put_task(task: Task) -> ItemWrite:
+    return item(task)
+
+
+@app.update(Task)
+def rename(user_id: str, task_id: str, title: str) -> ItemWrite:
+    return item(user_id=user_id, task_id=task_id).set(title=title)
+'''
+
+
+def written(path: Path, text: str = DESIGN) -> str:
+    path.write_text(text)
+    return str(path)
+
+
+def test_a_design_without_refused_declarations_is_loaded_as_it_is(tmp_path: Path) -> None:
+    partial = load_partially(written(tmp_path / "app.py", 'from keyplan import Table\n\napp = Table("app", pk="id")\n'))
+    assert not partial.refusals
+    assert [table.name for table in partial.design.tables] == ["app"]
+
+
+def test_the_rest_of_a_design_is_loaded_without_repeating_an_error(tmp_path: Path) -> None:
+    partial = load_partially(written(tmp_path / "app.py"))
+    assert [(one.name, one.error.problem) for one in partial.refusals] == [
+        ("User", "unknown field 'nothing'"),
+        ("done_tasks", "Task has no field done"),
+    ]
+    assert partial.design.doc == "Tasks of people."
+    assert [entity.name for entity in partial.design.entities] == ["Task"]
+    assert [pattern.name for pattern in partial.design.patterns] == ["first", "drop", "tasks", "put_task", "rename"]
+
+
+def test_refused_declarations_are_findings_beside_those_of_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "app.py"
+    partial = load_partially(written(path))
+    report = check(partial.design, refusals=partial.refusals)
+    assert report.failed
+    places = {(finding.subject, finding.code): line_number(finding.place) for finding in report.findings}
+    lines = path.read_text().splitlines()
+    assert lines[places["User", "KP201"] - 1].startswith("@app.entity")
+    assert "F.done" in lines[places["done_tasks", "KP201"] - 1]
+    assert {("put_task", "KP606"), ("Task", "KP102")} <= places.keys()
+
+
+def test_what_a_design_does_not_declare_is_not_reported_while_declarations_are_refused(tmp_path: Path) -> None:
+    partial = load_partially(written(tmp_path / "app.py"))
+    whole = {finding.code for finding in check(partial.design).findings}
+    part = {finding.code for finding in check(partial.design, refusals=partial.refusals).findings}
+    assert "KP402" in whole - part
+
+
+def test_a_suppression_of_a_refused_declaration_is_not_called_unused(tmp_path: Path) -> None:
+    text = DESIGN + '\nsuppressed = [suppress("KP606", on="user", reason="written by another system")]\n'
+    partial = load_partially(written(tmp_path / "app.py", text))
+    assert not [one for one in check(partial.design, refusals=partial.refusals).findings if one.code == "KP001"]
+
+
+def test_tables_of_imported_modules_are_declared_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    head, _, patterns = DESIGN.partition("@app.get(User)")
+    (tmp_path / "partial_entities.py").write_text(head.replace("META#{nothing}", "META"))
+    text = f"from keyplan import *\nfrom partial_entities import Task, User, app\n\n@app.get(User){patterns}"
+    partial = load_partially(written(tmp_path / "app.py", text))
+    sys.modules.pop("partial_entities")
+    assert [one.name for one in partial.refusals] == ["done_tasks"]
+    assert [pattern.name for pattern in partial.design.patterns][:2] == ["user", "first"]
+
+
+@pytest.mark.parametrize("text", ["x = 1\n", 'from keyplan import Table\n\napp = Table("app", pk=5)\n'])
+def test_a_module_without_a_table_is_refused_with_its_error(tmp_path: Path, text: str) -> None:
+    with pytest.raises(DesignError):
+        load_partially(written(tmp_path / "app.py", text))
+
+
+def test_another_error_after_a_refused_declaration_is_left_for_later(tmp_path: Path) -> None:
+    partial = load_partially(written(tmp_path / "app.py", DESIGN + "\nraise RuntimeError(1)\n"))
+    assert len(partial.refusals) == 2
+    with pytest.raises(RuntimeError):
+        load_partially(written(tmp_path / "other.py", "raise RuntimeError(1)\n"))
