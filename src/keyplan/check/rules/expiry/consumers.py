@@ -49,7 +49,7 @@ def too_many_stream_readers(subject: Subject) -> Iterator[Finding]:
 def unlimited_retries(subject: Subject) -> Iterator[Finding]:
     """Consumer retries without limit
 
-    Finds consumers without `retries=`.
+    Finds consumers without `retries=`. One finding lists them.
 
     Why is this bad? A failing batch is retried for the 24 hours that the stream keeps it. Nothing behind it in the
     shard is delivered until then, and the change is then lost.
@@ -70,6 +70,7 @@ def unlimited_retries(subject: Subject) -> Iterator[Finding]:
                     "declare retries=5 or similar, and on_failure= for changes that still fail",
                     consumer.place,
                     table.schema.place.at("stream="),
+                    item=consumer.name,
                 )
 
 
@@ -97,6 +98,7 @@ def no_dead_letter_destination(subject: Subject) -> Iterator[Finding]:
                     'declare on_failure="..." with the name of a queue, a topic or a folder',
                     consumer.place,
                     table.schema.place.at("stream="),
+                    item=consumer.name,
                 )
 
 
@@ -155,7 +157,7 @@ def _missing_image(table: Table, consumer: Consumer, needs: frozenset[str]) -> I
 def non_idempotent_consumer(subject: Subject) -> Iterator[Finding]:
     """Consumer is not idempotent
 
-    Finds consumers without `idempotent=True`.
+    Finds consumers without `idempotent=True`. One finding lists them.
 
     Why is this bad? Changes are delivered at least once: after a timeout, a deployment or a failure late in a batch,
     handled changes are delivered again. A consumer that sends, adds or appends does so again.
@@ -176,6 +178,7 @@ def non_idempotent_consumer(subject: Subject) -> Iterator[Finding]:
                     "write under a key made from the change, if it does not exist, and declare idempotent=True",
                     consumer.place,
                     table.schema.place.at("stream="),
+                    item=consumer.name,
                 )
 
 

@@ -220,6 +220,8 @@ def mixed_entity_read(subject: Subject) -> Iterator[Finding]:
                 "add a prefix of the sort key to the condition, or add these entities to the pattern",
                 pattern.place,
                 plan.schema.place_of(plan.index),
+                item=pattern.name,
+                cause=" ".join([*(entity.name for entity in plan.entities), "", *strangers]),
             )
         yield from _indistinguishable(pattern.name, plan)
 
