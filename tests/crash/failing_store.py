@@ -12,8 +12,8 @@ from tests.engine import tables_of
 
 from keyplan.engine.engine import Engine
 from keyplan.engine.store import statements
+from keyplan.engine.store.readers import Writing
 from keyplan.engine.store.sqlite import SqliteStore
-from keyplan.engine.store.views import Writing
 
 WRITING = (
     "put",

@@ -13,7 +13,7 @@ from typing import Any
 import apsw
 import pytest
 
-from keyplan.engine.store import checkpoint, files, sqlite, views
+from keyplan.engine.store import checkpoint, files, readers, sqlite
 from keyplan.engine.store.rows import Transaction, Tree
 from keyplan.engine.store.sqlite import MEMORY, SqliteStore
 from keyplan.errors import DatabaseFullError, EngineClosedError, StorageError
@@ -69,7 +69,7 @@ def test_rows_come_back_in_key_order_both_ways(store: SqliteStore) -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 6, 7, 8, 14, 15])
 def test_rows_are_counted_in_parts(store: SqliteStore, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
-    monkeypatch.setattr(views, "COUNTED_ROWS", 7)
+    monkeypatch.setattr(readers, "COUNTED_ROWS", 7)
     tree = new_tree(store)
     fill(store, tree, count)
     assert store.view().totals(tree) == (count, 7 * count)

@@ -1,6 +1,6 @@
 """The store's interface to operations: sorted trees, logs, documents, read views and write transactions.
 
-Operations use only these protocols; `store/views.py` implements them.
+Operations use only these protocols; `store/readers.py` implements them.
 """
 
 from __future__ import annotations

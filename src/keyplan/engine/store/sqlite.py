@@ -21,10 +21,9 @@ from keyplan.engine.store.combine import CombinedCall, Combiner
 from keyplan.engine.store.failures import failures, storage_error
 from keyplan.engine.store.files import check_free, connect, copy, new_file, prepare
 from keyplan.engine.store.forks import LeftBehind, watch
-from keyplan.engine.store.readers import FileReaders, MemoryReaders
+from keyplan.engine.store.readers import FileReaders, MemoryReaders, Writing
 from keyplan.engine.store.rows import Row, Transaction, Tree
 from keyplan.engine.store.sync import LogSync
-from keyplan.engine.store.views import Writing
 from keyplan.errors import EngineClosedError, KeyplanError, StorageError
 
 T = TypeVar("T")
