@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -13,6 +15,8 @@ from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser
 
 from keyplan.engine.commands import OPERATIONS, command
+
+gc.disable()  # until all tests are collected: next to nothing of what is imported becomes garbage
 
 pytest_collect_file = Sybil(
     parsers=[PythonCodeBlockParser()],
@@ -86,6 +90,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("slow")
 
 
+def pytest_collection_finish() -> None:
+    """Exempt modules and tests from garbage collection, and write no bytecode of designs that tests make."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
+    sys.dont_write_bytecode = True
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Skip the import of slow test modules if only quick tests are selected."""
     return True if config.option.markexpr == "not slow" and _is_slow(collection_path) else None
@@ -97,7 +109,7 @@ settings.register_profile(
     "explore", settings.get_profile("default"), deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("steady", settings.get_profile("explore"), derandomize=True, database=None, print_blob=True)
-settings.register_profile("quick", settings.get_profile("steady"), max_examples=20)
+settings.register_profile("quick", settings.get_profile("steady"), max_examples=10)
 settings.load_profile("steady")
 # Hypothesis also draws constants found in loaded modules. With xdist, the loaded modules differ from run to run.
 if hasattr(providers, "_get_local_constants"):

@@ -1,4 +1,4 @@
-"""How many examples a law is tested with."""
+"""How many examples or seeds a law is tested with."""
 
 from __future__ import annotations
 

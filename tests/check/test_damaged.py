@@ -9,6 +9,7 @@ from random import Random
 import pytest
 from tests.check.damaging import damaged
 from tests.check.test_rules import HEAD, cases
+from tests.laws import examples
 
 import keyplan
 from keyplan.check import report
@@ -25,7 +26,7 @@ DESIGNS = [HEAD.replace("Literal", "Any, Literal") + source for _, _, source in 
 
 
 @pytest.mark.filterwarnings("ignore")  # pydantic warns of what is done to the models
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(examples(8)))
 def test_a_damaged_design_is_refused_or_treated_like_any_other(seed: int, tmp_path: Path) -> None:
     chance = Random(seed)
     for number in range(60):

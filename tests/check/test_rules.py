@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,7 @@ def cases_of_changes() -> list[tuple[str, str, str, str]]:
     return [(code, title, old, source) for code, title, old, source in _all_cases() if old is not None]
 
 
+@cache
 def _all_cases() -> list[tuple[str, str, str | None, str]]:
     return [
         (path.stem, match["title"], match["old"], match["source"])

@@ -108,11 +108,24 @@ def pair(name: str, *edits: tuple[str, str], says: list[tuple[str, str, str]]) -
 
 def compared(folder: Path, old: str, new: str) -> Comparison:
     """Two sources compared."""
-    designs = []
-    for name, source in (("old.py", old), ("new.py", new)):
-        (folder / name).write_text(source)
-        designs.append(Design.load(str(folder / name)))
-    return Comparison(designs[0], designs[1], book())
+    key = old, new
+    if key not in _COMPARED:
+        _COMPARED[key] = Comparison(_design(folder, "old", old), _design(folder, "new", new), book())
+    return _COMPARED[key]
+
+
+def _design(folder: Path, version: str, source: str) -> Design:
+    """Return a source's design, loaded once from a file in the folder of the first test that asks for it."""
+    key = version, source
+    if key not in _DESIGNS:
+        path = folder / f"{version}.py"
+        path.write_text(source)
+        _DESIGNS[key] = Design.load(str(path))
+    return _DESIGNS[key]
+
+
+_COMPARED: dict[tuple[str, str], Comparison] = {}
+_DESIGNS: dict[tuple[str, str], Design] = {}
 
 
 _TABLE = 'app = Table("app", pk="PK", sk="SK",'

@@ -8,6 +8,7 @@ from random import Random
 import pytest
 from tests.check.damaging import damaged
 from tests.check.test_damaged import DESIGNS, loaded
+from tests.laws import examples
 
 from keyplan.check import report
 from keyplan.check.checking import check_change
@@ -18,7 +19,7 @@ from keyplan.diff.report import document, text
 
 
 @pytest.mark.filterwarnings("ignore")  # pydantic warns of what is done to the models
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(examples(4)))
 def test_a_damaged_design_is_compared_with_what_it_was(seed: int, tmp_path: Path) -> None:
     chance, compared = Random(seed), 0
     for number in range(40):

@@ -11,6 +11,7 @@ from typing import Any
 
 import boto3
 import pytest
+from tests.laws import examples
 from tests.streams.scripted import ScriptedShard, ScriptedStream, UnreachableError
 from tests.streams.shop import NOW, Shop, World, patiently
 
@@ -494,7 +495,7 @@ def test_run_once_tells_its_caller_that_the_service_is_away(inside: World) -> No
     runner.close()
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(examples(4)))
 def test_among_faults_every_order_is_handled_in_order(clock: ManualClock, seed: int) -> None:
     faults = Faults(
         seed=seed,

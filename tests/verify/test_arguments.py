@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import BaseModel, Field
 from tests.cost.lending import loans
+from tests.laws import examples
 from tests.verify import club
 
 from keyplan import (
@@ -37,7 +38,7 @@ from keyplan.verify.values import SampleError, ValueGenerator
 NOW_S = 1_767_225_600.0
 
 
-@pytest.fixture(scope="module", params=[0, 1, 2])
+@pytest.fixture(scope="module", params=range(examples(3)))
 def report(request: pytest.FixtureRequest) -> VerificationReport:
     return verify(Design.of(club), seed=request.param)
 
@@ -253,7 +254,7 @@ def send(id: str, text: str) -> ItemWrite:
     return item(id=id).set(state="sent").condition((F.state == "draft") & (F.id == text) & (F.id == "none"))
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(examples(3)))
 def test_an_item_gives_up_a_unique_value_where_a_condition_wants_none(seed: int) -> None:
     report = verify(Design("bills", (bills,)), seed=seed)
     one = result(report, "number_it")
@@ -269,7 +270,7 @@ def test_a_write_that_no_item_fits_says_what_none_is_and_what_to_do() -> None:
     )
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(examples(3)))
 def test_what_few_items_have_is_given_to_those_that_a_condition_wants_it_of(seed: int) -> None:
     tenants = Table("tenants", pk="id")
 
@@ -286,7 +287,7 @@ def test_what_few_items_have_is_given_to_those_that_a_condition_wants_it_of(seed
     assert (one.verdict, one.calls) == ("OK", 10)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(examples(3)))
 def test_an_expiry_that_a_condition_wants_lies_ahead(seed: int) -> None:
     guests = Table("guests", pk="id", ttl="until")
 
@@ -348,7 +349,7 @@ def place(order: Order) -> list[WriteCall[Order] | WriteCall[Stock]]:
     return [new_order(order), reserve(each(order.lines))]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(examples(3)))
 def test_the_ends_of_ranges_are_such_as_their_own_rules_take(seed: int) -> None:
     report = verify(Design("shop", (shop,)), seed=seed)
     assert [(name, result(report, name).verdict) for name in ("reserve", "ordered")] == [
@@ -357,13 +358,13 @@ def test_the_ends_of_ranges_are_such_as_their_own_rules_take(seed: int) -> None:
     ]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(examples(3)))
 def test_what_a_transaction_puts_names_items_that_its_other_steps_find(seed: int) -> None:
     one = result(verify(Design("shop", (shop,), (place,)), seed=seed), "place")
     assert (one.verdict, one.calls, one.evaluated) == ("OK", 10, 4), "an order of three lines"
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(examples(3)))
 def test_what_few_items_lack_is_found_in_the_index_of_those(seed: int) -> None:
     alerts = Table("alerts", pk="id", indexes=[GSI("open", pk="Open", sk="id")])
 

@@ -13,6 +13,7 @@ from tests.engine import tables_of
 from tests.engine.backup_making import Kept, stored_trees
 from tests.engine.table_making import failure
 from tests.engine.test_no_threads import no_threads
+from tests.laws import examples
 
 from keyplan.engine import fsck
 from keyplan.engine.backups import backups, copies, history
@@ -475,7 +476,7 @@ class Chance:
 
 
 @pytest.mark.usefixtures("by_hand")
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(examples(12)))
 def test_copies_hold_what_a_model_says(seed: int) -> None:
     kept = Kept()
     kept.keep()

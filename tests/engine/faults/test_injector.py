@@ -528,7 +528,7 @@ def history(seed: int) -> list[Any]:
         tables_of.create(engine, **tables_of.with_index(), **tables_of.with_stream())
         results: list[Any] = []
         arn = stream_arn(engine)
-        for number in range(150):
+        for number in range(60):
             clock.advance(0.1)
             calls: list[Callable[[], Any]] = [
                 lambda number=number: put(engine, str(number % 5), v={"N": str(number)}, g={"S": "g"}),  # type: ignore[misc]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.engine import tables_of
 from tests.engine.tables_of import delete, put
+from tests.laws import examples
 
 from keyplan.engine import fsck
 from keyplan.engine.engine import Engine
@@ -18,7 +19,7 @@ from keyplan.engine.faults.settings import Faults
 LAGS: tuple[Faults | None, ...] = (Faults(gsi_lag=(0, 5)), Faults(gsi_lag=3), None)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(examples(5)))
 def test_indexes_agree_with_their_table_once_nothing_waits(tmp_path: Path, seed: int) -> None:
     path, clock, source = tmp_path / "data.db", tables_of.clock(), random.Random(seed)
     with Engine.open(path, clock=clock) as engine:
