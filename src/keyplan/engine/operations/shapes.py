@@ -218,4 +218,3 @@ BUCKET = String(max=255, pattern=r"^[a-z0-9A-Z]+[\.\-\w]*[a-z0-9A-Z]+$")
 BUCKET_OWNER = String(pattern="[0-9]{12}")
 PREFIX = String(min=1, max=1024)
 PAGE_SIZE = Integer(min=1, max=25)
-DEFAULT_PAGE = 10
