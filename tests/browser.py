@@ -209,13 +209,16 @@ class Site:
 
 @pytest.fixture(scope="module")
 def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Site]]:
-    """Yield a function that runs systems by their names, with their samples, until the module's tests are done."""
+    """Yield a function that runs systems by their names, with their samples, until the module's tests are done.
+
+    Settings are those of `keyplan up`; without a port, a free one is used.
+    """
     with ExitStack() as stack:
 
         def run(*systems: str, **settings: Any) -> Site:
             folder = tmp_path_factory.mktemp("site")
             host = prepare(Settings(folder, systems=systems, **settings), stack, lambda _line: None)
-            url = stack.enter_context(Running(host)).url
+            url = stack.enter_context(Running(host, settings.get("port", 0))).url
             stack.callback(host.workers.stop)
             return Site(url, folder)
 

@@ -44,7 +44,9 @@ class _Server(uvicorn.Server):
 class Running:
     """ASGI application that runs in a thread for the duration of the `with` block, on a free port of this machine."""
 
-    def __init__(self, app: Any) -> None:
+    def __init__(self, app: Any, port: int = 0) -> None:
+        """Serve on this port; 0 picks a free one."""
+        self._wanted_port = port
         self._server = _Server(server_config(app))
         self._socket: socket.socket | None = None
         self._failure: BaseException | None = None
@@ -52,7 +54,7 @@ class Running:
 
     def __enter__(self) -> Running:
         """Start the server; return once it accepts connections. Raises ServingError if the startup fails."""
-        self._socket = socket.create_server((_HOST, 0))
+        self._socket = socket.create_server((_HOST, self._wanted_port))
         self._thread.start()
         settled = self._server.settled.wait(START_TIMEOUT_S)
         if self._failure is not None or not settled or not self._server.started:

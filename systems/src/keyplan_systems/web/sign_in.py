@@ -7,17 +7,17 @@ claims that the systems read.
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import secrets
+from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 import httpx
 import jwt
-from authlib.common.errors import AuthlibBaseError
-from authlib.integrations.httpx_client import AsyncOAuth2Client
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -49,6 +49,10 @@ class Provider:
     """Address at which browsers reach this server, without a trailing slash; the provider redirects to it."""
     client_secret: str | None = None
     scope: str = "openid profile email"
+
+
+class _RefusedError(Exception):
+    """Refusal of a code by the provider, with the provider's error code."""
 
 
 class SignIn(Protocol):
@@ -128,6 +132,7 @@ class ProviderSignIn(_Base):
         """Sign the state of a running sign-in with `flow_key`."""
         super().__init__()
         self._provider, self._key, self._clock = provider, flow_key, clock or SystemClock()
+        self._redirect_uri = f"{provider.public_url}/sign-in/callback"
         self._metadata: dict[str, Any] | None = None
 
     def routes(self) -> Sequence[Route]:
@@ -155,13 +160,7 @@ class ProviderSignIn(_Base):
             "verifier": secrets.token_urlsafe(48),
             "next": local_path(request.query_params.get("next")),
         }
-        async with self._client() as client:
-            url, _ = client.create_authorization_url(
-                metadata["authorization_endpoint"],
-                state=flow["state"],
-                nonce=flow["nonce"],
-                code_verifier=flow["verifier"],
-            )
+        url = f"{metadata['authorization_endpoint']}?{urlencode(self._request(flow))}"
         response = RedirectResponse(url, 303)
         content = jwt.encode({**flow, "exp": int(self._clock.now()) + _FLOW_S}, self._key, algorithm="HS256")
         response.set_cookie(
@@ -185,17 +184,11 @@ class ProviderSignIn(_Base):
             return self._pages.error(request, 403, f"The sign-in service refused: {reason}")
         try:
             metadata = await self._discovered()
-            async with self._client() as client:
-                tokens = await client.fetch_token(
-                    metadata["token_endpoint"],
-                    grant_type="authorization_code",
-                    code=request.query_params.get("code", ""),
-                    code_verifier=flow["verifier"],
-                )
-            principal = await run_in_threadpool(self._provider.verifier.verify, str(tokens.get("id_token", "")))
+            token = await self._id_token(metadata, request.query_params.get("code", ""), flow["verifier"])
+            principal = await run_in_threadpool(self._provider.verifier.verify, token)
         except (httpx.HTTPError, KeysUnavailableError, ValueError) as error:
             return self._pages.error(request, 503, f"The sign-in service cannot be reached: {error}")
-        except (AuthlibBaseError, TokenError) as error:
+        except (_RefusedError, TokenError) as error:
             return self._pages.error(request, 403, f"The sign-in failed: {error}")
         if principal.claims.get("nonce") != flow["nonce"]:
             return self._pages.error(request, 403, "The sign-in failed: its token belongs to another sign-in.")
@@ -204,17 +197,38 @@ class ProviderSignIn(_Base):
         response.delete_cookie(_FLOW_COOKIE, path="/sign-in")
         return response
 
-    def _client(self) -> AsyncOAuth2Client:
+    def _request(self, flow: Mapping[str, str]) -> dict[str, str]:
+        """Return the parameters of the authorization request (OpenID Connect Core 3.1.2.1, RFC 7636 section 4.3)."""
+        challenge = hashlib.sha256(flow["verifier"].encode()).digest()
+        return {
+            "response_type": "code",
+            "client_id": self._provider.client_id,
+            "redirect_uri": self._redirect_uri,
+            "scope": self._provider.scope,
+            "state": flow["state"],
+            "nonce": flow["nonce"],
+            "code_challenge": urlsafe_b64encode(challenge).rstrip(b"=").decode(),
+            "code_challenge_method": "S256",
+        }
+
+    async def _id_token(self, metadata: Mapping[str, Any], code: str, verifier: str) -> str:
+        """Return the ID token for a code. Raises _RefusedError, and httpx.HTTPError if the provider fails."""
         provider = self._provider
-        return AsyncOAuth2Client(
-            provider.client_id,
-            provider.client_secret,
-            token_endpoint_auth_method="client_secret_basic" if provider.client_secret else "none",
-            scope=provider.scope,
-            redirect_uri=f"{provider.public_url}/sign-in/callback",
-            code_challenge_method="S256",
-            timeout=_TIMEOUT_S,
-        )
+        form = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": self._redirect_uri,
+            "client_id": provider.client_id,
+            "code_verifier": verifier,
+        }
+        # RFC 6749, section 2.3.1: both parts are encoded like form values.
+        secret = provider.client_secret
+        auth = () if secret is None else (quote(provider.client_id, safe=""), quote(secret, safe=""))
+        async with httpx.AsyncClient(timeout=_TIMEOUT_S, auth=auth or None) as client:
+            response = await client.post(metadata["token_endpoint"], data=form)
+        if response.status_code in (400, 401):
+            raise _RefusedError(str(response.json().get("error", "the code was refused")))
+        return str(response.raise_for_status().json().get("id_token", ""))
 
     async def _discovered(self) -> dict[str, Any]:
         """Return the provider's metadata. Raises httpx.HTTPError, or ValueError if it is for another issuer."""
