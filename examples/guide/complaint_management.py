@@ -126,13 +126,13 @@ def complaint(complaint_id: Id) -> ItemKey:
 
 @complaints.create(Comment)
 def create_comment(comment: Comment) -> ItemWrite:
-    """A new comment."""
+    """Store a new comment."""
     return item(comment)
 
 
 @complaints.update(Complaint)
 def update_state(complaint_id: Id, state: State) -> ItemWrite:
-    """The state of a complaint."""
+    """Set the state of a complaint."""
     return item(complaint_id=complaint_id).set(current_state=state)
 
 

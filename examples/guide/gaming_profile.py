@@ -172,41 +172,41 @@ def use_item(player_id: Id, item_id: Id, count: int) -> ItemWrite:
 
 @profiles.create(GameItem)
 def add_item(new: GameItem) -> ItemWrite:
-    """A new item of a player."""
+    """Store a new item of a player."""
     return item(new)
 
 
 @transaction(rate=Rate(average=5, peak=20))
 def buy_item(new: GameItem, price: int) -> list[WriteCall[Player] | WriteCall[GameItem]]:
-    """A player pays and gets the item, or neither."""
+    """Pay and receive the item, or neither."""
     return [spend(new.player_id, price, price), add_item(new)]
 
 
 @profiles.create(Player, rate=Rate(average=1))
 def add_player(player: Player) -> ItemWrite:
-    """A new player."""
+    """Store a new player."""
     return item(player)
 
 
 @profiles.put(Friends, rate=Rate(average=1))
 def set_friends(friends: Friends) -> ItemWrite:
-    """The friend list of a player."""
+    """Set the friend list of a player."""
     return item(friends)
 
 
 @profiles.create(Equipment, rate=Rate(average=1))
 def add_equipment(equipment: Equipment) -> ItemWrite:
-    """New equipment of a player."""
+    """Store new equipment of a player."""
     return item(equipment)
 
 
 @profiles.create(Task, rate=Rate(average=5))
 def add_task(task: Task) -> ItemWrite:
-    """A new task of a player."""
+    """Store a new task of a player."""
     return item(task)
 
 
 @profiles.create(Activity, rate=Rate(average=5))
 def add_activity(activity: Activity) -> ItemWrite:
-    """A new activity of a player."""
+    """Store a new activity of a player."""
     return item(activity)

@@ -338,25 +338,25 @@ def products_of_customer(customer_id: Id, start: datetime, end: datetime) -> Key
 
 @shop.create(Customer, rate=Rate(average=0.1))
 def add_customer(new: Customer) -> ItemWrite:
-    """A new customer."""
+    """Store a new customer."""
     return item(new)
 
 
 @shop.create(Product, rate=Rate(average=0.1))
 def add_product(new: Product) -> ItemWrite:
-    """A new product."""
+    """Store a new product."""
     return item(new)
 
 
 @shop.create(Warehouse, rate=Rate(average=0.001))
 def add_warehouse(new: Warehouse) -> ItemWrite:
-    """A new warehouse."""
+    """Store a new warehouse."""
     return item(new)
 
 
 @shop.create(WarehouseItem, rate=Rate(average=0.1))
 def add_inventory(new: WarehouseItem) -> ItemWrite:
-    """A product in a warehouse for the first time."""
+    """Store a product in a warehouse for the first time."""
     return item(new)
 
 
@@ -372,19 +372,19 @@ def take_from_warehouse(shipped: ShippedProduct) -> ItemWrite:
 
 @shop.create(Order)
 def add_order(new: Order) -> ItemWrite:
-    """A new order."""
+    """Store a new order."""
     return item(new)
 
 
 @shop.create(OrderItem)
 def add_order_item(new: OrderItem) -> ItemWrite:
-    """A product of an order."""
+    """Store a product of an order."""
     return item(new)
 
 
 @shop.create(Invoice)
 def add_invoice(new: Invoice) -> ItemWrite:
-    """An invoice of an order."""
+    """Store an invoice of an order."""
     return item(new)
 
 
@@ -392,19 +392,19 @@ def add_invoice(new: Invoice) -> ItemWrite:
 def place_order(
     order: Order, items: Annotated[list[OrderItem], Field(max_length=90)], invoice: Invoice
 ) -> list[WriteCall[Order] | WriteCall[OrderItem] | WriteCall[Invoice]]:
-    """An order with its products and its invoice."""
+    """Store an order with its products and its invoice."""
     return [add_order(order), add_order_item(each(items)), add_invoice(invoice)]
 
 
 @shop.create(Shipment)
 def add_shipment(new: Shipment) -> ItemWrite:
-    """A new shipment."""
+    """Store a new shipment."""
     return item(new)
 
 
 @shop.create(ShipmentItem)
 def add_shipment_item(new: ShipmentItem) -> ItemWrite:
-    """A product of a shipment."""
+    """Store a product of a shipment."""
     return item(new)
 
 
@@ -414,5 +414,5 @@ def ship(
     items: Annotated[list[ShipmentItem], Field(max_length=45)],
     shipped: Annotated[list[ShippedProduct], Field(max_length=45)],
 ) -> list[WriteCall[Shipment] | WriteCall[ShipmentItem] | WriteCall[WarehouseItem]]:
-    """A shipment with its items, which leave the warehouse."""
+    """Store a shipment with its items, and remove them from the warehouse."""
     return [add_shipment(shipment), add_shipment_item(each(items)), take_from_warehouse(each(shipped))]

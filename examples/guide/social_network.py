@@ -182,19 +182,19 @@ def timeline(user_id: Id) -> KeyCondition:
 
 @network.create(UserInfo)
 def add_user_info(info: UserInfo) -> ItemWrite:
-    """The profile of a new user."""
+    """Store the profile of a new user."""
     return item(info)
 
 
 @network.create(UserCount)
 def add_user_count(count: UserCount) -> ItemWrite:
-    """The counts of a new user."""
+    """Store the counts of a new user."""
     return item(count)
 
 
 @transaction(rate=Rate(average=1))
 def sign_up(info: UserInfo, count: UserCount) -> list[WriteCall[UserInfo] | WriteCall[UserCount]]:
-    """A new user."""
+    """Store a new user."""
     return [add_user_info(info), add_user_count(count)]
 
 
@@ -226,7 +226,7 @@ def count_following(user_id: Id) -> ItemWrite:
 def follow(
     follower: Follower, following: Following
 ) -> list[WriteCall[Follower] | WriteCall[Following] | WriteCall[UserCount]]:
-    """A user follows another one: both lists and both counts change together."""
+    """Follow another user: change both lists and both counts together."""
     return [
         add_follower(follower),
         add_following(following),
@@ -237,13 +237,13 @@ def follow(
 
 @network.create(Post)
 def add_post(post: Post) -> ItemWrite:
-    """A new post."""
+    """Store a new post."""
     return item(post)
 
 
 @network.create(LikeCount)
 def add_like_count(count: LikeCount) -> ItemWrite:
-    """The like count of a new post."""
+    """Store the like count of a new post."""
     return item(count)
 
 
@@ -255,13 +255,13 @@ def count_post(user_id: Id) -> ItemWrite:
 
 @transaction(rate=Rate(average=5, peak=30))
 def publish(post: Post, count: LikeCount) -> list[WriteCall[Post] | WriteCall[LikeCount] | WriteCall[UserCount]]:
-    """A post, its like count, and the author's count of posts."""
+    """Store a post and its like count, and count it for its author."""
     return [add_post(post), add_like_count(count), count_post(post.user_id)]
 
 
 @network.batch_put(TimelineEntry, rate=Rate(average=5, peak=30), expected_items=50)
 def deliver(entries: list[TimelineEntry]) -> ItemWrite:
-    """A post in the timelines of the author's followers."""
+    """Add a post to the timelines of the author's followers."""
     return item(entries)
 
 
@@ -279,5 +279,5 @@ def count_like(post_id: Id) -> ItemWrite:
 
 @transaction(rate=Rate(average=100, peak=300))
 def like(new: Like) -> list[WriteCall[Like] | WriteCall[LikeCount]]:
-    """A user likes a post, once."""
+    """Like a post, once per user."""
     return [add_like(new), count_like(new.post_id)]

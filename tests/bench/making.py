@@ -14,7 +14,7 @@ CLIENTS = 8
 def results(
     per_second: Mapping[str, Mapping[Operation, float]], clients: int = 1, missing: Mapping[str, str] | None = None
 ) -> Results:
-    """The results of targets that do what is given, and refuse every other operation."""
+    """Return the results of targets that support the listed operations and refuse all others."""
     rows = [
         Row(name, operation, clients, figure(figures[operation]))
         if operation in figures

@@ -100,7 +100,7 @@ TYPES = [
 
 
 def damaged(source: str, chance: Random) -> str:
-    """The source of a design with one thing wrong, mostly."""
+    """Return the source of a design, usually with one mistake in it."""
     tree = ast.parse(source)
     while not chance.choice(_WAYS)(tree, chance):
         pass

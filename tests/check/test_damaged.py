@@ -46,7 +46,7 @@ def test_a_damaged_design_is_refused_or_treated_like_any_other(seed: int, tmp_pa
 
 
 def loaded(path: Path) -> tuple[Exception | None, Design | None]:
-    """The design of a file, or what keeps it from being one."""
+    """Return the design of a file, or the error that it raises."""
     try:
         return None, Design.load(str(path))
     except Exception as error:  # noqa: BLE001 - what it is decides the test

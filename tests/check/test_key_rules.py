@@ -60,7 +60,7 @@ def declared(table: Table, name: str, partition: str, sort: str) -> type[Fields]
 
 
 def rendered(spec: EntitySpec, with_values: Mapping[str, Any]) -> list[str] | None:
-    """The primary key of these values, None where they cannot be in a key."""
+    """Return the primary key of these values, or None if they cannot be in a key."""
     try:
         return [part.template.render(with_values) for part in spec.key.attributes if part.template is not None]
     except KeyPartError:
@@ -92,7 +92,7 @@ Asks = Literal["all", "first", "below", "above", "between", "prefix"]
 
 
 def asked(table: Table, entity: type[Fields], asks: Asks) -> Plan:
-    """A query of an entity in which every field of the partition is a parameter of its name."""
+    """Return the plan of a query of an entity, with a parameter for each field of the partition key."""
     spec = spec_of(entity)
     needed = list(dict.fromkeys(spec.key.partition[0].fields))
     order = list(spec.key.sort[0].fields)

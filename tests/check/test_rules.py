@@ -76,7 +76,7 @@ def test_the_rule_finds_the_marked_lines_of_the_new_design(
 
 
 def each_of(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """Findings with those that they stand for."""
+    """Return findings together with the findings that they summarize."""
     return tuple(one for finding in findings for one in (finding, *finding.alike))
 
 

@@ -86,14 +86,14 @@ def run(*arguments: str) -> Result:
 
 
 def design(folder: Path, source: str, name: str = "plan.py") -> str:
-    """A design in a file; its path."""
+    """Write a design to a file and return its path."""
     path = folder / name
     path.write_text(HEAD + source)
     return str(path)
 
 
 def bad_target(folder: Path, name: str) -> tuple[str, int, str]:
-    """What is no design: its path, and the exit code and text that are expected."""
+    """Return the path of an invalid design, and the expected exit code and text."""
     source, code, text = NOT_DESIGNS[name]
     if source is not None:
         (folder / name).write_text(source)

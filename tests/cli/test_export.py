@@ -23,7 +23,7 @@ NOTE = "note: consumers of log (follow) run in a keyplan.streams.Runner: nothing
 
 
 def tables_in(format: str, text: str) -> list[str]:
-    """The names of the tables in a document."""
+    """Return the names of the tables in a document."""
     told = json.loads(text)
     if format == "cloudformation":
         return [one["Properties"]["TableName"] for one in told["Resources"].values()]

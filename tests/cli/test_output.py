@@ -16,7 +16,7 @@ FULL = Path("/dev/full")
 
 
 def arguments(folder: Path, command: str) -> list[str]:
-    """A command line; a design stands for DESIGN."""
+    """Return a command line; DESIGN is replaced with the path of a design."""
     return [design(folder, NOTES) if word == "DESIGN" else word for word in command.split()]
 
 

@@ -14,7 +14,7 @@ from keyplan.cost.prices import book
 
 
 def rows(output: str) -> dict[str, list[str]]:
-    """The cells of each row, by the first."""
+    """Return the cells of each row, by the first cell."""
     cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in output.splitlines() if line.startswith("│")]
     return {line[0]: line[1:] for line in cells}
 
@@ -43,7 +43,7 @@ def test_what_is_printed_adds_up_to_the_month(tmp_path: Path) -> None:
 
 
 def dollars(text: str) -> float:
-    """An amount as it is printed."""
+    """Return a printed amount as a number."""
     return float(text.replace(",", ""))
 
 

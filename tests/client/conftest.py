@@ -75,14 +75,14 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def engine(clock: ManualClock) -> Iterator[Engine]:
-    """An engine that removes nothing by itself."""
+    """Yield an engine without background work."""
     with Engine.memory(clock=clock, ttl_sweep_s=None) as engine:
         yield engine
 
 
 @pytest.fixture(scope="session")
 def moto_url() -> Iterator[str]:
-    """A moto server."""
+    """Yield the URL of a moto server."""
     from moto.server import ThreadedMotoServer  # noqa: PLC0415 - it is large, and few runs need it
 
     server = ThreadedMotoServer(port=0, verbose=False)
@@ -97,7 +97,7 @@ Ways = ("engine", "served", "moto", "async engine", "async served")
 
 @pytest.fixture(params=Ways)
 def db(request: pytest.FixtureRequest, engine: Engine, clock: ManualClock) -> Iterator[Any]:
-    """A connection, with the tables made."""
+    """Yield a connection to existing tables."""
     way = request.param
     if way == "moto":
         gap = MOTO_GAPS.get(request.node.originalname)
@@ -152,7 +152,7 @@ _WAYS = {
 
 @pytest.fixture
 def raw() -> Callable[[Any], Callable[..., Any]]:
-    """What is stored, past the connection: `raw(db)("GetItem", {...})`."""
+    """Return a function that reads stored items without keyplan: `raw(db)("GetItem", {...})`."""
 
     def of(db: Any) -> Callable[..., Any]:
         connection = db._connection if isinstance(db, Awaited) else db

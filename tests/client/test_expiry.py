@@ -19,7 +19,7 @@ MOMENT = datetime.fromtimestamp(NOW, UTC)
 
 @pytest.fixture
 def expired(db: Any, clock: ManualClock) -> Task:
-    """A task that has expired this very second."""
+    """Return a task that expires at this second."""
     task: Task = db.run(
         board.add_task(
             Task(user_id=UID, task_id=TID, title="t", due_at=MOMENT, expires_at=MOMENT + timedelta(seconds=60))

@@ -188,7 +188,7 @@ def letter(number: int, **fields: Any) -> Mail:
 
 @pytest.fixture
 def post(db: Any) -> Any:
-    """A connection with the table."""
+    """Return a connection to the existing table."""
     db.create_tables(mail)
     return db
 

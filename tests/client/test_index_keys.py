@@ -103,7 +103,7 @@ def test_a_field_of_the_key_s_text_that_an_index_has_as_its_key_is_an_attribute_
 
     @shop.query(Order, index="by_customer")
     def of_customer(customer: str) -> KeyCondition:
-        """The orders of a customer."""
+        """Return the orders of a customer."""
         return pk(customer=customer)
 
     with Engine.memory() as engine, keyplan.connect(engine=engine) as db:
@@ -165,7 +165,7 @@ def test_the_attributes_of_an_index_may_have_any_name_that_the_service_takes() -
 
     @shop.query(Order, index="by_state")
     def in_state(state: str) -> KeyCondition:
-        """The orders in a state."""
+        """Return the orders in a state."""
         return pk(state=state)
 
     with Engine.memory() as engine, keyplan.connect(engine=engine) as db:

@@ -82,7 +82,7 @@ def end(user: str, session: str) -> ItemWrite:
 
 @pytest.fixture
 def db(clock: ManualClock) -> Iterator[Connection]:
-    """A database with the table."""
+    """Yield a database with the table."""
     with Engine.memory(clock=clock, ttl_sweep_s=None) as engine, keyplan.connect(engine=engine) as db:
         db.create_tables(table)
         yield db
@@ -90,7 +90,7 @@ def db(clock: ManualClock) -> Iterator[Connection]:
 
 @pytest.fixture
 def expired(db: Connection, clock: ManualClock) -> Session:
-    """A session whose expiry has passed."""
+    """Return a session whose expiry has passed."""
     started = db.run(start(Session(user="ann", session="1", until=LATER)))
     clock.advance(60)
     return started

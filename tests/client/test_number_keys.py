@@ -26,7 +26,7 @@ class Price(Entity):
 
 @table.batch_get(Price)
 def some(amount: Decimal, rates: list[float]) -> ItemKey:
-    """The prices of an amount at some rates."""
+    """Return the prices of an amount at some rates."""
     return item(amount=amount, rate=each(rates))
 
 
@@ -44,20 +44,20 @@ def drop(amounts: list[Decimal], rate: float) -> ItemKey:
 
 @table.query(Price)
 def of_amounts(amounts: list[Decimal]) -> KeyCondition:
-    """The prices of some amounts."""
+    """Return the prices of some amounts."""
     return pk(amount=each(amounts))
 
 
 @pytest.fixture
 def db() -> Iterator[Connection]:
-    """A database with the table."""
+    """Yield a database with the table."""
     with Engine.memory() as engine, keyplan.connect(engine=engine) as db:
         db.create_tables(table)
         yield db
 
 
 def priced(amount: str, rate: float, text: str = "") -> Price:
-    """A price."""
+    """Return a price."""
     return Price(amount=Decimal(amount), rate=rate, text=text)
 
 

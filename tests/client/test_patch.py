@@ -155,7 +155,7 @@ def edit_two(first: str, second: str, title: str | Unset = UNSET) -> list[WriteC
 
 @pytest.fixture
 def tasks(db: Any) -> Any:
-    """A connection with the table and one task."""
+    """Return a connection to the table with one task."""
     db.create_tables(table)
     db.run(add(Task(user="u", task="t", tags={"a"}, place=Place(city="Rome", room="1"))))
     return db
@@ -286,7 +286,7 @@ def patch_of(names: tuple[str, ...], assumed: tuple[str, ...]) -> Any:
 
 @pytest.fixture(scope="module")
 def memory() -> Iterator[Connection]:
-    """A database for the law, with the table."""
+    """Yield a database with the table, for the property test."""
     with Engine.memory(clock=ManualClock(NOW)) as engine, keyplan.connect(engine=engine) as db:
         db.create_tables(table)
         yield db

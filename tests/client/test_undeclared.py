@@ -49,7 +49,7 @@ MOMENT = datetime.fromtimestamp(NOW, UTC)
 
 @pytest.fixture
 def memory(engine: Engine) -> Iterator[Connection]:
-    """A connection in this process."""
+    """Yield a connection to the engine in this process."""
     with keyplan.connect(engine=engine) as db:
         yield db
 

@@ -119,7 +119,7 @@ def publish_and_write(name: str, following: Article) -> list[WriteCall[Article]]
 
 @pytest.fixture
 def articles(db: Any, clock: ManualClock) -> Any:
-    """A connection with the table, at a time between two seconds."""
+    """Return a connection to the table, at a time between two whole seconds."""
     db.create_tables(table)
     clock.advance(0.25)
     return db

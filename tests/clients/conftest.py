@@ -18,27 +18,27 @@ REGION = "eu-west-1"
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """A region and credentials, no files of the user, and no proxy between here and here."""
+    """Set a region and credentials, without files of the user and without a proxy."""
     alone(monkeypatch, tmp_path_factory, AWS_DEFAULT_REGION=REGION)
 
 
 @pytest.fixture
 def engine() -> Iterator[Engine]:
-    """The engine behind both doors."""
+    """Yield the engine that is reached in process and over HTTP."""
     with Engine.memory() as engine:
         yield engine
 
 
 @pytest.fixture
 def http_endpoint(engine: Engine) -> Iterator[str]:
-    """The URL of the HTTP door."""
+    """Yield the URL of the HTTP server."""
     with serving(engine) as url:
         yield url
 
 
 @pytest.fixture(params=["in process", "over HTTP"])
 def endpoint(request: pytest.FixtureRequest, engine: Engine) -> Iterator[str | None]:
-    """What clients get as their endpoint URL: none in process, where no request leaves them."""
+    """Yield the endpoint URL of clients: None in process, where requests do not leave the process."""
     if request.param == "over HTTP":
         with serving(engine) as url:
             yield url
@@ -49,7 +49,7 @@ def endpoint(request: pytest.FixtureRequest, engine: Engine) -> Iterator[str | N
 
 @pytest.fixture
 def connect(endpoint: str | None) -> Iterator[Callable[[str], Any]]:
-    """Makes boto3 clients that reach the engine, and closes them."""
+    """Yield a factory of boto3 clients of the engine, and close the clients afterwards."""
     clients = []
 
     def make(service: str) -> Any:
@@ -63,13 +63,13 @@ def connect(endpoint: str | None) -> Iterator[Callable[[str], Any]]:
 
 @pytest.fixture
 def client(connect: Callable[[str], Any]) -> Any:
-    """A boto3 client of DynamoDB."""
+    """Return a boto3 client of DynamoDB."""
     return connect("dynamodb")
 
 
 @pytest.fixture
 def orders() -> dict[str, Any]:
-    """A table with a sort key, both kinds of index and a stream."""
+    """Return the CreateTable request of a table with a sort key, both kinds of index and a stream."""
     return {
         "TableName": "orders",
         "KeySchema": [
@@ -109,7 +109,7 @@ def orders() -> dict[str, Any]:
 
 @pytest.fixture
 def table(engine: Engine, orders: dict[str, Any]) -> str:
-    """The table, made."""
+    """Create the table and return its name."""
     engine.call("CreateTable", orders)
     name: str = orders["TableName"]
     return name

@@ -15,7 +15,7 @@ Work = Callable[[Any], Awaitable[None]]
 
 @pytest.fixture
 def run(endpoint: str | None) -> Callable[[Work], None]:
-    """Runs a coroutine function with a client, in a loop of its own."""
+    """Return a function that runs a coroutine function with a client, each in a new event loop."""
 
     async def with_client(work: Work) -> None:
         session = session_module.get_session()

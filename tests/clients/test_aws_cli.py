@@ -18,7 +18,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def aws(http_endpoint: str) -> Run:
-    """Runs `aws SERVICE ARGUMENTS...`; arguments that are no text become JSON."""
+    """Return a function that runs `aws SERVICE ARGUMENTS...`; arguments other than text become JSON."""
 
     def run(service: str, *arguments: Any) -> subprocess.CompletedProcess[str]:
         texts = [given if isinstance(given, str) else json.dumps(given) for given in arguments]
@@ -36,7 +36,7 @@ def aws(http_endpoint: str) -> Run:
 
 @pytest.fixture
 def answer(aws: Run) -> Callable[..., Any]:
-    """Runs a command that has to succeed and gives its output, parsed."""
+    """Return a function that runs a command, requires that it succeeds and returns its parsed output."""
 
     def run(service: str, *arguments: Any) -> Any:
         done = aws(service, *arguments)

@@ -22,7 +22,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def engine(clock: ManualClock) -> Iterator[Engine]:
-    """The engine behind both doors."""
+    """Yield the engine that is reached in process and over HTTP."""
     with Engine.memory(clock=clock) as engine:
         yield engine
 

@@ -119,7 +119,7 @@ STUMBLES = (EndpointResolutionError, JMESPathTypeError, TypeError)
 
 @pytest.fixture
 def engine(orders: dict[str, Any]) -> Iterator[Engine]:
-    """An engine with the table and one item."""
+    """Yield an engine with the table and one item."""
     with Engine.memory() as engine:
         engine.call("CreateTable", orders)
         engine.call("PutItem", {"TableName": "orders", "Item": ITEM})
@@ -135,7 +135,7 @@ def clients(engine: Engine, http_endpoint: str) -> tuple[Any, Any]:
 
 
 def outcome(client: Any, method: str, params: dict[str, Any]) -> Any:
-    """The answer, or the exception with everything it says; without what differs by request."""
+    """Return the answer, or the exception with all its attributes; without values that differ per request."""
     try:
         answer = getattr(client, method)(**params)
     except ClientError as error:
@@ -177,7 +177,7 @@ JUNK = st.sampled_from([None, 0, 5, -1, 1.5, True, "", "x", b"", b"x", [], ["x"]
 
 @st.composite
 def spoilt(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
-    """A request with one value replaced, one member added or one removed, at any depth."""
+    """Draw a request with one value replaced, or one member added or removed, at any depth."""
     method, params = REQUESTS[draw(st.sampled_from(sorted(REQUESTS)))]
     return method, draw(_spoilt(params))
 
@@ -242,7 +242,7 @@ def twins() -> Iterator[tuple[Engine, Engine]]:
 
 @pytest.fixture
 def twin_clients(twins: tuple[Engine, Engine]) -> Iterator[tuple[Any, Any]]:
-    """The client of each."""
+    """Yield a client of each engine."""
     inner, outer = twins
     inside = boto3.client("dynamodb")
     attach(inside, inner)

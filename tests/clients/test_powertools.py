@@ -26,7 +26,7 @@ TABLE = "idempotency"
 
 @pytest.fixture
 def payments(client: Any) -> Any:
-    """A function that is to run once for each payment, and what it has run for."""
+    """Return a function that is idempotent per payment, and the payments for which it ran."""
     client.create_table(
         TableName=TABLE,
         KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],

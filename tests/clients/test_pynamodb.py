@@ -32,7 +32,7 @@ from pynamodb.transactions import TransactGet, TransactWrite
 
 
 def make_model(endpoint: str | None) -> Any:
-    """The model of a forum thread; PynamoDB keeps a connection in it, hence one per test."""
+    """Return the model of a forum thread, a new class per test because PynamoDB keeps a connection in it."""
 
     class ByAuthor(GlobalSecondaryIndex[Any]):  # type: ignore[no-untyped-call]
         class Meta:

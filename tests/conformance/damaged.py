@@ -70,7 +70,7 @@ class Damage:
             self._pieces[self.chance.randrange(len(PIECES), KEPT_PIECES)] = piece
 
     def of(self, request: Request) -> Request:
-        """A damaged copy."""
+        """Return a damaged copy."""
         damaged = copy.deepcopy(request)
         for _ in range(self.chance.choice((1, 1, 1, 2, 3))):
             place = self.chance.choice(list(_places(damaged)))

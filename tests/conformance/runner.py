@@ -60,7 +60,7 @@ Tables = dict[str, dict[str, Any]]
 
 
 def tables_of(file: str) -> Tables:
-    """The CreateTable requests of a file beside this one, by the names that cases give them."""
+    """Return the CreateTable requests of a file in this folder, by the names that cases use."""
     tables: Tables = json.loads((HERE / file).read_text())
     return tables
 
@@ -153,14 +153,14 @@ def check(step: dict[str, Any], code: str | None, answer: dict[str, Any], saved:
 
 
 def found(answer: Any, place: str) -> Any:
-    """A value inside an answer, by names and list positions with dots between."""
+    """Return a value inside an answer, by its path of names and list positions with dots between."""
     for part in place.split("."):
         answer = answer[int(part)] if isinstance(answer, list) else answer[part]
     return answer
 
 
 def short(value: Any) -> tuple[str, Any] | None:
-    """The name and argument of what is written in short."""
+    """Return the name and argument of an abbreviated value."""
     if isinstance(value, dict) and len(value) == 1:
         ((name, argument),) = value.items()
         if name.startswith("$"):
@@ -169,7 +169,7 @@ def short(value: Any) -> tuple[str, Any] | None:
 
 
 def written_out(value: Any, saved: dict[str, Any]) -> Any:
-    """A request, or an expected value, with everything in short written out."""
+    """Return a request, or an expected value, with all abbreviations expanded."""
     match short(value):
         case ("$text", [text, times, *ending]):
             return text * times + "".join(ending)
@@ -192,7 +192,7 @@ def written_out(value: Any, saved: dict[str, Any]) -> Any:
 
 
 def numbered(value: Any, number: int) -> Any:
-    """The element of a list with its number filled in."""
+    """Return the element of a list with its number filled in."""
     if isinstance(value, str):
         return value.replace("{i}", str(number))
     if isinstance(value, dict):

@@ -34,7 +34,7 @@ def engine() -> Iterator[Engine]:
 
 
 def uses(name: str) -> list[tuple[str, dict[str, Any]]]:
-    """Requests that name an attribute, each in another place."""
+    """Return requests that name an attribute, each in a different place."""
     update = {"Key": KEY, "ExpressionAttributeNames": {"#n": name}, "ExpressionAttributeValues": {":v": ONE}}
     return [
         ("PutItem", {"Item": {**KEY, name: ONE}}),

@@ -36,7 +36,7 @@ class Door:
         self.engine = engine
 
     def post(self, operation: str, body: bytes, **headers: str) -> tuple[int, bytes]:
-        """The status and body of the answer."""
+        """Send a request and return the status and body of the answer."""
         sent = {
             **SIGNED,
             "Content-Type": "application/x-amz-json-1.0",

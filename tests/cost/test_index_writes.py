@@ -29,7 +29,7 @@ FIELDS: dict[str, list[Any]] = {
 
 
 def tasks(size: int) -> tuple[Table, type[Any]]:
-    """A table whose items have so many bytes, with indexes of every sort."""
+    """Return a table with indexes of every kind, whose items have this number of bytes."""
     table = Table(
         "tasks",
         pk="id",
@@ -66,7 +66,7 @@ def tasks(size: int) -> tuple[Table, type[Any]]:
 
 
 def change_of(changes: dict[str, Any]) -> ItemWrite:
-    """What sets fields to constants, and removes those that get no value."""
+    """Return an update that sets fields to constants and removes fields without a value."""
     change: ItemWrite = item(id="a", line="b")
     for name, value in changes.items():
         change = change.remove(name) if value is None else change.set(**{name: value})
@@ -79,7 +79,7 @@ def size_of(spec: EntitySpec, task: Entity) -> int:
 
 
 def measured(table: Table, task: Entity, plan: Plan) -> Units:
-    """What the engine says that a call costs."""
+    """Return the units that the engine reports for a call."""
     with Engine.memory() as engine:
         engine.call("CreateTable", create_request(OfPlan(table.schema, table.entities), table.name))
         engine.call("PutItem", {"TableName": table.name, "Item": item_builder(plan.entity).item(task)})
@@ -104,7 +104,7 @@ changes = values.flatmap(
 
 
 def of_size(bytes_: int, item: dict[str, Any], changed: dict[str, Any]) -> tuple[Table, type[Any], Entity]:
-    """A table, and an item in it that is as large before or after the change, and does not become a unit larger."""
+    """Return a table, and an item that has this size before or after the change and stays below the next unit."""
     table, model = tasks(bytes_)
     (spec,) = table.entities
     sizes = [size_of(spec, model(id="a", line="b", text="", **one)) for one in (item, {**item, **changed})]

@@ -108,7 +108,7 @@ LOCAL = {
 
 
 def furnish(engine: Engine) -> None:
-    """A table with everything that a write may touch, and some items in it."""
+    """Create a table with everything that a write may touch, and some items in it."""
     tables_of.create(
         engine,
         AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in "psgl"],
@@ -144,7 +144,7 @@ def state(engine: Engine) -> dict[str, Any]:
 
 
 def without_ids(told: Any) -> Any:
-    """A state without the names that are drawn anew each time."""
+    """Return a state without randomly generated names."""
     if isinstance(told, dict):
         return {name: without_ids(each) for name, each in told.items() if name not in ("TableId", "eventID")}
     return [without_ids(each) for each in told] if isinstance(told, list) else told

@@ -23,7 +23,7 @@ Seen = dict[str, Any]
 
 
 def opened(path: Path) -> Engine:
-    """The engine on a file, with time that stands still."""
+    """Open the engine on a file, with a clock that does not advance."""
     clock = tables_of.clock()
     clock.advance(10)
     return Engine.open(path, clock=clock)
@@ -31,7 +31,7 @@ def opened(path: Path) -> Engine:
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A furnished database with a backup, recovery on, and a change since."""
+    """Return a database with a table, a backup, enabled recovery, and a change after it."""
     path = tmp_path_factory.mktemp("prepared") / "data.db"
     clock = tables_of.clock()
     with Engine.open(path, clock=clock) as engine:

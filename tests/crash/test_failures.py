@@ -140,13 +140,13 @@ FAILURES: list[tuple[apsw.Error, type[StorageError], bool]] = [
 
 
 def opened(path: Path) -> Engine:
-    """The engine on a file, with time that stands still."""
+    """Open the engine on a file, with a clock that does not advance."""
     return Engine.open(path, clock=tables_of.clock())
 
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A furnished database, to be copied."""
+    """Return a database with a table, which tests copy."""
     path = tmp_path_factory.mktemp("prepared") / "data.db"
     with opened(path) as engine:
         furnish(engine)
@@ -154,14 +154,14 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def fresh(prepared: Path, folder: Path, number: int) -> Path:
-    """A copy of the database."""
+    """Copy the database and return the path of the copy."""
     path = folder / f"{number}.db"
     path.write_bytes(prepared.read_bytes())
     return path
 
 
 def settled(engine: Engine) -> dict[str, Any]:
-    """What can be seen once interrupted backfills are done."""
+    """Return the observable state after interrupted backfills are complete."""
     for name in engine.call("ListTables", {})["TableNames"]:
         engine.call("DescribeTable", {"TableName": name})
     engine.backfiller.wake()

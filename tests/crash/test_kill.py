@@ -97,7 +97,7 @@ class Auditor:
         self.deleted = set()
 
     def audit_together(self, items: dict[str, Any]) -> None:
-        """The ring is all of one version, which may be one ahead; an item of the batch may be as far as the ring."""
+        """Check that the ring has one version, at most one ahead, and that batch items are no further than the ring."""
         assert sum(name.startswith("ring") for name in items) in (0, RING), "a torn transaction"
         ring = {int(item["version"]["N"]) for name, item in items.items() if name.startswith("ring")}
         batch = {int(item["version"]["N"]) for name, item in items.items() if name.startswith("batch")}

@@ -33,7 +33,7 @@ def shrink_chunks(patch: Callable[[object, str, int], None] = setattr) -> None:
 
 
 def live(path: str, seed: int, told: Connection) -> None:
-    """A process that writes, copies, and tells of what was acknowledged until it is killed."""
+    """Write, copy, and report acknowledged operations until the process is killed."""
     shrink_chunks()
     with Engine.open(path) as engine:
         threading.Thread(target=write, args=(engine,), daemon=True).start()
@@ -57,7 +57,7 @@ def write(engine: Engine) -> None:
 
 
 def run_and_kill(path: Path, seed: int, chance: random.Random) -> set[tuple[str, str]]:
-    """What one process acknowledged before it was killed."""
+    """Return the operations that one process acknowledged before it was killed."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=live, args=(str(path), seed, theirs))

@@ -28,7 +28,7 @@ WORKERS = 3
 
 
 def create(engine: Engine) -> None:
-    """The table with everything that must stay in step: two kinds of indexes, a stream, time to live."""
+    """Create the table with everything that must stay consistent: two kinds of indexes, a stream, time to live."""
 
     def key(attribute: str, role: str) -> dict[str, str]:
         return {"AttributeName": attribute, "KeyType": role}

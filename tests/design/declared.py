@@ -34,7 +34,7 @@ class Case:
 
 
 def cases(path: Path) -> Iterator[Case]:
-    """The cases of a Markdown file."""
+    """Yield the cases of a Markdown file."""
     for found in _CASE.finditer(path.read_text()):
         yield Case(found["name"], found["code"], found["told"] or "")
 
@@ -53,7 +53,7 @@ def declare(code: str, path: Path) -> ModuleType:
 
 
 def refusal(code: str, folder: Path) -> str:
-    """What a design is refused with, its file called design.py; empty where it is not."""
+    """Return the error text of a design in a file named design.py; empty if the design is accepted."""
     path = folder / "design.py"
     try:
         declare(code, path)

@@ -16,26 +16,26 @@ Rendered = tuple[str, ...]
 
 
 def rendered(condition: SortCondition, arguments: Mapping[str, Any]) -> Rendered:
-    """The operator of a condition, and its texts or numbers."""
+    """Return the operator of a condition, and its texts or numbers."""
     values = [condition.low] if condition.high is None else [condition.low, condition.high]
     made = [key_value_maker(value)(arguments) for value in values]
     return (condition.op, *(next(iter(one.values())) for one in made))
 
 
 def sort_of(plan: Plan, **arguments: Any) -> list[Rendered]:
-    """The conditions on the sort key, rendered."""
+    """Return the conditions on the sort key, rendered."""
     assert plan.key is not None
     return [rendered(one, arguments) for one in plan.key.sort]
 
 
 def partition_of(plan: Plan, **arguments: Any) -> list[str]:
-    """The partition key's texts or numbers."""
+    """Return the partition key's texts or numbers."""
     assert plan.key is not None
     return [next(iter(key_value_maker(value)(arguments).values())) for value in plan.key.partition]
 
 
 def residue_of(plan: Plan) -> tuple[str, ...] | None:
-    """What is left to be compared: operator and field."""
+    """Return the operator and field of the comparison that the key condition could not express."""
     residue = plan.residue
     if residue is None:
         return None

@@ -149,7 +149,7 @@ class User(Entity):
 
 
 def setting(option: str) -> tuple[str, str]:
-    """An option of the table app."""
+    """Return both sources of a design that changes an option of the table app."""
     return _TABLE, f"{_TABLE} {option},"
 
 

@@ -36,7 +36,7 @@ def stored(design: Design, name: str) -> list[dict[str, Any]]:
 
 
 def written(spec: EntitySpec, **values: Any) -> list[dict[str, Any]]:
-    """The samples with other values, as far as an entity takes them, as it writes them."""
+    """Return the samples as an entity writes them, with other values if the entity accepts them."""
     found = []
     for sample in SAMPLES[spec.name]:
         with suppress(ValidationError):

@@ -55,7 +55,7 @@ def rolled_out(engine: Engine, comparison: Comparison) -> None:
 
 
 def described(engine: Engine, name: str) -> dict[str, Any]:
-    """A table as CreateTable and the calls after it would say it."""
+    """Return the declaration of a table in the engine, as CreateTable and later calls state it."""
     told = engine.call("DescribeTable", {"TableName": name})["Table"]
     expiry = engine.call("DescribeTimeToLive", {"TableName": name})["TimeToLiveDescription"]
     backups = engine.call("DescribeContinuousBackups", {"TableName": name})["ContinuousBackupsDescription"]
@@ -82,7 +82,7 @@ def shape(index: dict[str, Any], is_provisioned: bool) -> tuple[Any, ...]:
 
 
 def fresh(table: Table) -> dict[str, Any]:
-    """The table as it would be if it were made anew."""
+    """Return the table as a new table of this declaration."""
     with Engine.memory() as engine:
         created(engine, [table])
         return described(engine, table.name)
@@ -140,7 +140,7 @@ def test_the_engine_has_no_request_for_what_needs_a_new_table(one: Pair, tmp_pat
 
 
 def update(engine: Engine, **change: Any) -> str:
-    """The code that an UpdateTable of table app is refused with."""
+    """Return the error code of an UpdateTable of table app."""
     with pytest.raises(ServiceError) as refused:
         engine.call("UpdateTable", {"TableName": "app", **change})
     return refused.value.code

@@ -34,7 +34,7 @@ def thing(name: str) -> ItemKey:
 
 
 def package(folder: Path, prefix: str, imports: str) -> Path:
-    """A design in a package called store, with its entities in another module; its path."""
+    """Write a design in a package named store, with its entities in another module, and return its path."""
     inside = folder / "store"
     inside.mkdir(parents=True)
     (inside / "__init__.py").write_text("")

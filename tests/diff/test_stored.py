@@ -38,7 +38,7 @@ def test_stored_items_have_the_keys_of_the_new_design_unless_it_says_they_have_n
 
 
 def keys(comparison: Comparison, new: EntitySpec, items: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The key attributes of items in the table and in all indexes, and what tells the entity."""
+    """Return the key attributes of items in the table and all indexes, and the attribute that names the entity."""
     schema = new.schema
     names = {*schema.key_attributes(), schema.discriminator}
     names |= {name for table in comparison.old.tables for name in table.schema.key_attributes()}

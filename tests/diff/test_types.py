@@ -62,7 +62,7 @@ moments = st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1), timezones=st.
 
 
 def named(value: Any) -> str:
-    """The same in every process: without the addresses of functions."""
+    """Return a name that is the same in every process, without the addresses of functions."""
     return re.sub(r" at 0x[0-9a-f]+", "", str(value))
 
 
@@ -112,7 +112,7 @@ TYPES: dict[Any, st.SearchStrategy[Any]] = {
 
 
 def declared(annotation: Any) -> Any:
-    """An entity with a field of this type."""
+    """Return an entity with a field of this type."""
     table = Table("t", pk="item_id")
     return table.entity()(type("Thing", (Entity,), {"__annotations__": {"item_id": str, "value": annotation}}))
 

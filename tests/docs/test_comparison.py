@@ -26,7 +26,7 @@ def block(title: str) -> str:
 
 @pytest.fixture
 def executed(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], dict[str, Any]]:
-    """A function that runs a section's first block as a module, and returns what it defines."""
+    """Return a function that runs a section's first block as a module, and returns the names that it defines."""
 
     def execute(title: str) -> dict[str, Any]:
         module = ModuleType(f"comparison_{title}")

@@ -20,7 +20,7 @@ FENCED = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The built site. Strict: a link or an anchor that leads nowhere, or a page nobody lists, ends the build."""
+    """Build the site strictly: a broken link or anchor, or an unlisted page, fails the build."""
     folder = tmp_path_factory.mktemp("site")
     done = build(ROOT / "mkdocs.yml", folder)
     assert done.returncode == 0, done.stderr + done.stdout

@@ -26,10 +26,10 @@ MADE = tuple(name for name in ALL if name not in REFUSED)
 
 @lru_cache(maxsize=len(ALL))
 def loaded(name: str) -> Design:
-    """A design by its name here."""
+    """Return a design by its name in this module."""
     return Design.load(ALL[name])
 
 
 def tables_of(name: str) -> tuple[Table, ...]:
-    """The tables of a design."""
+    """Return the tables of a design."""
     return loaded(name).tables

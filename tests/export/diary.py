@@ -98,13 +98,13 @@ def everything_there() -> KeyCondition:
 
 @diary.create(Entry, rate=Rate(average=1))
 def write(entry: Entry) -> ItemWrite:
-    """A new entry."""
+    """Store a new entry."""
     return item(entry)
 
 
 @diary.update(Entry)
 def publish(author: str, entry_id: str, written_on: date, changed_at: datetime) -> ItemWrite:
-    """A draft becomes public."""
+    """Publish a draft."""
     return (
         item(author=author, entry_id=entry_id)
         .set(status="public")
@@ -127,7 +127,7 @@ def drop(author: str, entry_ids: list[str]) -> ItemWrite:
 
 @transaction()
 def write_counted(entry: Entry) -> list[WriteCall[Entry] | WriteCall[Author]]:
-    """A new entry, counted."""
+    """Store a new entry and count it."""
     return [write(entry), count(entry.author, 1)]
 
 

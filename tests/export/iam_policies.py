@@ -86,13 +86,13 @@ def _like(pattern: str, value: str, variables: Mapping[str, str]) -> bool:
     return re.fullmatch(made, value, re.DOTALL) is not None
 
 
-# What a request asks for.
+# Permissions that a request requires.
 
 
 def asked_by(operation: str, request: Mapping[str, Any], schemas: Mapping[str, Schema]) -> Iterator[list[Asked]]:
-    """What a request needs, twice: with each of its items by itself, and with all of one action on a table together.
+    """Yield the permissions of a request twice: for each item separately, and for all items of one action together.
 
-    AWS's documentation does not say which of the two the service looks at.
+    AWS's documentation does not say which of the two the service checks.
     """
     single = list(_single(operation, request, schemas))
     yield single
@@ -129,7 +129,7 @@ def _batched(by_table: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _resource(request: Mapping[str, Any]) -> str:
-    """The table or stream that is described or read; a list of streams is allowed for any table, or for none."""
+    """Return the table or stream that is described or read; a list of streams is allowed for any table, or for none."""
     return str(request["StreamArn"]) if "StreamArn" in request else ARN + request["TableName"]
 
 

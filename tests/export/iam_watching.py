@@ -35,7 +35,7 @@ class Seen:
 
 @cache
 def design_of(name: str) -> Design:
-    """A system's design, or that of a file."""
+    """Return a system's design, or that of a file."""
     return Design.load(name if name.endswith(".py") else f"keyplan_systems.{name}.design")
 
 
@@ -47,7 +47,7 @@ def schemas_of(design: Design) -> dict[str, Schema]:
 
 @cache
 def requests_of(name: str) -> tuple[Seen, ...]:
-    """What every pattern that can run sends."""
+    """Return the requests of every pattern that can run."""
     seen: list[Seen] = []
 
     class Watched(Connection):

@@ -79,7 +79,7 @@ class Area:
 
 
 def pictures(text: str) -> list[ET.Element]:
-    """The diagrams of a page, which are XML too."""
+    """Return the diagrams of a page, parsed as XML."""
     return [ET.fromstring(one) for one in re.findall(r"<svg.*?</svg>", text, re.DOTALL)]
 
 
@@ -99,7 +99,7 @@ def boxes(picture: ET.Element) -> list[Area]:
 
 
 def whole(picture: ET.Element) -> Area:
-    """What is shown of a picture."""
+    """Return the visible area of a diagram."""
     return _area(*map(float, picture.attrib["viewBox"].split()))
 
 

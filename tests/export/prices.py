@@ -10,7 +10,7 @@ from keyplan.cost.prices import book as shipped
 
 
 def fixed() -> PriceBook:
-    """The book."""
+    """Return a price book with fixed prices."""
     prices = {
         "write_unit": 6.25e-7, "read_unit": 1.25e-7, "write_unit_ia": 7.8e-7, "read_unit_ia": 1.55e-7,
         "write_unit_hour": 0.00065, "read_unit_hour": 0.00013, "storage_gb_month": 0.25,

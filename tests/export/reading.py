@@ -25,7 +25,7 @@ class Settings:
 
 
 def of_cloudformation(properties: Mapping[str, Any]) -> Settings:
-    """What CloudFormation asks for: its properties are the request's members, but for three."""
+    """Return the settings of CloudFormation properties, which are the request's members with three exceptions."""
     request = dict(properties)
     ttl = request.pop("TimeToLiveSpecification", None)
     recovery = request.pop("PointInTimeRecoverySpecification", None)
@@ -37,7 +37,7 @@ def of_cloudformation(properties: Mapping[str, Any]) -> Settings:
 
 
 def of_terraform(block: Mapping[str, Any]) -> Settings:
-    """What the provider asks for: internal/service/dynamodb/table.go and flex.go, expand... of each argument."""
+    """Return the settings of a provider's block. Source: expand functions in internal/service/dynamodb."""
     request: dict[str, Any] = {
         "TableName": block["name"],
         "KeySchema": _key(block),
@@ -76,7 +76,7 @@ def of_terraform(block: Mapping[str, Any]) -> Settings:
 
 
 def _text(written: str) -> str:
-    """What a string of Terraform's means, which may hold no template."""
+    """Return the value of a Terraform string, which must not contain a template."""
     assert re.search(r"(?<!\$)\$\{|(?<!%)%\{", written.replace("$${", "").replace("%%{", "")) is None, written
     return written.replace("$${", "${").replace("%%{", "%{")
 

@@ -22,7 +22,7 @@ _JSON = st.recursive(
 
 
 def read_back(text: str) -> tuple[str, dict[str, Any]]:
-    """The operation and request of a command, as `aws` takes its words."""
+    """Return the operation and request of a command, as `aws` parses its arguments."""
     aws, service, operation, *words = shlex.split(text)
     assert (aws, service) == ("aws", "dynamodb")
     request: dict[str, Any] = {}

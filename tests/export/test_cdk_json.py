@@ -37,7 +37,7 @@ def made(design: Design, prefix: str = "") -> dict[str, Any]:
 
 
 def problems(data: Mapping[str, Any]) -> Iterator[str]:
-    """What the generator would refuse. Source: cdk_generator/models.py of the same, DataModel.from_json."""
+    """Yield problems that the generator would report. Source: cdk_generator/models.py, DataModel.from_json."""
     tables = data["tables"]
     names = [table["TableName"] for table in tables]
     if not tables or len(set(names)) < len(names):

@@ -88,7 +88,7 @@ def test_a_description_is_short_and_plain() -> None:
 
 @pytest.fixture(scope="module")
 def lint() -> Callable[[str], list[Any]]:
-    """What cfn-lint finds in a template, hints included; loaded once, for it takes a second."""
+    """Return a function that lints a template with cfn-lint, hints included; loading it takes a second."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what it imports
         from cfnlint.api import lint as found  # noqa: PLC0415

@@ -45,7 +45,7 @@ def deployed() -> Iterator[tuple[Any, Any]]:
 
 
 def comparable(told: Mapping[str, Any]) -> Described:
-    """A description without what no template says."""
+    """Return a description without the members that templates cannot set."""
     table = {name: value for name, value in told.items() if name not in NOT_COMPARED and value not in ([], None)}
     table["AttributeDefinitions"] = sorted(told["AttributeDefinitions"], key=lambda one: str(one["AttributeName"]))
     # moto tells the mode of what is provisioned too, and not since when a table is paid by the request.

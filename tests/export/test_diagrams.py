@@ -83,19 +83,19 @@ def open_orders() -> KeyCondition:
 
 @shop.create(Order)
 def place(order: Order) -> ItemWrite:
-    """A new order."""
+    """Store a new order."""
     return item(order)
 
 
 @shop.update(Order)
 def send(customer: str, number: int) -> ItemWrite:
-    """An order is sent."""
+    """Send an order."""
     return item(customer=customer, number=number).set(state="sent")
 
 
 @log.put(Line)
 def note(line: Line) -> ItemWrite:
-    """A line of the log."""
+    """Store a line of the log."""
     return item(line)
 
 
@@ -112,12 +112,12 @@ def thank(change: Modified[Order]) -> None:
 
 @shop.on_change(Order, filter=changed("total"), retries=None)
 def reckon(change: Modified[Order]) -> None:
-    """The sum."""
+    """Update the sum."""
 
 
 @shop.on_change(Order, Customer, filter=F.customer == "ann", retries=2)
 def watch(change: Inserted[Order] | Removed[Order] | Inserted[Customer] | Removed[Customer]) -> None:
-    """What Ann does."""
+    """Track the changes of Ann."""
 
 
 @log.on_change(Line, retries=1, on_failure="lost")
@@ -138,14 +138,14 @@ def styles(picture: ET.Element) -> list[str | None]:
 
 
 def lines(picture: ET.Element, *kinds: str) -> list[list[tuple[float, float]]]:
-    """The corners of every line of these kinds."""
+    """Return the corners of every line of these kinds."""
     routes = [one.attrib["d"] for one in picture.iter("path") if one.attrib["class"] in kinds]
     corners = [re.findall(r"[ML]([\d.]+) ([\d.]+)", route) for route in routes]
     return [[(float(x), float(y)) for x, y in points] for points in corners]
 
 
 def box_of(picture: ET.Element, text: str) -> Area:
-    """The smallest box that a text is in."""
+    """Return the smallest box around a text."""
     area = next(area for shown, area in texts(picture) if shown == text)
     return min((one for one in boxes(picture) if one.holds(area)), key=lambda one: one.bottom - one.top)
 

@@ -23,7 +23,7 @@ EVIL = '<script>alert("x")</script>'
 
 
 def hostile() -> Design:
-    """A design that would break a page wherever its words stand."""
+    """Return a design whose texts would break a page if they were not escaped."""
     name = f"i'{EVIL}"
     indexes = [GSI(name, pk="]]>", project=[EVIL, "\x00\x1b"])]
     table = Table(EVIL, pk="<b>pk", stream="NEW_IMAGE", indexes=indexes)

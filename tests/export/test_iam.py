@@ -107,7 +107,7 @@ def test_every_policy_fits_a_managed_policy_and_has_legal_statements(name: str) 
 
 @pytest.fixture(scope="module")
 def lint() -> Callable[[str], list[Any]]:
-    """What cfn-lint finds in a template, hints included; loaded once, for it takes a second."""
+    """Return a function that lints a template with cfn-lint, hints included; loading it takes a second."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what it imports
         from cfnlint.api import lint as found  # noqa: PLC0415
@@ -260,7 +260,7 @@ class Noted:
         return self.engine.call(operation, request)
 
     def close(self) -> None:
-        """The engine is closed by who opened it."""
+        """Do nothing: the owner of the engine closes it."""
 
 
 def test_all_that_a_runner_sends_is_allowed() -> None:
@@ -299,7 +299,7 @@ class Sent:
         return {operation for operation, _ in self.noted.seen}
 
     def denied(self, whole: Mapping[str, Any], stream_of: str) -> set[str]:
-        """The operations that the policy does not allow. Streams are those of one table."""
+        """Return the operations that the policy denies. Streams are those of one table."""
         refused = set()
         for operation, request in self.noted.seen:
             # An iterator does not say which stream's it is; ListStreams has no resource in the authorization reference.

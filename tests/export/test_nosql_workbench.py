@@ -146,7 +146,7 @@ def test_every_design_is_exported_as_a_model_that_imports_without_gaps(name: str
 
 
 def keys(entity: EntitySpec, bound: BoundKey) -> str:
-    """A key's templates, with attributes in place of fields: a model does not hold the names of fields."""
+    """Return a key's templates with attributes in place of fields, because a model does not contain field names."""
     text = bound.text
     for field in entity.fields.values():
         if field.name not in entity.is_in_key_only:

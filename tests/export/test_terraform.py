@@ -66,14 +66,14 @@ def made(design: Design, prefix: str = "") -> dict[str, Any]:
 
 
 def block_of(table: Table) -> dict[str, Any]:
-    """The block of one table, which need be none that the service would make."""
+    """Return the block of one table, even if the service would refuse that table."""
     written = json.loads(configuration(Design("one", (table,)), [TableResource(table)]))
     (block,) = written["resource"]["aws_dynamodb_table"].values()
     return dict(block)
 
 
 def unknown(block: Mapping[str, Any], known: Mapping[str, Any], path: str = "") -> Iterator[str]:
-    """What of a block the provider has no argument for, or takes in another form."""
+    """Yield the arguments of a block that the provider does not have, or that have another form."""
     for name, value in block.items():
         expected = known.get(name)
         if isinstance(expected, dict) and isinstance(value, dict):

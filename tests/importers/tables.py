@@ -28,7 +28,7 @@ NASTY = (
 
 
 def of_design(source: ImportSource, folder: Path) -> tuple[str, Design]:
-    """The file that is made of a source, and the design that it is."""
+    """Return the design file of a source, and the design."""
     text = design_text(source)
     path = folder / "made.py"
     path.write_text(text, encoding="utf-8")
@@ -36,7 +36,7 @@ def of_design(source: ImportSource, folder: Path) -> tuple[str, Design]:
 
 
 def described(*requests: dict[str, Any]) -> list[dict[str, Any]]:
-    """What the service says of tables that are made of requests."""
+    """Return the service's descriptions of tables created by these requests."""
     with Engine.memory() as engine:
         for request in requests:
             engine.call("CreateTable", request)
@@ -44,12 +44,12 @@ def described(*requests: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def described_of(design: Design) -> list[dict[str, Any]]:
-    """What the service says of a design's tables, by its own requests."""
+    """Return the service's descriptions of a design's tables."""
     return described(*(create_request(table, table.name) for table in design.tables))
 
 
 def lasting(value: Any) -> Any:
-    """A description without what is of the moment; indexes by name."""
+    """Return a description without values that depend on the time; indexes by name."""
     if isinstance(value, dict):
         return {name: lasting(one) for name, one in value.items() if name not in _OF_THE_MOMENT}
     if isinstance(value, list):

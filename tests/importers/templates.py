@@ -16,18 +16,18 @@ TABLE: dict[str, Any] = {**KEY, "TableName": "things", "BillingMode": "PAY_PER_R
 
 
 def imported(template: dict[str, Any], name: str = "t.json", **given: str) -> ImportSource:
-    """What a template says."""
+    """Return the tables of a template."""
     return cloudformation([Document(name, template)], given)
 
 
 def table(properties: dict[str, Any], kind: str = "AWS::DynamoDB::Table") -> SourceTable:
-    """The one table of a template with these properties."""
+    """Return the only table of a template with these properties."""
     (found,) = imported({"Resources": {"Things": {"Type": kind, "Properties": properties}}}).tables
     return found
 
 
 def gsi(**more: Any) -> dict[str, Any]:
-    """A global index of the table's own key."""
+    """Return a global index on the table's key attributes."""
     return {"IndexName": "by-a", "KeySchema": KEY["KeySchema"], "Projection": {"ProjectionType": "ALL"}, **more}
 
 

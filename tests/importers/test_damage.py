@@ -63,7 +63,7 @@ _values = st.recursive(
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The path of every value in a document."""
+    """Yield the path of every value in a document."""
     yield path
     if isinstance(value, (dict, list)):
         for name, one in value.items() if isinstance(value, dict) else enumerate(value):
@@ -71,7 +71,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def damaged(value: Any, path: tuple[Any, ...], put: Any) -> Any:
-    """A document with another value at a place; without it where that is None."""
+    """Return a document with the value at a path replaced, or removed for None."""
     if not path:
         return put
     made = copy.deepcopy(value)

@@ -44,7 +44,7 @@ def planned(one: dict[str, Any]) -> PlannedEntity:
 
 
 def key(**pattern: Any) -> tuple[str | None, ...]:
-    """The templates of a primary key."""
+    """Return the templates of a primary key."""
     return tuple(part.template for part in planned({**schema(), "indexes": {"store": pattern}}).key)
 
 

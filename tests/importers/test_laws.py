@@ -70,7 +70,7 @@ _values = st.one_of(
 
 @st.composite
 def _models(draw: st.DrawFn) -> dict[str, Any]:
-    """Data models with facets and sample items: keys of like shapes, other attributes of any type."""
+    """Draw data models with facets and sample items: similar keys, other attributes of any type."""
     others = draw(st.lists(attribute_names.filter(lambda name: name not in {"PK", "SK"}), max_size=4, unique=True))
     key_texts = st.from_regex(r"([A-Z]{1,3}|c)#[a-z0-9]{1,8}(#[A-Z]{2}#[0-9]{1,3})?", fullmatch=True)
     facets = []

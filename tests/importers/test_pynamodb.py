@@ -108,7 +108,7 @@ def table(text: str) -> SourceTable:
 
 
 def things(attribute: str, before: str = "") -> tuple[PlannedEntity, tuple[str, ...]]:
-    """The entity with one more attribute, and the gaps."""
+    """Return the entity with an additional attribute, and the gaps."""
     found = table(f"{before}\nclass Thing(Model):{META}    {attribute}\n")
     (made,) = plan_entities(found)
     return made, found.gaps
@@ -308,7 +308,7 @@ def test_source_is_never_executed(tmp_path: Path) -> None:
 
 
 def models(text: str, url: str) -> types.SimpleNamespace:
-    """The classes of models, connected to a server."""
+    """Return the model classes, connected to a server."""
     pytest.importorskip("pynamodb")
     names: dict[str, Any] = {"__name__": "models"}
     exec(HEAD + text, names)

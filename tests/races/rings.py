@@ -30,7 +30,7 @@ def turn(engine: Engine, writer: int, number: int) -> None:
 
 
 def rings(engine: Engine, table: str) -> dict[str, set[str]]:
-    """The versions of each writer's ring."""
+    """Return the versions in each writer's ring."""
     found: dict[str, set[str]] = {}
     items: list[dict[str, Any]] = engine.call("Scan", {"TableName": table, "ConsistentRead": True})["Items"]
     for item in items:

@@ -22,7 +22,7 @@ ROUNDS = 6
 
 
 def write(path: str, writer: int, stop: Event) -> None:
-    """A process that writes until it is told to stop."""
+    """Write in a process until it receives the stop event."""
     with Engine.open(path) as engine:
         work(engine, writer, stop.is_set)
 

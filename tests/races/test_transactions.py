@@ -69,7 +69,7 @@ def node(number: int, successor: int) -> dict[str, Any]:
 
 
 def change(number: int, by: int) -> dict[str, Any]:
-    """An update of an account that must not go below zero."""
+    """Return an update of an account that must not go below zero."""
     return {
         "Update": {
             "TableName": table_of(number),
@@ -163,7 +163,7 @@ def in_threads(*works: Callable[[], None]) -> None:
 
 
 def reading(engine: Engine, look: Callable[[Engine], None], writing: Callable[[], None]) -> Callable[[], None]:
-    """The writers, with a reader beside them that looks until they are done."""
+    """Run the writers, and a reader next to them that reads until they are done."""
     done = threading.Event()
 
     def write() -> None:

@@ -252,7 +252,7 @@ class Clients:
                 assert _version_of(item) in self.history.puts.get(name, {0})
 
     def pass_time(self) -> None:
-        """Some time goes by, with what the engine does in it."""
+        """Advance the clock and run the engine's due work."""
         self.clock.advance(self.random.random() * 3)
         self.engine.settle()
         self.engine.sweep()
@@ -299,7 +299,7 @@ class Auditor:
         assert set(self.items) <= known
 
     def check_index(self) -> None:
-        """The index holds exactly the items that have its key."""
+        """Check that the index contains exactly the items with its key."""
         found = {item["p"]["S"]: item for item in _read_all(self.engine, IndexName="by_g")}
         assert found == {name: item for name, item in self.items.items() if "g" in item}
 

@@ -48,7 +48,7 @@ class Machine(RuleBasedStateMachine):
     table: TableModel
 
     def open(self) -> Engine:
-        """The engine at the beginning."""
+        """Open the engine for a new run."""
         return Engine.memory(clock=self.clock)
 
     @initialize(number=st.integers(0, 3))
@@ -145,7 +145,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def put_again(self, data: st.DataObject) -> None:
-        """The same item with its attributes in another order: nothing changes."""
+        """Put the same item with its attributes in another order, which changes nothing."""
         if self.table.items:
             item = data.draw(st.sampled_from(list(self.table.items.values())))
             turned = dict(reversed(item.items()))
@@ -352,7 +352,7 @@ class Machine(RuleBasedStateMachine):
             self.check_all(other)
 
     def check_all(self, engine: Engine) -> None:
-        """The engine agrees with itself and holds what the model holds."""
+        """Check the engine's consistency and compare its content with the model."""
         assert fsck.check(engine) == []
         for index in (None, *self.table.indexes.values()):
             named = {} if index is None else {"IndexName": index.name}
@@ -371,7 +371,7 @@ class Machine(RuleBasedStateMachine):
             self.engine.close()
 
     def check_stream(self) -> None:
-        """The stream tells what happened, in order, and replaying it gives the table."""
+        """Check that stream records are in order and that replaying them yields the table."""
         told = [
             _record(each) for each in tables_of.records(self.engine, tables_of.stream_arn(self.engine, self.table.name))
         ]

@@ -59,7 +59,7 @@ class IndexModel:
                 raise invalid()
 
     def request(self) -> dict[str, Any]:
-        """The index as CreateTable and UpdateTable want it."""
+        """Return the index as a member of CreateTable and UpdateTable."""
         projection: dict[str, Any] = {"ProjectionType": self.projection}
         if self.included:
             projection["NonKeyAttributes"] = list(self.included)
@@ -67,7 +67,7 @@ class IndexModel:
 
 
 def key_schema(partition: Attributes, sort: Attributes) -> list[dict[str, str]]:
-    """A KeySchema."""
+    """Return a KeySchema."""
     roles = [(partition, "HASH"), (sort, "RANGE")]
     return [{"AttributeName": name, "KeyType": role} for part, role in roles for name, _ in part]
 
@@ -116,7 +116,7 @@ class TableModel:
         return (self.partition,) if self.sort is None else (self.partition, self.sort)
 
     def key_of(self, item: Item) -> Item:
-        """The key in an item."""
+        """Return the key of an item."""
         return {name: item[name] for name, _ in self.key_attributes}
 
     def place(self, key: Item) -> Any:
@@ -124,7 +124,7 @@ class TableModel:
         return tuple(canon(key[name]) for name, _ in self.key_attributes)
 
     def get(self, key: Item) -> Item | None:
-        """The item under a key."""
+        """Return the item with a key."""
         return self.items.get(self.place(key))
 
     # Writes.
@@ -167,7 +167,7 @@ class TableModel:
         return item
 
     def _both(self, check: Callable[[], Any], key: Item, condition: Condition | None) -> Item | None:
-        """The old version, if nothing is wrong with the request and its condition holds."""
+        """Return the old version if the request is valid and its condition is true."""
         try:
             check()
         except RefusedError as refused:
@@ -226,7 +226,7 @@ class TableModel:
         return write_units(item_bytes(old)) + write_units(item_bytes(new))
 
     def entry(self, index: IndexModel, item: Item | None) -> Item | None:
-        """What an index holds of an item; None: nothing."""
+        """Return the index entry of an item, or None."""
         if item is None or not index.holds(item):
             return None
         if index.projection == "ALL":
@@ -257,7 +257,7 @@ class TableModel:
         return [entry for entry in entries if entry is not None]
 
     def collection(self, index: IndexModel | None, partition: list[Value]) -> list[Item]:
-        """The rows of one partition key, in sort key order."""
+        """Return the rows of one partition key, in sort key order."""
         names = [name for name, _ in (index.partition if index is not None else (self.partition,))]
         found = [
             row
@@ -267,7 +267,7 @@ class TableModel:
         return sorted(found, key=lambda row: self.sort_order(index, row))
 
     def sort_order(self, index: IndexModel | None, row: Item) -> list[Any]:
-        """What the rows of a partition are sorted by."""
+        """Return the values that sort the rows of a partition."""
         attributes = index.sort if index is not None else (self.sort,) if self.sort is not None else ()
         return [order(row[name]) for name, _ in attributes]
 

@@ -76,12 +76,12 @@ anything = st.one_of(scalars, sets, lists, maps)
 
 
 def key_value(kind: str) -> st.SearchStrategy[Value]:
-    """A value that can be a key."""
+    """Return a strategy for key values."""
     return st.sampled_from(KEYS[kind]).map(lambda content: {kind: content})
 
 
 def indexed_value(name: str) -> st.SearchStrategy[Value]:
-    """A value for an attribute that indexes use: mostly fit to be a key."""
+    """Return a strategy for values of indexed attributes, most of them valid in a key."""
     fit = key_value(INDEXED[name])
     return st.one_of(fit, fit, fit, fit, fit, fit, scalars)
 
@@ -102,7 +102,7 @@ def _value(kind: str, content: Any) -> Value:
 
 
 def key(table: TableModel) -> st.SearchStrategy[Item]:
-    """A key of the table; few partitions, so that collections grow."""
+    """Return a strategy for keys of the table, with few partitions so that collections grow."""
     return st.fixed_dictionaries(
         {
             name: st.sampled_from(KEYS[kind][: 3 if (name, kind) == table.partition and table.sort else 6]).map(
@@ -115,7 +115,7 @@ def key(table: TableModel) -> st.SearchStrategy[Item]:
 
 @st.composite
 def item(draw: st.DrawFn, table: TableModel) -> Item:
-    """An item."""
+    """Draw an item."""
     made = draw(key(table))
     names = draw(st.lists(st.sampled_from([*ATTRIBUTES]), unique=True, max_size=7))
     made.update({name: draw(ATTRIBUTES[name]) for name in names})

@@ -30,7 +30,7 @@ class RefusedError(Exception):
 
 
 def invalid() -> RefusedError:
-    """The error of a request that breaks a rule."""
+    """Return the error of an invalid request."""
     return RefusedError(INVALID)
 
 
@@ -42,7 +42,7 @@ class Placeholders:
         self.values: dict[str, Value] = {}
 
     def path(self, path: Path) -> str:
-        """The text of a path."""
+        """Return the text of a path."""
         text = ""
         for part in path:
             if isinstance(part, int):
@@ -52,13 +52,13 @@ class Placeholders:
         return text
 
     def value(self, value: Value) -> str:
-        """The placeholder of a value."""
+        """Return the placeholder of a value."""
         name = f":v{len(self.values)}"
         self.values[name] = value
         return name
 
     def members(self) -> dict[str, Any]:
-        """The members of the request."""
+        """Return the members of the request."""
         made: dict[str, Any] = {}
         if self.names:
             made["ExpressionAttributeNames"] = {short: name for name, short in self.names.items()}
@@ -71,13 +71,13 @@ class Placeholders:
 
 
 def expression(condition: Condition, said: Placeholders) -> str:
-    """The condition as an expression."""
+    """Return the condition as an expression."""
     text = condition_text(condition, said)
     return text[1:-1] if condition[0] in ("and", "or") else text
 
 
 def condition_text(condition: Condition, said: Placeholders) -> str:
-    """The condition as a part of an expression, in parentheses where it has two sides."""
+    """Return the condition as a part of an expression, in parentheses if it has two sides."""
     kind, *rest = condition
     match kind:
         case "and" | "or" | "not":
@@ -176,13 +176,13 @@ def _compare(operator: str, left: Any, right: Any) -> bool:
 
 
 def size_of(value: Value) -> int | None:
-    """What `size` gives; None where it gives nothing."""
+    """Return the result of `size`, or None if it has none."""
     ((kind, content),) = value.items()
     return None if kind in ("N", "BOOL", "NULL") else len(content)
 
 
 def find(item: Item, path: Path) -> Value | None:
-    """The value at a path; None if there is none."""
+    """Return the value at a path, or None."""
     found: Any = {"M": item}
     for part in path:
         if isinstance(part, int):
@@ -200,7 +200,7 @@ def find(item: Item, path: Path) -> Value | None:
 
 
 def update_text(clauses: list[Clause], said: Placeholders) -> str:
-    """The clauses as an UpdateExpression."""
+    """Return the clauses as an UpdateExpression."""
     parts: dict[str, list[str]] = {}
     for verb, path, *rest in clauses:
         target = said.path(path)
@@ -228,9 +228,9 @@ def _operand(operand: tuple[Any, ...], said: Placeholders) -> str:
 
 
 def updated(clauses: list[Clause], item: Item, *, exists: bool) -> Item:
-    """A new item with the clauses applied; operands are read from the old one. Raises RefusedError.
+    """Return a new item with the clauses applied; operands are read from the old item. Raises RefusedError.
 
-    `exists`: False for an item that is nothing but its key yet; there REMOVE finds no fault with a path.
+    `exists`: False for an item that has only its key so far; REMOVE then accepts every path.
     """
     new = copy.deepcopy(item)
     for verb, path, *rest in clauses:
@@ -289,7 +289,7 @@ def _sum(left: Value, right: Value, sign: int = 1) -> Value:
 
 
 def _parent(item: Item, path: Path) -> Any:
-    """What holds the last part of a path: the members of a map or list. Raises RefusedError."""
+    """Return the map or list that contains the last part of a path. Raises RefusedError."""
     holder = find(item, path[:-1]) if len(path) > 1 else {"M": item}
     wanted = "L" if isinstance(path[-1], int) else "M"
     if holder is None or wanted not in holder:

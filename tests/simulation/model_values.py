@@ -16,7 +16,7 @@ _EXACT = Context(prec=200)
 
 
 def canon(value: Value) -> Any:
-    """A hashable form in which two values are equal exactly if the service takes them for equal."""
+    """Return a hashable form that is equal exactly for values that the service considers equal."""
     ((kind, content),) = value.items()
     if kind == "N":
         return kind, Decimal(content)
@@ -32,12 +32,12 @@ def canon(value: Value) -> Any:
 
 
 def canon_item(item: Item | None) -> Any:
-    """The same for an item; None stays None."""
+    """Return the hashable form of an item; None stays None."""
     return None if item is None else frozenset((name, canon(value)) for name, value in item.items())
 
 
 def order(value: Value) -> Any:
-    """What key values are sorted by: text as UTF-8, numbers by value, binary as unsigned bytes."""
+    """Return the sort order of a key value: text as UTF-8, numbers by value, binary as unsigned bytes."""
     ((kind, content),) = value.items()
     if kind == "S":
         return content.encode()

@@ -20,7 +20,7 @@ _MOST_PAGES = 200
 
 
 def pages_of(call: Call, operation: str, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The answers, page after page."""
+    """Yield the answers of all pages."""
     start: dict[str, Any] = {}
     for _ in range(_MOST_PAGES):
         answer = call(operation, copy.deepcopy({**request, **start}))
@@ -32,7 +32,7 @@ def pages_of(call: Call, operation: str, request: dict[str, Any]) -> Iterator[di
 
 
 def predicted_pages(rows: list[Item], limit: int | None) -> list[list[Item]]:
-    """The rows that each page evaluates; every page but the last says where to go on."""
+    """Return the rows that each page evaluates; every page but the last has a continuation key."""
     pages: list[list[Item]] = [[]]
     total = 0
     for row in rows:
@@ -159,7 +159,7 @@ class Read:
             assert capacity_of(answer["ConsumedCapacity"]) == spent
 
     def _projection(self, data: st.DataObject, said: Placeholders) -> tuple[set[str] | None, bool]:
-        """What the answer shows of an item, None for all of it; and whether items are fetched for it."""
+        """Return the attributes in the answer, None for all; and whether items are fetched from the table for them."""
         kind = data.draw(st.sampled_from(["", "", "COUNT", "ALL_ATTRIBUTES", "paths"]))
         if kind == "paths":
             names = set(data.draw(st.lists(st.sampled_from(["p", "n", "x", "m", "g"]), min_size=1, unique=True)))

@@ -84,7 +84,7 @@ def _check_stream(engine: Engine, auditor: Auditor) -> None:
 
 
 def _delivered(engine: Engine) -> list[str]:
-    """Records as the faults hand them out, retried until all are there; each at least once, each item in order."""
+    """Return the records as delivered under faults, with retries: each at least once, those of an item in order."""
     arn = tables_of.stream_arn(engine)
     following: str | None = tables_of.iterator(engine, arn)
     told: list[tuple[str, int]] = []
@@ -139,7 +139,7 @@ def test_an_internal_error_is_ambiguous_in_both_ways() -> None:
 
 
 def simulate_several(settings: dict[str, Any]) -> None:
-    """Runs with several seeds: one of them is sure to meet what is looked for."""
+    """Run several seeds, so that at least one meets the fault."""
     for seed in range(10):
         simulate(seed, settings)
 

@@ -38,7 +38,7 @@ def test_the_engine_answers_as_the_model_does(machine: type[RuleBasedStateMachin
 
 
 def _keeps_an_entry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The entries of a deleted item stay."""
+    """Make deletes leave index entries behind."""
     true_change = writes._change_entry
 
     def change(*arguments: Any, **named: Any) -> None:

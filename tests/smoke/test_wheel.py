@@ -86,14 +86,14 @@ def install(folder: Path, packages: list[str | Path], *wheels: Path) -> Installe
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel of the toolkit."""
+    """Build the wheel of the toolkit and return its path."""
     packages = download(tmp_path_factory.mktemp("build-packages"), ROOT)
     return build(ROOT, tmp_path_factory.mktemp("build"), packages)
 
 
 @pytest.fixture(scope="module")
 def keyplan(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> Installed:
-    """The toolkit alone, installed."""
+    """Install the toolkit alone."""
     packages = download(tmp_path_factory.mktemp("packages"), ROOT)
     return install(tmp_path_factory.mktemp("empty"), packages, wheel)
 
@@ -108,7 +108,7 @@ def with_systems(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> Insta
 
 @pytest.fixture(scope="module")
 def database(keyplan: Installed) -> Path:
-    """A database that the installed command has served, and answered from."""
+    """Return a database file that the installed command has served."""
     command = [str(keyplan.scripts / "keyplan"), "serve", "--db", "films.db", "--port", "0", "--sample"]
     with subprocess.Popen(command, cwd=keyplan.folder, text=True, stdout=subprocess.PIPE) as server:
         try:

@@ -26,20 +26,20 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPa
 
 @pytest.fixture
 def clock() -> ManualClock:
-    """A clock that stands."""
+    """Return a clock that does not advance."""
     return ManualClock(NOW)
 
 
 @pytest.fixture
 def engine(clock: ManualClock) -> Iterator[Engine]:
-    """An engine whose streams have three shards."""
+    """Yield an engine whose streams have three shards."""
     with Engine.memory(clock=clock, stream_shards=3, ttl_sweep_s=None) as engine:
         yield engine
 
 
 @pytest.fixture
 def inside(engine: Engine, clock: ManualClock) -> Iterator[World]:
-    """The shop in this process."""
+    """Yield the shop in this process."""
     db = connect(engine=engine)
     world = World(engine, db, clock, Shop(), checkpoints=lambda: TableCheckpoints(db))
     db.create_tables(world.shop.table)
@@ -49,7 +49,7 @@ def inside(engine: Engine, clock: ManualClock) -> Iterator[World]:
 
 @pytest.fixture
 def over_http(engine: Engine, clock: ManualClock) -> Iterator[World]:
-    """The shop behind a server, reached with boto3."""
+    """Yield the shop on a server, reached with boto3."""
     with ThreadedServer(engine) as server:
         client = boto3.client("dynamodb", region_name="us-east-1", endpoint_url=server.url, config=ONCE)
         db = connect(client=client, clock=clock)
@@ -62,7 +62,7 @@ def over_http(engine: Engine, clock: ManualClock) -> Iterator[World]:
 
 @pytest.fixture(params=["inside", "over_http"])
 def world(request: pytest.FixtureRequest) -> World:
-    """The shop behind both doors, one after the other."""
+    """Return the shop in process and over HTTP, one after the other."""
     made: World = request.getfixturevalue(request.param)
     return made
 

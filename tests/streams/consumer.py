@@ -20,7 +20,7 @@ SHARDS = 2
 
 
 def make(shop: Shop, db: Any) -> None:
-    """The consumer: what it does about an order happens once, however often the order comes."""
+    """Declare the consumer, which counts an order once however often it is delivered."""
     seen = Seen()
 
     @shop.table.on_change(shop.Order)
@@ -29,7 +29,7 @@ def make(shop: Shop, db: Any) -> None:
 
 
 def runner_of(db: Any, shop: Shop, name: str, checkpoints: str) -> Runner:
-    """A runner that comes back under its old name, to leases that no machine is slow enough to outlast."""
+    """Return a runner with its previous name, and leases that outlast the slowest machine."""
     kept = TableCheckpoints(db) if checkpoints == "table" else FileCheckpoints(checkpoints)
     return Runner(
         db, shop.table, runner=name, checkpoints=kept, checkpoint_every=3, lease_s=3600.0, poll_s=0.001, refresh_s=0.02

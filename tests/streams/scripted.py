@@ -49,7 +49,7 @@ class ScriptedStream:
     reads: int = 0
 
     def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
-        """The answer of a stream operation."""
+        """Return the answer of a stream operation."""
         answer: dict[str, Any] = getattr(self, f"_{operation}")(request)
         return answer
 
@@ -60,7 +60,7 @@ class ScriptedStream:
         return {"Streams": [{"StreamArn": self.arn, "TableName": request["TableName"]}]}
 
     def _DescribeStream(self, request: dict[str, Any]) -> dict[str, Any]:  # noqa: N802
-        """A shard a page."""
+        """Return one shard per page."""
         names = sorted(set(self.shards) - self.unlisted)
         start = request.get("ExclusiveStartShardId")
         at = 0 if start is None else names.index(start) + 1

@@ -95,7 +95,7 @@ class World:
     checkpoints: Callable[[], Any] = lambda: None
 
     def runner(self, *consumers: Any, **options: Any) -> Runner:
-        """A runner of some of the shop's consumers, or all."""
+        """Return a runner of some of the shop's consumers, or all."""
         given = {
             "runner": f"runner{len(self.runners)}",  # by default a name is drawn, and with it where it begins
             "checkpoints": self.checkpoints(),
@@ -107,7 +107,7 @@ class World:
         return runner
 
     def told(self, kind: type[Notice]) -> list[Any]:
-        """The notices of a kind."""
+        """Return the notices of a kind."""
         return [notice for notice in self.notices if isinstance(notice, kind)]
 
 

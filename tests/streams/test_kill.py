@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def start(path: Path, name: str, checkpoints: str) -> subprocess.Popen[bytes]:
-    """A consumer, running."""
+    """Start a consumer."""
     command = [sys.executable, "-m", "tests.streams.consumer", str(path), name, checkpoints]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None

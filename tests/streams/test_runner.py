@@ -170,7 +170,7 @@ def test_several_consumers_are_served_by_one_reading(
 
 @pytest.fixture
 def script() -> ScriptedStream:
-    """A stream that is written down."""
+    """Return a scripted stream."""
     return ScriptedStream({})
 
 

@@ -34,7 +34,7 @@ class Script:
             self.got.append(change.new.number)
 
     def runner(self, **options: Any) -> Runner:
-        """A new runner, with the same checkpoints."""
+        """Return a new runner with the same checkpoints."""
         self.close()
         made = Runner(
             self.stream,
@@ -55,7 +55,7 @@ class Script:
 
 @pytest.fixture
 def script(tmp_path: Path, clock: ManualClock) -> Iterator[Script]:
-    """A script without shards yet."""
+    """Yield a script without shards."""
     made = Script(tmp_path, clock)
     yield made
     made.close()

@@ -207,7 +207,7 @@ def test_a_condition_on_what_was_removed_is_decided_on_what_it_last_was(inside: 
 
 
 def spoil(world: World, number: int) -> None:
-    """An order that no Order can be."""
+    """Store an item that cannot be read as an Order."""
     item = {"PK": {"S": "CUSTOMER#ada"}, "SK": {"S": f"ORDER#{number}"}, "total": {"S": "much"}}
     world.engine.call("PutItem", {"TableName": "shop", "Item": item})
 

@@ -25,7 +25,7 @@ class ScriptedEngine:
         self.calls: list[tuple[str, dict[str, Any]]] = []
 
     def call(self, operation: str, request: dict[str, Any], /) -> dict[str, Any]:
-        """The next answer; a refusal is raised."""
+        """Return the next answer, or raise the next error."""
         self.calls.append((operation, request))
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, ServiceError):
@@ -35,7 +35,7 @@ class ScriptedEngine:
 
 @pytest.fixture
 def scripted() -> type[ScriptedEngine]:
-    """The class of the stand-in."""
+    """Return the class of the stand-in."""
     return ScriptedEngine
 
 
@@ -52,7 +52,7 @@ def no_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.Tem
 
 @pytest.fixture
 def make_client() -> Callable[..., Any]:
-    """Makes a client in a region, whose requests would go to a closed port."""
+    """Return a factory of clients in a region, whose requests would go to a closed port."""
 
     def make(service: str = "dynamodb", **config: Any) -> Any:
         return boto3.Session(region_name="eu-west-1").client(

@@ -227,7 +227,7 @@ def test_a_resource_is_attached_by_its_client(scripted: Any) -> None:
 
 @contextmanager
 def looped(service: str = "dynamodb") -> Iterator[Any]:
-    """A client of aiobotocore's class, and what its calls come to where nobody answers; none is sent."""
+    """Yield a client of aiobotocore's class, and the results of its calls; requests are not sent."""
     with mock.patch.object(AioBaseClient, "_make_api_call", new=mock.AsyncMock(return_value=named("sent"))):
         client = AioBaseClient.__new__(AioBaseClient)
         session: Any = boto3.Session(region_name="eu-west-1")

@@ -33,7 +33,7 @@ KEY = {"id": {"S": "7"}}
 
 @pytest.fixture
 def naps() -> Iterator[list[float]]:
-    """The waits between attempts, which are not really waited."""
+    """Record the waits between attempts without waiting."""
     with mock.patch.object(time, "sleep") as sleep:
         yield _Naps(sleep)
 

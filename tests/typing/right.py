@@ -119,7 +119,7 @@ def tasks_due(user_id: UserId, before: datetime) -> KeyCondition:
 
 @app.query(User, Task)
 def everything_of(user_id: UserId) -> KeyCondition:
-    """A user and his tasks."""
+    """Return a user and their tasks."""
     return pk(user_id=user_id)
 
 
@@ -137,7 +137,7 @@ def task(user_id: UserId, task_id: TaskId) -> ItemKey:
 
 @app.get(User, consistent=True, decides="quota", guards="add_counted")
 def user(user_id: UserId) -> ItemKey:
-    """A user, whose number of tasks decides whether another one is added."""
+    """Return a user; their number of tasks decides whether another task is added."""
     return item(user_id=user_id)
 
 
@@ -149,7 +149,7 @@ def some_tasks(user_id: UserId, task_ids: list[TaskId]) -> ItemKey:
 
 @app.create(Task)
 def add_task(task: Task) -> ItemWrite:
-    """A new task."""
+    """Store a new task."""
     return item(task)
 
 
@@ -211,7 +211,7 @@ def task_titles(user_id: UserId, task_ids: list[TaskId]) -> ItemKey:
 
 @transaction()
 def add_counted(task: Task, user_id: UserId) -> list[WriteCall[Task] | WriteCall[User]]:
-    """A new task, counted."""
+    """Store a new task and count it."""
     return [add_task(task), count_task(user_id, 1)]
 
 
@@ -227,12 +227,12 @@ def mirror(changes: list[Inserted[Task] | Inserted[User]]) -> None:
 
 
 def text_of(given: str | Unset) -> str:
-    """A value, or nothing."""
+    """Return the value, or an empty text."""
     return "" if isinstance(given, Unset) else assert_type(given, str)
 
 
 def typed(user_id: UserId, task_id: TaskId, now: datetime) -> None:
-    """What calls give."""
+    """Check the types of calls."""
     from keyplan import connect, connect_async  # noqa: PLC0415 - only what uses it pays for it
 
     db = connect(":memory:")

@@ -76,7 +76,7 @@ with connect(":memory:") as db:
 
 @pytest.fixture
 def documented(tmp_path: Path) -> Path:
-    """The example of the documentation as written, without return annotations in bodies, and calls of it."""
+    """Write the example of the documentation, without return annotations in bodies, and calls of it."""
     page = (ROOT / "docs" / "examples" / "comparison.md").read_text()
     path = tmp_path / "documented.py"
     path.write_text(page.partition("```python\n")[2].partition("```")[0] + USES)

@@ -122,13 +122,13 @@ def crowd(player: str, games: frozenset[str]) -> ItemWrite:
 
 @club.delete(Player)
 def drop_player(player: str, version: int) -> ItemWrite:
-    """A player as read."""
+    """Delete a player at the version that was read."""
     return item(player=player).if_version(version)
 
 
 @club.delete(Sitting)
 def stand_up(seat: Seat, player: str) -> ItemWrite:
-    """A seat is free."""
+    """Free a seat."""
     return item(room=seat.room, place=seat.place, player=player)
 
 
@@ -136,7 +136,7 @@ def stand_up(seat: Seat, player: str) -> ItemWrite:
 def leave(
     player: str, version: int, seats: Annotated[list[Seat], Field(max_length=2)]
 ) -> list[WriteCall[Player | None] | WriteCall[Sitting | None]]:
-    """A player goes, from each seat."""
+    """Remove a player from each seat."""
     return [drop_player(player, version), stand_up(each(seats), player)]
 
 
@@ -166,5 +166,5 @@ def unplaced() -> KeyCondition:
 
 @club.replace(Game)
 def upgrade_game(game: Game) -> ItemWrite:
-    """A game of the first form, as it was read, in the form of today."""
+    """Store a game of the first form in the current form."""
     return item(game).condition(F.form.missing() & (F.status == game.status))

@@ -140,13 +140,13 @@ def customer(customer_id: CustomerId) -> ItemKey:
 
 @shop.query(Customer, Order)
 def customer_with_orders(customer_id: CustomerId) -> KeyCondition:
-    """A customer and all orders."""
+    """Return a customer and all orders."""
     return pk(customer_id=customer_id)
 
 
 @shop.query(Order, limit=5, descending=True)
 def last_orders(customer_id: CustomerId) -> KeyCondition:
-    """The last five orders."""
+    """Return the last five orders."""
     return pk(customer_id=customer_id)
 
 
@@ -158,7 +158,7 @@ def orders_by_status(status: Status) -> KeyCondition:
 
 @shop.query(Order, index="by_status", descending=True, limit=7)
 def placed_before(status: Status, before: datetime) -> KeyCondition:
-    """The last orders before a moment."""
+    """Return the last orders before a time."""
     return pk(status=status, order_id=every_shard()).sk.lt(placed_at=before)
 
 
@@ -200,7 +200,7 @@ def orders_with(text: str) -> KeyCondition:
 
 @shop.scan(Order, index="by_status", page_size=100)
 def all_by_status() -> KeyCondition:
-    """The whole index, page by page."""
+    """Return the whole index, page by page."""
     return everything()
 
 
@@ -215,7 +215,7 @@ def some_products(product_ids: list[int]) -> ItemKey:
 
 @shop.create(Customer)
 def register(customer: Customer) -> ItemWrite:
-    """A new customer, whose e-mail is unique."""
+    """Store a new customer with a unique e-mail address."""
     return item(customer)
 
 
@@ -227,7 +227,7 @@ def change_email(customer_id: CustomerId, email: str, version: int) -> ItemWrite
 
 @shop.update(Customer)
 def annotate(customer_id: CustomerId, tag: str, note: str) -> ItemWrite:
-    """Changes of sets, lists and maps."""
+    """Change sets, lists and maps."""
     return (
         item(customer_id=customer_id).add_to_set(tags=tag).append(notes=note).add(orders=1).set_if_missing(phone=None)
     )
@@ -235,25 +235,25 @@ def annotate(customer_id: CustomerId, tag: str, note: str) -> ItemWrite:
 
 @shop.replace(Customer)
 def save(customer: Customer) -> ItemWrite:
-    """A whole customer."""
+    """Store a whole customer."""
     return item(customer)
 
 
 @shop.delete(Customer)
 def forget(customer_id: CustomerId) -> ItemWrite:
-    """A customer is gone, and the unique values are free."""
+    """Delete a customer and release the unique values."""
     return item(customer_id=customer_id)
 
 
 @shop.put(Order)
 def place(order: Order) -> ItemWrite:
-    """An order."""
+    """Store an order."""
     return item(order)
 
 
 @shop.update(Order)
 def pay(customer_id: CustomerId, order_id: str, placed_at: datetime, due_at: datetime | None) -> ItemWrite:
-    """An open order is paid: it leaves one index and moves in another."""
+    """Pay an open order: it leaves one index and moves in another."""
     return (
         item(customer_id=customer_id, order_id=order_id)
         .set(status="paid")
@@ -288,11 +288,11 @@ def drop_products(product_ids: list[int]) -> ItemWrite:
 
 @shop.check(Customer)
 def customer_is_there(customer_id: CustomerId) -> ItemWrite:
-    """The customer exists."""
+    """Check that the customer exists."""
     return item(customer_id=customer_id)
 
 
 @transaction(claims=Claim("single-digit ms"))
 def buy(order: Order, product_ids: list[int]) -> list[WriteCall[Any]]:
-    """An order, its customer checked, its products taken."""
+    """Store an order, check its customer and take its products."""
     return [place(order), customer_is_there(order.customer_id), take(each(product_ids), 1)]

@@ -69,7 +69,7 @@ class Letter(Entity):
 
 @work.query(Task, Project)
 def with_tasks(org: str, project: str) -> KeyCondition:
-    """A project with its tasks."""
+    """Return a project with its tasks."""
     return pk(org=org, project=project)
 
 

@@ -39,7 +39,7 @@ CHOSEN: dict[str, Any] = {
 
 
 def suited(condition: Condition) -> dict[str, Any]:
-    """The first way that makes the condition true."""
+    """Return the first values that make the condition true."""
     for changes in satisfying_changes(condition, spec_of(Room), VALUES, CHOSEN.__getitem__):
         if holds(condition, {name: absent_as_none(value) for name, value in {**VALUES, **changes}.items()}) is True:
             return changes

@@ -65,7 +65,7 @@ class Verdict:
 
 @cache
 def found(name: str) -> tuple[Entry, ...]:
-    """The findings on a design, with those that it suppresses."""
+    """Return the findings of a design, including suppressed ones."""
     report = check(Design.load(DESIGNS[name]))
     findings = merged([*report.findings, *(finding for finding, _ in report.suppressed)])
     return tuple(Entry.of(finding) for finding in findings)
@@ -117,7 +117,7 @@ def test_every_file_is_of_a_design() -> None:
 
 
 def totals_text() -> str:
-    """The totals of the corpus in one line."""
+    """Return the totals of the corpus in one line."""
     totals, numbers = classes(), [len(verdicts(name)) for name in DESIGNS]
     share = totals["noise"] / max(1, totals.total())
     return (
@@ -127,7 +127,7 @@ def totals_text() -> str:
 
 
 def text_of(name: str) -> str:
-    """The file of a design with its present findings; classes and reasons are kept."""
+    """Return the file of a design with its current findings; classes and reasons are kept."""
     listed = verdicts(name)
     return "\n".join(
         line for entry in found(name) for line in _lines(entry, listed.get(entry, _unclassified(name, entry)))

@@ -118,7 +118,7 @@ BOOLEANS = st.sampled_from([True, False, None])
 
 
 def known(name: str, told: bool | None) -> Any:
-    """A field by which `F.name == 1` is told so."""
+    """Return a field for which `F.name == 1` evaluates to this value."""
     return UNKNOWN if told is None else int(told)
 
 

@@ -105,7 +105,7 @@ def test_a_consumer_stays_the_function_it_is() -> None:
 
 @app.create(Task)
 def add_task(task: Task) -> ItemWrite:
-    """A new task."""
+    """Store a new task."""
     return item(task)
 
 
@@ -117,7 +117,7 @@ def finish(task_id: str, status: str) -> ItemWrite:
 
 @other.put(Count)
 def store(count: Count) -> ItemWrite:
-    """A count."""
+    """Store a count."""
     return item(count)
 
 
@@ -156,7 +156,7 @@ def test_a_call_of_a_transaction_gives_its_writes_in_order() -> None:
 def test_a_parameter_may_be_taken_apart_in_a_transaction() -> None:
     @transaction()
     def both(task: Task) -> list[WriteCall[Task]]:
-        """The same task twice."""
+        """Write the same task twice."""
         return [finish(task.task_id, task.status)]
 
     (call,) = both.calls(both(Task(task_id="7", status="x")).arguments)

@@ -19,7 +19,7 @@ from keyplan.design.fields.stored import stored_field
 
 
 def round_trip(annotation: Any, value: Any) -> Any:
-    """A value written to an attribute and read again."""
+    """Write a value to an attribute and return it as it is read back."""
     info = create_model("Model", field=(annotation, ...)).model_fields["field"]
     stored = stored_field("field", info)
     return TypeAdapter(annotation).validate_python(stored.decode(stored.encode(value)))

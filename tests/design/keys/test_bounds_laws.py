@@ -72,7 +72,7 @@ SORTS: list[tuple[Any, ...]] = [
 
 
 def a_table(sort: tuple[Any, ...]) -> tuple[Table, type[Any]]:
-    """A table whose index is sorted so."""
+    """Return a table whose index has this sort key."""
     table = Table("table", pk="id", indexes=[GSI("index", pk="P", sk=tuple(f"S{n}" for n in range(len(sort))))])
     spec: KeySpec = key("OF#{owner}", sort)
 
@@ -106,7 +106,7 @@ def own_order(value: Any) -> Any:
 
 
 def order_of(table: Table) -> list[str]:
-    """The fields of the index's sort key, in order."""
+    """Return the fields of the index's sort key, in order."""
     bound = table.entities[0].indexes[0]
     return list(dict.fromkeys(name for part in bound.sort for name in part.fields))
 

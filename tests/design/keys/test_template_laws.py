@@ -45,7 +45,7 @@ LITERALS = st.sampled_from(("", "", "#", ":", "%", "%4", "T", "##", "#:", "-", "
 
 @st.composite
 def templates(draw: st.DrawFn) -> BoundTemplate:
-    """A template of up to four different fields, with any text or none around them."""
+    """Draw a template of up to four different fields, with any text between them or none."""
     names = draw(st.lists(st.sampled_from(sorted(FIELDS)), min_size=1, max_size=4, unique=True))
     text = draw(LITERALS)
     for name in names:

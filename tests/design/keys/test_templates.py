@@ -170,7 +170,7 @@ ORDERED = (
 
 
 def place(name: str, value: Any) -> Any:
-    """What a value is compared by: a declared alternative by its place."""
+    """Return the comparison key of a value: of a declared alternative, its position."""
     choices = FIELDS[name].choices
     return choices.index(value) if choices else value
 

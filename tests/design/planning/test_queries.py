@@ -32,7 +32,7 @@ P = Any
 
 
 def planned(spec: KeySpec, body: Any, *, others: tuple[KeySpec, ...] = (), attributes: tuple[str, ...] = ("SK",)) -> P:
-    """The plan of a query of an index whose sort key is made so."""
+    """Return the plan of a query of an index with this sort key."""
     index = GSI("index", pk="GPK", sk=attributes)
     table = Table("table", pk="id", indexes=[index])
     entities = []
@@ -54,7 +54,7 @@ def planned(spec: KeySpec, body: Any, *, others: tuple[KeySpec, ...] = (), attri
 
 
 def under(terms: KeyCondition) -> Any:
-    """A body that asks for these in a partition."""
+    """Return a body that adds these terms to a partition."""
     return lambda owner: replace(terms, partition={"owner": owner})
 
 
@@ -298,7 +298,7 @@ def thing(id: str) -> ItemKey:
 
 @app.batch_get(Thing)
 def some_things(ids: list[str]) -> ItemKey:
-    """Some."""
+    """Return some tasks."""
     return item(id=each(ids))
 
 

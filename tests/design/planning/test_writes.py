@@ -70,7 +70,7 @@ ME = item(list_id=P("list_id", str), task_id=P("task_id", str))
 
 
 def planned(change: ItemWrite, *, upsert: bool = False) -> Plan:
-    """The plan of an update; its parameters are those it mentions."""
+    """Return the plan of an update, whose parameters are those that it mentions."""
     pattern = app.update(Task, upsert=upsert)(lambda: replace(change, key=ME.key, places=ME.places))
     app.patterns.clear()
     return pattern.plan
@@ -355,7 +355,7 @@ def test_an_item_that_stays_in_an_index_keeps_its_key() -> None:
 
 
 def planned_of_member(change: ItemWrite) -> Plan:
-    """The plan of an update of a member."""
+    """Return the plan of an update of a member."""
     pattern = leavers.update(Member)(lambda: replace(change, key={"id": P("id", str)}))
     leavers.patterns.clear()
     return pattern.plan
@@ -400,7 +400,7 @@ TASKS = st.fixed_dictionaries(VALUES).map(lambda values: Task(list_id="l", task_
 
 @st.composite
 def updates(draw: st.DrawFn) -> tuple[ItemWrite, dict[str, Any]]:
-    """A change of some fields, each by a constant, a parameter or an operator, and the arguments of a call."""
+    """Draw a change of some fields, each by a constant, a parameter or an operator, and the arguments of a call."""
     change = ItemWrite()
     arguments: dict[str, Any] = {"list_id": "l", "task_id": "t"}
     for name in draw(st.lists(st.sampled_from(sorted(VALUES)), unique=True, max_size=4)):
@@ -426,7 +426,7 @@ def updates(draw: st.DrawFn) -> tuple[ItemWrite, dict[str, Any]]:
 
 
 def after(task: Task, change: ItemWrite, arguments: Mapping[str, Any]) -> Task | None:
-    """The entity as the fields' own meaning says it is afterwards; None where the update would be refused."""
+    """Return the entity that the update must produce by the meaning of its fields, or None if it must be refused."""
     values = dict(task.__dict__)
     for action in change.actions:
         name, value = action.path.field, value_of(action.source, arguments)
@@ -444,7 +444,7 @@ def after(task: Task, change: ItemWrite, arguments: Mapping[str, Any]) -> Task |
 
 
 def apply_effect(item: dict[str, Any], effect: IndexEffect, arguments: Mapping[str, Any]) -> None:
-    """What a plan says: set the whole key where the entity is in the index, else remove it."""
+    """Apply the effect of a plan: set the whole key if the entity is in the index, otherwise remove it."""
     values = {name: value_of(source, arguments) for name, source in effect.sources.items()}
     plain = {name: None if value == set() else value for name, value in values.items()}
     inside = all(values[name] is not None for name in effect.key.fields) and holds(effect.key.only_if, plain) is True
@@ -500,25 +500,25 @@ def test_knowing_every_field_leaves_no_fault(task: Task, drawn: tuple[ItemWrite,
 
 @app.create(Task)
 def add_task(task: Task) -> ItemWrite:
-    """A new task."""
+    """Store a new task."""
     return item(task).replace_if(F.status == "done")
 
 
 @app.put(Task)
 def put_task(task: Task) -> ItemWrite:
-    """A task, new or not."""
+    """Store a task, new or not."""
     return item(task).condition(F.owner == "me")
 
 
 @app.replace(Task)
 def replace_task(task: Task) -> ItemWrite:
-    """A task as it now is."""
+    """Replace a task."""
     return item(task)
 
 
 @app.update(Task, upsert=True)
 def touch(list_id: str, task_id: str, version: int) -> ItemWrite:
-    """Counts a change."""
+    """Count a change."""
     return item(list_id=list_id, task_id=task_id).set(owner="me").if_version(version)
 
 
@@ -542,7 +542,7 @@ def drop_all(list_id: str, task_ids: list[str]) -> ItemWrite:
 
 @app.get(Task)
 def task(list_id: str, task_id: str) -> ItemKey:
-    """A task."""
+    """Return a task."""
     return item(list_id=list_id, task_id=task_id)
 
 

@@ -87,7 +87,7 @@ def request(call: Call[Any], **options: Any) -> dict[str, Any]:
 
 
 def resolved(text: str, request: dict[str, Any]) -> str:
-    """An expression with its placeholders filled in, to be read."""
+    """Return an expression with its placeholders filled in."""
     for placeholder in sorted(request.get("ExpressionAttributeNames", {}), key=len, reverse=True):
         text = text.replace(placeholder, request["ExpressionAttributeNames"][placeholder])
     for placeholder in sorted(request.get("ExpressionAttributeValues", {}), key=len, reverse=True):

@@ -19,21 +19,21 @@ NOW = datetime(2023, 6, 1, tzinfo=UTC)
 
 @pytest.fixture
 def engine() -> Iterator[Engine]:
-    """An engine that removes nothing by itself."""
+    """Yield an engine without background work."""
     with Engine.memory(clock=ManualClock(NOW.timestamp()), ttl_sweep_s=None) as engine:
         yield engine
 
 
 @pytest.fixture
 def db(engine: Engine) -> Iterator[Connection]:
-    """A connection that creates tables at first use."""
+    """Yield a connection that creates tables at first use."""
     with keyplan.connect(engine=engine) as db:
         yield db
 
 
 @pytest.fixture
 def stored(engine: Engine) -> Callable[..., list[dict[str, Any]]]:
-    """A function that returns the items of a table or index, with plain strings and numbers."""
+    """Return a function that returns the items of a table or index, with plain strings and numbers."""
 
     def items(table: Table, index: str | None = None) -> list[dict[str, Any]]:
         request = {"TableName": table.name} | ({"IndexName": index} if index else {})
