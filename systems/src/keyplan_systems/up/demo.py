@@ -23,6 +23,7 @@ def demo(url: str | None, folder: Path | None, names: Sequence[str], say: Say) -
 
     Raises UpError if no server answers, or if it answers differently than expected.
     """
+    stays = url is not None
     with ExitStack() as stack:
         if url is None:
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="keyplan-demo-")))
@@ -38,6 +39,11 @@ def demo(url: str | None, folder: Path | None, names: Sequence[str], say: Say) -
                 system.demo(DemoStage(f"{url}/{system.name}", _tokens(folder), lambda line: say(f"   {line}")))
             except httpx.HTTPError as error:
                 raise UpError(f"{system.title} failed, or {folder} is not its folder: {error}") from error
+            if stays and system.start is not None:
+                say(f"   look at it: {url}/{system.name}/{system.start}")
+    if not stays:
+        say("to look at the result in a browser, start keyplan up, then:")
+        say("   keyplan demo --url http://127.0.0.1:8000 --folder keyplan-data")
 
 
 def _playing(url: str, names: Sequence[str]) -> list[System]:

@@ -32,6 +32,8 @@ def _system(hosted: Hosted) -> Mapping[str, Any]:
         "name": hosted.system.name,
         "title": hosted.system.title,
         "page": hosted.system.page,
+        "start": hosted.system.start,
+        "people": [person.name for person in hosted.system.people],
         "summary": hosted.design.doc.partition("\n\n")[0],
         "tables": hosted.design.tables,
         "patterns": [_pattern(pattern) for pattern in hosted.design.patterns],
