@@ -349,6 +349,7 @@ def synthetic_index_key(subject: Subject) -> Iterator[Finding]:
                 f"let the index read the fields: GSI({index.name!r}, {written})",
                 index.place,
                 bound.place,
+                item=f"index {index.name}",
             )
 
 
