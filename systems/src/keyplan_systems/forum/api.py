@@ -124,8 +124,8 @@ def listed(
     after: NextCursor = None,
 ) -> dict[str, Any]:
     """List the threads that the caller may read, latest update first: of a group, the caller's own, or others'."""
-    page = uses.threads(user_of(caller), watched_group_id, is_mine, limit, _after(after))
-    return {"threads": [_listed_body(entry) for entry in page.threads], "next": _end(page.after)}
+    page = uses.threads(user_of(caller), watched_group_id, is_mine, limit, after_of(after))
+    return {"threads": [_listed_body(entry) for entry in page.threads], "next": after_text(page.after)}
 
 
 @router.post("/items/{item_id}/help-grants", status_code=204, tags=["threads"])
@@ -138,11 +138,13 @@ def _listed_body(entry: ListedThread) -> dict[str, Any]:
     return {**_thread_body(entry.thread), "item_title": entry.item_title, "participant_name": entry.participant_name}
 
 
-def _end(after: After | None) -> str | None:
+def after_text(after: After | None) -> str | None:
+    """Return the position of the next page as `next` in answers; None after the last page."""
     return None if after is None else f"{after.latest_update_at_ms}-{after.key.item_id}-{after.key.participant_id}"
 
 
-def _after(text: str | None) -> After | None:
+def after_of(text: str | None) -> After | None:
+    """Return the position of a `next` from an answer. Raises BadRequestError for another text."""
     if text is None:
         return None
     match = re.fullmatch(r"([0-9]{1,15})-([0-9]{1,19})-([0-9]{1,19})", text)

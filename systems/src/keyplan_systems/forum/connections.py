@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Final
 
 from keyplan.client.connection import Connection
@@ -37,7 +38,7 @@ class Connections:
         self._db.run(design.connect(Connected(connection_id=connection_id, user_id=user_id, ttl=ttl)))
 
     def subscribe(self, connection_id: str, user_id: str, place: Place) -> None:
-        """Subscribe the connection to a thread; idempotent. Raises BadRequestError past MOST_WATCHED."""
+        """Subscribe the connection to a thread; idempotent. Raises BadRequestError past MAX_WATCHED."""
         subscription = Subscription(
             participant_id=place.participant_id,
             item_id=place.item_id,
@@ -75,6 +76,11 @@ class Connections:
         subscriptions = list(self._db.iterate(design.watchers(place)))
         alive = {server.server_id for server in self._db.iterate(design.servers())} if subscriptions else set()
         return frozenset(subscription.user_id for subscription in subscriptions if subscription.server_id in alive)
+
+    def copy_status(self, place: Place, status: str, revision: int) -> None:
+        """Copy a thread's status for its watchers; a later copy stays."""
+        with suppress(ConditionFailedError):
+            self._db.run(design.copy_status(place, status, revision))
 
     def _ttl(self) -> int:
         return int(self._clock.now()) + CONNECTION_SECONDS

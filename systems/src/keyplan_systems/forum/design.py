@@ -15,6 +15,7 @@ One table with the document's names: `PK`, `time`, the prefixes THREADEV# and TH
 * THREADSUB# items cannot be found by their connection: a connection item lists its watched threads. A killed process
   leaves both behind: each process renews its registration, and items of an expired process are ignored.
 * The thread's status is stored in SQL. `thread_opened` and `thread_closed` are log entries that an outbox carries here.
+* A copy of the status (THREADSTATUS#) exists only so that its changes reach the watchers of all processes.
 * Follows, notifications and `grade_updated` are of the current flow.
 """
 
@@ -25,12 +26,15 @@ from typing import Annotated
 from pydantic import Field
 
 from keyplan import (
+    Expired,
     F,
     Inserted,
     ItemKey,
     ItemWrite,
     KeyCondition,
+    Modified,
     Rate,
+    Removed,
     WriteCall,
     each,
     item,
@@ -49,6 +53,7 @@ from keyplan_systems.forum.entities import (
     Notification,
     Place,
     Server,
+    StatusCopy,
     Subscription,
     forum,
 )
@@ -224,6 +229,17 @@ def servers() -> KeyCondition:
     return pk()
 
 
+@forum.update(StatusCopy, upsert=True, rate=Rate(average=0.5, peak=20))
+def copy_status(place: Place, status: str, revision: int) -> ItemWrite:
+    """Copy a thread's status from SQL, unless a later status was copied already."""
+    is_later = F.revision.missing() | (F.revision < revision)
+    return (
+        item(participant_id=place.participant_id, item_id=place.item_id)
+        .set(status=status, revision=revision)
+        .condition(is_later)
+    )
+
+
 # Follows.
 
 
@@ -313,6 +329,20 @@ def push_notifications(changes: list[Inserted[Notification]]) -> None:
     raise NotImplementedError(f"no handler was given for {len(changes)} notifications")
 
 
+@forum.on_change(Subscription, batch=100, retries=5, on_failure="unpushed", idempotent=True)
+def push_watchers(
+    changes: list[Inserted[Subscription] | Removed[Subscription] | Expired[Subscription]],
+) -> None:
+    """Report watchers who come and go to the other watchers on this process."""
+    raise NotImplementedError(f"no handler was given for {len(changes)} watchers")
+
+
+@forum.on_change(StatusCopy, batch=100, retries=5, on_failure="unpushed", idempotent=True)
+def push_statuses(changes: list[Inserted[StatusCopy] | Modified[StatusCopy]]) -> None:
+    """Report changes of status to the watchers on this process."""
+    raise NotImplementedError(f"no handler was given for {len(changes)} statuses")
+
+
 @forum.on_change(Event, filter=F.type == EventType.MESSAGE, retries=10, on_failure="unnotified", idempotent=True)
 def notify_followers(change: Inserted[Event]) -> None:
     """Notify the followers of a stored message who are not watching its thread."""
@@ -328,4 +358,6 @@ suppressed = [
         "KP712", on="push_events", reason="one table is the document's; a process reads its stream once for both pushes"
     ),
     suppress("KP712", on="push_notifications", reason="the same reading of the stream as for events"),
+    suppress("KP712", on="push_watchers", reason="the same reading of the stream as for events"),
+    suppress("KP712", on="push_statuses", reason="the same reading of the stream as for events"),
 ]

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from keyplan_systems.forum.domain import (
     MAX_MESSAGE_COUNT,
     BadRequestError,
+    ForumError,
     GroupKind,
     LogEntry,
     LogKind,
@@ -121,6 +122,19 @@ def may_set_status(now: Situation, update: ThreadUpdate) -> bool:
     if not wish.is_open:
         return False
     return is_observer(now.facts, now.user_id, now.key) or (now.is_open and now.may_write)
+
+
+def may_open(now: Situation, helper_group_id: str) -> bool:
+    """Return True if the user may open the thread, closed or not started, and ask this group."""
+    update = ThreadUpdate(Status.WAITING_FOR_TRAINER, helper_group_id)
+    try:
+        return changed_thread(replace(now, thread=_closed(now.thread)), update, 0) is not None
+    except ForumError:
+        return False
+
+
+def _closed(thread: Thread | None) -> Thread | None:
+    return None if thread is None else replace(thread, status=Status.CLOSED, closed_at_ms=0)
 
 
 def _sets_new_status(now: Situation, update: ThreadUpdate) -> bool:

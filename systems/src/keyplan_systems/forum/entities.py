@@ -1,4 +1,4 @@
-"""Entities of the forum in DynamoDB: events and their marks, heads, watchers, servers, follows, notifications."""
+"""Entities of the forum in DynamoDB: events, marks, heads, watchers, statuses, servers, follows, notifications."""
 
 from __future__ import annotations
 
@@ -154,6 +154,30 @@ class Subscription(Entity):
     ttl: int
     """Seconds since 1970."""
 
+    @property
+    def place(self) -> Place:
+        """Watched thread."""
+        return Place(self.participant_id, self.item_id)
+
+
+@forum.entity(
+    key=key("THREADSTATUS#{participant_id}#{item_id}", "STATUS"),
+    volume=Volume(count=THREADS, bytes=Bytes(140), distinct=_OF_A_THREAD),
+)
+class StatusCopy(Entity):
+    """Copy of a thread's status in SQL, whose changes reach the watchers of all processes."""
+
+    participant_id: Id
+    item_id: Id
+    status: str
+    revision: int
+    """Revision of the thread in SQL; the copy never returns to an earlier one."""
+
+    @property
+    def place(self) -> Place:
+        """Thread of the status."""
+        return Place(self.participant_id, self.item_id)
+
 
 @forum.entity(key=key("SERVERS", "{server_id}"), volume=Volume(count=4, bytes=Bytes(100)))
 class Server(Entity):
@@ -223,3 +247,8 @@ class Notification(Entity):
     is_read: bool = False
     ttl: int
     """Seconds since 1970."""
+
+    @property
+    def place(self) -> Place:
+        """Thread of the message."""
+        return Place(self.participant_id, self.item_id)

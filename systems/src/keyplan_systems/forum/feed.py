@@ -18,14 +18,16 @@ from typing import Any, Final
 from fastapi import FastAPI
 from starlette.concurrency import run_in_threadpool
 
-from keyplan import Inserted
+from keyplan import Expired, Inserted, Modified, Removed
 from keyplan.client.connection import Connection
 from keyplan.clock import Clock
 from keyplan.streams import FileCheckpoints, Runner
 from keyplan.streams.failures import Destination
 from keyplan_systems.forum import design
-from keyplan_systems.forum.entities import Event, Notification, forum
+from keyplan_systems.forum.entities import Event, Notification, StatusCopy, Subscription, forum
 from keyplan_systems.forum.hub import Hub
+
+WatcherChange = Inserted[Subscription] | Removed[Subscription] | Expired[Subscription]
 
 POLL_S: Final = 0.1
 HANDING_OVER_S: Final = 30.0
@@ -83,10 +85,15 @@ class Feed:
         return Runner(
             self._db,
             forum,
-            [design.push_events, design.push_notifications],
+            [design.push_events, design.push_notifications, design.push_watchers, design.push_statuses],
             checkpoints=FileCheckpoints(folder / "feed.json"),
             destinations=self._destinations,
-            handlers={design.push_events: self._events, design.push_notifications: self._notifications},
+            handlers={
+                design.push_events: self._events,
+                design.push_notifications: self._notifications,
+                design.push_watchers: self._watchers,
+                design.push_statuses: self._statuses,
+            },
             start="latest",
             poll_s=self._poll_s,
             clock=self._clock,
@@ -97,6 +104,13 @@ class Feed:
 
     def _notifications(self, changes: Sequence[Inserted[Notification]]) -> None:
         self._hand_over(self.hub.notifications, [change.new for change in changes])
+
+    def _watchers(self, changes: Sequence[WatcherChange]) -> None:
+        places = {(change.new if isinstance(change, Inserted) else change.old).place for change in changes}
+        self._hand_over(self.hub.watchers, list(places))
+
+    def _statuses(self, changes: Sequence[Inserted[StatusCopy] | Modified[StatusCopy]]) -> None:
+        self._hand_over(self.hub.statuses, [change.new for change in changes])
 
     def _hand_over(self, listen: Callable[[Any], None], news: list[Any]) -> None:
         """Run the coroutine in the event loop and wait, so that the reader never gets far ahead of the loop."""

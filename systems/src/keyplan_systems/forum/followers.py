@@ -22,6 +22,8 @@ CLOSED_FOLLOW_SECONDS: Final = 14 * _DAY
 """How long follows outlive the closing of their thread."""
 NOTIFICATION_SECONDS: Final = 60 * _DAY
 EXCERPT_CHARACTERS: Final = 200
+MAX_COUNTED: Final = 100
+"""Number of a user's newest notifications among which unread ones are counted."""
 
 _PASSED = (ConditionFailedError, NotFoundError)
 """Condition failure: the item has this change or a later change already, or is deleted."""
@@ -137,6 +139,20 @@ class Followers:
     def notifications(self, user_id: str, limit: int, cursor: str | None) -> Page[Notification]:
         """Return the user's notifications, newest first. Raises CursorError."""
         return self._db.run(design.notifications(user_id), limit=limit, cursor=cursor, unreadable=omit_unreadable)
+
+    def unread(self, user_id: str) -> list[Notification]:
+        """Return the unread notifications among the user's newest MAX_COUNTED, newest first."""
+        page = self._db.run(design.notifications(user_id), limit=MAX_COUNTED, unreadable=omit_unreadable)
+        return [one for one in page if not one.is_read]
+
+    def mark_all(self, notifications: Iterable[Notification]) -> int:
+        """Mark notifications as read and return their number; deleted ones stay deleted."""
+        marked = 0
+        for one in notifications:
+            with suppress(NotFoundError):
+                self._db.run(design.mark_read(one.user_id, one.at_ms, one.event_id, True))
+                marked += 1
+        return marked
 
     def mark(self, user_id: str, notification_id: str, *, is_read: bool) -> Notification:
         """Mark a notification as read or unread. Raises UnknownNotificationError."""

@@ -23,9 +23,9 @@ from starlette.concurrency import run_in_threadpool
 
 from keyplan.client.errors import RunError
 from keyplan.clock import Clock
-from keyplan_systems.forum.entities import Event, Notification, Place
+from keyplan_systems.forum.entities import Event, Notification, Place, StatusCopy
 from keyplan_systems.forum.event_log import EventLog
-from keyplan_systems.forum.wire import event_action, notification_action
+from keyplan_systems.forum.wire import event_action, notification_action, status_action, watchers_action
 
 KEPT_EVENTS: Final = 256
 """Number of buffered events of a watched thread."""
@@ -93,6 +93,8 @@ class Watch:
     last: int | None = None
     """Last number that was sent; None before the start."""
     is_over: bool = False
+    presence: bool = False
+    """True if changes of the status and of the watchers are reported, too."""
 
     @property
     def is_behind(self) -> bool:
@@ -201,9 +203,12 @@ class Hub:
         room.watches.add(watch)
         return watch
 
-    def begin(self, watch: Watch, after: int, top: int) -> None:
-        """Send every event after this number; `top` is the newest number of the thread."""
-        watch.last = after
+    def begin(self, watch: Watch, after: int, top: int, *, presence: bool = False) -> None:
+        """Send every event after this number; `top` is the newest number of the thread.
+
+        `presence` also reports changes of the status and of the watchers.
+        """
+        watch.last, watch.presence = after, presence
         watch.room.learn(top)
 
     def leave(self, pipe: Pipe, place: Place) -> bool:
@@ -259,6 +264,22 @@ class Hub:
         for notification in notifications:
             for pipe in by_user.get(notification.user_id, ()):
                 pipe.say(notification_action(notification))
+
+    def watchers(self, places: Iterable[Place]) -> None:
+        """Report to the watchers of these threads that other watchers have come or gone."""
+        for place in places:
+            self._announce(place, watchers_action(place))
+
+    def statuses(self, copies: Iterable[StatusCopy]) -> None:
+        """Report changed statuses to the watchers of their threads."""
+        for copy in copies:
+            self._announce(copy.place, status_action(copy))
+
+    def _announce(self, place: Place, message: dict[str, Any]) -> None:
+        room = self._rooms.get(place)
+        for watch in room.watches if room is not None else ():
+            if watch.presence:
+                watch.pipe.say(message)
 
     # Sending.
 

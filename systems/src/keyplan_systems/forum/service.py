@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,9 +10,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from keyplan import Inserted, Page
 from keyplan.client.connection import Connection
+from keyplan.client.errors import RunError
 from keyplan.clock import Clock
 from keyplan_systems.forum.connections import Connections
-from keyplan_systems.forum.domain import ForumError, LogEntry, NotAllowedError, Thread, ThreadKey, ThreadUpdate
+from keyplan_systems.forum.domain import ForumError, LogEntry, NotAllowedError, Status, Thread, ThreadKey, ThreadUpdate
 from keyplan_systems.forum.entities import Event, EventType, Place
 from keyplan_systems.forum.event_log import Appended, Draft, EventLog
 from keyplan_systems.forum.followers import Followers
@@ -22,6 +24,8 @@ from keyplan_systems.forum.relational.people import people_of
 from keyplan_systems.forum.relational.session import Database
 from keyplan_systems.forum.relational.threads import ThreadView
 from keyplan_systems.forum.tokens import ThreadRights, ThreadTokenChecker, ThreadTokenIssuer
+
+_log = logging.getLogger(__name__)
 
 
 class ConflictError(ForumError):
@@ -82,10 +86,21 @@ class Service:
 
     def update(self, user_id: str, key: ThreadKey, update: ThreadUpdate) -> Thread | None:
         """Change or start a thread; return None if nothing changes and the user may not read it. Raises ForumError."""
-        return threads.update_thread(self.database, self.clock, user_id, key, update)
+        changed = threads.update_thread(self.database, self.clock, user_id, key, update)
+        if changed is not None and update.status is not None:
+            self._copy_status(changed)
+        return changed
 
     def threads(
-        self, user_id: str, watched_group_id: str | None, is_mine: bool | None, limit: int, after: After | None
+        self,
+        user_id: str,
+        watched_group_id: str | None,
+        is_mine: bool | None,
+        limit: int,
+        after: After | None,
+        *,
+        status: Status | None = None,
+        oldest_first: bool = False,
     ) -> ThreadPage:
         """List threads that the user may read. Raises ForumError."""
         return lists.list_threads(
@@ -94,6 +109,8 @@ class Service:
             user_id,
             watched_group_id=watched_group_id,
             is_mine=is_mine,
+            status=status,
+            oldest_first=oldest_first,
             limit=limit,
             after=after,
         )
@@ -101,6 +118,13 @@ class Service:
     def grant_help(self, giver_id: str, receiver_id: str, item_id: str, helper_group_id: str) -> None:
         """Let a group ask another group for help. Raises ForumError."""
         threads.grant_help(self.database, giver_id, receiver_id, item_id, helper_group_id)
+
+    def _copy_status(self, thread: Thread) -> None:
+        """Copy a status for the watchers. A failure is logged: SQL has the status, and pages also ask for it."""
+        try:
+            self.connections.copy_status(place_of(thread.key), str(thread.status), thread.revision)
+        except RunError:
+            _log.exception("a status could not be copied", extra={"thread": str(thread.key)})
 
     # The log.
 

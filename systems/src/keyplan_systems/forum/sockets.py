@@ -1,8 +1,8 @@
 """Websocket of the forum: authentication, the actions sent over it, and its shutdown.
 
-Actions are JSON texts: forum.subscribe {token, since?}, forum.unsubscribe {item_id, participant_id}, heartbeat {}. Each
-is answered; a refused action by {"action": "error", ...}, and the connection stays open. A user has a limited number of
-open connections and of actions per minute, counted over all connections to this process.
+Actions are JSON texts: forum.subscribe {token, since?, presence?}, forum.unsubscribe {item_id, participant_id},
+heartbeat {}. Each is answered; a refused action by {"action": "error", ...}, and the connection stays open. A user has
+a limited number of open connections and of actions per minute, counted over all connections to this process.
 """
 
 from __future__ import annotations
@@ -24,8 +24,11 @@ from keyplan_systems.forum.domain import BadRequestError, ForumError, NotAllowed
 from keyplan_systems.forum.entities import Id, Place
 from keyplan_systems.forum.hub import Ending, Hub, Pipe
 from keyplan_systems.forum.service import Service, place_of
-from keyplan_systems.web.authentication import authenticate, unauthorized
+from keyplan_systems.web.authentication import admit, authenticate, unauthorized
 from keyplan_systems.web.rate_limits import Buckets, Limit, Slots, TooManyRequestsError
+from keyplan_systems.web.request_context import set_user
+from keyplan_systems.web.sessions import principal_of_session
+from keyplan_systems.web.tokens import Principal
 
 MAX_ACTION_BYTES: Final = 32 * 1024
 """Maximum size of an action: that of one frame in API Gateway."""
@@ -53,6 +56,8 @@ class Subscribe(_Action):
     action: Literal["forum.subscribe"]
     token: str
     since: Annotated[int, Field(ge=0, strict=True)] | None = None
+    presence: bool = False
+    """Also report changes of the thread's status and of its watchers."""
 
 
 class Unsubscribe(_Action):
@@ -90,17 +95,15 @@ class Sockets:
         self._actions = Buckets(actions, clock)
 
     def router(self) -> APIRouter:
-        """Return the router: /ws?token=...
+        """Return the router: /ws for pages of this server, whose session authenticates them, /ws?token=... for others.
 
-        with the user's identity token, because browsers cannot send a header with it.
+        The token is the user's identity token; clients that are not pages cannot rely on a cookie.
         """
         router = APIRouter()
 
         @router.websocket("/ws")
         async def connect(websocket: WebSocket, token: str | None = None) -> None:
-            if token is None:
-                raise unauthorized("connect with ?token=")
-            user_id = user_of(await authenticate(websocket, token))
+            user_id = user_of(await _connecting(websocket, token))
             with self._slots.held(user_id):
                 await self.serve(websocket, user_id)
 
@@ -212,12 +215,24 @@ class Sockets:
             raise
         position = {"participant_id": place.participant_id, "item_id": place.item_id, "since": after, "last_seq": top}
         pipe.say({"action": "forum.subscribed", **position})
-        self.hub.begin(watch, after, top)
+        self.hub.begin(watch, after, top, presence=action.presence)
 
     async def _unsubscribe(self, pipe: Pipe, place: Place) -> None:
         self.hub.leave(pipe, place)
         await run_in_threadpool(self.service.connections.unsubscribe, pipe.connection_id, place)
         pipe.say({"action": "forum.unsubscribed", "participant_id": place.participant_id, "item_id": place.item_id})
+
+
+async def _connecting(websocket: WebSocket, token: str | None) -> Principal:
+    """Return the user of the token, or of the session if a page of this server connects. Raises problem 401."""
+    if token is not None:
+        return await authenticate(websocket, token)
+    principal = principal_of_session(websocket)
+    if principal is None:
+        raise unauthorized("connect with ?token=")
+    set_user(principal.subject)
+    admit(websocket, principal.subject)
+    return principal
 
 
 def _parse_action(text: str) -> Subscribe | Unsubscribe | Heartbeat:

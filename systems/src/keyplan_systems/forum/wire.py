@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from keyplan_systems.forum.entities import Event, EventType, Notification
+from keyplan_systems.forum.entities import Event, EventType, Notification, Place, StatusCopy
 from keyplan_systems.forum.followers import notification_id
 
 ACTIONS: Final = {
@@ -57,3 +57,19 @@ def notification_body(notification: Notification) -> dict[str, Any]:
 def notification_action(notification: Notification) -> dict[str, Any]:
     """Return a notification for its user's connections."""
     return {"action": "forum.notification.new", **notification_body(notification)}
+
+
+def status_action(copy: StatusCopy) -> dict[str, Any]:
+    """Return a change of status for watchers."""
+    return {
+        "action": "forum.status.changed",
+        "participant_id": copy.participant_id,
+        "item_id": copy.item_id,
+        "status": copy.status,
+        "revision": copy.revision,
+    }
+
+
+def watchers_action(place: Place) -> dict[str, Any]:
+    """Return a change of the watchers for watchers. It names nobody: pages ask who watches."""
+    return {"action": "forum.watchers.changed", "participant_id": place.participant_id, "item_id": place.item_id}

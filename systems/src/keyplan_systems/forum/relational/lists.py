@@ -75,7 +75,7 @@ class ListedThread:
 
 @dataclass(frozen=True, slots=True)
 class ThreadPage:
-    """Page of threads, latest update first, and the position of the next page; None after the last page."""
+    """Page of threads, and the position of the next page; None after the last page."""
 
     threads: tuple[ListedThread, ...]
     after: After | None
@@ -88,21 +88,26 @@ def list_threads(
     *,
     watched_group_id: str | None = None,
     is_mine: bool | None = None,
+    status: Status | None = None,
+    oldest_first: bool = False,
     limit: int = DEFAULT_PAGE_SIZE,
     after: After | None = None,
 ) -> ThreadPage:
-    """List threads that the user may read.
+    """List threads that the user may read, latest update first unless `oldest_first`.
 
     `is_mine=True` selects the user's own threads, `is_mine=False` those of others, `watched_group_id` those of the
-    participants in a group that the user watches. Raises `BadRequestError` unless exactly one of the two is given, or
-    if `limit` is not 1 to 100; `NotAllowedError` unless the user may watch the members of the group.
+    participants in a group that the user watches; `status` selects threads in this state. Raises
+    `BadRequestError` unless exactly one of `watched_group_id` and `is_mine` is given, or if `limit` is not 1 to 100;
+    `NotAllowedError` unless the user may watch the members of the group.
     """
     _check_filter(watched_group_id, is_mine, limit)
     with database.read() as session:
         if watched_group_id is not None:
             _check_watched(session, user_id, watched_group_id)
         query = _readable(user_id, now_ms(clock), watched_group_id, is_mine)
-        rows = session.execute(_paged(query, limit, after)).all()
+        if status is not None:
+            query = query.where(ThreadRow.status == status)
+        rows = session.execute(_paged(query, limit, after, oldest_first=oldest_first)).all()
     threads = [ListedThread(thread_of(tuple(row[:-2])), row.title, row.name) for row in rows]
     return ThreadPage(tuple(threads[:limit]), _end(threads[limit - 1].thread) if len(threads) > limit else None)
 
@@ -124,8 +129,8 @@ def _check_watched(session: Session, user_id: str, group_id: str) -> None:
 
 def _readable(user_id: str, at_ms: int, watched: str | None, is_mine: bool | None) -> Select[*tuple[object, ...]]:
     """Return the query of all requested threads that the user may read, with their names."""
-    mine = _upward(user_id)
-    permissions = _held(mine)
+    mine = groups_above(user_id)
+    permissions = held_levels(mine)
     own = ThreadRow.participant_id.in_(_acts_as(user_id))
     helps = and_(
         permissions.c.watch == int(Watch.RESULT),
@@ -141,11 +146,11 @@ def _readable(user_id: str, at_ms: int, watched: str | None, is_mine: bool | Non
         .where(or_(own, permissions.c.watch >= int(Watch.ANSWER), helps))
     )
     if watched is not None:
-        return query.where(ThreadRow.participant_id.in_(select(_downward(watched).c.id)))
+        return query.where(ThreadRow.participant_id.in_(select(groups_below(watched).c.id)))
     return query.where(own if is_mine else ~own)
 
 
-def _held(mine: CTE) -> CTE:
+def held_levels(mine: CTE) -> CTE:
     """Return, per item whose content the user sees, the user's access to others' work on it."""
     row = ItemPermissionRow
     view = func.max(case((row.is_owner, int(View.SOLUTION)), else_=type_coerce(row.can_view, SmallInteger)))
@@ -159,12 +164,14 @@ def _held(mine: CTE) -> CTE:
     )
 
 
-def _upward(user_id: str) -> CTE:
+def groups_above(user_id: str) -> CTE:
+    """Return the query of the user and every group above."""
     reached = select(GroupRow.id).where(GroupRow.id == user_id).cte("mine", recursive=True)
     return reached.union(select(MembershipRow.parent_id).where(MembershipRow.child_id == reached.c.id))
 
 
-def _downward(group_id: str) -> CTE:
+def groups_below(group_id: str) -> CTE:
+    """Return the query of the group and everything below it."""
     reached = select(GroupRow.id).where(GroupRow.id == group_id).cte("watched", recursive=True)
     return reached.union(select(MembershipRow.child_id).where(MembershipRow.parent_id == reached.c.id))
 
@@ -183,13 +190,16 @@ def _validated(user_id: str) -> ColumnElement[bool]:
     return exists().where(ValidatedRow.item_id == ThreadRow.item_id, ValidatedRow.participant_id.in_(_acts_as(user_id)))
 
 
-def _paged(query: Select[*tuple[object, ...]], limit: int, after: After | None) -> Select[*tuple[object, ...]]:
+def _paged(
+    query: Select[*tuple[object, ...]], limit: int, after: After | None, *, oldest_first: bool
+) -> Select[*tuple[object, ...]]:
     """Limit the query to one thread more than requested, to detect a next page."""
     place = (ThreadRow.latest_update_at_ms, ThreadRow.item_id, ThreadRow.participant_id)
     if after is not None:
         end = (after.latest_update_at_ms, after.key.item_id, after.key.participant_id)
-        query = query.where(tuple_(*place) < end)
-    return query.order_by(*(column.desc() for column in place)).limit(limit + 1)
+        query = query.where(tuple_(*place) > end if oldest_first else tuple_(*place) < end)
+    order = place if oldest_first else tuple(column.desc() for column in place)
+    return query.order_by(*order).limit(limit + 1)
 
 
 def _end(thread: Thread) -> After:

@@ -1,11 +1,13 @@
-"""Users of a participant: the user, or the members of a team."""
+"""Users of a participant, the user or the members of a team, and the names that pages show."""
 
 from __future__ import annotations
+
+from collections.abc import Collection
 
 from sqlalchemy import select
 
 from keyplan_systems.forum.domain import GroupKind
-from keyplan_systems.forum.relational.models import GroupRow, MembershipRow
+from keyplan_systems.forum.relational.models import GroupRow, ItemRow, MembershipRow
 from keyplan_systems.forum.relational.session import Database
 
 
@@ -18,3 +20,17 @@ def people_of(database: Database, participant_id: str) -> frozenset[str]:
         members = select(MembershipRow.child_id).join(GroupRow, GroupRow.id == MembershipRow.child_id)
         users = members.where(MembershipRow.parent_id == participant_id, GroupRow.kind == GroupKind.USER)
         return frozenset(session.scalars(users)) if kind is GroupKind.TEAM else frozenset()
+
+
+def names_of(database: Database, group_ids: Collection[str]) -> dict[str, str]:
+    """Return the names of users and groups by their IDs, without unknown ones."""
+    with database.read() as session:
+        rows = session.execute(select(GroupRow.id, GroupRow.name).where(GroupRow.id.in_(set(group_ids))))
+        return {row.id: row.name for row in rows}
+
+
+def titles_of(database: Database, item_ids: Collection[str]) -> dict[str, str]:
+    """Return the titles of items by their IDs, without unknown ones."""
+    with database.read() as session:
+        rows = session.execute(select(ItemRow.id, ItemRow.title).where(ItemRow.id.in_(set(item_ids))))
+        return {row.id: row.title for row in rows}

@@ -1,0 +1,184 @@
+"""Choices that pages offer: threads to answer, groups to ask for help, people to observe, permissions to give."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from sqlalchemy import or_, select
+from sqlalchemy.orm import Session
+
+from keyplan_systems.forum.domain import GrantView, GroupKind, Status, Thread, ThreadKey
+from keyplan_systems.forum.domain_status import Situation, may_open
+from keyplan_systems.forum.permissions import acts_as, levels, may_write
+from keyplan_systems.forum.relational.facts import load_facts, load_thread_facts
+from keyplan_systems.forum.relational.lists import groups_above, held_levels
+from keyplan_systems.forum.relational.models import (
+    GroupRow,
+    HelpGrantRow,
+    ItemPermissionRow,
+    ItemRow,
+    ManagerRow,
+    MembershipRow,
+)
+from keyplan_systems.forum.relational.rows import threads_of
+from keyplan_systems.forum.relational.session import Database
+
+
+def threads_to_answer(database: Database, user_id: str, threads: Collection[Thread]) -> frozenset[ThreadKey]:
+    """Return the keys of the threads, of those given, into which the user may write."""
+    with database.read() as session:
+        facts = load_thread_facts(session, user_id, [thread.key for thread in threads])
+    return frozenset(thread.key for thread in threads if may_write(facts, user_id, thread.key, thread))
+
+
+@dataclass(frozen=True, slots=True)
+class NamedGroup:
+    """Group with the name that pages show."""
+
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class HelpChoice:
+    """Item, and the groups that the participant may be helped by."""
+
+    item: NamedGroup
+    status: Status | None
+    """Status of the participant's thread; None without a thread."""
+    helpers: tuple[NamedGroup, ...]
+
+
+def help_choices(
+    database: Database, user_id: str, participant_id: str, item_id: str | None = None
+) -> tuple[HelpChoice, ...]:
+    """Return the items on which the user may ask for help for a participant, by title, each with the groups to ask.
+
+    For the participant these are the granted groups, and groups below them; an observer of the participant may ask
+    every group that both can see. `item_id` limits the answer to one item.
+    """
+    with database.read() as session:
+        held = held_levels(groups_above(user_id))
+        query = select(ItemRow.id, ItemRow.title).join(held, held.c.item_id == ItemRow.id).order_by(ItemRow.title)
+        items = session.execute(query if item_id is None else query.where(ItemRow.id == item_id)).all()
+        groups = _candidates(session, user_id, participant_id)
+        facts = load_facts(session, {user_id, participant_id}, {item.id for item in items}, groups)
+        keys = [ThreadKey(item.id, participant_id) for item in items]
+        threads = threads_of(session, keys)
+    choices = []
+    for item, key in zip(items, keys, strict=True):
+        thread = threads.get(key)
+        status = None if thread is None else thread.status
+        now = Situation(facts, user_id, key, thread)
+        helpers = tuple(NamedGroup(one, groups[one]) for one in groups if may_open(now, one))
+        if helpers:
+            choices.append(HelpChoice(NamedGroup(item.id, item.title), status, helpers))
+    return tuple(choices)
+
+
+def watched_groups(database: Database, user_id: str) -> tuple[NamedGroup, ...]:
+    """Return the groups whose members the user watches directly, by name."""
+    with database.read() as session:
+        mine = groups_above(user_id)
+        rows = session.execute(
+            select(GroupRow.id, GroupRow.name)
+            .join(ManagerRow, ManagerRow.group_id == GroupRow.id)
+            .where(ManagerRow.manager_id.in_(select(mine.c.id)), ManagerRow.can_watch_members)
+            .distinct()
+            .order_by(GroupRow.name)
+        ).all()
+    return tuple(NamedGroup(*row) for row in rows)
+
+
+def participants_of(database: Database, user_id: str) -> tuple[NamedGroup, ...]:
+    """Return the participants for whom the user may open threads: the user, the user's teams, then observed members."""
+    with database.read() as session:
+        facts = load_facts(session, {user_id}, ())
+        own = acts_as(facts, user_id)
+        mine = groups_above(user_id)
+        managed = select(ManagerRow.group_id).where(
+            ManagerRow.manager_id.in_(select(mine.c.id)), ManagerRow.can_watch_members
+        )
+        below = select(GroupRow.id).where(GroupRow.id.in_(managed)).cte("observed", recursive=True)
+        below = below.union(select(MembershipRow.child_id).where(MembershipRow.parent_id == below.c.id))
+        rows = session.execute(
+            select(GroupRow.id, GroupRow.name)
+            .where(
+                GroupRow.kind.in_((GroupKind.USER, GroupKind.TEAM)),
+                or_(GroupRow.id.in_(own), GroupRow.id.in_(select(below.c.id))),
+            )
+            .order_by(GroupRow.name, GroupRow.id)
+        ).all()
+    groups = [NamedGroup(*row) for row in rows]
+    return tuple(sorted(groups, key=lambda group: (group.id != user_id, group.id not in own)))
+
+
+@dataclass(frozen=True, slots=True)
+class Grants:
+    """Permissions to ask for help on the items on which a user may give them, and the groups to choose from."""
+
+    items: tuple[NamedGroup, ...] = ()
+    groups: tuple[NamedGroup, ...] = ()
+    given: tuple[tuple[str, str, str], ...] = ()
+    """Names of the group that may ask, of the item, and of the group to ask."""
+
+
+def grants_of(database: Database, user_id: str) -> Grants:
+    """Return the permissions that the user may see and give, by item; none without the right to give any."""
+    with database.read() as session:
+        mine = groups_above(user_id)
+        rights = ItemPermissionRow
+        candidates = (
+            select(ItemRow.id, ItemRow.title)
+            .join(rights, rights.item_id == ItemRow.id)
+            .where(rights.group_id.in_(select(mine.c.id)))
+            .distinct()
+            .order_by(ItemRow.title)
+        )
+        tasks = session.execute(candidates).all()
+        facts = load_facts(session, {user_id}, {row.id for row in tasks})
+        items = [row for row in tasks if levels(facts, user_id, row.id).grant_view >= GrantView.CONTENT]
+        if not items:
+            return Grants()
+        names = _candidates(session, user_id, user_id)
+        given = session.execute(
+            select(HelpGrantRow).where(HelpGrantRow.item_id.in_([row.id for row in items]))
+        ).scalars()
+        pairs = [(one.group_id, one.item_id, one.helper_group_id) for one in given]
+        ids = {one for pair in pairs for one in (pair[0], pair[2])}
+        rows = session.execute(select(GroupRow.id, GroupRow.name).where(GroupRow.id.in_(ids)))
+        named = {row.id: row.name for row in rows}
+    titles = {row.id: row.title for row in items}
+    return Grants(
+        tuple(NamedGroup(row.id, row.title) for row in items),
+        tuple(NamedGroup(*one) for one in names.items()),
+        tuple(sorted((named[group], titles[item], named[helper]) for group, item, helper in pairs)),
+    )
+
+
+def _candidates(session: Session, user_id: str, participant_id: str) -> dict[str, str]:
+    """Return names of the groups that either person could ask, by ID, in the order of their names.
+
+    These are public groups, groups above or managed by one of them, and groups below a granted one.
+    """
+    around = load_facts(session, {user_id, participant_id}, ()).group_parents
+    above = {user_id, participant_id, *around, *(parent for parents in around.values() for parent in parents)}
+    managed = select(ManagerRow.group_id).where(ManagerRow.manager_id.in_(above))
+    granted = select(HelpGrantRow.helper_group_id).where(HelpGrantRow.group_id.in_(above))
+    below = select(GroupRow.id).where(GroupRow.id.in_(granted)).cte("granted", recursive=True)
+    below = below.union(select(MembershipRow.child_id).where(MembershipRow.parent_id == below.c.id))
+    rows = session.execute(
+        select(GroupRow.id, GroupRow.name)
+        .where(
+            GroupRow.kind != GroupKind.USER,
+            or_(
+                GroupRow.is_public,
+                GroupRow.id.in_(above),
+                GroupRow.id.in_(managed),
+                GroupRow.id.in_(select(below.c.id)),
+            ),
+        )
+        .order_by(GroupRow.name, GroupRow.id)
+    ).all()
+    return {row.id: row.name for row in rows}
